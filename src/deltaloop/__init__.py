@@ -1,0 +1,1 @@
+"""The controller machinery of Kubernetes for Python."""

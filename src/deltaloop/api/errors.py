@@ -1,0 +1,87 @@
+"""Every exception that deltaloop raises on purpose has the root defined here.
+
+    DeltaloopError
+    ├── InvalidInputError        the caller's value is wrong: the message says what, where and what to do
+    │   ├── InvalidKeyError
+    │   ├── InvalidSelectorError
+    │   ├── InvalidResourceVersionError
+    │   ├── InvalidPathError
+    │   ├── UnknownResourceError
+    │   └── MalformedObjectError (also raised for what a server sent)
+    ├── MissingExtraError        an optional dependency is not installed: the message names the extra
+    └── ApiError                 the API server answered with a Status (deltaloop.api.status)
+
+Other rooms add theirs below the same root. Errors carry fields, not only text, and never carry object data.
+"""
+
+from __future__ import annotations
+
+
+class DeltaloopError(Exception):
+    """Root of all errors that deltaloop raises on purpose."""
+
+
+class InvalidInputError(DeltaloopError, ValueError):
+    """A value given by the caller cannot be used; the caller has to change it."""
+
+
+class InvalidKeyError(InvalidInputError):
+    """A key is not of the form ``namespace/name`` or ``name``.
+
+    Attributes:
+        key: The key as given.
+    """
+
+    def __init__(self, key: str) -> None:
+        """Keep the key and say what a key looks like."""
+        super().__init__(f"unexpected key format: {key!r}; a key is 'namespace/name' or, without a namespace, 'name'")
+        self.key = key
+
+
+class InvalidSelectorError(InvalidInputError):
+    """A label or field selector cannot be parsed, or names a field that the server does not know."""
+
+
+class InvalidResourceVersionError(InvalidInputError):
+    """A resource version is not comparable: not a positive decimal number without leading zeros (KEP-5504).
+
+    Attributes:
+        resource_version: The value as given.
+    """
+
+    def __init__(self, resource_version: str) -> None:
+        """Keep the offending value."""
+        super().__init__(
+            f"resource version {resource_version!r} is not comparable: "
+            "a positive decimal number without leading zeros is needed"
+        )
+        self.resource_version = resource_version
+
+
+class InvalidPathError(InvalidInputError):
+    """A field path such as ``spec.nodeName`` cannot be parsed."""
+
+
+class UnknownResourceError(InvalidInputError):
+    """No resource type is known under a name; the message lists where was looked."""
+
+
+class MalformedObjectError(InvalidInputError):
+    """Something that should be a Kubernetes object is not one: no JSON, no metadata, or no name.
+
+    Raised for objects from the caller and for objects from a server. The message names the place, never the data.
+    """
+
+
+class MissingExtraError(DeltaloopError, ImportError):
+    """A feature needs an optional dependency that is not installed.
+
+    Attributes:
+        extra: The extra that brings it.
+    """
+
+    def __init__(self, feature: str, extra: str) -> None:
+        """Say which feature needs which extra."""
+        super().__init__(f"{feature} needs the extra {extra!r}: pip install 'deltaloop[{extra}]'")
+        self.feature = feature
+        self.extra = extra

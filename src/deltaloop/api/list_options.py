@@ -1,0 +1,60 @@
+"""What can be asked of a list or a watch: the query parameters of ``meta.k8s.io/ListOptions``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
+
+ResourceVersionMatch = Literal["", "NotOlderThan", "Exact"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListOptions:
+    """Options of one list or watch request; what is empty, zero or None is not sent.
+
+    Attributes:
+        label_selector: Label selector in its text form.
+        field_selector: Field selector in its text form.
+        resource_version: "" is the most recent state, "0" any state, a number that one or a newer one.
+        resource_version_match: How ``resource_version`` is meant for a list.
+        limit: Objects in one page; 0 means all.
+        continue_: Token of the next page.
+        timeout_seconds: After how many seconds the server ends a watch.
+        allow_watch_bookmarks: Whether bookmarks are wanted.
+        send_initial_events: Whether a watch begins with the whole state (WatchList); None leaves it to the server.
+    """
+
+    label_selector: str = ""
+    field_selector: str = ""
+    resource_version: str = ""
+    resource_version_match: ResourceVersionMatch = ""
+    limit: int = 0
+    continue_: str = ""
+    timeout_seconds: int | None = None
+    allow_watch_bookmarks: bool = False
+    send_initial_events: bool | None = None
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a copy with some options changed."""
+        return replace(self, **changes)
+
+    def to_query(self) -> dict[str, str]:
+        """Return the query parameters, without ``watch``."""
+        query: dict[str, str] = {}
+        texts = {
+            "labelSelector": self.label_selector,
+            "fieldSelector": self.field_selector,
+            "resourceVersion": self.resource_version,
+            "resourceVersionMatch": self.resource_version_match,
+            "continue": self.continue_,
+        }
+        query.update({name: text for name, text in texts.items() if text})
+        if self.limit:
+            query["limit"] = str(self.limit)
+        if self.timeout_seconds is not None:
+            query["timeoutSeconds"] = str(self.timeout_seconds)
+        if self.allow_watch_bookmarks:
+            query["allowWatchBookmarks"] = "true"
+        if self.send_initial_events is not None:
+            query["sendInitialEvents"] = "true" if self.send_initial_events else "false"
+        return query

@@ -1,0 +1,85 @@
+"""References to objects, and triggers: why a key was queued."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from deltaloop.api.keys import join_key
+from deltaloop.api.resource import OwnerReference, Resource
+from deltaloop.api.resource_type import ResourceType
+
+
+class ObjectReference(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename="camel"):
+    """Names one object, as in an Event's ``involvedObject``."""
+
+    api_version: str = ""
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    field_path: str = ""
+
+    @property
+    def key(self) -> str:
+        """``namespace/name`` or ``name``."""
+        return join_key(self.namespace, self.name)
+
+    def __str__(self) -> str:
+        return f"{self.kind or 'object'} {self.key}"
+
+
+def reference_to(obj: Resource, resource_type: ResourceType[Any] | None = None) -> ObjectReference:
+    """Make a reference to an object; its kind comes from the object or from ``resource_type``."""
+    known = resource_type or obj.resource_type
+    return ObjectReference(
+        api_version=known.api_version if known else obj.api_version,
+        kind=known.kind if known else obj.kind,
+        namespace=obj.namespace,
+        name=obj.name,
+        uid=obj.uid,
+        resource_version=obj.resource_version,
+    )
+
+
+def controller_reference(owner: Resource, resource_type: ResourceType[Any] | None = None) -> OwnerReference:
+    """Make the owner reference that marks ``owner`` as the controller of another object.
+
+    Source: apimachinery pkg/apis/meta/v1/controller_ref.go, ``NewControllerRef``.
+    """
+    reference = reference_to(owner, resource_type)
+    return OwnerReference(
+        api_version=reference.api_version,
+        kind=reference.kind,
+        name=reference.name,
+        uid=reference.uid,
+        controller=True,
+        block_owner_deletion=True,
+    )
+
+
+class Trigger(msgspec.Struct, frozen=True, gc=False):
+    """Why a key was queued: one cause, kept with the key until its reconcile has succeeded.
+
+    Attributes:
+        source: Where it came from, of low cardinality: ``informer``, ``owner``, ``timer``, ``retry``, ``manual``, ...
+        verb: What happened: ``add``, ``update``, ``delete``, ``resync``, ...
+        reference: The object it happened to, or None for a timer.
+        old_resource_version: The object's version before, where there was one.
+        new_resource_version: The object's version after, where there is one.
+        at: Seconds on the monotonic clock of the event loop when it was observed.
+    """
+
+    source: str
+    verb: str
+    reference: ObjectReference | None = None
+    old_resource_version: str = ""
+    new_resource_version: str = ""
+    at: float = 0.0
+
+    def __str__(self) -> str:
+        versions = "→".join(part for part in (self.old_resource_version, self.new_resource_version) if part)
+        subject = f" {self.reference}" if self.reference else ""
+        return f"{self.source} {self.verb}{subject}" + (f" ({versions})" if versions else "")

@@ -1,0 +1,319 @@
+"""A Kubernetes object as its JSON bytes plus decoded metadata.
+
+Keeping the bytes and decoding only the metadata costs about a fifth of the time and a quarter of the memory of an
+object graph, and what cannot be reached cannot be changed by accident. The rest is decoded when it is asked for:
+
+* ``obj["spec"]["replicas"]`` reads through a deep read-only view, decoded once and kept in a small bounded LRU;
+* ``obj.edit()`` and ``obj.to_dict()`` give a mutable copy, ``obj.decode(T)`` a typed one;
+* ``Path`` (deltaloop.api.path) decodes one field and nothing else.
+
+The structs have ``gc=False``: they hold bytes, strings and each other, never a cycle, so the garbage collector need not
+walk a large cache.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Final, TypeVar, cast
+
+import msgspec
+
+from deltaloop.api.errors import MalformedObjectError
+from deltaloop.api.keys import join_key
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.views import ReadOnlyMap
+
+T = TypeVar("T")
+
+
+class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """Who owns an object; ``controller`` is true for at most one owner."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+    block_owner_deletion: bool | None = None
+
+
+class ObjectMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """The part of an object's metadata that is decoded when the object arrives."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    labels: dict[str, str] | None = None
+    deletion_timestamp: str | None = None
+
+
+class _Envelope(msgspec.Struct, gc=False):
+    metadata: ObjectMeta
+
+
+class _LateMeta(msgspec.Struct, gc=False, rename="camel"):
+    annotations: dict[str, str] | None = None
+    owner_references: tuple[OwnerReference, ...] | None = None
+    finalizers: tuple[str, ...] | None = None
+    creation_timestamp: str | None = None
+
+
+class _LateEnvelope(msgspec.Struct, gc=False, rename="camel"):
+    metadata: _LateMeta
+    api_version: str = ""
+    kind: str = ""
+
+
+_decode_envelope: Final = msgspec.json.Decoder(_Envelope).decode
+_decode_late: Final = msgspec.json.Decoder(_LateEnvelope).decode
+_decode_dict: Final = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class _DecodedLru:
+    """The last few decoded objects, by identity. Holding the object keeps its id from being used again."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._lock = threading.Lock()
+        self._entries: OrderedDict[int, tuple[Resource, dict[str, Any]]] = OrderedDict()
+
+    def get(self, resource: Resource) -> dict[str, Any]:
+        identity = id(resource)
+        with self._lock:
+            entry = self._entries.get(identity)
+            if entry is not None:
+                self._entries.move_to_end(identity)
+                return entry[1]
+        decoded = resource.to_dict()
+        with self._lock:
+            self._entries[identity] = (resource, decoded)
+            while len(self._entries) > self._size:
+                self._entries.popitem(last=False)
+        return decoded
+
+
+class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
+    """One object, immutable, safe to share between tasks and threads.
+
+    Equality is by content; the hash covers what equal objects share (namespace, name, uid, resource version). The
+    ``repr`` names the object and shows none of its data. Objects can be pickled.
+
+    Attributes:
+        raw: The JSON bytes as received.
+        metadata: The metadata that was decoded at once.
+        resource_type: What kind of object it is, where that is known; list items of built-in kinds do not say it
+            themselves.
+    """
+
+    raw: bytes
+    metadata: ObjectMeta
+    resource_type: ResourceType[Any] | None = None
+
+    _decoded: ClassVar[_DecodedLru] = _DecodedLru(size=256)
+
+    @classmethod
+    def from_json(cls, raw: bytes | bytearray | memoryview, resource_type: ResourceType[Any] | None = None) -> Resource:
+        """Decode the metadata of an object and keep its bytes.
+
+        Raises:
+            MalformedObjectError: If it is not a JSON object with ``metadata``; the message has no data of it.
+        """
+        kept = bytes(raw)
+        try:
+            return cls(kept, _decode_envelope(kept).metadata, resource_type)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise _malformed(error, kept, resource_type) from None
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any], resource_type: ResourceType[Any] | None = None) -> Resource:
+        """Make a resource from a mapping, which is copied.
+
+        Raises:
+            MalformedObjectError: If it has no ``metadata`` or holds what JSON cannot express.
+        """
+        try:
+            raw = msgspec.json.encode(fields, enc_hook=_encode_mapping)
+        except (msgspec.MsgspecError, TypeError, ValueError) as error:
+            raise MalformedObjectError(f"the object cannot be written as JSON: {error}") from None
+        return cls.from_json(raw, resource_type)
+
+    @property
+    def name(self) -> str:
+        """``metadata.name``; empty for a bookmark."""
+        return self.metadata.name
+
+    @property
+    def namespace(self) -> str:
+        """``metadata.namespace``, or the empty string."""
+        return self.metadata.namespace
+
+    @property
+    def key(self) -> str:
+        """``namespace/name`` or ``name``."""
+        return join_key(self.metadata.namespace, self.metadata.name)
+
+    @property
+    def uid(self) -> str:
+        """``metadata.uid``; tells an object from its successor of the same name."""
+        return self.metadata.uid
+
+    @property
+    def resource_version(self) -> str:
+        """``metadata.resourceVersion``."""
+        return self.metadata.resource_version
+
+    @property
+    def generation(self) -> int:
+        """``metadata.generation``, or 0 for kinds that have none."""
+        return self.metadata.generation
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """``metadata.labels``; empty if there are none. Reading only."""
+        labels = self.metadata.labels
+        return ReadOnlyMap(labels) if labels else _EMPTY
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """``metadata.annotations``, decoded at each call."""
+        return ReadOnlyMap(_decode_late(self.raw).metadata.annotations or {})
+
+    @property
+    def owner_references(self) -> tuple[OwnerReference, ...]:
+        """``metadata.ownerReferences``, decoded at each call."""
+        return _decode_late(self.raw).metadata.owner_references or ()
+
+    @property
+    def controller_owner(self) -> OwnerReference | None:
+        """The owner that controls this object, if there is one (``metav1.GetControllerOf``)."""
+        return next((owner for owner in self.owner_references if owner.controller), None)
+
+    @property
+    def finalizers(self) -> tuple[str, ...]:
+        """``metadata.finalizers``, decoded at each call."""
+        return _decode_late(self.raw).metadata.finalizers or ()
+
+    @property
+    def creation_timestamp(self) -> str | None:
+        """``metadata.creationTimestamp`` as written, decoded at each call."""
+        return _decode_late(self.raw).metadata.creation_timestamp
+
+    @property
+    def deletion_timestamp(self) -> str | None:
+        """``metadata.deletionTimestamp`` as written; set while finalizers hold the object."""
+        return self.metadata.deletion_timestamp
+
+    @property
+    def api_version(self) -> str:
+        """``apiVersion``: the object's own, else its resource type's."""
+        return _decode_late(self.raw).api_version or (self.resource_type.api_version if self.resource_type else "")
+
+    @property
+    def kind(self) -> str:
+        """``kind``: the object's own, else its resource type's."""
+        return _decode_late(self.raw).kind or (self.resource_type.kind if self.resource_type else "")
+
+    def view(self) -> ReadOnlyMap:
+        """Return a deep read-only view of the whole object."""
+        return ReadOnlyMap(self._decoded.get(self))
+
+    def get(self, field: str, default: Any = None) -> Any:
+        """Return a top-level field of the view, or ``default``."""
+        return self.view().get(field, default)
+
+    def __getitem__(self, field: str) -> Any:
+        return self.view()[field]
+
+    def __contains__(self, field: object) -> bool:
+        return field in self.view()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.view())
+
+    def edit(self) -> dict[str, Any]:
+        """Return a copy as a dict, to change and to send back."""
+        return self.to_dict()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a mutable copy as a dict; ``apiVersion`` and ``kind`` are filled in where the server left them out."""
+        fields = _decode_dict(self.raw)
+        if self.resource_type is not None:
+            if not fields.get("apiVersion"):
+                fields["apiVersion"] = self.resource_type.api_version
+            if not fields.get("kind"):
+                fields["kind"] = self.resource_type.kind
+        return fields
+
+    def decode(self, model: type[T]) -> T:
+        """Decode to a typed object: a ``msgspec.Struct``, dataclass, ``TypedDict``, or anything msgspec knows.
+
+        Raises:
+            MalformedObjectError: If the object does not fit the type; the message names the field.
+        """
+        try:
+            return msgspec.json.decode(self.raw, type=model)
+        except msgspec.MsgspecError as error:
+            raise MalformedObjectError(f"{self!r} does not fit {model.__name__}: {error}") from None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Resource):
+            return NotImplemented
+        if self is other or self.raw == other.raw:
+            return True
+        return self.metadata == other.metadata and self.view() == other.view()
+
+    def __hash__(self) -> int:
+        meta = self.metadata
+        return hash((meta.namespace, meta.name, meta.uid, meta.resource_version))
+
+    def __repr__(self) -> str:
+        kind = str(self.resource_type) if self.resource_type else (self.kind or "object")
+        return f"<Resource {kind} {self.key} resourceVersion={self.resource_version or '-'}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Resource.from_json, (self.raw, self.resource_type)
+
+    def __copy__(self) -> Resource:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Resource:
+        return self
+
+
+_EMPTY: Final = ReadOnlyMap({})
+
+
+def _encode_mapping(value: object) -> object:
+    if isinstance(value, Resource):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return dict(cast("Mapping[str, Any]", value))
+    to_list = getattr(value, "to_list", None)
+    if to_list is not None:
+        return to_list()
+    raise TypeError(f"a value of type {type(value).__name__} is not JSON")
+
+
+def _malformed(error: Exception, raw: bytes, resource_type: ResourceType[Any] | None) -> MalformedObjectError:
+    what = f"{resource_type} object" if resource_type else "object"
+    text = str(error)
+    if "missing required field `metadata`" in text:
+        text = "it has no metadata"
+    return MalformedObjectError(f"{what} of {len(raw)} bytes cannot be read: {text}")
+
+
+def decode_object(resource_type: ResourceType[T], raw: bytes | bytearray | memoryview) -> T:
+    """Decode an object to the class of its resource type; to ``Resource`` where it names none.
+
+    Raises:
+        MalformedObjectError: If the bytes are not such an object.
+    """
+    resource = Resource.from_json(raw, resource_type)
+    model = resource_type.model
+    if model is None or model is Resource:
+        return cast("T", resource)
+    return resource.decode(model)

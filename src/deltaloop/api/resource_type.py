@@ -1,0 +1,135 @@
+"""One name for a kind: group, version, kind, plural and scope together, and the class its objects decode to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, Self, TypeVar, cast
+from urllib.parse import quote
+
+from deltaloop.api.errors import InvalidInputError
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+_ATTRIBUTE = "__resource_type__"
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceType(Generic[T_co]):
+    """A resource of the API, such as ``ResourceType("apps", "v1", "Deployment", "deployments", namespaced=True)``.
+
+    Two are equal if they name the same resource, whatever class they decode to.
+
+    Attributes:
+        group: API group; the empty string is the core group.
+        version: API version, such as ``v1``.
+        kind: Name of one object's type, such as ``Deployment``.
+        plural: Name in URLs, such as ``deployments``.
+        namespaced: Whether objects live in a namespace.
+        model: The class that objects decode to; None stands for ``Resource``.
+    """
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    namespaced: bool = True
+    model: type[T_co] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse names that cannot be put into a URL."""
+        for name, value in (("version", self.version), ("kind", self.kind), ("plural", self.plural)):
+            if not value or "/" in value:
+                raise InvalidInputError(f"ResourceType.{name} is {value!r}; a non-empty name without '/' is needed")
+        if "/" in self.group:
+            raise InvalidInputError(f"ResourceType.group is {self.group!r}; give group and version apart")
+
+    @property
+    def api_version(self) -> str:
+        """``group/version``, or the bare version for the core group, as objects carry it."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def group_resource(self) -> str:
+        """``plural.group``, as error messages and CRD names have it; the bare plural for the core group."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    def path(self, *, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
+        """Return the URL path of the collection, of one object, or of an object's subresource.
+
+        Args:
+            namespace: Namespace; None or empty means all namespaces, and is not allowed for one namespaced object.
+            name: Name of one object; None means the collection.
+            subresource: Such as ``status``; needs a name.
+
+        Raises:
+            InvalidInputError: If the parts do not fit together.
+        """
+        if namespace and not self.namespaced:
+            raise InvalidInputError(f"{self} has no namespaces, but namespace {namespace!r} was given")
+        if name is not None and self.namespaced and not namespace:
+            raise InvalidInputError(f"{self} lives in namespaces: give one for {name!r}")
+        if name == "" or (name and "/" in name) or name in (".", ".."):
+            raise InvalidInputError(f"{name!r} is not the name of an object")
+        if subresource and name is None:
+            raise InvalidInputError(f"subresource {subresource!r} needs the name of an object")
+        parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
+        if namespace:
+            parts += ["namespaces", quote(namespace, safe="")]
+        parts.append(self.plural)
+        if name is not None:
+            parts.append(quote(name, safe=""))
+        if subresource:
+            parts.append(subresource)
+        return "/".join(parts)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ResourceType) and self._identity() == cast("ResourceType[Any]", other)._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def __str__(self) -> str:
+        return f"{self.api_version}/{self.kind}"
+
+    def _identity(self) -> tuple[str, str, str, str, bool]:
+        return (self.group, self.version, self.kind, self.plural, self.namespaced)
+
+    @classmethod
+    def of(cls, model: type[T]) -> ResourceType[T]:
+        """Return the resource type that ``resource_type`` put on a class.
+
+        Raises:
+            InvalidInputError: If the class carries none.
+        """
+        found = getattr(model, _ATTRIBUTE, None)
+        if not isinstance(found, ResourceType):
+            raise InvalidInputError(f"class {model.__name__} carries no resource type; decorate it with @resource_type")
+        return cast("ResourceType[T]", found)
+
+    @classmethod
+    def untyped(cls, api_version: str, kind: str, plural: str, *, namespaced: bool = True) -> Self:
+        """Make one from an ``apiVersion`` as objects carry it; objects decode to ``Resource``."""
+        group, _, version = api_version.rpartition("/")
+        return cls(group, version, kind, plural, namespaced)
+
+
+def resource_type(
+    api_version: str, *, plural: str, kind: str | None = None, namespaced: bool = True
+) -> Callable[[type[T]], type[T]]:
+    """Put a resource type on a class, so that clients and informers decode objects to it.
+
+    Args:
+        api_version: ``group/version`` or, for the core group, ``version``.
+        plural: Name in URLs.
+        kind: Name of the kind; the class's own name by default.
+        namespaced: Whether objects live in a namespace.
+    """
+    group, _, version = api_version.rpartition("/")
+
+    def decorate(model: type[T]) -> type[T]:
+        setattr(model, _ATTRIBUTE, ResourceType(group, version, kind or model.__name__, plural, namespaced, model))
+        return model
+
+    return decorate

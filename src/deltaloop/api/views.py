@@ -1,0 +1,144 @@
+"""Deep read-only views of decoded JSON.
+
+What a cache hands out is shared by everybody who reads it. A view makes writing to it impossible: every mutating
+method raises ``TypeError`` and says how to get a copy. Nested objects and lists come out as views, too, made on access.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NoReturn, cast, final, overload
+
+import msgspec
+
+_HELP = "cached objects are read-only; obj.edit() gives a copy that can be changed"
+
+
+def freeze(value: Any) -> Any:
+    """Return a read-only view of decoded JSON; scalars are returned as they are."""
+    if isinstance(value, dict):
+        return ReadOnlyMap(cast("dict[str, Any]", value))
+    if isinstance(value, list):
+        return ReadOnlyList(cast("list[Any]", value))
+    return value
+
+
+def thaw(value: Any) -> Any:
+    """Return a mutable deep copy of a view (or of plain decoded JSON)."""
+    if isinstance(value, ReadOnlyMap | ReadOnlyList):
+        value = value._data  # noqa: SLF001 - the two view classes and this function are one thing
+    if isinstance(value, Mapping):
+        return {key: thaw(item) for key, item in cast("Mapping[str, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [thaw(item) for item in cast("Sequence[Any]", value)]
+    return value
+
+
+class _ReadOnly:
+    __slots__ = ()
+
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise TypeError(_HELP)
+
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = __ior__ = _refuse
+    append = extend = insert = remove = pop = popitem = clear = update = setdefault = sort = reverse = _refuse
+
+
+@final
+class ReadOnlyMap(_ReadOnly, Mapping[str, Any]):
+    """A read-only view of a JSON object; compares equal to a dict with the same content."""
+
+    __slots__ = ("_data",)
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        """View ``data``, which nobody else may change."""
+        self._data = data
+
+    def __getitem__(self, key: str) -> Any:
+        return freeze(self._data[key])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._data)
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._data
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, ReadOnlyMap):
+            return self._data == other._data
+        return self._data == other
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<read-only map of {len(self._data)}>"
+
+    def __copy__(self) -> ReadOnlyMap:
+        return self
+
+    def __deepcopy__(self, memo: object) -> dict[str, Any]:
+        return self.to_dict()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickle_map, (msgspec.json.encode(self._data),)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a mutable deep copy."""
+        return cast("dict[str, Any]", thaw(self))
+
+
+@final
+class ReadOnlyList(_ReadOnly, Sequence[Any]):
+    """A read-only view of a JSON array; compares equal to a list with the same content."""
+
+    __slots__ = ("_data",)
+
+    def __init__(self, data: list[Any]) -> None:
+        """View ``data``, which nobody else may change."""
+        self._data = data
+
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> ReadOnlyList: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return ReadOnlyList(self._data[index])
+        return freeze(self._data[index])
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, ReadOnlyList):
+            return self._data == other._data
+        return self._data == other
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<read-only list of {len(self._data)}>"
+
+    def __copy__(self) -> ReadOnlyList:
+        return self
+
+    def __deepcopy__(self, memo: object) -> list[Any]:
+        return self.to_list()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickle_list, (msgspec.json.encode(self._data),)
+
+    def to_list(self) -> list[Any]:
+        """Return a mutable deep copy."""
+        return cast("list[Any]", thaw(self))
+
+
+def _unpickle_map(raw: bytes) -> ReadOnlyMap:
+    return ReadOnlyMap(msgspec.json.decode(raw, type=dict[str, Any]))
+
+
+def _unpickle_list(raw: bytes) -> ReadOnlyList:
+    return ReadOnlyList(msgspec.json.decode(raw, type=list[Any]))

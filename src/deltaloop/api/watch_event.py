@@ -1,0 +1,83 @@
+"""One line of a watch stream: a type and an object, or a Status for an error."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, Final
+
+import msgspec
+
+from deltaloop.api.errors import DeltaloopError, MalformedObjectError
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.status import ApiError, Status, decode_status, error_from_status
+
+INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+
+
+class EventType(StrEnum):
+    """The types of watch events that carry an object; an ERROR event becomes an exception."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+    BOOKMARK = "BOOKMARK"
+
+
+class WatchEvent(msgspec.Struct, frozen=True, gc=False):
+    """One change. A bookmark's object has a resource version and nothing else."""
+
+    type: EventType
+    object: Resource
+
+    @property
+    def ends_initial_events(self) -> bool:
+        """Whether this bookmark says that all initial events have been sent (WatchList)."""
+        return self.type is EventType.BOOKMARK and self.object.annotations.get(INITIAL_EVENTS_END) == "true"
+
+
+class MalformedEventError(DeltaloopError):
+    """A server sent a line on a watch stream that is not a watch event; its fault, or a proxy's.
+
+    The stream cannot be trusted any more: start a new one. The message has the reason and the size, not the data.
+    """
+
+
+class _Line(msgspec.Struct, gc=False):
+    type: str
+    object: msgspec.Raw
+
+
+_decode_line: Final = msgspec.json.Decoder(_Line).decode
+_TYPES: Final = {event_type.value: event_type for event_type in EventType}
+
+
+def decode_watch_event(line: bytes, resource_type: ResourceType[Any] | None = None) -> WatchEvent:
+    """Decode one line of a watch stream.
+
+    Raises:
+        ApiError: For an ERROR event; the subclass that belongs to its Status.
+        MalformedEventError: If the line is not JSON, has an unknown type, or carries no object with metadata.
+    """
+    try:
+        decoded = _decode_line(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise MalformedEventError(f"a watch line of {len(line)} bytes is not a watch event: {error}") from None
+    event_type = _TYPES.get(decoded.type)
+    if event_type is None:
+        if decoded.type == "ERROR":
+            raise _error(bytes(decoded.object))
+        raise MalformedEventError(f"a watch event has the unknown type {decoded.type[:40]!r}")
+    try:
+        return WatchEvent(event_type, Resource.from_json(decoded.object, resource_type))
+    except MalformedObjectError as error:
+        raise MalformedEventError(f"a watch event of type {decoded.type} carries no usable object: {error}") from None
+
+
+def _error(body: bytes) -> ApiError:
+    status = decode_status(body)
+    if status is None:
+        status = Status(
+            code=500, reason="InternalError", message="the watch ended with an error event without a Status"
+        )
+    return error_from_status(status)

@@ -1,0 +1,10 @@
+"""When to try again: backoff with jitter, and token buckets.
+
+Ground that four rooms share. Everything here is pure: ``now`` is seconds on the caller's clock, ``chance`` a number in
+[0, 1) that the caller drew.
+"""
+
+from deltaloop.pacing.backoff import Backoff, BackoffManager, jitter
+from deltaloop.pacing.token_bucket import Reservation, TokenBucket
+
+__all__ = ["Backoff", "BackoffManager", "Reservation", "TokenBucket", "jitter"]

@@ -1,0 +1,75 @@
+"""Exponential backoff with jitter, and the rule when it starts again from the beginning.
+
+A delay is ``d + chance * jitter * d`` where ``d`` grows from ``initial`` by ``factor`` up to ``cap``. It starts over
+once ``reset_after`` seconds have passed without a call. client-go 0.36 measures that time from the last reset instead,
+so a server that fails for longer than two minutes is asked at the quickest rate again and again; 0.26 to 0.35 measured it
+from the last call, and so do we (docs/differences.md).
+
+Source: apimachinery pkg/util/wait/backoff.go; client-go tools/cache/reflector.go for the numbers of reflectors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import final
+
+from deltaloop.pacing.checks import require_positive
+
+
+def jitter(delay: float, factor: float, *, chance: float) -> float:
+    """Lengthen a delay by up to ``factor`` times itself: by 0 at chance 0, by nearly all of it towards 1.
+
+    Source: apimachinery pkg/util/wait ``Jitter``.
+    """
+    return delay + chance * factor * delay
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backoff:
+    """The numbers of an exponential backoff, in seconds; the defaults are those of client-go's reflector.
+
+    Attributes:
+        initial: First delay.
+        factor: By how much each delay is longer than the one before.
+        cap: Longest delay before jitter.
+        jitter: How much may be added, as a part of the delay.
+        reset_after: Seconds without a call after which the delay is ``initial`` again.
+    """
+
+    initial: float = 0.8
+    factor: float = 2.0
+    cap: float = 30.0
+    jitter: float = 1.0
+    reset_after: float = 120.0
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that make no backoff."""
+        require_positive("Backoff", initial=self.initial, cap=self.cap, reset_after=self.reset_after)
+        if not self.factor >= 1:
+            raise ValueError(f"Backoff.factor is {self.factor!r}; 1 or more is needed")
+        if not self.jitter >= 0:
+            raise ValueError(f"Backoff.jitter is {self.jitter!r}; 0 or more is needed")
+
+
+@final
+@dataclass(slots=True)
+class BackoffManager:
+    """The state of one backoff: which delay is next."""
+
+    backoff: Backoff = field(default_factory=Backoff)
+    _base: float = 0.0
+    _last_call_at: float | None = None
+
+    def next_delay(self, now: float, *, chance: float) -> float:
+        """Return how long to wait before the next try, and make the one after it longer."""
+        numbers = self.backoff
+        if self._last_call_at is None or now - self._last_call_at > numbers.reset_after:
+            self._base = numbers.initial
+        self._last_call_at = now
+        delay = min(self._base, numbers.cap)
+        self._base = min(self._base * numbers.factor, numbers.cap)
+        return jitter(delay, numbers.jitter, chance=chance)
+
+    def reset(self) -> None:
+        """Begin again from ``initial``, as after a success."""
+        self._last_call_at = None

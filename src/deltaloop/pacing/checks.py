@@ -1,0 +1,27 @@
+"""Checks of options that several rooms share."""
+
+from __future__ import annotations
+
+import math
+
+
+def require_positive(owner: str, **numbers: float) -> None:
+    """Refuse numbers that are not finite and greater than zero.
+
+    Raises:
+        ValueError: Naming ``owner`` and the option.
+    """
+    for name, number in numbers.items():
+        if not (number > 0 and math.isfinite(number)):
+            raise ValueError(f"{owner}.{name} is {number!r}; a finite number greater than 0 is needed")
+
+
+def require_not_negative(owner: str, **numbers: float) -> None:
+    """Refuse numbers that are negative, infinite or not numbers.
+
+    Raises:
+        ValueError: Naming ``owner`` and the option.
+    """
+    for name, number in numbers.items():
+        if not (number >= 0 and math.isfinite(number)):
+            raise ValueError(f"{owner}.{name} is {number!r}; a finite number, 0 or more, is needed")
