@@ -7,13 +7,14 @@ evaluated when an object arrives, at the cost of skipping over the rest of its b
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast, final
 
 import msgspec
 
 from deltaloop.api.errors import InvalidPathError, MalformedObjectError
 from deltaloop.api.resource import Resource
+from deltaloop.api.views import ReadOnlyList, ReadOnlyMap, thaw
 
 _SEGMENT = re.compile(r"""\.?([A-Za-z_$][A-Za-z0-9_$-]*)|\[(?:'([^']+)'|"([^"]+)")\]""")
 
@@ -28,10 +29,7 @@ class Path:
         """Parse ``text``; see ``path``."""
         self.text = text
         self.segments = _parse(text)
-        shape: Any = Any
-        for segment in reversed(self.segments):
-            shape = msgspec.defstruct("_Field", [("value", shape, None)], rename={"value": segment}, gc=False)
-        self._decoder = msgspec.json.Decoder(shape)
+        self._decoder = _make_decoder(self.segments)
 
     def get(self, obj: object) -> Any:
         """Return the field's value, or None where any part of the path is missing or null.
@@ -43,18 +41,23 @@ class Path:
             MalformedObjectError: If something on the way is not an object, or ``obj`` is neither.
         """
         if isinstance(obj, Resource):
-            try:
-                value = self._decoder.decode(obj.raw)
-            except msgspec.ValidationError:
-                return self._walk(obj.to_dict())
-            for _ in self.segments:
-                if value is None:
-                    return None
-                value = value.value
-            return value
+            return self._get_from_resource(obj)
         if isinstance(obj, Mapping):
             return self._walk(cast("Mapping[str, Any]", obj))
         raise MalformedObjectError(f"path {self.text!r} needs a Resource or a mapping, not {type(obj).__name__}")
+
+    def _get_from_resource(self, obj: Resource) -> Any:
+        if self._decoder is None or self.segments in _TYPE_FIELDS:
+            return self._walk(obj.to_dict())
+        try:
+            value = self._decoder.decode(obj.raw)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return self._walk(obj.to_dict())  # says in our words what is wrong
+        for _ in self.segments:
+            if value is None:
+                return None
+            value = value.value
+        return value
 
     def _walk(self, value: Any) -> Any:
         for segment in self.segments:
@@ -66,12 +69,14 @@ class Path:
         return value
 
     def __call__(self, obj: object) -> list[str]:
-        """Return the field as index values; booleans are written as JSON writes them."""
+        """Return the field as index values; what is no text is written as JSON writes it, null not at all.
+
+        Raises:
+            MalformedObjectError: As ``get`` does.
+        """
         value = self.get(obj)
-        if value is None:
-            return []
-        items = cast("list[Any]", value) if isinstance(value, list) else [value]
-        return [item if isinstance(item, str) else msgspec.json.encode(item).decode() for item in items]
+        items = cast("Sequence[Any]", value) if isinstance(value, list | tuple | ReadOnlyList) else [value]
+        return [_index_value(item) for item in items if item is not None]
 
     def __repr__(self) -> str:
         return f"path({self.text!r})"
@@ -82,6 +87,9 @@ class Path:
     def __hash__(self) -> int:
         return hash(self.segments)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path, (self.text,)
+
 
 def path(text: str) -> Path:
     """Make a path such as ``spec.nodeName`` or ``metadata.annotations['example.com/team']``.
@@ -90,6 +98,26 @@ def path(text: str) -> Path:
         InvalidPathError: If the text is not such a path; the message has the position.
     """
     return Path(text)
+
+
+# A resource fills these in where the server left them out.
+_TYPE_FIELDS = (("apiVersion",), ("kind",))
+
+
+def _make_decoder(segments: tuple[str, ...]) -> msgspec.json.Decoder[Any] | None:
+    shape: Any = Any
+    try:
+        for segment in reversed(segments):
+            shape = msgspec.defstruct("_Field", [("value", shape, None)], rename={"value": segment}, gc=False)
+    except ValueError:  # msgspec takes no name with a backslash, a quote or a control character
+        return None
+    return msgspec.json.Decoder(shape)
+
+
+def _index_value(item: Any) -> str:
+    if isinstance(item, str):
+        return item
+    return msgspec.json.encode(thaw(item) if isinstance(item, ReadOnlyMap | ReadOnlyList) else item).decode()
 
 
 def _parse(text: str) -> tuple[str, ...]:

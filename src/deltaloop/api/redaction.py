@@ -3,10 +3,17 @@
 Everything that is logged, shown, diffed or put into an error goes through ``redact`` when it may hold data of an
 object, a header, a URL or a configuration. What it hides:
 
-* values under a name that says secret (``authorization``, ``token``, ``password``, ``client-key-data``, ...);
-* the ``data`` and ``stringData`` of a Secret, and the annotation in which kubectl keeps a copy of them;
-* inside text: bearer and basic credentials, JSON web tokens, private keys in PEM, user and password in a URL, and the
-  same secret names in queries and assignments.
+* everything under a name that says secret (``authorization``, ``token``, ``password``, ``client-key-data``, ...), and
+  text under a name that ends like one (``sessionToken``, ``DB_PASSWORD``);
+* the ``data`` and ``stringData`` of a Secret, of the items of a SecretList, and the annotation in which kubectl keeps a
+  copy of what was applied;
+* the ``value`` beside a ``name`` that says secret, every value of the environment of a kubeconfig's ``exec`` entry, and
+  the argument after a flag such as ``--token``;
+* inside text: authorization headers, bearer and basic credentials, JSON web tokens, private keys in PEM (bare or as
+  base64), user and password in a URL, and what follows the same secret names in queries, assignments and flags.
+
+What it leaves alone: names of Secrets (``secretName: foo``), and words about secrets ("a bearer token is missing").
+Redacting twice changes nothing more.
 """
 
 from __future__ import annotations
@@ -17,29 +24,87 @@ from typing import Any, Final, cast, final
 
 REDACTED: Final = "<redacted>"
 
-_SECRET_NAMES: Final = re.compile(
-    r"^(authorization|proxy-authorization|cookie|set-cookie|password|passwd|secret|client-?secret"
-    r"|(id|access|refresh|bearer)?[-_]?token|tokendata|client-?key(-?data)?|private-?key|api-?key|tls\.key|credentials?"
-    r"|last-applied-configuration|kubectl\.kubernetes\.io/last-applied-configuration)$",
-    re.IGNORECASE,
+# Names are compared in lower case and without separators: client-key-data, clientKeyData and CLIENT_KEY_DATA are one.
+_SECRET_NAME: Final = re.compile(
+    r"(proxy)?authorization|(set)?cookie|pass(word|wd|phrase)|credentials?|secret"
+    r"|(x?(id|access|refresh|bearer|auth|api|session|security))?token|tokendata"
+    r"|(client|shared|webhook|signing)?secret(key|accesskey)?|awssecretaccesskey|clientkey(data)?|privatekey|apikey"
+    r"|tls\.key|sshprivatekey|\.?dockercfg|\.?dockerconfigjson|(kubectl\.kubernetes\.io/)?lastappliedconfiguration"
 )
+_SECRET_ENDING: Final = re.compile(
+    r".*(pass(word|wd|phrase)|token|clientsecret|api_?key|secret_?key|private_?key|access_?key|keydata)",
+    re.DOTALL,
+)
+# A volume or a reference names a Secret under "secret"; that is no secret.
+_SECRET_REFERENCE: Final = frozenset({"secretName", "name", "namespace", "items", "optional", "defaultMode"})
 _SECRET_DATA_FIELDS: Final = frozenset({"data", "stringData"})
-_IN_TEXT: Final = (
-    (
-        re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL),
-        REDACTED,
-    ),
-    (re.compile(r"\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{4,}", re.IGNORECASE), rf"\1 {REDACTED}"),
-    (re.compile(r"\beyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}(\.[A-Za-z0-9_-]*)?"), REDACTED),
-    (re.compile(r"(?<=://)[^/@\s:]+:[^/@\s]+(?=@)"), REDACTED),
+_DEEPEST: Final = 100
+
+# How secret names end inside text; what stands before the end stays as it is.
+_NAME_IN_TEXT: Final = (
+    r"(?:(?<!continue )token|pass(?:word|wd|phrase)|client[_-]?secret|client[_-]?key[_-]?data|api[_-]?key"
+    r"|secret[_-]?(?:access[_-]?)?key|private[_-]?key)"
+)
+# Words that follow "bearer", "basic", a name with a colon, or a flag in sentences about them.
+_ORDINARY: Final = (
+    r"(?!(?:tokens?|auth|authn|authentication|authori[sz]ation|credentials?|schemes?|headers?|realm|usage|users?"
+    r"|example|examples|form|checks?|support|information|idea|is|was|must|may|can|and|or|to|for|in|flag|option|not|no|file|missing|invalid|required|expected|expired|cannot"
+    r"|<redacted>)(?![A-Za-z0-9._~+/=-]))"
+)
+_IN_TEXT: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
     (
         re.compile(
-            r"(?i)(\"?(?:[a-z_-]*token|password|passwd|client[_-]?secret|client-key-data|api[_-]?key)\"?\s*[=:]\s*)"
-            r"(\"[^\"]*\"|[^\s&,;\"'}]+)"
+            r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----|\Z)", re.DOTALL
+        ),
+        REDACTED,
+    ),
+    # "-----BEGIN " in base64, unless "CERT" follows.
+    (re.compile(r"LS0tLS1CRUdJTi(?!BDRVJU)[A-Za-z0-9+/=_-]+"), REDACTED),
+    (
+        re.compile(
+            r"""(?i)((?:proxy-)?authorization\\?["']?\s*[:=]\s*\\?["']?)(?!<redacted>)[^\s"'\\,;][^"'\\\r\n]*"""
+        ),
+        rf"\1{REDACTED}",
+    ),
+    (
+        re.compile(r"""(?i)\b((?:set-)?cookie\\?["']?\s*:\s*\\?["']?)(?!<redacted>)[^\s"'\\][^"'\\\r\n]*"""),
+        rf"\1{REDACTED}",
+    ),
+    (re.compile(rf"(?i)\b(bearer\s+){_ORDINARY}[A-Za-z0-9._~+/=-]{{4,}}"), rf"\1{REDACTED}"),
+    (
+        re.compile(rf"(?i)\b(basic\s+){_ORDINARY}(?-i:(?=[a-z]{{0,19}}[A-Z0-9+/=]|[a-z]{{20}}))[A-Za-z0-9+/=_-]{{4,}}"),
+        rf"\1{REDACTED}",
+    ),
+    (re.compile(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}(?:\.[A-Za-z0-9_-]*)?"), REDACTED),
+    (re.compile(r"(?<=://)(?!<redacted>@)[^/\s\"'<>?#]+@"), f"{REDACTED}@"),
+    (
+        re.compile(
+            r"""(last-applied-configuration\\*["']?\s*[:=]\s*)(?!"?<redacted>)("(?:[^"\\]|\\.)*"|\S.*)""", re.DOTALL
+        ),
+        rf'\1"{REDACTED}"',
+    ),
+    # name: "value" and name="value", also inside text that was quoted itself
+    (
+        re.compile(
+            rf"""(?i)({_NAME_IN_TEXT}\\*["']?\s*[:=]\s*(?P<q>\\*["']))(?!<redacted>)(?:(?!(?P=q))(?:\\.|[^\\]|\\))+""",
+            re.DOTALL,
+        ),
+        rf"\1{REDACTED}",
+    ),
+    (
+        re.compile(
+            rf"""(?i)({_NAME_IN_TEXT}\\*["']?\s*[:=]\s*)(?!<redacted>|[\\"'{{\[]){_ORDINARY}[^\s&,;"'}}\]\\]+"""
+        ),
+        rf"\1{REDACTED}",
+    ),
+    (
+        re.compile(
+            rf"(?i)(?<![A-Za-z0-9-])(--?(?:[a-z]{{1,20}}-){{0,3}}(?:token|password|secret|api-key)\s+){_ORDINARY}[^\s-]\S*"
         ),
         rf"\1{REDACTED}",
     ),
 )
+_SECRET_FLAG: Final = re.compile(r"(?i)--?([a-z]+-)*(token|password|secret|api-key)")
 
 
 def redact(value: object) -> Any:
@@ -47,31 +112,109 @@ def redact(value: object) -> Any:
 
     Args:
         value: Text, bytes (shown as their length only), a mapping, a sequence, or anything else, which is returned as
-            it is when it is a number, a boolean or None, and by its type's name otherwise.
+            it is when it is a number, a boolean or None, and by its type's name otherwise. What is nested deeper than
+            100 levels is not shown.
     """
+    return _redact(value, 0)
+
+
+def _redact(value: object, depth: int) -> Any:
     if value is None or isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, str):
         return _redact_text(value)
-    if isinstance(value, bytes | bytearray):
+    if isinstance(value, bytes | bytearray | memoryview):
         return f"<{len(value)} bytes>"
+    if depth >= _DEEPEST:
+        return "<nested too deep>"
     if isinstance(value, Mapping):
-        return _redact_mapping(cast("Mapping[Any, Any]", value))
+        return _redact_mapping(cast("Mapping[Any, Any]", value), depth)
     if isinstance(value, Sequence):
-        return [redact(item) for item in cast("Sequence[object]", value)]
+        return _redact_items(cast("Sequence[object]", value), depth)
     return f"<{type(value).__name__}>"
 
 
-def _redact_mapping(mapping: Mapping[Any, Any]) -> dict[str, Any]:
-    is_secret = mapping.get("kind") == "Secret"
-    shown: dict[str, Any] = {}
-    for name, item in mapping.items():
-        if is_secret and name in _SECRET_DATA_FIELDS and isinstance(item, Mapping):
-            shown[name] = dict.fromkeys(cast("Mapping[str, Any]", item), REDACTED)
-        elif _SECRET_NAMES.match(str(name)) and item not in (None, "", [], {}):
-            shown[str(name)] = REDACTED
+def _redact_items(items: Sequence[object], depth: int) -> list[Any]:
+    shown: list[Any] = []
+    flag = False
+    for item in items:
+        if flag and isinstance(item, str) and item:
+            shown.append(REDACTED)
         else:
-            shown[str(name)] = redact(item)
+            shown.append(_redact(item, depth + 1))
+        flag = isinstance(item, str) and _SECRET_FLAG.fullmatch(item) is not None
+    return shown
+
+
+def _redact_mapping(mapping: Mapping[Any, Any], depth: int) -> dict[str, Any]:
+    kind = mapping.get("kind")
+    named = mapping.get("name")
+    shown: dict[str, Any] = {}
+    for key, item in mapping.items():
+        name = str(key)
+        if kind == "Secret" and name in _SECRET_DATA_FIELDS:
+            result = _hide_values(item)
+        elif (
+            kind == "SecretList"
+            and name == "items"
+            and isinstance(item, Sequence)
+            and not isinstance(item, str | bytes)
+        ):
+            result = [_redact_listed_secret(each, depth + 1) for each in cast("Sequence[object]", item)]
+        elif name == "value" and isinstance(named, str) and _says_secret(named, item):
+            result = _hide(item)
+        elif name == "exec" and isinstance(item, Mapping):
+            result = _redact_exec(cast("Mapping[Any, Any]", item), depth + 1)
+        elif _says_secret(name, item):
+            result = _hide(item)
+        else:
+            result = _redact(item, depth + 1)
+        shown[_redact_text(name)] = result
+    return shown
+
+
+def _says_secret(name: str, item: object) -> bool:
+    plain = re.sub(r"[-_\s]", "", name).lower()
+    if _SECRET_NAME.fullmatch(plain):
+        return not (plain == "secret" and isinstance(item, Mapping) and _SECRET_REFERENCE.issuperset(item))
+    return isinstance(item, str | bytes | int) and _SECRET_ENDING.fullmatch(plain) is not None
+
+
+def _hide(item: object) -> Any:
+    """Hide all of a value; what is empty, and a yes or no, tells nothing and stays."""
+    if item is None or isinstance(item, bool) or item in ("", [], {}):
+        return item
+    return REDACTED
+
+
+def _hide_values(item: object) -> Any:
+    if isinstance(item, Mapping):
+        return {str(name): REDACTED for name in cast("Mapping[Any, Any]", item)}
+    return _hide(item)
+
+
+def _redact_listed_secret(item: object, depth: int) -> Any:
+    """Items of a list do not say their kind."""
+    if isinstance(item, Mapping):
+        shown = _redact_mapping({**cast("Mapping[Any, Any]", item), "kind": "Secret"}, depth)
+        return {name: value for name, value in shown.items() if name in item}
+    return _redact(item, depth)
+
+
+def _redact_exec(item: Mapping[Any, Any], depth: int) -> dict[str, Any]:
+    """How a kubeconfig starts a credential plugin: names of its environment are shown, values are not."""
+    shown = _redact_mapping(item, depth)
+    env = item.get("env")
+    if isinstance(env, Sequence) and not isinstance(env, str | bytes):
+        shown["env"] = [
+            {
+                str(name): part if name == "name" else _hide(part)
+                for name, part in cast("Mapping[Any, Any]", each).items()
+            }
+            if isinstance(each, Mapping)
+            else _hide(each)
+            for each in cast("Sequence[object]", env)
+        ]
     return shown
 
 

@@ -9,13 +9,18 @@ object graph, and what cannot be reached cannot be changed by accident. The rest
 
 The structs have ``gc=False``: they hold bytes, strings and each other, never a cycle, so the garbage collector need not
 walk a large cache.
+
+JSON's null is read as Go reads it: a field that is null is a field that is not set. A server never writes such
+metadata, but other clients' dumps and hand-written manifests do, so it is decoded on a second, slower way.
 """
 
 from __future__ import annotations
 
+import math
+import re
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final, TypeVar, cast
 
 import msgspec
@@ -23,12 +28,12 @@ import msgspec
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.keys import join_key
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.api.views import ReadOnlyMap
+from deltaloop.api.views import ReadOnlyList, ReadOnlyMap
 
 T = TypeVar("T")
 
 
-class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class OwnerReference(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename="camel"):
     """Who owns an object; ``controller`` is true for at most one owner."""
 
     api_version: str = ""
@@ -40,15 +45,23 @@ class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class ObjectMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """The part of an object's metadata that is decoded when the object arrives."""
+    """The part of an object's metadata that is decoded when the object arrives.
+
+    ``label_map`` belongs to this object alone; read labels through ``labels``, which cannot be written to.
+    """
 
     name: str = ""
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
     generation: int = 0
-    labels: dict[str, str] | None = None
+    label_map: dict[str, str] | None = msgspec.field(default=None, name="labels")
     deletion_timestamp: str | None = None
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The labels, for reading only; empty if there are none."""
+        return ReadOnlyMap(self.label_map) if self.label_map else _EMPTY
 
 
 class _Envelope(msgspec.Struct, gc=False):
@@ -62,15 +75,26 @@ class _LateMeta(msgspec.Struct, gc=False, rename="camel"):
     creation_timestamp: str | None = None
 
 
-class _LateEnvelope(msgspec.Struct, gc=False, rename="camel"):
+class _LateEnvelope(msgspec.Struct, gc=False):
     metadata: _LateMeta
-    api_version: str = ""
-    kind: str = ""
+
+
+class _TypeMeta(msgspec.Struct, gc=False, rename="camel"):
+    api_version: str | None = None
+    kind: str | None = None
+
+
+class _Loose(msgspec.Struct, gc=False):
+    metadata: dict[str, Any] | None = None
 
 
 _decode_envelope: Final = msgspec.json.Decoder(_Envelope).decode
 _decode_late: Final = msgspec.json.Decoder(_LateEnvelope).decode
+_decode_type: Final = msgspec.json.Decoder(_TypeMeta).decode
+_decode_loose: Final = msgspec.json.Decoder(_Loose).decode
 _decode_dict: Final = msgspec.json.Decoder(dict[str, Any]).decode
+# What decoding raises: RecursionError for an object nested deeper than the interpreter's stack.
+_DECODE_ERRORS: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 class _DecodedLru:
@@ -125,20 +149,26 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
         kept = bytes(raw)
         try:
             return cls(kept, _decode_envelope(kept).metadata, resource_type)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise _malformed(error, kept, resource_type) from None
+        except _DECODE_ERRORS as error:
+            return cls(kept, _without_nulls(error, kept, resource_type, ObjectMeta), resource_type)
 
     @classmethod
-    def from_dict(cls, fields: Mapping[str, Any], resource_type: ResourceType[Any] | None = None) -> Resource:
-        """Make a resource from a mapping, which is copied.
+    def from_dict(
+        cls, fields: Mapping[str, Any] | Resource, resource_type: ResourceType[Any] | None = None
+    ) -> Resource:
+        """Make a resource from a mapping, which is copied; from another resource, to give it a type.
 
         Raises:
             MalformedObjectError: If it has no ``metadata`` or holds what JSON cannot express.
         """
         try:
-            raw = msgspec.json.encode(fields, enc_hook=_encode_mapping)
-        except (msgspec.MsgspecError, TypeError, ValueError) as error:
+            # msgspec would write a resource as the struct that it is.
+            plain = fields.to_dict() if isinstance(fields, Resource) else fields
+            raw = msgspec.json.encode(plain, enc_hook=_encode_mapping)
+        except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
             raise MalformedObjectError(f"the object cannot be written as JSON: {error}") from None
+        if b"null" in raw and _has_no_json_number(plain):  # msgspec writes such numbers as null
+            raise MalformedObjectError("the object cannot be written as JSON: it holds a number that is not finite")
         return cls.from_json(raw, resource_type)
 
     @property
@@ -174,18 +204,21 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
     @property
     def labels(self) -> Mapping[str, str]:
         """``metadata.labels``; empty if there are none. Reading only."""
-        labels = self.metadata.labels
-        return ReadOnlyMap(labels) if labels else _EMPTY
+        return self.metadata.labels
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        """``metadata.annotations``, decoded at each call."""
-        return ReadOnlyMap(_decode_late(self.raw).metadata.annotations or {})
+        """``metadata.annotations``, decoded at each call. Reading only.
+
+        Raises:
+            MalformedObjectError: If they are not text; the same holds for the other fields decoded late.
+        """
+        return ReadOnlyMap(self._late().annotations or {})
 
     @property
     def owner_references(self) -> tuple[OwnerReference, ...]:
         """``metadata.ownerReferences``, decoded at each call."""
-        return _decode_late(self.raw).metadata.owner_references or ()
+        return self._late().owner_references or ()
 
     @property
     def controller_owner(self) -> OwnerReference | None:
@@ -195,12 +228,12 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
     @property
     def finalizers(self) -> tuple[str, ...]:
         """``metadata.finalizers``, decoded at each call."""
-        return _decode_late(self.raw).metadata.finalizers or ()
+        return self._late().finalizers or ()
 
     @property
     def creation_timestamp(self) -> str | None:
         """``metadata.creationTimestamp`` as written, decoded at each call."""
-        return _decode_late(self.raw).metadata.creation_timestamp
+        return self._late().creation_timestamp
 
     @property
     def deletion_timestamp(self) -> str | None:
@@ -210,12 +243,12 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
     @property
     def api_version(self) -> str:
         """``apiVersion``: the object's own, else its resource type's."""
-        return _decode_late(self.raw).api_version or (self.resource_type.api_version if self.resource_type else "")
+        return self._type().api_version or (self.resource_type.api_version if self.resource_type else "")
 
     @property
     def kind(self) -> str:
         """``kind``: the object's own, else its resource type's."""
-        return _decode_late(self.raw).kind or (self.resource_type.kind if self.resource_type else "")
+        return self._type().kind or (self.resource_type.kind if self.resource_type else "")
 
     def view(self) -> ReadOnlyMap:
         """Return a deep read-only view of the whole object."""
@@ -239,8 +272,16 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
         return self.to_dict()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a mutable copy as a dict; ``apiVersion`` and ``kind`` are filled in where the server left them out."""
-        fields = _decode_dict(self.raw)
+        """Return a mutable copy as a dict; ``apiVersion`` and ``kind`` are filled in where the server left them out.
+
+        Raises:
+            MalformedObjectError: If a part that nobody had looked at yet is no text or no number; ``view`` and all
+                reading through it raise the same.
+        """
+        try:
+            fields = _decode_dict(self.raw)
+        except _DECODE_ERRORS as error:
+            raise _malformed(error, self.raw, self.resource_type) from None
         if self.resource_type is not None:
             if not fields.get("apiVersion"):
                 fields["apiVersion"] = self.resource_type.api_version
@@ -256,22 +297,26 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
         """
         try:
             return msgspec.json.decode(self.raw, type=model)
-        except msgspec.MsgspecError as error:
-            raise MalformedObjectError(f"{self!r} does not fit {model.__name__}: {error}") from None
+        except _DECODE_ERRORS as error:
+            name = getattr(model, "__name__", str(model))
+            raise MalformedObjectError(f"{self!r} does not fit {name}: {_without_data(error)}") from None
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Resource):
             return NotImplemented
-        if self is other or self.raw == other.raw:
+        if self is other or (self.raw == other.raw and self.resource_type == other.resource_type):
             return True
-        return self.metadata == other.metadata and self.view() == other.view()
+        return self.metadata == other.metadata and self._canonical() == other._canonical()
 
     def __hash__(self) -> int:
         meta = self.metadata
         return hash((meta.namespace, meta.name, meta.uid, meta.resource_version))
 
     def __repr__(self) -> str:
-        kind = str(self.resource_type) if self.resource_type else (self.kind or "object")
+        try:
+            kind = str(self.resource_type or self.kind or "object")
+        except MalformedObjectError:
+            kind = "object"
         return f"<Resource {kind} {self.key} resourceVersion={self.resource_version or '-'}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -283,27 +328,86 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
     def __deepcopy__(self, memo: object) -> Resource:
         return self
 
+    def _late(self) -> _LateMeta:
+        try:
+            return _decode_late(self.raw).metadata
+        except _DECODE_ERRORS as error:
+            return _without_nulls(error, self.raw, self.resource_type, _LateMeta)
+
+    def _type(self) -> _TypeMeta:
+        try:
+            return _decode_type(self.raw)
+        except _DECODE_ERRORS as error:
+            raise _malformed(error, self.raw, self.resource_type) from None
+
+    def _canonical(self) -> bytes:
+        # Compared as text, because to Python 1, 1.0 and True are equal.
+        return msgspec.json.encode(self.to_dict(), order="sorted")
+
 
 _EMPTY: Final = ReadOnlyMap({})
 
 
 def _encode_mapping(value: object) -> object:
-    if isinstance(value, Resource):
-        return value.to_dict()
+    if isinstance(value, ReadOnlyList):
+        return value.to_list()
     if isinstance(value, Mapping):
         return dict(cast("Mapping[str, Any]", value))
-    to_list = getattr(value, "to_list", None)
-    if to_list is not None:
-        return to_list()
     raise TypeError(f"a value of type {type(value).__name__} is not JSON")
+
+
+def _has_no_json_number(value: object) -> bool:
+    if isinstance(value, float):
+        return not math.isfinite(value)
+    if isinstance(value, Mapping):
+        return any(_has_no_json_number(item) for item in cast("Mapping[Any, object]", value).values())
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray):
+        return any(_has_no_json_number(item) for item in cast("Sequence[object]", value))
+    return False
+
+
+def _without_nulls(error: Exception, raw: bytes, resource_type: ResourceType[Any] | None, model: type[T]) -> T:
+    """Decode metadata once more with its nulls left out; if it was something else, complain of the first error."""
+    try:
+        metadata = _decode_loose(raw).metadata
+    except _DECODE_ERRORS:
+        metadata = None
+    if metadata is not None:
+        try:
+            return msgspec.convert({name: _zero(item) for name, item in metadata.items() if item is not None}, model)
+        except msgspec.ValidationError as second:
+            error = msgspec.ValidationError(str(second).replace("`$", "`$.metadata"))
+    raise _malformed(error, raw, resource_type) from None
+
+
+def _zero(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: "" if item is None else item for name, item in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        # An owner is an object whose own nulls are left out, a finalizer is text.
+        return [
+            {name: part for name, part in cast("dict[str, Any]", item).items() if part is not None}
+            if isinstance(item, dict)
+            else item
+            for item in cast("list[Any]", value)
+            if item is not None
+        ]
+    return value
 
 
 def _malformed(error: Exception, raw: bytes, resource_type: ResourceType[Any] | None) -> MalformedObjectError:
     what = f"{resource_type} object" if resource_type else "object"
-    text = str(error)
-    if "missing required field `metadata`" in text:
+    text = _without_data(error)
+    if "missing required field `metadata`" in text or text.endswith("got `null` - at `$.metadata`"):
         text = "it has no metadata"
     return MalformedObjectError(f"{what} of {len(raw)} bytes cannot be read: {text}")
+
+
+def _without_data(error: Exception) -> str:
+    """Say what msgspec found wrong; it quotes the value itself for enums and tags only."""
+    if isinstance(error, UnicodeDecodeError):
+        return "its text is not UTF-8"
+    return re.sub(r"(?<= value )('.*'|\".*\"|-?[0-9.]+)", "<value>", str(error), flags=re.DOTALL)
 
 
 def decode_object(resource_type: ResourceType[T], raw: bytes | bytearray | memoryview) -> T:

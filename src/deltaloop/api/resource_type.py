@@ -15,7 +15,7 @@ T_co = TypeVar("T_co", covariant=True)
 _ATTRIBUTE = "__resource_type__"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: Python 3.11 sets __orig_class__ on generics and survives only AttributeError
 class ResourceType(Generic[T_co]):
     """A resource of the API, such as ``ResourceType("apps", "v1", "Deployment", "deployments", namespaced=True)``.
 
@@ -70,8 +70,12 @@ class ResourceType(Generic[T_co]):
             raise InvalidInputError(f"{self} has no namespaces, but namespace {namespace!r} was given")
         if name is not None and self.namespaced and not namespace:
             raise InvalidInputError(f"{self} lives in namespaces: give one for {name!r}")
-        if name == "" or (name and "/" in name) or name in (".", ".."):
+        if name is not None and not _is_path_segment(name):
             raise InvalidInputError(f"{name!r} is not the name of an object")
+        if namespace and not _is_path_segment(namespace):
+            raise InvalidInputError(f"{namespace!r} is not the name of a namespace")
+        if subresource and not all(map(_is_path_segment, subresource.split("/"))):
+            raise InvalidInputError(f"{subresource!r} is not a subresource")
         if subresource and name is None:
             raise InvalidInputError(f"subresource {subresource!r} needs the name of an object")
         parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
@@ -81,7 +85,7 @@ class ResourceType(Generic[T_co]):
         if name is not None:
             parts.append(quote(name, safe=""))
         if subresource:
-            parts.append(subresource)
+            parts.append(quote(subresource, safe="/"))
         return "/".join(parts)
 
     def __eq__(self, other: object) -> bool:
@@ -113,6 +117,10 @@ class ResourceType(Generic[T_co]):
         """Make one from an ``apiVersion`` as objects carry it; objects decode to ``Resource``."""
         group, _, version = api_version.rpartition("/")
         return cls(group, version, kind, plural, namespaced)
+
+
+def _is_path_segment(text: str) -> bool:
+    return text not in ("", ".", "..") and "/" not in text
 
 
 def resource_type(

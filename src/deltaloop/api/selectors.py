@@ -18,18 +18,39 @@ from deltaloop.api.errors import InvalidSelectorError
 
 Operator = Literal["=", "!=", "in", "notin", "exists", "!", ">", "<"]
 
-_TOKEN: Final = re.compile(r"\s*(?:(?P<symbol>==|!=|=|!|,|\(|\)|<|>)|(?P<word>[^\s=!,()<>]+))")
-_NAME: Final = re.compile(r"^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$")
-_PREFIX: Final = re.compile(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
+_TOKEN: Final = re.compile(r"[ \t\r\n]*(?:(?P<symbol>==|!=|[=!,()<>])|(?P<word>[^ \t\r\n=!,()<>]+))")
+_NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_PREFIX: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_MAX_PREFIX: Final = 253
+_INTEGER: Final = re.compile(r"[-+]?[0-9]+")
+_INT64: Final = range(-(2**63), 2**63)
 
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One term of a label selector."""
+    """One term of a label selector.
+
+    The values of ``in`` and ``notin`` are kept sorted and once each, so that equal terms are equal.
+
+    Attributes:
+        key: The label's name.
+        operator: What is asked; ``==`` is kept as ``=``.
+        values: At least one for ``in`` and ``notin``, none for ``exists`` and ``!``, one for all others.
+    """
 
     key: str
     operator: Operator
     values: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse a number of values that the operator has no use for."""
+        if self.operator in ("in", "notin"):
+            object.__setattr__(self, "values", tuple(sorted(set(self.values))))
+            fits = bool(self.values)
+        else:
+            fits = len(self.values) == (0 if self.operator in ("exists", "!") else 1)
+        if not fits:
+            raise InvalidSelectorError(f"{self.key}: operator {self.operator!r} does not go with {self.values!r}")
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Tell whether a set of labels satisfies this term."""
@@ -47,9 +68,8 @@ class Requirement:
         return labels[self.key] in self.values
 
     def _compares(self, label: str) -> bool:
-        try:
-            left, right = int(label), int(self.values[0])
-        except ValueError:
+        left, right = _parse_int64(label), _parse_int64(self.values[0])
+        if left is None or right is None:
             return False
         return left > right if self.operator == ">" else left < right
 
@@ -60,7 +80,7 @@ class Requirement:
             case "!":
                 return f"!{self.key}"
             case "in" | "notin":
-                return f"{self.key} {self.operator} ({','.join(sorted(self.values))})"
+                return f"{self.key} {self.operator} ({','.join(self.values)})"
             case _:
                 return f"{self.key}{self.operator}{self.values[0]}"
 
@@ -74,12 +94,12 @@ class LabelSelector:
 
     @classmethod
     def parse(cls, text: str) -> LabelSelector:
-        """Parse a selector such as ``app=web,tier in (front,back),!canary``.
+        """Parse a selector such as ``app=web,tier in (front,back),!canary``; the terms come out sorted by key.
 
         Raises:
-            InvalidSelectorError: If it cannot be parsed; the message has upstream's words.
+            InvalidSelectorError: If it cannot be parsed; what was found and expected is said in upstream's words.
         """
-        return cls(_LabelParser(text).parse())
+        return cls(tuple(sorted(_LabelParser(text).parse(), key=lambda requirement: requirement.key)))
 
     @classmethod
     def from_labels(cls, labels: Mapping[str, str]) -> LabelSelector:
@@ -100,25 +120,33 @@ class LabelSelector:
 
 
 class _LabelParser:
-    """A recursive-descent parser over the few tokens that there are."""
+    """A recursive-descent parser over the few tokens that there are; the empty token is the end of the text.
+
+    ``in`` and ``notin`` are operators only in an operator's place: elsewhere they are names like any other.
+    """
 
     def __init__(self, text: str) -> None:
-        self._tokens = _tokenize(text)
+        self._tokens = [match["symbol"] or match["word"] for match in _TOKEN.finditer(text)]
         self._next = 0
 
     def parse(self) -> tuple[Requirement, ...]:
         requirements: list[Requirement] = []
         if not self._tokens:
             return ()
+        if not _is_word(self._peek()) and self._peek() != "!":
+            raise InvalidSelectorError(f"found '{self._peek()}', expected: !, identifier, or 'end of string'")
         while True:
-            requirements.append(self._requirement())
+            try:
+                requirements.append(self._requirement())
+            except InvalidSelectorError as error:
+                raise InvalidSelectorError(f"unable to parse requirement: {error}") from None
             token = self._take()
             if token == "":
                 return tuple(requirements)
             if token != ",":
                 raise InvalidSelectorError(f"found '{token}', expected: ',' or 'end of string'")
-            if self._peek() == "":
-                raise InvalidSelectorError("found '', expected: identifier after ','")
+            if not _is_word(self._peek()) and self._peek() != "!":
+                raise InvalidSelectorError(f"found '{self._peek()}', expected: identifier after ','")
 
     def _peek(self) -> str:
         return self._tokens[self._next] if self._next < len(self._tokens) else ""
@@ -131,78 +159,96 @@ class _LabelParser:
     def _requirement(self) -> Requirement:
         token = self._take()
         if token == "!":
-            return Requirement(_label_key(self._take()), "!")
-        key = _label_key(token)
+            return Requirement(self._key(self._take()), "!")
+        key = self._key(token)
         match self._peek():
             case "" | ",":
                 return Requirement(key, "exists")
             case "=" | "==":
                 self._take()
-                return Requirement(key, "=", (self._value(),))
+                return Requirement(key, "=", (self._value(key),))
             case "!=":
                 self._take()
-                return Requirement(key, "!=", (self._value(),))
+                return Requirement(key, "!=", (self._value(key),))
             case ">" | "<" as comparison:
                 self._take()
                 return Requirement(key, ">" if comparison == ">" else "<", (self._integer(key),))
             case "in" | "notin" as operator:
                 self._take()
-                return Requirement(key, "in" if operator == "in" else "notin", self._values())
+                return Requirement(key, "in" if operator == "in" else "notin", self._values(key))
             case other:
                 raise InvalidSelectorError(f"found '{other}', expected: in, notin, =, ==, !=, gt, lt")
 
-    def _value(self) -> str:
+    def _key(self, token: str) -> str:
+        if not _is_word(token):
+            raise InvalidSelectorError(f"found '{token}', expected: identifier")
+        prefix, slash, name = token.rpartition("/")
+        if not _NAME.fullmatch(name) or (slash and not _is_prefix(prefix)):
+            raise InvalidSelectorError(
+                f'key: Invalid value: "{token}": no label has such a name; write app or a.io/app'
+            )
+        return token
+
+    def _value(self, key: str) -> str:
         if self._peek() in ("", ","):
             return ""
-        return _label_value(self._take())
+        token = self._take()
+        if not _is_word(token):
+            raise InvalidSelectorError(f"found '{token}', expected: identifier")
+        return _label_value(key, token)
 
     def _integer(self, key: str) -> str:
-        value = self._take()
-        try:
-            int(value)
-        except ValueError:
-            raise InvalidSelectorError(f"{key}: for 'Gt', 'Lt' operators, the value must be an integer") from None
+        value = self._value(key)
+        if _parse_int64(value) is None:
+            raise InvalidSelectorError(
+                f"values[0][{key}]: Invalid value: \"{value}\": for 'Gt', 'Lt' operators, the value must be an integer"
+            )
         return value
 
-    def _values(self) -> tuple[str, ...]:
+    def _values(self, key: str) -> tuple[str, ...]:
         opening = self._take()
         if opening != "(":
-            raise InvalidSelectorError(f"found '{opening}', expected: '('")
-        values: set[str] = set()
+            raise InvalidSelectorError(f"found '{opening}' expected: '('")
+        if not _is_word(self._peek()) and self._peek() not in (",", ")"):
+            raise InvalidSelectorError(f"found '{self._peek()}', expected: ',', ')' or identifier")
+        values: list[str] = []
         while True:
             token = self._peek()
             if token in (",", ")"):
-                values.add("")
+                values.append("")
+            elif _is_word(token):
+                values.append(_label_value(key, self._take()))
             else:
-                values.add(_label_value(self._take()))
+                raise InvalidSelectorError(f"found '{token}', expected: ',', or identifier")
             separator = self._take()
             if separator == ")":
-                return tuple(sorted(values))
+                return tuple(values)
             if separator != ",":
                 raise InvalidSelectorError(f"found '{separator}', expected: ',' or ')'")
 
 
-def _tokenize(text: str) -> list[str]:
-    return [match["symbol"] or match["word"] for match in _TOKEN.finditer(text)]
+def _is_word(token: str) -> bool:
+    return token != "" and token[0] not in "=!,()<>"
 
 
-def _label_key(key: str) -> str:
-    prefix, slash, name = key.rpartition("/")
-    if not key or key in ("=", "==", "!=", ",", "(", ")", "<", ">"):
-        raise InvalidSelectorError(f"found '{key}', expected: !, identifier, or 'end of string'")
-    if not _NAME.match(name) or (slash and not _PREFIX.match(prefix)):
+def _is_prefix(prefix: str) -> bool:
+    return len(prefix) <= _MAX_PREFIX and _PREFIX.fullmatch(prefix) is not None
+
+
+def _label_value(key: str, value: str) -> str:
+    if not _NAME.fullmatch(value):
         raise InvalidSelectorError(
-            f"key: Invalid value: \"{key}\": it is not a label's name such as 'app' or 'a.io/app'"
-        )
-    return key
-
-
-def _label_value(value: str) -> str:
-    if not _NAME.match(value):
-        raise InvalidSelectorError(
-            f'values: Invalid value: "{value}": a label value has at most 63 letters, digits, "-", "_" and "."'
+            f'values[0][{key}]: Invalid value: "{value}": '
+            "at most 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends"
         )
     return value
+
+
+def _parse_int64(text: str) -> int | None:
+    if not _INTEGER.fullmatch(text) or len(text) > 64:
+        return None
+    number = int(text)
+    return number if number in _INT64 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,12 +272,12 @@ class FieldSelector:
 
     @classmethod
     def parse(cls, text: str) -> FieldSelector:
-        """Parse a selector such as ``metadata.name=web,status.phase!=Running``.
+        """Parse a selector such as ``metadata.name=web,status.phase!=Running``; empty terms are passed over.
 
         Raises:
-            InvalidSelectorError: If a term has no operator, or a backslash escapes something else.
+            InvalidSelectorError: If a term has no operator, or a value holds a wrong escape.
         """
-        return cls(tuple(_field_requirement(term) for term in _split_terms(text) if term))
+        return cls(tuple(_field_requirement(term, text) for term in _split_terms(text) if term))
 
     @property
     def empty(self) -> bool:
@@ -264,21 +310,22 @@ class FieldSelector:
 
 
 def _split_terms(text: str) -> list[str]:
-    return re.split(r"(?<!\\),", text)
+    terms = [""]
+    escaped = False
+    for character in text:
+        if character == "," and not escaped:
+            terms.append("")
+        else:
+            terms[-1] += character
+        escaped = character == "\\" and not escaped
+    return terms
 
 
-def _field_requirement(term: str) -> FieldRequirement:
-    position = 0
-    while position < len(term):
-        if term[position] == "\\":
-            position += 2
-            continue
-        for operator in ("!=", "==", "="):
-            if term.startswith(operator, position):
-                value = _unescape(term[position + len(operator) :])
-                return FieldRequirement(term[:position], value, negated=operator == "!=")
-        position += 1
-    raise InvalidSelectorError(f"invalid selector: '{term}'; can't understand '{term}'")
+def _field_requirement(term: str, selector: str) -> FieldRequirement:
+    found = re.search(r"!=|==|=", term)
+    if found is None:
+        raise InvalidSelectorError(f"invalid selector: '{selector}'; can't understand '{term}'")
+    return FieldRequirement(term[: found.start()], _unescape(term[found.end() :]), negated=found[0] == "!=")
 
 
 def _escape(value: str) -> str:
@@ -293,10 +340,11 @@ def _unescape(value: str) -> str:
         if character == "\\":
             position += 1
             if position >= len(value) or value[position] not in "\\,=":
-                raise InvalidSelectorError(f"invalid field selector: invalid escape sequence in value: {value}")
+                sequence = "\\" + value[position : position + 1]
+                raise InvalidSelectorError(f"invalid field selector: invalid escape sequence: {sequence}")
             character = value[position]
         elif character in ",=":
-            raise InvalidSelectorError(f"invalid field selector: unescaped character in value: {value}")
+            raise InvalidSelectorError(f"invalid field selector: unescaped character in value: {character}")
         result.append(character)
         position += 1
     return "".join(result)

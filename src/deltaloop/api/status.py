@@ -72,7 +72,13 @@ class Status(msgspec.Struct, frozen=True, rename="camel"):
         return msgspec.json.encode(fields)
 
 
-_decoder: Final = msgspec.json.Decoder(Status, strict=False)
+class _Kind(msgspec.Struct):
+    kind: str = ""
+
+
+_decode_kind: Final = msgspec.json.Decoder(_Kind).decode
+_decode_status: Final = msgspec.json.Decoder(Status, strict=False).decode
+_decode_fields: Final = msgspec.json.Decoder(dict[str, Any]).decode
 _CAUSE_TOO_LARGE: Final = "ResourceVersionTooLarge"
 _TEXT_TOO_LARGE: Final = "Too large resource version"
 
@@ -93,12 +99,9 @@ class ApiError(DeltaloopError):
         super().__init__(str(redact(status.message)) or f"the server answered {status.code} {status.reason}".rstrip())
         self.status = status
         details = status.details
-        if retry_after is None and details is not None and details.retry_after_seconds:
+        if retry_after is None and details is not None and details.retry_after_seconds > 0:
             retry_after = float(details.retry_after_seconds)
         self.retry_after = retry_after
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.status, self.retry_after)
 
 
 class BadRequestError(ApiError):
@@ -246,12 +249,26 @@ _BY_CODE: Final[dict[int, type[ApiError]]] = {cls.code: cls for cls in reversed(
 
 
 def decode_status(body: bytes) -> Status | None:
-    """Read a Status, or return None if the bytes are something else."""
+    """Read a Status that reports a failure, or return None if the bytes are something else.
+
+    A Status with a part of the wrong type is read without its details, so that its reason and code are not lost.
+    """
     try:
-        status = _decoder.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+        if _decode_kind(body).kind != "Status":
+            return None
+        try:
+            status = _decode_status(body)
+        except msgspec.ValidationError:
+            status = _without_details(_decode_fields(body))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
-    return status if status.kind == "Status" and (status.code or status.reason or status.message) else None
+    return status if status.code or status.reason or status.message else None
+
+
+def _without_details(fields: dict[str, Any]) -> Status:
+    kept = {name: fields[name] for name in ("status", "message", "reason") if isinstance(fields.get(name), str)}
+    code = fields.get("code")
+    return Status(**kept, code=code if isinstance(code, int) and not isinstance(code, bool) else 0)
 
 
 def error_from_status(status: Status, *, retry_after: float | None = None) -> ApiError:
@@ -274,7 +291,3 @@ def is_too_large_resource_version(error: BaseException) -> bool:
     if not isinstance(error, ServerTimeoutError):
         return False
     return _TEXT_TOO_LARGE in error.status.message or any(cause.message == _TEXT_TOO_LARGE for cause in causes)
-
-
-def _rebuild(status: Status, retry_after: float | None) -> ApiError:
-    return error_from_status(status, retry_after=retry_after)

@@ -61,7 +61,7 @@ def decode_watch_event(line: bytes, resource_type: ResourceType[Any] | None = No
     """
     try:
         decoded = _decode_line(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise MalformedEventError(f"a watch line of {len(line)} bytes is not a watch event: {error}") from None
     event_type = _TYPES.get(decoded.type)
     if event_type is None:

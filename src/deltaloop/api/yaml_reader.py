@@ -1,56 +1,51 @@
 """YAML as Go's reader sees it, so that a manifest means here what it means to kubectl.
 
-PyYAML's loaders read ``2026-01-02`` as a date, ``12:30:45`` as the sexagesimal number 45045 and ``1e3`` as text. Go's
-reader (sigs.k8s.io/yaml) does none of that. This module holds the only loader of the project; a lint bans the others.
+PyYAML's loaders read ``2026-01-02`` as a date, ``12:30:45`` as the sexagesimal number 45045 and ``1e3`` as text, keep
+numbers as keys of a map, and fail on a lone ``=``. Go's reader (sigs.k8s.io/yaml) does none of that: what comes out is
+JSON. So only PyYAML's parser is used, which gives events, and the values are built here:
+
+* plain text that looks like a number, a boolean (YAML 1.1: ``yes``, ``no``, ``on``, ``off``, ``y``, ``n``, too) or null
+  is one; everything else is text. Quoted text stays text;
+* keys become text, as in JSON; a key that comes twice in one map is an error, as with kubectl's strict validation;
+* ``<<`` merges; tags that Go does not know are passed over;
+* building from events needs no recursion, so depth cannot exhaust a stack (PyYAML's own composer crashes the
+  interpreter), and what aliases multiply is counted, so a small text cannot grow without bound.
+
+This module holds the only use of PyYAML's parser in the project; a lint bans its loaders.
+
+Source: sigs.k8s.io/yaml (``yaml.go``, ``goyaml.v2/resolve.go``).
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import Any, Final, cast
 
+import msgspec
 import yaml
 
 from deltaloop.api.errors import InvalidInputError
 
-# PyYAML may be built without libyaml; its own loader is slower and reads the same.
-_BaseLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# PyYAML may be built without libyaml; its own parser is slower and reads the same.
+_PARSER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_parse_events = cast("Callable[..., Iterator[Any]]", yaml.parse)
 
-# The one place where a loader of PyYAML is called.
-_load_all = cast("Callable[..., Iterator[Any]]", yaml.load_all)  # noqa: TID251
+_MAX_DEPTH: Final = 500
+_MAX_VALUES_BY_ALIAS: Final = 100_000
 
-_INT = re.compile(r"^[-+]?(0b[0-1_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|0|[1-9][0-9_]*)$")
-_FLOAT = re.compile(r"^([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$")
-_DROPPED = ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
-
-
-# PyYAML's safe loader with Go's idea of numbers and without times.
-_GoLikeLoader: Any = type("_GoLikeLoader", (_BaseLoader,), {})
-
-
-def _construct_int(loader: Any, node: Any) -> int:
-    text = str(loader.construct_scalar(node)).replace("_", "")
-    sign = -1 if text.startswith("-") else 1
-    digits = text.lstrip("+-")
-    if digits != "0" and re.match(r"^0[0-7]", digits):
-        return sign * int(digits, 8)
-    return sign * int(digits, 0)
-
-
-def _construct_float(loader: Any, node: Any) -> float:
-    text = str(loader.construct_scalar(node)).lower()
-    return float(text.replace(".inf", "inf").replace(".nan", "nan"))
-
-
-_GoLikeLoader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag not in _DROPPED]
-    for first, resolvers in _BaseLoader.yaml_implicit_resolvers.items()
+_INT: Final = re.compile(r"[-+]?(0[bB][01]+|0[oO]?[0-7]+|0[xX][0-9a-fA-F]+|0|[1-9][0-9]*)")
+_FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_WORDS: Final[dict[str, Any]] = {
+    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
+    **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
+    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), math.inf),
+    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -math.inf),
 }
-_GoLikeLoader.add_implicit_resolver("tag:yaml.org,2002:int", _INT, list("-+0123456789"))
-_GoLikeLoader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+0123456789."))
-_GoLikeLoader.add_constructor("tag:yaml.org,2002:int", _construct_int)
-_GoLikeLoader.add_constructor("tag:yaml.org,2002:float", _construct_float)
+_TAG: Final = "tag:yaml.org,2002:"
 
 
 def read_yaml(text: str | bytes, *, source: str = "YAML") -> Any:
@@ -72,18 +67,247 @@ def read_yaml(text: str | bytes, *, source: str = "YAML") -> Any:
 def read_yaml_documents(text: str | bytes, *, source: str = "YAML") -> Iterator[Any]:
     """Read the documents of a YAML stream; empty ones are passed over.
 
+    Nothing in what is returned is shared: an alias is a copy.
+
     Raises:
-        InvalidInputError: If it is not YAML; the message has the line and column, never the text.
+        InvalidInputError: If it is not YAML, has a key twice in one map, a value that JSON has no form for, is nested
+            deeper than 500 levels, or is multiplied by aliases to more than 100000 values; the message has the line
+            and column, never the text.
     """
     try:
-        documents = list(_load_all(text, Loader=_GoLikeLoader))
+        documents = list(_documents(text))
+    except _RefusedError as error:
+        raise InvalidInputError(f"{source} cannot be used{_place(error)}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InvalidInputError(f"{source} is not valid YAML{_place(error)}") from None
+        documents = _json_document(text)
+        if not documents:
+            raise InvalidInputError(f"{source} is not valid YAML{_place(error)}") from None
     yield from (document for document in documents if document is not None)
+
+
+def _json_document(text: str | bytes) -> list[Any]:
+    # JSON writes what lies beyond U+FFFF as two escapes; libyaml cannot read those.
+    try:
+        return [msgspec.json.decode(text, type=dict[str, Any])]
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return []
+
+
+class _RefusedError(Exception):
+    """Valid YAML that cannot be used; has what ``_place`` reads from PyYAML's errors."""
+
+    def __init__(self, problem: str, mark: Any) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.problem_mark = mark
+
+
+class _Open:
+    """A map or a list that is being filled."""
+
+    __slots__ = ("anchor", "event", "is_map", "key", "merged", "size", "value")
+
+    def __init__(self, event: Any) -> None:
+        self.event = event
+        self.anchor: str | None = event.anchor
+        self.is_map = isinstance(event, yaml.MappingStartEvent)
+        self.value: Any = {} if self.is_map else []
+        self.key: str | None = None
+        self.merged: list[dict[str, Any]] = []
+        self.size = 1
+
+    def accept(self, value: Any, event: Any, *, size: int) -> None:
+        """Take the next item, or the next key or value."""
+        self.size += size
+        if not self.is_map:
+            self.value.append(value)
+        elif self.key is None:
+            self.key = _key(value, event)
+        elif self.key == _MERGE:
+            self._merge(value, event)
+            self.key = None
+        else:
+            self.value[self.key] = value
+            self.key = None
+
+    def expect_new(self, event: Any) -> None:
+        """Refuse a key that the map has already."""
+        if self.is_map and self.key is not None and self.key in self.value:
+            raise _RefusedError("a key comes twice in one map", event.start_mark)
+
+    def finished(self) -> Any:
+        """Return the value; own keys win over merged ones, earlier merges over later ones."""
+        for fields in self.merged:
+            for key, value in fields.items():
+                self.value.setdefault(key, value)
+        return self.value
+
+    def _merge(self, value: Any, event: Any) -> None:
+        sources = cast("list[Any]", value) if isinstance(value, list) else [value]
+        for source in sources:
+            if not isinstance(source, dict):
+                raise _RefusedError("only a map, or a list of maps, can be merged", event.start_mark)
+            self.merged.append(cast("dict[str, Any]", source))
+
+
+# A key that no text can be equal to: an unquoted << is an instruction, not a key.
+_MERGE: Final = "\0<<"
+
+
+class _Builder:
+    """Builds the values of one document from its events."""
+
+    def __init__(self) -> None:
+        self._stack: list[_Open] = []
+        self._anchors: dict[str, tuple[Any, int] | None] = {}
+        self._by_alias = 0
+        self.document: Any = None
+
+    def feed(self, event: Any) -> None:
+        """Take one event."""
+        if isinstance(event, yaml.ScalarEvent):
+            self._scalar(event)
+        elif isinstance(event, yaml.AliasEvent):
+            self._alias(event)
+        elif isinstance(event, yaml.CollectionStartEvent):
+            if len(self._stack) >= _MAX_DEPTH:
+                raise _RefusedError(f"it is nested deeper than {_MAX_DEPTH} levels", cast("Any", event).start_mark)
+            opened = _Open(event)
+            if opened.anchor:
+                self._anchors[opened.anchor] = None
+            self._stack.append(opened)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            closed = self._stack.pop()
+            self._place_value(closed.finished(), closed.event, size=closed.size, anchor=closed.anchor)
+
+    def _scalar(self, event: Any) -> None:
+        top = self._stack[-1] if self._stack else None
+        is_key = top is not None and top.is_map and top.key is None
+        if is_key and event.value == "<<" and event.implicit[0]:
+            value: Any = _MERGE
+        else:
+            value = _scalar_value(event)
+        if isinstance(value, float) and not is_key and not math.isfinite(value):
+            raise _RefusedError("a number that is not finite has no form in JSON", event.start_mark)
+        self._place_value(value, event, size=1, anchor=event.anchor)
+
+    def _alias(self, event: Any) -> None:
+        if event.anchor not in self._anchors:
+            raise _RefusedError("an alias has no anchor", event.start_mark)
+        known = self._anchors[event.anchor]
+        if known is None:
+            raise _RefusedError("an anchor contains itself", event.start_mark)
+        value, size = known
+        self._by_alias += size
+        if self._by_alias > _MAX_VALUES_BY_ALIAS:
+            raise _RefusedError("its aliases multiply it beyond all bounds", event.start_mark)
+        self._place_value(_copy(value), event, size=size, anchor=None)
+
+    def _place_value(self, value: Any, event: Any, *, size: int, anchor: str | None) -> None:
+        if anchor:
+            self._anchors[anchor] = (value, size)
+        if not self._stack:
+            self.document = value
+            return
+        top = self._stack[-1]
+        was_key = top.is_map and top.key is None
+        top.accept(value, event, size=size)
+        if was_key:
+            top.expect_new(event)
+
+
+def _documents(text: str | bytes) -> Iterator[Any]:
+    builder = _Builder()
+    for event in _parse_events(text, Loader=_PARSER):
+        if isinstance(event, yaml.DocumentStartEvent):
+            builder = _Builder()
+        elif isinstance(event, yaml.DocumentEndEvent):
+            yield builder.document
+        else:
+            builder.feed(event)
+
+
+def _scalar_value(event: Any) -> Any:
+    tag, text = str(event.tag or ""), str(event.value)
+    if tag in ("", "!"):
+        return _resolve(text) if event.implicit[0] and not event.style and not tag else text
+    kind = tag.removeprefix(_TAG)
+    if kind == "binary":
+        raise _RefusedError("!!binary has no form in JSON; write the value as base64 text", event.start_mark)
+    if kind not in ("int", "float", "bool", "null"):
+        return text
+    value = _resolve(text)
+    if kind == "float" and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if {"int": int, "float": float, "bool": bool, "null": type(None)}[kind] is not type(value):
+        raise _RefusedError(f"a value is not what its tag !!{kind} says", event.start_mark)
+    return value
+
+
+def _resolve(text: str) -> Any:
+    """Read plain text as Go does: number, boolean or null if it looks like one, else text."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] == ".":
+        plain = text
+    elif text[0] in "-+0123456789":
+        plain = text.replace("_", "")
+        # Digits beyond what Python converts are no number of any API.
+        if len(plain) <= 400 and _INT.fullmatch(plain):
+            return _int(plain)
+    else:
+        return text
+    if _FLOAT.fullmatch(plain):
+        number = float(plain)
+        if math.isfinite(number):
+            return number
+    return text
+
+
+def _int(text: str) -> int:
+    sign = -1 if text[0] == "-" else 1
+    digits = text.lstrip("+-")
+    if len(digits) > 1 and digits[0] == "0" and digits[1].isdigit():
+        return sign * int(digits, 8)
+    return sign * int(digits, 0)
+
+
+def _key(value: Any, event: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return _float_key(value)
+    what = "null" if value is None else "a list" if isinstance(value, list) else "a map"
+    raise _RefusedError(f"{what} cannot be the key of a map", event.start_mark)
+
+
+def _float_key(value: float) -> str:
+    if math.isnan(value):
+        return ".nan"
+    if math.isinf(value):
+        return ".inf" if value > 0 else "-.inf"
+    return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copy(item) for key, item in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_copy(item) for item in cast("list[Any]", value)]
+    return value
 
 
 def _place(error: Exception) -> str:
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None)
     where = f": line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
-    return where + (f": {problem}" if problem else "")
+    return where + (f": {_without_text(str(problem))}" if problem else "")
+
+
+def _without_text(problem: str) -> str:
+    """Take out what PyYAML quotes of the document: names of anchors and tags."""
+    return re.sub(r"""(['"]).{2,}\1""", "...", problem)

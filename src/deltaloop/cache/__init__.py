@@ -1,1 +1,98 @@
-"""TODO."""
+"""The informer cache: what the server has, kept here, with everybody told who asked.
+
+    Reflector ──▶ DeltaFIFO ──▶ Controller ──▶ Indexer
+                                          └──▶ handlers, each with its own buffer and task
+
+This room owns listing and watching without end (``Reflector``), the queue of deltas, the store with indexes,
+informers with their handlers, the factory that shares them, and listers. It asks the world for one thing: a
+``ListerWatcher``. It knows objects as ``Resource`` and hands out the class of their ``ResourceType`` where there is
+one.
+
+Follow one event: ``reflector.py`` (core/listwatch.py) → ``delta_fifo.py`` (core/deltas.py) → ``controller.py`` →
+``informer.py`` (core/process_deltas.py) → ``store.py`` (core/store.py) and ``listener.py`` (core/sync_tracker.py).
+"""
+
+from deltaloop.cache.controller import Controller, ControllerConfig
+from deltaloop.cache.core.deltas import (
+    DeletedFinalStateUnknown,
+    Delta,
+    Deltas,
+    DeltaType,
+    KnownObjects,
+    deletion_handling_key,
+)
+from deltaloop.cache.core.listwatch import Decision, Place, Reaction, ReflectorOptions, ReflectorStatistics
+from deltaloop.cache.core.store import Indexers, IndexFailure, IndexFunc
+from deltaloop.cache.delta_fifo import DeltaFIFO
+from deltaloop.cache.errors import (
+    CacheSyncError,
+    FifoClosedError,
+    IndexerConflictError,
+    InformerStoppedError,
+    RepeatedContinueError,
+    RequeueError,
+    SyncFailure,
+    UnknownIndexError,
+    VeryShortWatchError,
+)
+from deltaloop.cache.factory import InformerFactory
+from deltaloop.cache.handlers import HandlerFuncs, ResourceEventHandler
+from deltaloop.cache.informer import Informer, InformerOptions, new_indexer_informer, new_informer
+from deltaloop.cache.listener import Registration
+from deltaloop.cache.lister import Lister, NamespaceLister
+from deltaloop.cache.listwatch import ListerWatcher, ListWatch, ListWatchClient
+from deltaloop.cache.reflector import Reflector, ReflectorStore
+from deltaloop.cache.store import NAMESPACE_INDEX, Indexer, Store, namespace_index_func
+from deltaloop.cache.sync import HasSynced, wait_for_cache_sync
+from deltaloop.cache.thread_safe_store import ThreadSafeStore
+
+__all__ = [
+    "NAMESPACE_INDEX",
+    "CacheSyncError",
+    "Controller",
+    "ControllerConfig",
+    "Decision",
+    "DeletedFinalStateUnknown",
+    "Delta",
+    "DeltaFIFO",
+    "DeltaType",
+    "Deltas",
+    "FifoClosedError",
+    "HandlerFuncs",
+    "HasSynced",
+    "IndexFailure",
+    "IndexFunc",
+    "Indexer",
+    "IndexerConflictError",
+    "Indexers",
+    "Informer",
+    "InformerFactory",
+    "InformerOptions",
+    "InformerStoppedError",
+    "KnownObjects",
+    "ListWatch",
+    "ListWatchClient",
+    "Lister",
+    "ListerWatcher",
+    "NamespaceLister",
+    "Place",
+    "Reaction",
+    "Reflector",
+    "ReflectorOptions",
+    "ReflectorStatistics",
+    "ReflectorStore",
+    "Registration",
+    "RepeatedContinueError",
+    "RequeueError",
+    "ResourceEventHandler",
+    "Store",
+    "SyncFailure",
+    "ThreadSafeStore",
+    "UnknownIndexError",
+    "VeryShortWatchError",
+    "deletion_handling_key",
+    "namespace_index_func",
+    "new_indexer_informer",
+    "new_informer",
+    "wait_for_cache_sync",
+]

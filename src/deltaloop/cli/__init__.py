@@ -1,1 +1,5 @@
-"""TODO."""
+"""The ``deltaloop`` command: the embedded API server, and the demo.
+
+Needs the extras ``cli`` and ``server``. Errors that are somebody's input end with one line and exit code 2, a demo step
+that does not happen with exit code 1.
+"""

@@ -2,18 +2,19 @@
 
 A delay is ``d + chance * jitter * d`` where ``d`` grows from ``initial`` by ``factor`` up to ``cap``. It starts over
 once ``reset_after`` seconds have passed without a call. client-go 0.36 measures that time from the last reset instead,
-so a server that fails for longer than two minutes is asked at the quickest rate again and again; 0.26 to 0.35 measured it
-from the last call, and so do we (docs/differences.md).
+so a server that fails for longer than two minutes is asked at the quickest rate again and again; 0.26 to 0.35 measured
+it from the last call, and so do we (docs/differences.md).
 
 Source: apimachinery pkg/util/wait/backoff.go; client-go tools/cache/reflector.go for the numbers of reflectors.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import final
 
-from deltaloop.pacing.checks import require_positive
+from deltaloop.pacing.checks import require_not_negative, require_positive
 
 
 def jitter(delay: float, factor: float, *, chance: float) -> float:
@@ -45,10 +46,9 @@ class Backoff:
     def __post_init__(self) -> None:
         """Refuse numbers that make no backoff."""
         require_positive("Backoff", initial=self.initial, cap=self.cap, reset_after=self.reset_after)
-        if not self.factor >= 1:
-            raise ValueError(f"Backoff.factor is {self.factor!r}; 1 or more is needed")
-        if not self.jitter >= 0:
-            raise ValueError(f"Backoff.jitter is {self.jitter!r}; 0 or more is needed")
+        require_not_negative("Backoff", jitter=self.jitter)
+        if not (self.factor >= 1 and math.isfinite(self.factor)):
+            raise ValueError(f"Backoff.factor is {self.factor!r}; a finite number, 1 or more, is needed")
 
 
 @final
@@ -57,8 +57,8 @@ class BackoffManager:
     """The state of one backoff: which delay is next."""
 
     backoff: Backoff = field(default_factory=Backoff)
-    _base: float = 0.0
-    _last_call_at: float | None = None
+    _base: float = field(default=0.0, init=False)
+    _last_call_at: float | None = field(default=None, init=False)
 
     def next_delay(self, now: float, *, chance: float) -> float:
         """Return how long to wait before the next try, and make the one after it longer."""

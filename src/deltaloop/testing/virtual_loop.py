@@ -2,21 +2,23 @@
 
 The loop asks its selector without waiting. If there is I/O, it is handled at the present time; if there is none, time
 jumps to the next timer. When neither is left and no thread is at work for the loop, nothing can ever happen again, and
-``StalledError`` says so at once instead of letting a test hang.
+``StalledError`` says so at once, naming the tasks that wait, instead of letting a test hang.
 
 Sockets: peers on the same loop work, because a byte that was sent on loopback can be read before the loop next looks. A
 peer in another thread or process does not: while it thinks, time would jump. Use the real clock for those.
 
-Threads started through the loop (``run_in_executor``, ``asyncio.to_thread``) are waited for in real time.
+Threads started through the loop (``run_in_executor``, ``asyncio.to_thread``) are waited for in real time: the clock
+stands still until the last of them has returned, also when what waited for it was cancelled.
 """
 
 from __future__ import annotations
 
 import asyncio
 import selectors
+import threading
 from collections.abc import Callable, Coroutine, Mapping
-from concurrent.futures import Executor
-from typing import Any, TypeVar, TypeVarTuple, final
+from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import Any, TypeVar, TypeVarTuple, cast, final
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -29,27 +31,61 @@ class StalledError(RuntimeError):
     """Nothing is scheduled, no I/O is ready and no thread is at work: the test waits for something that cannot come."""
 
 
+class _ThreadCount:
+    """How many threads work for the loop; counted up and down by the loop and by the threads themselves."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._count = 0
+
+    def __bool__(self) -> bool:
+        return self._count > 0
+
+    def add(self, change: int) -> None:
+        with self._lock:
+            self._count += change
+
+    def running(self, func: Callable[[*Ts], T]) -> Callable[[*Ts], T]:
+        def counted(*args: *Ts) -> T:
+            self.add(1)
+            try:
+                return func(*args)
+            finally:
+                self.add(-1)
+
+        return counted
+
+
 class _VirtualSelector(selectors.BaseSelector):
     """Answers at once, and moves the loop's time instead of waiting."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: float) -> None:
         self._real = selectors.DefaultSelector()
-        self.now = 0.0
-        self.threads_at_work = 0
         self._empty_waits = 0
+        self.now = now
+        self.threads = _ThreadCount()
+        self.next_timer_at: Callable[[], float | None] = lambda: None
+        self.who_waits: Callable[[], str] = lambda: ""
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         events = self._real.select(0)
         if events or (timeout is not None and timeout <= 0):
             self._empty_waits = 0
             return events
-        if self.threads_at_work:
+        if self.threads:
+            self._empty_waits = 0
             return self._real.select(_REAL_WAIT)
         if timeout is None:
             return self._wait_or_stall()
-        self.now += timeout
+        self._jump(timeout)
         self._empty_waits = 0
         return []
+
+    def _jump(self, timeout: float) -> None:
+        # To the timer's own time: adding the distance to it could miss it by a rounding error, and the loop asks for no
+        # more than a day at once.
+        timer_at = self.next_timer_at()
+        self.now = max(self.now, self.now + timeout if timer_at is None else timer_at)
 
     def _wait_or_stall(self) -> list[tuple[selectors.SelectorKey, int]]:
         # A callback from another thread may be on its way (call_soon_threadsafe); give it a moment of real time.
@@ -60,7 +96,7 @@ class _VirtualSelector(selectors.BaseSelector):
         self._empty_waits += 1
         if self._empty_waits > _WAITS_BEFORE_STALLED:
             self._empty_waits = 0
-            raise StalledError("nothing is left that could happen: no timer, no I/O, no thread")
+            raise StalledError(f"nothing is left that could happen: no timer, no I/O, no thread{self.who_waits()}")
         return []
 
     def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
@@ -85,9 +121,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def __init__(self, *, start: float = 0.0) -> None:
         """Make a loop whose clock shows ``start`` seconds."""
-        self._virtual_selector = _VirtualSelector()
-        self._virtual_selector.now = start
+        self._virtual_selector = _VirtualSelector(start)
         super().__init__(self._virtual_selector)
+        self._virtual_selector.next_timer_at = self._next_timer_at
+        self._virtual_selector.who_waits = self._who_waits
         # Two timers within this distance are due together; the default of a real clock would merge exact times.
         self._clock_resolution = 1e-9
 
@@ -97,13 +134,38 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def run_in_executor(self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
         """Run a function in a thread, holding virtual time until it has returned."""
-        self._virtual_selector.threads_at_work += 1
+        # Counted twice: by the loop until the result has reached it, and by the thread until it has really returned,
+        # which is later if the waiting side was cancelled. What goes to other processes cannot count itself.
+        threads = self._virtual_selector.threads
+        if executor is None or isinstance(executor, ThreadPoolExecutor):
+            func = threads.running(func)
         future = super().run_in_executor(executor, func, *args)
-        future.add_done_callback(self._thread_done)
+        threads.add(1)
+        future.add_done_callback(lambda _: threads.add(-1))
         return future
 
-    def _thread_done(self, _: object) -> None:
-        self._virtual_selector.threads_at_work -= 1
+    async def shutdown_default_executor(self, *_: object, **__: object) -> None:
+        """Wait in real time for the default executor's threads; a time limit in virtual time would pass at once."""
+        self._virtual_selector.threads.add(1)
+        try:
+            await super().shutdown_default_executor()
+        finally:
+            self._virtual_selector.threads.add(-1)
+
+    def _next_timer_at(self) -> float | None:
+        scheduled = cast("list[asyncio.TimerHandle]", self._scheduled)  # type: ignore[attr-defined]  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue]
+        return scheduled[0].when() if scheduled else None
+
+    def _who_waits(self) -> str:
+        waiting = sorted(f"{task.get_name()} ({_place_of(task)})" for task in asyncio.all_tasks(self))
+        shown = "; ".join(waiting[:10]) + ("; ..." if len(waiting) > 10 else "")
+        return f"; waiting: {shown}" if waiting else ""
+
+
+def _place_of(task: asyncio.Task[Any]) -> str:
+    frames = task.get_stack(limit=1)
+    code = frames[0].f_code if frames else None
+    return f"{code.co_name}, line {frames[0].f_lineno}" if code is not None else "not started"
 
 
 def run_virtual(main: Coroutine[Any, Any, T], *, start: float = 0.0, debug: bool = True) -> T:

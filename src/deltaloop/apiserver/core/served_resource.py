@@ -9,6 +9,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 
 ALL_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+SUBRESOURCE_VERBS: Final = ("get", "patch", "update")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,21 @@ class PrinterColumn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ScalePaths:
+    """Where a resource keeps what its ``scale`` subresource shows, as simple JSON paths such as ``.spec.replicas``.
+
+    Attributes:
+        spec_replicas: Number of replicas asked for.
+        status_replicas: Number of replicas that there are.
+        label_selector: Selector of the pods, as text in a custom resource; empty if it has none.
+    """
+
+    spec_replicas: str = ".spec.replicas"
+    status_replicas: str = ".status.replicas"
+    label_selector: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServedResource:
     """A resource as served: built in, or made from a CRD's version.
 
@@ -36,12 +52,17 @@ class ServedResource:
         verbs: What can be done with it.
         status: Whether ``status`` is a subresource of its own.
         scale: Whether there is a ``scale`` subresource.
+        scale_paths: Where ``scale`` reads and writes; None without that subresource.
+        finalize: Whether there is a ``finalize`` subresource (namespaces).
         custom: Whether it was made from a CRD: items of lists carry their kind, strategic merge patch is refused, an
             update needs a resource version.
+        unconditional_update: Whether an update may come without a resource version; the last writer then wins.
         generation: Whether the server counts ``metadata.generation``.
         schema: The CRD version's OpenAPI v3 schema as JSON bytes, if any.
         columns: Printer columns of a custom resource; built-in kinds have theirs in the table module.
         field_labels: Fields that can be selected by, besides ``metadata.name`` and ``metadata.namespace``.
+        deprecated: Whether answers carry a warning that this version is deprecated.
+        deprecation_warning: The CRD's own text of that warning; empty means the usual one.
     """
 
     type: ResourceType[Resource]
@@ -52,8 +73,13 @@ class ServedResource:
     verbs: tuple[str, ...] = ALL_VERBS
     status: bool = False
     scale: bool = False
+    scale_paths: ScalePaths | None = None
+    finalize: bool = False
     custom: bool = False
+    unconditional_update: bool = True
     generation: bool = False
     schema: bytes = b""
     columns: tuple[PrinterColumn, ...] = ()
     field_labels: tuple[str, ...] = ()
+    deprecated: bool = False
+    deprecation_warning: str = ""

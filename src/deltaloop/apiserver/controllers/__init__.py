@@ -1,0 +1,1 @@
+"""What the real server leaves to the controller manager, run beside the embedded one on request."""

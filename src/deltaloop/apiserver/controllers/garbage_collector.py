@@ -1,0 +1,35 @@
+"""Deletes what no owner is left for, and finishes foreground and orphaning deletes. Core: ``core/garbage.py``."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from deltaloop.apiserver.change_signal import ChangeSignal
+from deltaloop.apiserver.core.garbage import GarbageCollector
+from deltaloop.apiserver.core.objects import Stamp
+from deltaloop.apiserver.core.operations import Operations
+
+_log: Final = logging.getLogger("deltaloop.apiserver")
+
+
+async def collect_garbage(operations: Operations, signal: ChangeSignal, *, stamp: Callable[[], Stamp]) -> None:
+    """Work until the server stops.
+
+    Cancellation leaves garbage where it is.
+    """
+    collector = GarbageCollector(operations)
+    with signal.subscribe() as changed:
+        while not signal.closed:
+            changed.clear()
+            collected = collector.run(stamp=stamp())
+            for place, reason in collected.refused:
+                # Such as an object that was stored before a rule was there; its next change tries again.
+                _log.warning(
+                    "garbage collection was refused",
+                    extra={"resource": place.resource, "key": place.key, "reason": reason},
+                )
+            if collected.wrote:
+                signal.publish()
+            await changed.wait()

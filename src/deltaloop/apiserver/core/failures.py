@@ -1,0 +1,246 @@
+"""How this server says no: each function makes the error of one case, in the real server's words.
+
+They are the exceptions of ``deltaloop.api.status``; whoever answers the request writes their ``status``. In its
+``details``, ``kind`` is the plural resource, except for invalid objects and preconditions of a delete: the kind.
+
+Source: apimachinery pkg/api/errors/errors.go; observed on a real server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.status import ApiError, Status, StatusCause, StatusDetails, StatusMetadata, error_from_status
+
+MAX_BODY: Final = 3 * 1024 * 1024
+
+_EXPIRED_CONTINUE: Final = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list."
+)
+_MODIFIED: Final = "the object has been modified; please apply your changes to the latest version and try again"
+
+Type = ResourceType[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One field that is wrong; ``text`` is what follows the field's name."""
+
+    field: str
+    reason: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.text}"
+
+    def cause(self) -> StatusCause:
+        """Return it as a Status lists it."""
+        return StatusCause(self.reason, self.text, self.field)
+
+
+def required(field: str, text: str = "") -> FieldError:
+    """A field that has to be there is not."""
+    return FieldError(field, "FieldValueRequired", f"Required value: {text}" if text else "Required value")
+
+
+def invalid_value(field: str, shown: str, text: str) -> FieldError:
+    """A field has a value that it cannot have; ``shown`` is the value as Go's ``%#v`` prints it."""
+    return FieldError(field, "FieldValueInvalid", f"Invalid value: {shown}: {text}")
+
+
+def forbidden_field(field: str, text: str) -> FieldError:
+    """A field may not be set or changed."""
+    return FieldError(field, "FieldValueForbidden", f"Forbidden: {text}")
+
+
+def not_supported(field: str, value: str, supported: Iterable[str]) -> FieldError:
+    """A field has none of the values that it can have."""
+    listed = ", ".join(f'"{item}"' for item in supported)
+    return FieldError(field, "FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {listed}')
+
+
+def _error(
+    code: int, reason: str, message: str, details: StatusDetails | None = None, *, continue_: str = ""
+) -> ApiError:
+    return error_from_status(
+        Status(metadata=StatusMetadata(continue_), message=message, reason=reason, details=details, code=code)
+    )
+
+
+def _about(resource: Type, name: str = "", *, by_kind: bool = False, uid: str = "") -> StatusDetails:
+    kind = resource.kind if by_kind else resource.plural
+    return StatusDetails(name=name, group=resource.group, kind=kind, uid=uid)
+
+
+def qualified_kind(resource: Type) -> str:
+    """Return the kind with its group, as messages have it."""
+    return f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+
+
+def not_found(resource: Type, name: str) -> ApiError:
+    """404: no such object."""
+    return _error(404, "NotFound", f'{resource.group_resource} "{name}" not found', _about(resource, name))
+
+
+def subresource_not_found() -> ApiError:
+    """404: a resource has no such subresource."""
+    return _error(404, "NotFound", "the server could not find the requested resource", StatusDetails())
+
+
+def already_exists(resource: Type, name: str, *, being_deleted: bool = False, generated: bool = False) -> ApiError:
+    """409: an object of that name exists."""
+    prefix = "object is being deleted: " if being_deleted else ""
+    details = StatusDetails(
+        name=name, group=resource.group, kind=resource.plural, retry_after_seconds=1 if generated else 0
+    )
+    return _error(409, "AlreadyExists", f'{prefix}{resource.group_resource} "{name}" already exists', details)
+
+
+def conflict(resource: Type, name: str, text: str = _MODIFIED) -> ApiError:
+    """409: somebody else was quicker, or a precondition does not hold."""
+    message = f'Operation cannot be fulfilled on {resource.group_resource} "{name}": {text}'
+    return _error(409, "Conflict", message, _about(resource, name))
+
+
+def uid_conflict(resource: Type, name: str, *, storage_key: str, wanted: str, found: str) -> ApiError:
+    """409: an update carries the uid of another object."""
+    return conflict(
+        resource,
+        name,
+        f"StorageError: invalid object, Code: 4, Key: {storage_key}, ResourceVersion: 0, AdditionalErrorMsg: "
+        f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}",
+    )
+
+
+def delete_conflict(resource: Type, name: str, text: str) -> ApiError:
+    """409: a precondition of a delete does not hold."""
+    message = f'Operation cannot be fulfilled on {qualified_kind(resource)} "{name}": {text}'
+    return _error(409, "Conflict", message, _about(resource, name, by_kind=True))
+
+
+def invalid(resource: Type, name: str, errors: Sequence[FieldError]) -> ApiError:
+    """422: an object's fields are wrong."""
+    return _invalid(qualified_kind(resource), resource.group, resource.kind, name, errors)
+
+
+def invalid_options(kind: str, errors: Sequence[FieldError]) -> ApiError:
+    """422: the options of a request are wrong; ``kind`` is such as ``ListOptions``."""
+    return _invalid(f"{kind}.meta.k8s.io", "meta.k8s.io", kind, "", errors)
+
+
+def _invalid(shown: str, group: str, kind: str, name: str, errors: Sequence[FieldError]) -> ApiError:
+    texts = [str(error) for error in errors]
+    listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    details = StatusDetails(name=name, group=group, kind=kind, causes=tuple(error.cause() for error in errors))
+    return _error(422, "Invalid", f'{shown} "{name}" is invalid: {listed}', details)
+
+
+def bad_request(message: str) -> ApiError:
+    """400: the request makes no sense."""
+    return _error(400, "BadRequest", message)
+
+
+def unexplained(message: str) -> ApiError:
+    """500 without a reason: how the real server reports what it did not expect from a client."""
+    return _error(500, "", message)
+
+
+def internal(message: str) -> ApiError:
+    """500: the fault is the server's."""
+    cause = StatusCause(message=message)
+    return _error(500, "InternalError", f"Internal error occurred: {message}", StatusDetails(causes=(cause,)))
+
+
+def namespace_terminating(resource: Type, name: str, namespace: str) -> ApiError:
+    """403: nothing new is made in a namespace that is being deleted."""
+    cause = StatusCause("NamespaceTerminating", f"namespace {namespace} is being terminated", "metadata.namespace")
+    details = StatusDetails(name=name, group=resource.group, kind=resource.plural, causes=(cause,))
+    message = (
+        f'{resource.group_resource} "{name}" is forbidden: unable to create new content in namespace {namespace} '
+        "because it is being terminated"
+    )
+    return _error(403, "Forbidden", message, details)
+
+
+def protected(resource: Type, name: str, text: str) -> ApiError:
+    """403: this object may not be changed like that, whoever asks."""
+    message = f'{resource.group_resource} "{name}" is forbidden: {text}'
+    return _error(403, "Forbidden", message, _about(resource, name))
+
+
+def forbidden_resource(
+    resource: Type, *, user: str, verb: str, namespace: str, name: str, subresource: str
+) -> ApiError:
+    """403: the user may not do that to a resource."""
+    plural = f"{resource.plural}/{subresource}" if subresource else resource.plural
+    where = f'in the namespace "{namespace}"' if namespace else "at the cluster scope"
+    subject = f'{resource.group_resource} "{name}"' if name else resource.group_resource
+    wanted = f'{verb} resource "{plural}" in API group "{resource.group}" {where}'
+    message = f'{subject} is forbidden: User "{user}" cannot {wanted}'
+    return _error(403, "Forbidden", message, _about(resource, name))
+
+
+def forbidden_path(path: str, *, user: str, verb: str) -> ApiError:
+    """403: the user may not use a path that belongs to no resource."""
+    return _error(403, "Forbidden", f'forbidden: User "{user}" cannot {verb} path "{path}"', StatusDetails())
+
+
+def unauthorized() -> ApiError:
+    """401: the credentials are wrong."""
+    return _error(401, "Unauthorized", "Unauthorized")
+
+
+def misdirected(host: str) -> ApiError:
+    """421: the request names a host that is not this server: a web page may be behind it."""
+    return _error(421, "MisdirectedRequest", f"this server does not answer for the host {host[:253]!r}")
+
+
+def method_not_allowed(text: str = "") -> ApiError:
+    """405: the resource does not have this verb."""
+    message = text or "the server does not allow this method on the requested resource"
+    return _error(405, "MethodNotAllowed", message, StatusDetails())
+
+
+def unsupported_media_type(accepted: Iterable[str]) -> ApiError:
+    """415: the body is in a format that is not read here."""
+    listed = ", ".join(accepted)
+    message = f"the body of the request was in an unknown format - accepted media types include: {listed}"
+    return _error(415, "UnsupportedMediaType", message)
+
+
+def not_acceptable(offered: Iterable[str]) -> ApiError:
+    """406: the answer cannot be given in any format asked for."""
+    return _error(406, "NotAcceptable", f"only the following media types are accepted: {', '.join(offered)}")
+
+
+def body_too_large() -> ApiError:
+    """413: the body is larger than 3 MiB."""
+    return _error(413, "RequestEntityTooLarge", f"Request entity is too large: limit is {MAX_BODY}")
+
+
+def too_large_resource_version(wanted: int, current: int) -> ApiError:
+    """504: a state from the future was asked for, and did not come in time."""
+    cause = StatusCause("ResourceVersionTooLarge", "Too large resource version")
+    details = StatusDetails(causes=(cause,), retry_after_seconds=1)
+    return _error(504, "Timeout", f"Timeout: Too large resource version: {wanted}, current: {current}", details)
+
+
+def expired_list() -> ApiError:
+    """410: a list at a revision that is no longer kept."""
+    return _error(410, "Expired", "The resourceVersion for the provided list is too old.")
+
+
+def expired_continue(fresh: str) -> ApiError:
+    """410: a continue token whose revision is no longer kept; it brings one that lists the rest as it is now."""
+    return _error(410, "Expired", _EXPIRED_CONTINUE, continue_=fresh)
+
+
+def expired_watch(wanted: int, compacted: int) -> ApiError:
+    """410, as an event: a watch from a revision that is no longer kept."""
+    return _error(410, "Expired", f"too old resource version: {wanted} ({compacted})")

@@ -1,0 +1,52 @@
+"""Accept headers, as the API server reads them: clauses in the order in which they are written.
+
+A clause's quality counts before its place: ``a;q=0.5, b`` prefers ``b``. A clause with ``q=0`` is left out.
+
+Source: apiserver pkg/endpoints/handlers/negotiation; goautoneg.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import final
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AcceptClause:
+    """One clause of an Accept header: a media type such as ``application/json``, parameters such as ``as=Table``."""
+
+    media_type: str
+    parameters: Mapping[str, str]
+
+    @property
+    def accepts_json(self) -> bool:
+        """Whether JSON is among what the clause stands for."""
+        return self.media_type in ("application/json", "application/*", "*/*")
+
+
+def parse_accept(header: str) -> tuple[AcceptClause, ...]:
+    """Parse an Accept header; an empty one stands for anything."""
+    if not header.strip():
+        return (AcceptClause("*/*", {}),)
+    found: list[tuple[float, AcceptClause]] = []
+    for text in header.split(","):
+        media_type, *written = (part.strip() for part in text.split(";"))
+        parameters: dict[str, str] = {}
+        for part in written:
+            name, _, value = part.partition("=")
+            parameters[name.strip().lower()] = value.strip().strip('"')
+        quality = _quality(parameters.pop("q", "1"))
+        if media_type and quality > 0:
+            found.append((quality, AcceptClause(media_type.lower(), parameters)))
+    found.sort(key=lambda pair: -pair[0])
+    return tuple(clause for _, clause in found)
+
+
+def _quality(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        return 1.0
+    return value if 0 <= value <= 1 else 1.0

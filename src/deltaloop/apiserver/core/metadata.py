@@ -1,0 +1,218 @@
+"""What the server checks in every object's metadata.
+
+Source: apimachinery pkg/api/validation/objectmeta.go, pkg/util/validation; the messages are the real server's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import msgspec
+
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.failures import FieldError, forbidden_field, invalid_value, required
+from deltaloop.apiserver.core.json_values import mapping
+from deltaloop.apiserver.core.served_resource import ServedResource
+
+_SUBDOMAIN: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_OLD_LABEL: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_QUALIFIED: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_LABEL_VALUE: Final = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?"
+_STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
+_MAX_ANNOTATIONS: Final = 256 * 1024
+
+_TEXTS: Final = {
+    _SUBDOMAIN: "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and "
+    "must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+    f"'{_SUBDOMAIN}')",
+    _LABEL: "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and "
+    f"end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{_LABEL}')",
+    _OLD_LABEL: "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic "
+    "character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
+    f"'{_OLD_LABEL}')",
+    _QUALIFIED: "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
+    "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+    f"'{_QUALIFIED}')",
+    _LABEL_VALUE: "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and "
+    "must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for "
+    f"validation is '{_LABEL_VALUE}')",
+}
+
+
+class _Owner(msgspec.Struct, rename="camel"):
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+    block_owner_deletion: bool | None = None
+
+
+class _Shape(msgspec.Struct, rename="camel"):
+    """The types that metadata must have, so that every stored object can be read back."""
+
+    name: str | None = None
+    generate_name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+    generation: int | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    finalizers: list[str] | None = None
+    owner_references: list[_Owner] | None = None
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: int | None = None
+
+
+_STRINGS: Final = ("name", "generateName", "namespace", "uid", "resourceVersion")
+_NULLABLE: Final = (
+    *_STRINGS,
+    "generation",
+    "labels",
+    "annotations",
+    "finalizers",
+    "ownerReferences",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+)
+
+
+def normalized_metadata(served: ServedResource, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return an object's metadata as a new dict without empty fields, or refuse it if its types are wrong.
+
+    Raises:
+        BadRequestError: Naming the place; never the data.
+    """
+    metadata = fields.get("metadata")
+    if metadata is None:
+        metadata = {}
+    kind = served.type.kind
+    try:
+        msgspec.convert(metadata, _Shape)
+    except msgspec.ValidationError as error:
+        text = str(error).replace("`$", "`metadata")
+        raise failures.bad_request(
+            f'{kind} in version "{served.type.version}" cannot be handled as a {kind}: metadata: {text}'
+        ) from None
+    kept: dict[str, Any] = dict(mapping(metadata))
+    for name in _NULLABLE:
+        if name in kept and kept[name] in (None, "", {}, []):
+            del kept[name]
+    return kept
+
+
+def name_errors(served: ServedResource, name: str, field: str = "metadata.name") -> Iterator[FieldError]:
+    """Yield what is wrong with an object's name."""
+    if served.type.group == "rbac.authorization.k8s.io":
+        yield from _path_segment_errors(name, field)
+        return
+    pattern = _SUBDOMAIN
+    if served.type.group == "" and served.type.plural == "namespaces":
+        pattern = _LABEL
+    elif served.type.group == "" and served.type.plural == "services":
+        pattern = _OLD_LABEL
+    longest = 253 if pattern == _SUBDOMAIN else 63
+    if len(name) > longest:
+        yield invalid_value(field, f'"{name}"', f"must be no more than {longest} bytes")
+    if not re.fullmatch(pattern, name):
+        yield invalid_value(field, f'"{name}"', _TEXTS[pattern])
+
+
+def _path_segment_errors(name: str, field: str) -> Iterator[FieldError]:
+    if name in (".", ".."):
+        yield invalid_value(field, f'"{name}"', f"may not be '{name}'")
+    for sign in ("/", "%"):
+        if sign in name:
+            yield invalid_value(field, f'"{name}"', f"may not contain '{sign}'")
+
+
+def metadata_errors(served: ServedResource, metadata: dict[str, Any]) -> list[FieldError]:
+    """Return what is wrong with normalized metadata, name included."""
+    errors: list[FieldError] = []
+    name = metadata.get("name", "")
+    if not name:
+        errors.append(required("metadata.name", "name or generateName is required"))
+    else:
+        errors.extend(name_errors(served, name))
+    errors.extend(_label_errors(metadata.get("labels", {})))
+    errors.extend(_annotation_errors(metadata.get("annotations", {})))
+    for position, finalizer in enumerate(metadata.get("finalizers", [])):
+        errors.extend(_finalizer_errors(finalizer, position))
+    errors.extend(_owner_errors(metadata.get("ownerReferences", [])))
+    return errors
+
+
+def new_finalizer_errors(old: list[str], new: list[str]) -> list[FieldError]:
+    """Return an error if an object that is being deleted gets more finalizers."""
+    added = [name for name in new if name not in old]
+    if not added:
+        return []
+    listed = ", ".join(f'"{name}"' for name in added)
+    text = f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{listed}}}"
+    return [forbidden_field("metadata.finalizers", text)]
+
+
+def _qualified_errors(key: str, field: str, check: Callable[[str], str] = str) -> Iterator[FieldError]:
+    prefix, slash, name = check(key).rpartition("/")
+    shown = f'"{key}"'
+    if "/" in prefix:
+        yield invalid_value(field, shown, "a qualified name " + _TEXTS[_QUALIFIED].removeprefix("name part "))
+        return
+    if slash and not prefix:
+        yield invalid_value(field, shown, "prefix part must be non-empty")
+    elif slash and not re.fullmatch(_SUBDOMAIN, prefix):
+        yield invalid_value(field, shown, "prefix part " + _TEXTS[_SUBDOMAIN])
+    if not name:
+        yield invalid_value(field, shown, "name part must be non-empty")
+    elif len(name) > 63:
+        yield invalid_value(field, shown, "name part must be no more than 63 bytes")
+    if not re.fullmatch(_QUALIFIED, name):
+        yield invalid_value(field, shown, _TEXTS[_QUALIFIED])
+
+
+def _label_errors(labels: dict[str, str]) -> Iterator[FieldError]:
+    for key, value in labels.items():
+        yield from _qualified_errors(key, "metadata.labels")
+        if len(value) > 63:
+            yield invalid_value("metadata.labels", f'"{value}"', "must be no more than 63 bytes")
+        if not re.fullmatch(_LABEL_VALUE, value):
+            yield invalid_value("metadata.labels", f'"{value}"', _TEXTS[_LABEL_VALUE])
+
+
+def _annotation_errors(annotations: dict[str, str]) -> Iterator[FieldError]:
+    for key in annotations:
+        yield from _qualified_errors(key, "metadata.annotations", str.lower)
+    if sum(len(key) + len(value.encode()) for key, value in annotations.items()) > _MAX_ANNOTATIONS:
+        text = f"Too long: may not be more than {_MAX_ANNOTATIONS} bytes"
+        yield FieldError("metadata.annotations", "FieldValueTooLong", text)
+
+
+def _finalizer_errors(finalizer: str, position: int) -> Iterator[FieldError]:
+    if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+        text = "name is neither a standard finalizer name nor is it fully qualified"
+        # A name with a dot passes: old finalizers are domain names without a path.
+        if not re.fullmatch(_SUBDOMAIN, finalizer) or "." not in finalizer:
+            yield invalid_value(f"metadata.finalizers[{position}]", f'"{finalizer}"', text)
+        return
+    yield from _qualified_errors(finalizer, "metadata.finalizers")
+
+
+def _owner_errors(owners: list[dict[str, Any]]) -> Iterator[FieldError]:
+    controllers = 0
+    for position, owner in enumerate(owners):
+        field = f"metadata.ownerReferences[{position}]"
+        if not owner.get("apiVersion"):
+            yield invalid_value(f"{field}.apiVersion", '""', "version must not be empty")
+        for name in ("kind", "name", "uid"):
+            if not owner.get(name):
+                yield invalid_value(f"{field}.{name}", '""', f"{name} must not be empty")
+        controllers += owner.get("controller") is True
+    if controllers > 1:
+        text = "Only one reference can have Controller set to true"
+        yield invalid_value("metadata.ownerReferences", f"[{len(owners)} references]", text)

@@ -1,0 +1,54 @@
+"""Which objects go with a namespace, and when the namespace itself goes.
+
+A namespace that is being deleted loses its objects; when none is left, its finalizer ``kubernetes`` is taken away and,
+unless something else holds it, so is the namespace.
+
+Source: Kubernetes pkg/controller/namespace/deletion.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from deltaloop.api import kinds
+from deltaloop.apiserver.core.deletion import DeleteOptions
+from deltaloop.apiserver.core.encoding import decode_object
+from deltaloop.apiserver.core.json_values import at, texts
+from deltaloop.apiserver.core.objects import NAMESPACE_FINALIZER, Stamp
+from deltaloop.apiserver.core.operations import Operations
+
+_NAMESPACES: Final = kinds.NAMESPACE.group_resource
+
+
+def clean_up(operations: Operations, *, stamp: Stamp) -> bool:
+    """Do what is left to do for every namespace that is being deleted, and tell whether anything was written."""
+    before = operations.store.revision
+    for namespace in operations.store.list(_NAMESPACES).items:
+        if namespace.deletion_timestamp is not None:
+            _empty(operations, namespace.name, stamp=stamp)
+    return operations.store.revision != before
+
+
+def _empty(operations: Operations, namespace: str, *, stamp: Stamp) -> None:
+    store = operations.store
+    left = 0
+    # One version of each resource is enough: they share their objects.
+    resources = {item.type.group_resource: item for item in operations.registry.resources() if item.type.namespaced}
+    for resource, served in sorted(resources.items()):
+        waiting = store.list(resource, prefix=f"{namespace}/").items
+        if any(item.deletion_timestamp is None for item in waiting):
+            operations.delete_collection(served, namespace, DeleteOptions(), now=stamp.now)
+            waiting = store.list(resource, prefix=f"{namespace}/").items
+        left += len(waiting)
+    if left:
+        return
+    itself = operations.registry.find("", "v1", "namespaces")
+    current = store.get(_NAMESPACES, namespace)
+    if itself is None or current is None:
+        return
+    fields = decode_object(itself, current)
+    finalizers = [name for name in texts(at(fields, "spec", "finalizers")) if name != NAMESPACE_FINALIZER]
+    if len(finalizers) == len(texts(at(fields, "spec", "finalizers"))):
+        return
+    fields["spec"] = {**fields["spec"], "finalizers": finalizers}
+    operations.update(itself, "", namespace, fields, stamp=stamp, subresource="finalize")

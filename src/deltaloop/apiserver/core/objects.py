@@ -1,0 +1,211 @@
+"""What creating and updating do to an object: which fields are the server's, which are the client's.
+
+The server owns uid, creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds, generation (where it counts),
+resourceVersion and managedFields (which this server does not keep). Where status is a subresource, the main endpoint
+leaves it alone and ``/status`` changes nothing else.
+
+Source: apiserver pkg/registry/rest/create.go, update.go; apiextensions-apiserver
+pkg/registry/customresource/strategy.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from deltaloop.api.times import format_time, from_epoch
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.failures import invalid_value
+from deltaloop.apiserver.core.json_values import at, mapping, texts
+from deltaloop.apiserver.core.metadata import normalized_metadata
+from deltaloop.apiserver.core.served_resource import ServedResource
+
+NAMESPACE_FINALIZER: Final = "kubernetes"
+GENERATED_TRIES: Final = 8
+_SERVER_FIELDS: Final = (
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "selfLink",
+    "managedFields",
+)
+_KEPT_FIELDS: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
+_SUFFIX_LENGTH: Final = 5
+_LONGEST_BASE: Final = 58
+_SUFFIXES: Final = len(_LETTERS) ** _SUFFIX_LENGTH
+_NEXT_SUFFIX: Final = 8_867_117  # shares no factor with _SUFFIXES, so that tries do not repeat
+_encode: Final = msgspec.json.Encoder(order="deterministic").encode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stamp:
+    """What a write takes from outside.
+
+    Attributes:
+        now: Seconds since 1970.
+        uid: For the object, if it is new.
+        chance: A number in [0, 1) for generated names.
+    """
+
+    now: float
+    uid: str = ""
+    chance: float = 0.0
+
+    @property
+    def time(self) -> str:
+        """``now`` as objects have it."""
+        return format_time(from_epoch(self.now))
+
+
+def is_core(served: ServedResource, plural: str) -> bool:
+    """Tell whether a resource is that one of the core group."""
+    return served.type.group == "" and served.type.plural == plural
+
+
+def is_crd(served: ServedResource) -> bool:
+    """Tell whether a resource is CustomResourceDefinition."""
+    return served.type.group == "apiextensions.k8s.io" and served.type.plural == "customresourcedefinitions"
+
+
+def generated_name(base: str, *, chance: float, attempt: int) -> str:
+    """Return ``generateName`` with five more signs; each attempt gives others.
+
+    Source: apiserver pkg/storage/names/generate.go.
+    """
+    number = (int(chance * _SUFFIXES) + attempt * _NEXT_SUFFIX) % _SUFFIXES
+    suffix = ""
+    for _ in range(_SUFFIX_LENGTH):
+        number, position = divmod(number, len(_LETTERS))
+        suffix += _LETTERS[position]
+    return base[:_LONGEST_BASE] + suffix
+
+
+def check_identity(served: ServedResource, fields: dict[str, Any], *, namespace: str, name: str = "") -> dict[str, Any]:
+    """Check that an object is what the URL says, and return its normalized metadata.
+
+    Args:
+        served: The resource in the URL.
+        fields: The object; ``kind`` and ``apiVersion`` may be missing for built-in kinds.
+        namespace: Namespace in the URL; filled in where the object has none.
+        name: Name in the URL, or "" for a create.
+
+    Raises:
+        BadRequestError: If kind, version, name or namespace do not fit.
+        InvalidError: If a custom resource has another kind.
+    """
+    kind, api_version = fields.get("kind") or "", fields.get("apiVersion") or ""
+    if served.custom and not kind:
+        raise failures.bad_request("Object 'Kind' is missing in the body of the request")
+    if served.custom and not api_version:
+        raise failures.bad_request("Object 'apiVersion' is missing in the body of the request")
+    if api_version and api_version != served.type.api_version:
+        raise failures.bad_request(
+            f"the API version in the data ({api_version}) does not match the expected API version "
+            f"({served.type.api_version})"
+        )
+    if kind and kind != served.type.kind:
+        if served.custom:
+            error = invalid_value("kind", f'"{kind}"', f"must be {served.type.kind}")
+            raise failures.invalid(served.type, name, [error])
+        version = served.type.version
+        raise failures.bad_request(f'{kind} in version "{version}" cannot be handled as a {served.type.kind}')
+    metadata = normalized_metadata(served, fields)
+    if not served.type.namespaced:
+        if metadata.pop("namespace", ""):
+            raise failures.bad_request("namespace may not be set on an object that is not namespaced")
+    elif metadata.setdefault("namespace", namespace) != namespace:
+        raise failures.bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    if name and metadata.setdefault("name", name) != name:
+        raise failures.bad_request(
+            f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
+        )
+    return metadata
+
+
+def new_object(
+    served: ServedResource, fields: dict[str, Any], metadata: dict[str, Any], *, stamp: Stamp
+) -> dict[str, Any]:
+    """Return the object that a create stores, without a name if it is to be generated."""
+    kept = {name: value for name, value in metadata.items() if name not in _SERVER_FIELDS}
+    kept["uid"] = stamp.uid
+    kept["creationTimestamp"] = stamp.time
+    if served.generation:
+        kept["generation"] = 1
+    result = {**fields, "metadata": kept}
+    if served.status:
+        result.pop("status", None)
+    if is_core(served, "pods"):
+        result["status"] = {"phase": "Pending"}
+    elif is_core(served, "namespaces"):
+        spec = dict(mapping(result.get("spec")))
+        finalizers = [*texts(spec.get("finalizers"))]
+        spec["finalizers"] = finalizers if NAMESPACE_FINALIZER in finalizers else [NAMESPACE_FINALIZER, *finalizers]
+        result["spec"] = spec
+        result["status"] = {"phase": "Active"}
+    return result
+
+
+def updated_object(
+    served: ServedResource,
+    current: dict[str, Any],
+    fields: dict[str, Any],
+    metadata: dict[str, Any],
+    *,
+    subresource: str,
+) -> dict[str, Any]:
+    """Return the object that an update stores.
+
+    Args:
+        served: The resource.
+        current: The object as it is.
+        fields: The object as sent, or as patched.
+        metadata: Its normalized metadata.
+        subresource: "", ``status`` or ``finalize``.
+    """
+    if subresource == "status":
+        result = {name: value for name, value in current.items() if name != "status"}
+        return {**result, "status": fields["status"]} if fields.get("status") is not None else result
+    if subresource == "finalize":
+        finalizers = [*texts(at(fields, "spec", "finalizers"))]
+        return {**current, "spec": {**mapping(current.get("spec")), "finalizers": finalizers}}
+    old = current["metadata"]
+    kept = {name: value for name, value in metadata.items() if name not in _SERVER_FIELDS}
+    kept.pop("generation", None)
+    kept.update({name: old[name] for name in _KEPT_FIELDS if name in old})
+    result = {**fields, "metadata": kept}
+    if served.status:
+        result.pop("status", None)
+        if "status" in current:
+            result["status"] = current["status"]
+    if is_core(served, "namespaces"):
+        finalizers = [*texts(at(current, "spec", "finalizers"))]
+        result["spec"] = {**mapping(fields.get("spec")), "finalizers": finalizers}
+    if served.generation and _desired(served, result) != _desired(served, current):
+        kept["generation"] = kept.get("generation", 0) + 1
+    return result
+
+
+def has_finalizers(served: ServedResource, fields: dict[str, Any]) -> bool:
+    """Tell whether something still holds an object that is being deleted."""
+    if fields["metadata"].get("finalizers"):
+        return True
+    return is_core(served, "namespaces") and bool(at(fields, "spec", "finalizers"))
+
+
+def ends_with_update(served: ServedResource, fields: dict[str, Any]) -> bool:
+    """Tell whether an update removed the last thing that held an object that is being deleted."""
+    metadata = fields["metadata"]
+    if "deletionTimestamp" not in metadata or metadata.get("deletionGracePeriodSeconds") != 0:
+        return False
+    return not has_finalizers(served, fields)
+
+
+def _desired(served: ServedResource, fields: dict[str, Any]) -> bytes:
+    left_out = ("kind", "apiVersion", "metadata") + (("status",) if served.status else ())
+    return _encode({name: value for name, value in fields.items() if name not in left_out})

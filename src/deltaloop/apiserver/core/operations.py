@@ -1,0 +1,356 @@
+"""The verbs that change objects: what create, update, patch and delete do to the store and to what is served.
+
+Each call is one transaction: it runs to its end without giving way, so reading, deciding and writing cannot be
+interrupted by another request. Custom resource definitions have effects here, too: writing one changes the registry;
+deleting one removes its objects first and ends when the last of them is gone (finalizers may hold them).
+
+Source: apiserver pkg/registry/generic/registry/store.go; apiextensions-apiserver pkg/controller/finalizer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from deltaloop.api import kinds
+from deltaloop.api.keys import join_key
+from deltaloop.api.resource import Resource
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.crd import CLEANUP_FINALIZER, default_crd, validate_crd
+from deltaloop.apiserver.core.deletion import DeleteOptions, Fate, delete_object
+from deltaloop.apiserver.core.encoding import decode_object
+from deltaloop.apiserver.core.failures import FieldError, invalid_value
+from deltaloop.apiserver.core.metadata import metadata_errors, new_finalizer_errors
+from deltaloop.apiserver.core.objects import (
+    GENERATED_TRIES,
+    Stamp,
+    check_identity,
+    ends_with_update,
+    generated_name,
+    is_core,
+    is_crd,
+    new_object,
+    updated_object,
+)
+from deltaloop.apiserver.core.registry import Registry
+from deltaloop.apiserver.core.requests import parse_revision
+from deltaloop.apiserver.core.scaling import apply_scale
+from deltaloop.apiserver.core.selection import EVERYTHING, Selection
+from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.store import Store, encode_object
+
+FIRST_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
+_UNDELETABLE: Final = frozenset({"default", "kube-public", "kube-system"})
+_NAMESPACES: Final = kinds.NAMESPACE.group_resource
+_CRDS: Final = kinds.CUSTOM_RESOURCE_DEFINITION.group_resource
+
+Fields = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """What a delete did: the object, and whether it is gone."""
+
+    object: Resource
+    removed: bool
+
+
+def key_of(served: ServedResource, namespace: str, name: str) -> str:
+    """Return the key of an object in the store."""
+    return join_key(namespace if served.type.namespaced else "", name)
+
+
+def prefix_of(served: ServedResource, namespace: str) -> str:
+    """Return the beginning of the keys of a namespace; empty for all of them."""
+    return f"{namespace}/" if served.type.namespaced and namespace else ""
+
+
+@final
+class Operations:
+    """The changing verbs over one store and one registry."""
+
+    def __init__(self, store: Store, registry: Registry) -> None:
+        """Work on this store and this registry."""
+        self.store = store
+        self.registry = registry
+
+    def read(self, served: ServedResource, namespace: str, name: str) -> Resource:
+        """Return an object.
+
+        Raises:
+            NotFoundError: If there is none.
+        """
+        found = self.store.get(served.type.group_resource, key_of(served, namespace, name))
+        if found is None:
+            raise failures.not_found(served.type, name)
+        return found
+
+    def create(
+        self, served: ServedResource, namespace: str, fields: Fields, *, stamp: Stamp, dry_run: bool = False
+    ) -> Resource:
+        """Store a new object.
+
+        Args:
+            served: The resource.
+            namespace: Namespace in the URL, "" if the resource has none.
+            fields: The object as sent.
+            stamp: Time, uid and chance.
+            dry_run: Whether to do everything but store it; the answer has no resource version then.
+
+        Raises:
+            ApiError: What the real server answers in each case; nothing has changed then.
+        """
+        metadata = check_identity(served, fields, namespace=namespace)
+        self._check_namespace(served, namespace, metadata)
+        self._check_crd_of(served)
+        if metadata.pop("resourceVersion", ""):
+            raise failures.unexplained("resourceVersion should not be set on objects to be created")
+        created = new_object(served, fields, metadata, stamp=stamp)
+        generated = self._name(served, namespace, created["metadata"], stamp)
+        name = created["metadata"].get("name", "")
+        key = key_of(served, namespace, name)
+        if is_core(served, "namespaces"):
+            labels = {**created["metadata"].get("labels", {}), "kubernetes.io/metadata.name": name}
+            created["metadata"]["labels"] = labels
+        self._validate(served, name, metadata_errors(served, created["metadata"]))
+        created = self._defaulted_crd(served, created, old=None)
+        existing = self.store.get(served.type.group_resource, key)
+        if existing is not None:
+            deleted = existing.deletion_timestamp is not None
+            raise failures.already_exists(served.type, name, being_deleted=deleted, generated=generated)
+        if dry_run:
+            return _unstored(created)
+        return self.store.create(served.type.group_resource, key, self._applied_crd(served, created, stamp))
+
+    def update(
+        self,
+        served: ServedResource,
+        namespace: str,
+        name: str,
+        fields: Fields,
+        *,
+        stamp: Stamp,
+        subresource: str = "",
+        dry_run: bool = False,
+    ) -> Resource:
+        """Store an object anew, if it differs from what is there.
+
+        Args:
+            served: The resource.
+            namespace: Namespace in the URL.
+            name: Name in the URL.
+            fields: The object as sent, or as a patch made it from the present one.
+            stamp: The time.
+            subresource: "", ``status``, ``finalize`` or ``scale``; for ``scale`` the fields are a ``Scale``.
+            dry_run: Whether to do everything but store it.
+
+        Raises:
+            ApiError: What the real server answers in each case; nothing has changed then.
+        """
+        current = self.read(served, namespace, name)
+        if subresource == "scale":
+            fields = apply_scale(served, decode_object(served, current), fields)
+            subresource = ""
+        metadata = check_identity(served, fields, namespace=namespace, name=name)
+        self._check_versions(served, current, metadata)
+        before = decode_object(served, current)
+        after = updated_object(served, before, fields, metadata, subresource=subresource)
+        errors = metadata_errors(served, after["metadata"])
+        if "deletionTimestamp" in after["metadata"]:
+            old, new = before["metadata"].get("finalizers", []), after["metadata"].get("finalizers", [])
+            errors += new_finalizer_errors(old, new)
+        self._validate(served, name, errors)
+        if not subresource:
+            after = self._defaulted_crd(served, after, old=before)
+        if dry_run:
+            return _unstored(after, resource_version=current.resource_version)
+        if ends_with_update(served, after):
+            self._remove(served.type.group_resource, current, now=stamp.now)
+            return _unstored(after, resource_version=current.resource_version)
+        after = self._applied_crd(served, after, stamp)
+        return self.store.update(served.type.group_resource, current.key, after)
+
+    def patch(
+        self,
+        served: ServedResource,
+        namespace: str,
+        name: str,
+        change: Callable[[Fields], Fields],
+        *,
+        stamp: Stamp,
+        subresource: str = "",
+        dry_run: bool = False,
+    ) -> Resource:
+        """Change an object by a function of its present state, then do as ``update``.
+
+        Raises:
+            ApiError: As ``update``; and whatever ``change`` raises.
+        """
+        current = self.read(served, namespace, name)
+        fields = change(decode_object(served, current))
+        return self.update(served, namespace, name, fields, stamp=stamp, subresource=subresource, dry_run=dry_run)
+
+    def delete(
+        self,
+        served: ServedResource,
+        namespace: str,
+        name: str,
+        options: DeleteOptions,
+        *,
+        now: float,
+        dry_run: bool = False,
+    ) -> Deleted:
+        """Remove an object, or mark it to be removed when nothing holds it any more.
+
+        Raises:
+            ApiError: 404, 409 for preconditions, 403 for the first namespaces.
+        """
+        current = self.read(served, namespace, name)
+        if is_core(served, "namespaces") and name in _UNDELETABLE:
+            raise failures.protected(served.type, name, "this namespace may not be deleted")
+        before = decode_object(served, current)
+        fate, after = delete_object(served, before, options, now=now)
+        if dry_run:
+            return Deleted(_unstored(after, resource_version=current.resource_version), fate is Fate.REMOVED)
+        if fate is Fate.REMOVED:
+            self._remove(served.type.group_resource, current, now=now)
+            return Deleted(current, removed=True)
+        if fate is Fate.MARKED:
+            current = self.store.update(served.type.group_resource, current.key, after)
+            if is_crd(served):
+                self._delete_objects_of(name, now=now)
+        return Deleted(current, removed=False)
+
+    def delete_collection(
+        self,
+        served: ServedResource,
+        namespace: str,
+        options: DeleteOptions,
+        *,
+        now: float,
+        selection: Selection = EVERYTHING,
+        dry_run: bool = False,
+    ) -> tuple[Resource, ...]:
+        """Delete every object that is selected and return them as they were or are."""
+        page = self.store.list(
+            served.type.group_resource, prefix=prefix_of(served, namespace), matches=selection.matches
+        )
+        return tuple(
+            self.delete(served, item.namespace, item.name, options, now=now, dry_run=dry_run).object
+            for item in page.items
+        )
+
+    def ensure_namespaces(self, *, stamps: Callable[[], Stamp]) -> None:
+        """Create the namespaces that exist from the start, where they are missing."""
+        served = self.registry.find("", "v1", "namespaces")
+        if served is None:
+            return
+        for name in FIRST_NAMESPACES:
+            if self.store.get(_NAMESPACES, name) is None:
+                self.create(served, "", {"metadata": {"name": name}}, stamp=stamps())
+
+    def _name(self, served: ServedResource, namespace: str, metadata: Fields, stamp: Stamp) -> bool:
+        base = metadata.get("generateName", "")
+        if metadata.get("name") or not base:
+            return False
+        for attempt in range(GENERATED_TRIES):
+            metadata["name"] = generated_name(base, chance=stamp.chance, attempt=attempt)
+            key = key_of(served, namespace, metadata["name"])
+            if self.store.get(served.type.group_resource, key) is None:
+                break
+        return True
+
+    def _check_namespace(self, served: ServedResource, namespace: str, metadata: Fields) -> None:
+        if not served.type.namespaced:
+            return
+        found = self.store.get(_NAMESPACES, namespace)
+        if found is None:
+            raise failures.not_found(kinds.NAMESPACE, namespace)
+        if found.deletion_timestamp is not None:
+            name = metadata.get("name") or metadata.get("generateName", "")
+            raise failures.namespace_terminating(served.type, name, namespace)
+
+    def _check_versions(self, served: ServedResource, current: Resource, metadata: Fields) -> None:
+        wanted = metadata.get("resourceVersion", "")
+        number = parse_revision(wanted)
+        if number is None:
+            error = invalid_value("metadata.resourceVersion", f'"{wanted[:64]}"', "must be a number")
+            raise failures.invalid(served.type, current.name, [error])
+        if number == 0 and (served.custom or not served.unconditional_update):
+            error = invalid_value("metadata.resourceVersion", "0x0", "must be specified for an update")
+            raise failures.invalid(served.type, current.name, [error])
+        uid = metadata.get("uid", "")
+        if uid and uid != current.uid:
+            key = f"/registry/{served.type.group + '/' if served.type.group else ''}{served.type.plural}/{current.key}"
+            raise failures.uid_conflict(served.type, current.name, storage_key=key, wanted=uid, found=current.uid)
+        if number and wanted != current.resource_version:
+            raise failures.conflict(served.type, current.name)
+
+    def _validate(self, served: ServedResource, name: str, errors: list[FieldError]) -> None:
+        if errors:
+            raise failures.invalid(served.type, name, errors)
+
+    def _defaulted_crd(self, served: ServedResource, fields: Fields, *, old: Fields | None) -> Fields:
+        if not is_crd(served):
+            return fields
+        crd = default_crd(fields)
+        causes = validate_crd(crd, old=old)
+        if causes:
+            errors = [FieldError(cause.field, cause.reason, cause.message) for cause in causes]
+            raise failures.invalid(served.type, crd["metadata"]["name"], errors)
+        return crd
+
+    def _applied_crd(self, served: ServedResource, fields: Fields, stamp: Stamp) -> Fields:
+        if not is_crd(served):
+            return fields
+        return {**fields, "status": self.registry.apply_crd(fields, now=stamp.now)}
+
+    def _check_crd_of(self, served: ServedResource) -> None:
+        if not served.custom:
+            return
+        crd = self.store.get(_CRDS, served.type.group_resource)
+        if crd is not None and crd.deletion_timestamp is not None:
+            raise failures.method_not_allowed(
+                "create not allowed while custom resource definition is terminating",
+            )
+
+    def _remove(self, resource: str, current: Resource, *, now: float) -> None:
+        self.store.delete(resource, current.key)
+        if resource == _CRDS:
+            self._stop_serving(current.name, now=now)
+        elif self.store.count(resource) == 0:
+            self._finish_crd(resource, now=now)
+
+    def _delete_objects_of(self, crd_name: str, *, now: float) -> None:
+        for served in self.registry.resources():
+            if served.custom and served.type.group_resource == crd_name:
+                self.delete_collection(served, "", DeleteOptions(), now=now)
+                break
+        if self.store.count(crd_name) == 0:
+            self._finish_crd(crd_name, now=now)
+
+    def _finish_crd(self, name: str, *, now: float) -> None:
+        """Let go of a CRD that is being deleted and has no objects any more."""
+        crd = self.store.get(_CRDS, name)
+        if crd is None or crd.deletion_timestamp is None:
+            return
+        finalizers = [item for item in crd.finalizers if item != CLEANUP_FINALIZER]
+        if not finalizers:
+            self._remove(_CRDS, crd, now=now)
+        elif len(finalizers) < len(crd.finalizers):
+            fields = crd.to_dict()
+            fields["metadata"]["finalizers"] = finalizers
+            self.store.update(_CRDS, crd.key, fields)
+
+    def _stop_serving(self, name: str, *, now: float) -> None:
+        """Serve a CRD no longer; its names may now be free for another that waits for them."""
+        self.registry.remove_crd(name)
+        for crd in self.store.list(_CRDS).items:
+            fields = crd.to_dict()
+            fields["status"] = self.registry.apply_crd(fields, now=now)
+            self.store.update(_CRDS, crd.key, fields)
+
+
+def _unstored(fields: Fields, *, resource_version: str = "") -> Resource:
+    return Resource.from_json(encode_object(fields, resource_version=resource_version))

@@ -1,0 +1,156 @@
+"""PATCH: the content type chooses how a body changes an object.
+
+    application/json-patch+json             RFC 6902, a list of operations; at most 10 000
+    application/merge-patch+json            RFC 7386
+    application/strategic-merge-patch+json  built-in kinds only (``strategic_merge``)
+
+A body that cannot be read is a 400, one that cannot be applied a 422, another content type a 415 with the accepted
+ones. Server-side apply is not served yet: its content type is a 415 like any other that is unknown.
+
+Source: apiserver pkg/endpoints/handlers/patch.go.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+from typing import Any, Final, cast, final
+
+import msgspec
+
+from deltaloop.api.errors import DeltaloopError, MissingExtraError
+from deltaloop.apiserver.core.patch_rules import rules_of
+from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.strategic_merge import StrategicMergeError, strategic_merge
+
+JSON_PATCH: Final = "application/json-patch+json"
+MERGE_PATCH: Final = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
+MAX_OPERATIONS: Final = 10_000
+
+_REJECTED: Final = "the server rejected our request due to an error in our request"
+
+
+@final
+class PatchError(DeltaloopError):
+    """A patch was refused; the fault is the caller's, and the object is as it was.
+
+    Attributes:
+        code: HTTP status.
+        reason: Reason of the Status; may be empty, as the real server leaves it for some.
+        message: Message of the Status.
+    """
+
+    def __init__(self, code: int, reason: str, message: str) -> None:
+        """Keep what the Status needs."""
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+
+
+def patch_types(resource: ServedResource) -> tuple[str, ...]:
+    """Return the content types that a PATCH of a resource may have."""
+    if resource.custom:
+        return (JSON_PATCH, MERGE_PATCH)
+    return (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH)
+
+
+def apply_patch(content_type: str, current: dict[str, Any], body: bytes, resource: ServedResource) -> dict[str, Any]:
+    """Apply the body of a PATCH to an object and return the result; ``current`` stays as it is.
+
+    Args:
+        content_type: The request's ``Content-Type``; parameters such as a charset are passed over.
+        current: The object as stored, or the part of it that a subresource shows.
+        body: The patch.
+        resource: What is patched; it decides which content types there are and how lists merge.
+
+    Raises:
+        PatchError: If the content type, the body or the patch is refused.
+        MissingExtraError: If it is a JSON patch and the extra ``server`` is not installed.
+    """
+    media_type = content_type.partition(";")[0].strip().lower()
+    accepted = patch_types(resource)
+    if media_type not in accepted:
+        raise PatchError(
+            415,
+            "UnsupportedMediaType",
+            "the body of the request was in an unknown format - accepted media types include: " + ", ".join(accepted),
+        )
+    try:
+        patch = _read(body)
+        if media_type == JSON_PATCH:
+            return _apply_json_patch(current, patch)
+        if not isinstance(patch, dict):
+            raise PatchError(400, "BadRequest", "error decoding patch: a JSON object is needed")
+        changes = cast("dict[str, Any]", patch)
+        if media_type == MERGE_PATCH:
+            return merge_patch(current, changes)
+        return _apply_strategic(current, changes, resource)
+    except RecursionError:
+        raise PatchError(400, "BadRequest", "error decoding patch: it is nested too deeply") from None
+
+
+def merge_patch(current: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    """Apply a JSON merge patch and return the result, which shares no part with ``current`` or ``patch``.
+
+    Source: RFC 7386, section 2.
+    """
+    result = copy.deepcopy(current)
+    _merge_into(result, patch)
+    return result
+
+
+def _merge_into(target: dict[str, Any], patch: dict[str, Any]) -> None:
+    for name, value in patch.items():
+        if value is None:
+            target.pop(name, None)
+        elif isinstance(value, dict):
+            if not isinstance(target.get(name), dict):
+                target[name] = {}
+            _merge_into(target[name], cast("dict[str, Any]", value))
+        else:
+            target[name] = copy.deepcopy(value)
+
+
+def _read(body: bytes) -> Any:
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        # msgspec names the position and what it expected, never the data.
+        raise PatchError(400, "BadRequest", f"error decoding patch: {error}") from None
+
+
+def _apply_strategic(current: dict[str, Any], patch: dict[str, Any], resource: ServedResource) -> dict[str, Any]:
+    try:
+        return copy.deepcopy(strategic_merge(current, patch, rules_of(resource.type)))
+    except StrategicMergeError as error:
+        reasons = {400: "BadRequest", 422: "Invalid"}
+        raise PatchError(error.code, reasons.get(error.code, ""), str(error)) from None
+
+
+def _apply_json_patch(current: dict[str, Any], patch: object) -> dict[str, Any]:
+    if not isinstance(patch, list):
+        raise PatchError(400, "BadRequest", "error decoding patch: a JSON array of operations is needed")
+    operations = cast("list[Any]", patch)
+    if len(operations) > MAX_OPERATIONS:
+        raise PatchError(
+            413,
+            "RequestEntityTooLarge",
+            f"Request entity too large: The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, "
+            f"got {len(operations)}",
+        )
+    if not all(isinstance(operation, dict) for operation in operations):
+        raise PatchError(400, "BadRequest", "error decoding patch: each operation must be a JSON object")
+    try:
+        library: Any = importlib.import_module("jsonpatch")
+        pointers: Any = importlib.import_module("jsonpointer")
+    except ImportError:
+        raise MissingExtraError("JSON patch in the embedded API server", "server") from None
+    try:
+        result = library.apply_patch(current, operations)
+    except (library.JsonPatchException, pointers.JsonPointerException, TypeError, ValueError, LookupError):
+        raise PatchError(422, "Invalid", _REJECTED) from None
+    if not isinstance(result, dict):
+        raise PatchError(422, "Invalid", _REJECTED)
+    return copy.deepcopy(cast("dict[str, Any]", result))

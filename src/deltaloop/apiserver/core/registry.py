@@ -1,0 +1,142 @@
+"""What the server serves at the moment: the built-in kinds and the resources made from CRDs.
+
+Resources are found by group, version and plural or kind. Groups have an order (core first, then as the real server
+lists them, then those of CRDs by name), and so have the versions of a group (v2 before v1 before v1beta1). The hash
+changes whenever the answer to a discovery or OpenAPI request would.
+
+Source: Kubernetes pkg/controlplane/apiserver (group priorities); apimachinery pkg/version
+``CompareKubeAwareVersionStrings``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from typing import Any, Final, final
+
+from deltaloop.apiserver.core.builtin import BUILT_IN_RESOURCES
+from deltaloop.apiserver.core.crd import crd_resources, crd_status
+from deltaloop.apiserver.core.json_values import at, text
+from deltaloop.apiserver.core.served_resource import ServedResource
+
+_GROUPS: Final = (
+    "",
+    "apiregistration.k8s.io",
+    "apps",
+    "events.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "autoscaling",
+    "batch",
+    "certificates.k8s.io",
+    "networking.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "storage.k8s.io",
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "scheduling.k8s.io",
+    "coordination.k8s.io",
+    "node.k8s.io",
+    "discovery.k8s.io",
+)
+_GROUP_ORDER: Final = {group: position for position, group in enumerate(_GROUPS)}
+_VERSION: Final = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
+_STABILITY: Final = {None: 0, "beta": 1, "alpha": 2}
+
+
+def version_order(version: str) -> tuple[int, int, int, int, str]:
+    """Return a sort key: stable before beta before alpha, higher numbers first, all other names last by alphabet."""
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        return (1, 0, 0, 0, version)
+    return (0, _STABILITY[match[2]], -int(match[1]), -int(match[3] or 0), "")
+
+
+@final
+class Registry:
+    """The served resources. Not safe for several threads; the server's loop owns it."""
+
+    def __init__(self, built_in: Iterable[ServedResource] = BUILT_IN_RESOURCES) -> None:
+        """Serve the built-in resources and, at first, no others."""
+        self._built_in = tuple(built_in)
+        self._custom: dict[str, tuple[ServedResource, ...]] = {}
+        self._ordered: tuple[ServedResource, ...] = ()
+        self._by_plural: dict[tuple[str, str, str], ServedResource] = {}
+        self._by_kind: dict[tuple[str, str, str], ServedResource] = {}
+        self._hash = ""
+        self._rebuild()
+
+    def find(self, group: str, version: str, plural: str) -> ServedResource | None:
+        """Return the resource of a URL, or None if it is not served."""
+        return self._by_plural.get((group, version, plural))
+
+    def find_kind(self, group: str, version: str, kind: str) -> ServedResource | None:
+        """Return the resource of a kind, or None if it is not served."""
+        return self._by_kind.get((group, version, kind))
+
+    def resources(self) -> tuple[ServedResource, ...]:
+        """Return all resources by group, version (preferred first) and plural."""
+        return self._ordered
+
+    def groups(self) -> tuple[str, ...]:
+        """Return the groups in order; the core group, the empty string, comes first."""
+        return tuple(dict.fromkeys(resource.type.group for resource in self._ordered))
+
+    def versions(self, group: str) -> tuple[str, ...]:
+        """Return the served versions of a group, the preferred one first; empty if the group is not served."""
+        return tuple(dict.fromkeys(item.type.version for item in self._ordered if item.type.group == group))
+
+    def in_version(self, group: str, version: str) -> tuple[ServedResource, ...]:
+        """Return the resources of one group version, by plural."""
+        return tuple(item for item in self._ordered if (item.type.group, item.type.version) == (group, version))
+
+    def crd_names(self) -> tuple[str, ...]:
+        """Return the names of the CRDs that are served from."""
+        return tuple(sorted(self._custom))
+
+    def apply_crd(self, crd: dict[str, Any], *, now: float) -> dict[str, Any]:
+        """Serve a CRD that was created or changed, and return the status to store with it.
+
+        A CRD whose names another resource has is not served, and its status says so; call this again for such CRDs
+        after ``remove_crd``. If the status is the one that the CRD has, nothing needs to be stored.
+
+        Args:
+            crd: The CRD, defaulted and valid.
+            now: Seconds since 1970.
+        """
+        name = text(at(crd, "metadata", "name"))
+        others = list(self._built_in)
+        others += [item for other, served in self._custom.items() if other != name for item in served]
+        status = crd_status(crd, others, now=now)
+        served = crd_resources({**crd, "status": status})
+        self._custom.pop(name, None)
+        if served:
+            self._custom[name] = served
+        self._rebuild()
+        return status
+
+    def remove_crd(self, name: str) -> tuple[ServedResource, ...]:
+        """Stop serving a CRD's resources and return them; none if it was not served."""
+        removed = self._custom.pop(name, ())
+        if removed:
+            self._rebuild()
+        return removed
+
+    def hash(self) -> str:
+        """Return a hash of everything served, for ETags; equal registries have equal hashes."""
+        return self._hash
+
+    def _rebuild(self) -> None:
+        everything = [*self._built_in, *(item for served in self._custom.values() for item in served)]
+        everything.sort(key=_order)
+        self._ordered = tuple(everything)
+        self._by_plural = {(item.type.group, item.type.version, item.type.plural): item for item in everything}
+        self._by_kind = {(item.type.group, item.type.version, item.type.kind): item for item in everything}
+        self._hash = hashlib.sha512(repr(self._ordered).encode()).hexdigest()
+
+
+def _order(resource: ServedResource) -> tuple[int, str, tuple[int, int, int, int, str], str]:
+    kind = resource.type
+    return (_GROUP_ORDER.get(kind.group, len(_GROUPS)), kind.group, version_order(kind.version), kind.plural)

@@ -1,0 +1,160 @@
+"""Answers in the form that was asked for: the object, a Table, or only the metadata."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.resource import Resource
+from deltaloop.api.watch_event import EventType
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.encoding import (
+    bookmark,
+    decode_object,
+    encode_json,
+    object_list,
+    watch_line,
+    whole_object,
+)
+from deltaloop.apiserver.core.listing import Listed
+from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.table import (
+    IncludeObject,
+    Output,
+    Shape,
+    negotiate,
+    parse_include_object,
+    partial_list,
+    partial_object,
+    to_table,
+)
+from deltaloop.apiserver.core.watching import Sighting
+
+_OFFERED: Final = ("application/json",)
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """How the objects of one resource are written for one request."""
+
+    served: ServedResource
+    output: Output
+    include: IncludeObject
+    now: float
+
+    def object(self, obj: Resource) -> bytes:
+        """Write one object."""
+        if self.output.form == "object":
+            return whole_object(self.served, obj)
+        return encode_json(self._shaped(decode_object(self.served, obj)))
+
+    def list(self, listed: Listed) -> bytes:
+        """Write a list."""
+        if self.output.form == "object":
+            return object_list(self.served, listed.items, listed.metadata)
+        objects = [decode_object(self.served, item) for item in listed.items]
+        if self.output.form == "table":
+            table = to_table(
+                self.served,
+                objects,
+                now=self.now,
+                output=self.output,
+                metadata=listed.metadata,
+                include_object=self.include,
+            )
+            return encode_json(table)
+        return encode_json(partial_list(objects, metadata=listed.metadata, output=self.output))
+
+    def _shaped(self, fields: dict[str, Any], *, with_columns: bool = True) -> dict[str, Any]:
+        if self.output.form == "table":
+            return to_table(
+                self.served,
+                [fields],
+                now=self.now,
+                output=self.output,
+                include_object=self.include,
+                with_columns=with_columns,
+            )
+        return partial_object(fields, self.output)
+
+
+def choose_rendering(
+    served: ServedResource, *, accept: str, include_object: str, shape: Shape, now: float
+) -> Rendering:
+    """Choose how to answer.
+
+    Args:
+        served: The resource.
+        accept: The Accept header.
+        include_object: The query parameter ``includeObject``.
+        shape: What is asked for.
+        now: Seconds since 1970, for ages.
+
+    Raises:
+        NotAcceptableError: If no form that was asked for can be given.
+        BadRequestError: If ``includeObject`` has an unknown value.
+    """
+    output = negotiate(accept, shape=shape)
+    if output is None:
+        raise failures.not_acceptable(_OFFERED)
+    try:
+        include = parse_include_object(include_object if output.form == "table" else "")
+    except InvalidInputError as error:
+        raise failures.bad_request(str(error)) from None
+    return Rendering(served, output, include, now)
+
+
+@final
+class WatchRendering:
+    """Writes the lines of one watch stream; only its first Table has column definitions."""
+
+    def __init__(self, rendering: Rendering) -> None:
+        """Write as ``rendering`` says."""
+        self._rendering = rendering
+        self._columns_sent = False
+
+    def line(self, sighting: Sighting, *, now: float) -> bytes:
+        """Write one event, with its newline.
+
+        Args:
+            sighting: The event.
+            now: Seconds since 1970, for ages.
+        """
+        if sighting.status is not None:
+            return watch_line("ERROR", sighting.status.to_json())
+        event_type = sighting.type or EventType.BOOKMARK
+        rendering = self._rendering
+        if sighting.object is not None and rendering.output.form == "object":
+            return watch_line(event_type, whole_object(rendering.served, sighting.object))
+        return watch_line(event_type, encode_json(self._body(sighting, now)))
+
+    def _body(self, sighting: Sighting, now: float) -> dict[str, Any]:
+        rendering = self._rendering
+        if sighting.object is None:
+            mark = bookmark(rendering.served, sighting.revision, ends_initial_events=sighting.ends_initial_events)
+            if rendering.output.form == "partial":
+                return partial_object(mark, rendering.output)
+            if rendering.output.form == "object":
+                return mark
+            return self._table([], now, metadata=mark["metadata"])
+        fields = decode_object(rendering.served, sighting.object)
+        if rendering.output.form == "partial":
+            return partial_object(fields, rendering.output)
+        return self._table([fields], now)
+
+    def _table(
+        self, objects: list[dict[str, Any]], now: float, *, metadata: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        rendering = self._rendering
+        table = to_table(
+            rendering.served,
+            objects,
+            now=now,
+            output=rendering.output,
+            metadata=metadata,
+            include_object=rendering.include,
+            with_columns=not self._columns_sent,
+        )
+        self._columns_sent = True
+        return table

@@ -1,0 +1,337 @@
+"""The store: objects by ordered key, one counter of revisions for everything, and a window of past changes.
+
+Theory. Every write takes the next revision and appends one ``Change``, so changes have consecutive revisions. The state
+at revision R is today's state with the changes after R undone, newest first. The window of changes is bounded by count
+and by bytes; ``compacted`` is the last revision whose change has been dropped, hence
+
+    readable exactly:  compacted <= R <= revision          watchable from: compacted <= R
+
+An object is kept as JSON bytes **without** ``kind`` and ``apiVersion``: lists of built-in kinds are written without
+them, and single objects, custom resources and watch events get them put in front (``encoding.py``), whatever version
+they are served in. Keys of ``metadata`` and all others are sorted, so that equal objects have equal bytes.
+
+Keys are ``namespace/name`` or ``name``, compared as text, as etcd compares them: ``a-b/x`` sorts before ``a/x``.
+
+Source: etcd's revisions and compaction; apiserver pkg/storage/etcd3/store.go.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final, final
+
+import msgspec
+
+from deltaloop.api.resource import Resource
+
+_encoder: Final = msgspec.json.Encoder(order="deterministic")
+
+
+class StoreError(Exception):
+    """Root of what the store refuses; ``operations`` turns it into a Status."""
+
+
+@final
+class KeyExistsError(StoreError):
+    """An object that should not exist does."""
+
+
+@final
+class KeyMissingError(StoreError):
+    """An object that should exist does not."""
+
+
+@final
+class ConditionFailedError(StoreError):
+    """The object is not at the expected revision, or has another uid."""
+
+
+@final
+class CompactedError(StoreError):
+    """The revision asked for lies before the window.
+
+    Attributes:
+        compacted: The oldest revision that can be read.
+    """
+
+    def __init__(self, revision: int, compacted: int) -> None:
+        """Keep both revisions."""
+        super().__init__(f"revision {revision} is older than {compacted}, the oldest that is kept")
+        self.revision = revision
+        self.compacted = compacted
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One write: what was there before and after it; ``new`` is None for a deletion."""
+
+    revision: int
+    resource: str
+    key: str
+    old: Resource | None
+    new: Resource | None
+
+    @property
+    def size(self) -> int:
+        """Bytes of the objects that it keeps alive."""
+        return sum(len(obj.raw) for obj in (self.old, self.new) if obj is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What must hold for a write to happen; None does not matter."""
+
+    revision: int | None = None
+    uid: str | None = None
+
+    def holds_for(self, obj: Resource) -> bool:
+        """Tell whether an object fulfils it."""
+        if self.revision is not None and obj.resource_version != str(self.revision):
+            return False
+        return self.uid is None or obj.uid == self.uid
+
+
+ANY: Final = Condition()
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A part of a list.
+
+    Attributes:
+        items: The objects, in key order.
+        revision: The state that they belong to.
+        next_start: Where the next page begins, relative to the listed range; empty on the last page.
+        remaining: Keys after this page, whether they match a selector or not.
+    """
+
+    items: tuple[Resource, ...]
+    revision: int
+    next_start: str = ""
+    remaining: int = 0
+
+
+class _Table:
+    """The objects of one resource, in key order."""
+
+    __slots__ = ("objects", "order")
+
+    def __init__(self) -> None:
+        self.objects: dict[str, Resource] = {}
+        self.order: list[str] = []
+
+    def put(self, key: str, obj: Resource) -> None:
+        if key not in self.objects:
+            insort(self.order, key)
+        self.objects[key] = obj
+
+    def remove(self, key: str) -> None:
+        del self.objects[key]
+        del self.order[bisect_left(self.order, key)]
+
+
+def encode_object(fields: dict[str, Any], *, resource_version: str) -> bytes:
+    """Write an object in the store's form: keys sorted, the resource version set, ``kind`` and ``apiVersion`` gone.
+
+    An empty resource version leaves it out, as in the answer to a dry run.
+    """
+    kept = {name: value for name, value in fields.items() if name not in ("kind", "apiVersion")}
+    metadata = {**fields["metadata"], "resourceVersion": resource_version}
+    if not resource_version:
+        del metadata["resourceVersion"]
+    kept["metadata"] = metadata
+    return _encoder.encode(kept)
+
+
+@final
+class Store:
+    """Objects and their history. Not safe for use from several threads."""
+
+    def __init__(self, *, window: int = 10_000, window_bytes: int = 64 * 1024 * 1024) -> None:
+        """Make an empty store at revision 1.
+
+        Args:
+            window: How many changes are kept at most.
+            window_bytes: How many bytes of objects the kept changes may hold; the newest change is always kept.
+        """
+        self._window = window
+        self._window_bytes = window_bytes
+        self._revision = 1
+        self._compacted = 1
+        self._tables: dict[str, _Table] = {}
+        self._changes: deque[Change] = deque()
+        self._held = 0
+
+    @property
+    def revision(self) -> int:
+        """Revision of the last write."""
+        return self._revision
+
+    @property
+    def compacted(self) -> int:
+        """The oldest revision that can be read exactly and watched from."""
+        return self._compacted
+
+    def __repr__(self) -> str:
+        count = sum(len(table.objects) for table in self._tables.values())
+        return f"<Store {count} objects at {self._revision}, {len(self._changes)} changes kept>"
+
+    def get(self, resource: str, key: str) -> Resource | None:
+        """Return the present object, or None."""
+        table = self._tables.get(resource)
+        return table.objects.get(key) if table is not None else None
+
+    def create(self, resource: str, key: str, fields: dict[str, Any]) -> Resource:
+        """Write a new object.
+
+        Raises:
+            KeyExistsError: If there is one already.
+        """
+        if self.get(resource, key) is not None:
+            raise KeyExistsError(f"{resource} {key}")
+        return self._write(resource, key, None, fields)
+
+    def update(self, resource: str, key: str, fields: dict[str, Any], *, condition: Condition = ANY) -> Resource:
+        """Write an object anew; if nothing but key order differs, write nothing and return the present one.
+
+        Raises:
+            KeyMissingError: If there is none.
+            ConditionFailedError: If it is not as expected.
+        """
+        current = self._expect(resource, key, condition)
+        if encode_object(fields, resource_version=current.resource_version) == current.raw:
+            return current
+        return self._write(resource, key, current, fields)
+
+    def delete(self, resource: str, key: str, *, condition: Condition = ANY) -> Change:
+        """Remove an object.
+
+        Raises:
+            KeyMissingError: If there is none.
+            ConditionFailedError: If it is not as expected.
+        """
+        current = self._expect(resource, key, condition)
+        self._tables[resource].remove(key)
+        return self._append(resource, key, current, None)
+
+    def list(
+        self,
+        resource: str,
+        *,
+        prefix: str = "",
+        matches: Callable[[Resource], bool] | None = None,
+        limit: int = 0,
+        start: str = "",
+        at: int | None = None,
+    ) -> Page:
+        """Return one page of a resource's objects.
+
+        Args:
+            resource: Plural and group.
+            prefix: Beginning of the keys, such as ``default/``; a key after it is relative to it.
+            matches: Which objects to return; others are passed over and do not count for ``limit``.
+            limit: Most objects to return; 0 is all.
+            start: First key to look at, relative to the prefix.
+            at: The revision to read at; None is the present one.
+
+        Raises:
+            CompactedError: If ``at`` lies before the window.
+
+        Source: apiserver pkg/storage/etcd3/store.go, ``GetList``: pages end where keys are left, matching or not.
+        """
+        order, objects = self._state(resource, at)
+        first = bisect_left(order, prefix + start)
+        last = bisect_left(order, prefix + "\U0010ffff") if prefix else len(order)
+        items: list[Resource] = []
+        position = first
+        while position < last and (limit <= 0 or len(items) < limit):
+            obj = objects[order[position]]
+            if matches is None or matches(obj):
+                items.append(obj)
+            position += 1
+        revision = self._revision if at is None else at
+        if position >= last:
+            return Page(tuple(items), revision)
+        return Page(tuple(items), revision, order[position - 1][len(prefix) :] + "\0", last - position)
+
+    def count(self, resource: str) -> int:
+        """Return how many objects a resource has."""
+        table = self._tables.get(resource)
+        return len(table.order) if table is not None else 0
+
+    def resources(self) -> tuple[str, ...]:
+        """Return the resources that have objects."""
+        return tuple(name for name, table in self._tables.items() if table.order)
+
+    def changes_after(self, revision: int, *, limit: int = 1000) -> tuple[Change, ...]:
+        """Return the changes after a revision, oldest first; none for a revision from the future.
+
+        Raises:
+            CompactedError: If changes after it have been dropped.
+        """
+        if revision < self._compacted:
+            raise CompactedError(revision, self._compacted)
+        missing = self._revision - revision
+        if missing <= 0:
+            return ()
+        newest_first = islice(reversed(self._changes), missing)
+        return tuple(reversed(tuple(newest_first)))[:limit]
+
+    def compact(self, revision: int) -> None:
+        """Drop the changes up to a revision; one from the future drops them all."""
+        while self._changes and self._changes[0].revision <= revision:
+            self._drop_oldest()
+
+    def _expect(self, resource: str, key: str, condition: Condition) -> Resource:
+        current = self.get(resource, key)
+        if current is None:
+            raise KeyMissingError(f"{resource} {key}")
+        if not condition.holds_for(current):
+            raise ConditionFailedError(f"{resource} {key}")
+        return current
+
+    def _write(self, resource: str, key: str, old: Resource | None, fields: dict[str, Any]) -> Resource:
+        obj = Resource.from_json(encode_object(fields, resource_version=str(self._revision + 1)))
+        self._tables.setdefault(resource, _Table()).put(key, obj)
+        self._append(resource, key, old, obj)
+        return obj
+
+    def _append(self, resource: str, key: str, old: Resource | None, new: Resource | None) -> Change:
+        self._revision += 1
+        change = Change(self._revision, resource, key, old, new)
+        self._changes.append(change)
+        self._held += change.size
+        while len(self._changes) > self._window or (self._held > self._window_bytes and len(self._changes) > 1):
+            self._drop_oldest()
+        return change
+
+    def _drop_oldest(self) -> None:
+        dropped = self._changes.popleft()
+        self._held -= dropped.size
+        self._compacted = dropped.revision
+
+    def _state(self, resource: str, at: int | None) -> tuple[Sequence[str], dict[str, Resource]]:
+        table = self._tables.get(resource) or _Table()
+        if at is None or at >= self._revision:
+            return table.order, table.objects
+        if at < self._compacted:
+            raise CompactedError(at, self._compacted)
+        objects = dict(table.objects)
+        for change in self._newer_than(at):
+            if change.resource != resource:
+                continue
+            if change.old is None:
+                objects.pop(change.key, None)
+            else:
+                objects[change.key] = change.old
+        return sorted(objects), objects
+
+    def _newer_than(self, revision: int) -> Iterator[Change]:
+        for change in reversed(self._changes):
+            if change.revision <= revision:
+                return
+            yield change

@@ -1,0 +1,90 @@
+"""Parts that the columns of several built-in kinds share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.times import parse_time
+from deltaloop.apiserver.core.human_duration import INVALID, age, human_duration
+from deltaloop.apiserver.core.json_values import at, items, mapping, text, texts
+from deltaloop.apiserver.core.served_resource import PrinterColumn
+
+NONE: Final = "<none>"
+_MODES: Final = {
+    "ReadWriteOnce": "RWO",
+    "ReadOnlyMany": "ROX",
+    "ReadWriteMany": "RWX",
+    "ReadWriteOncePod": "RWOP",
+}
+
+
+def column(name: str, *, kind: str = "string", form: str = "", priority: int = 0) -> PrinterColumn:
+    """Make a column that is always shown."""
+    return PrinterColumn(name, kind, "", "", form, priority)
+
+
+def wide(name: str, *, kind: str = "string", form: str = "") -> PrinterColumn:
+    """Make a column that only the wide output shows."""
+    return column(name, kind=kind, form=form, priority=1)
+
+
+NAME: Final = PrinterColumn("Name", "string", ".metadata.name", "Name of the object, unique in its namespace.", "name")
+AGE: Final = PrinterColumn("Age", "string", "", "Time since the object was created.")
+TEMPLATE_COLUMNS: Final = (wide("Containers"), wide("Images"))
+
+
+def created(obj: Mapping[str, Any], now: float) -> str:
+    """Write an object's age."""
+    return age(at(obj, "metadata", "creationTimestamp"), now)
+
+
+def since(start: object, end: object, now: float) -> str:
+    """Write the time from one timestamp to another, or to now while there is no other; empty before the start."""
+    if not text(start):
+        return ""
+    try:
+        ended = parse_time(text(end)).timestamp() if text(end) else now
+        return human_duration(ended - parse_time(text(start)).timestamp())
+    except InvalidInputError:
+        return INVALID
+
+
+def template_cells(obj: Mapping[str, Any]) -> list[str]:
+    """Write the names and images of the containers in a pod template."""
+    containers = items(at(obj, "spec", "template", "spec", "containers"))
+    names = ",".join(text(at(item, "name")) for item in containers)
+    return [names, ",".join(text(at(item, "image")) for item in containers)]
+
+
+def condition(obj: Mapping[str, Any], kind: str) -> str | None:
+    """Return the status of a condition, or None if the object does not have it."""
+    conditions = items(at(obj, "status", "conditions"))
+    return next((text(at(item, "status")) for item in conditions if at(item, "type") == kind), None)
+
+
+def access_modes(modes: object) -> str:
+    """Write access modes by their initials, without repetition."""
+    return ",".join(dict.fromkeys(_MODES[mode] for mode in texts(modes) if mode in _MODES))
+
+
+def format_labels(labels: object) -> str:
+    """Write a map of labels as ``a=b,c=d``."""
+    found = mapping(labels)
+    return ",".join(f"{name}={found[name]}" for name in sorted(found)) or NONE
+
+
+def format_selector(selector: object) -> str:
+    """Write a label selector with ``matchLabels`` and ``matchExpressions`` as kubectl takes it on the command line."""
+    terms = [(name, f"{name}={value}") for name, value in mapping(at(selector, "matchLabels")).items()]
+    for expression in items(at(selector, "matchExpressions")):
+        name, operator = text(at(expression, "key")), at(expression, "operator")
+        values = ",".join(sorted(texts(at(expression, "values"))))
+        if operator in ("In", "NotIn"):
+            terms.append((name, f"{name} {'in' if operator == 'In' else 'notin'} ({values})"))
+        elif operator in ("Exists", "DoesNotExist"):
+            terms.append((name, name if operator == "Exists" else f"!{name}"))
+        else:
+            return "<error>"
+    return ",".join(term for _, term in sorted(terms)) or NONE

@@ -1,0 +1,127 @@
+"""Answers requests that belong to no resource: discovery, OpenAPI, version and health."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, final
+
+from aiohttp import web
+
+from deltaloop.apiserver.core import discovery, failures, openapi
+from deltaloop.apiserver.core.encoding import encode_json
+from deltaloop.apiserver.core.registry import Registry
+
+VERSION: Final = {
+    "major": "1",
+    "minor": "36",
+    "gitVersion": "v1.36.0+deltaloop",
+    "gitCommit": "",
+    "gitTreeState": "clean",
+    "buildDate": "1970-01-01T00:00:00Z",
+    "goVersion": "none",
+    "compiler": "none",
+    "platform": "any/any",
+}
+_HEALTH: Final = ("healthz", "livez", "readyz")
+
+
+def json_answer(body: bytes, headers: Mapping[str, str], *, status: int = 200) -> web.Response:
+    """Make an answer in JSON."""
+    return web.Response(body=body, status=status, headers={**headers, "Content-Type": "application/json"})
+
+
+def text_answer(status: int, text: str, headers: Mapping[str, str]) -> web.Response:
+    """Make an answer in plain text."""
+    return web.Response(
+        body=text.encode(), status=status, headers={**headers, "Content-Type": "text/plain; charset=utf-8"}
+    )
+
+
+@final
+class Documents:
+    """The documents of one server."""
+
+    def __init__(self, registry: Registry, headers: Mapping[str, str]) -> None:
+        """Describe what this registry serves; ``headers`` go with every answer."""
+        self._registry = registry
+        self._headers = headers
+
+    def answer(self, request: web.BaseRequest, segments: tuple[str, ...]) -> web.Response:
+        """Answer a request; unknown paths get a plain text 404.
+
+        Raises:
+            ApiError: 405 for other methods than GET, 406 for what cannot be given.
+        """
+        response = self._find(request, segments)
+        if response is None:
+            return text_answer(404, "404 page not found\n", self._headers)
+        if request.method not in ("GET", "HEAD"):
+            raise failures.method_not_allowed()
+        return response
+
+    def _find(self, request: web.BaseRequest, segments: tuple[str, ...]) -> web.Response | None:
+        match segments:
+            case ("version",):
+                return json_answer(encode_json(VERSION), self._headers)
+            case (("healthz" | "livez" | "readyz") as name, *rest) if rest in ([], ["ping"]):
+                verbose = "verbose" in request.query
+                return text_answer(200, f"[+]ping ok\n{name} check passed\n" if verbose else "ok", self._headers)
+            case ("api",) | ("apis",):
+                return self._groups(request, core=segments == ("api",))
+            case ("apis", group):
+                return self._document(discovery.group_document(self._registry, group))
+            case ("apis", group, version):
+                return self._document(discovery.resources_document(self._registry, group, version))
+            case ("api", version):
+                return self._document(discovery.resources_document(self._registry, "", version))
+            case ("openapi", *rest):
+                return self._openapi(request, tuple(rest))
+            case _:
+                return None
+
+    def _document(self, document: dict[str, Any] | None) -> web.Response | None:
+        return None if document is None else json_answer(encode_json(document), self._headers)
+
+    def _groups(self, request: web.BaseRequest, *, core: bool) -> web.Response:
+        form = discovery.negotiate_discovery(",".join(request.headers.getall("Accept", [])))
+        if form is None:
+            raise failures.not_acceptable(("application/json",))
+        if core:
+            document = discovery.core_document(self._registry, form, address=request.host)
+        else:
+            document = discovery.groups_document(self._registry, form)
+        headers = {**self._headers, "Vary": "Accept"}
+        if form.aggregated:
+            headers["ETag"] = tag = discovery.etag(document)
+            if tag in request.headers.get("If-None-Match", ""):
+                return web.Response(status=304, headers=headers)
+        headers["Content-Type"] = form.content_type
+        return web.Response(body=encode_json(document), headers=headers)
+
+    def _openapi(self, request: web.BaseRequest, rest: tuple[str, ...]) -> web.Response | None:
+        match rest:
+            case ("v2",):
+                headers = {**self._headers, "Content-Type": openapi.V2_CONTENT_TYPE}
+                return web.Response(body=openapi.V2_BODY, headers=headers)
+            case ("v3",):
+                return json_answer(encode_json(openapi.index_document(self._registry)), self._headers)
+            case ("v3", "api", version):
+                return self._schema(request, "", version)
+            case ("v3", "apis", group, version):
+                return self._schema(request, group, version)
+            case _:
+                return None
+
+    def _schema(self, request: web.BaseRequest, group: str, version: str) -> web.Response | None:
+        document = openapi.document(self._registry, group, version)
+        if document is None:
+            return None
+        digest = openapi.document_hash(self._registry, group, version)
+        wanted = request.query.get("hash")
+        if wanted and wanted != digest:
+            headers = {**self._headers, "Location": f"{request.path}?hash={digest}"}
+            return web.Response(status=301, headers=headers)
+        headers = {**self._headers, "ETag": f'"{digest}"'}
+        if wanted:
+            headers["Cache-Control"] = "public, immutable"
+        return json_answer(encode_json(document), headers)

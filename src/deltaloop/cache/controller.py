@@ -1,0 +1,155 @@
+"""Drives core/process_deltas.py through a caller's function: runs a reflector, and takes its deltas out of the queue.
+
+Source: client-go tools/cache/controller.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, final
+
+from deltaloop.api.resource import Resource
+from deltaloop.cache.core.deltas import Deltas
+from deltaloop.cache.core.listwatch import Reaction, ReflectorOptions, ReflectorStatistics
+from deltaloop.cache.delta_fifo import DeltaFIFO
+from deltaloop.cache.errors import FifoClosedError, RequeueError, describe_error
+from deltaloop.cache.listwatch import ListerWatcher
+from deltaloop.cache.reflector import Reflector
+from deltaloop.pacing.checks import require_not_negative
+
+_logger: Final = logging.getLogger("deltaloop.cache")
+_POPS_PER_TURN: Final = 100
+_RETRY_DELAY: Final = 1.0
+MINIMUM_RESYNC_PERIOD: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerConfig:
+    """What a controller is made of.
+
+    Attributes:
+        lister_watcher: Where objects come from.
+        queue: Through which queue they go.
+        process: What is done with them: called with the deltas of one key, and whether they are of the initial list.
+        name: What to call it in the log; ``str(lister_watcher)`` by default.
+        reflector_options: Numbers of the reflector.
+        resync_period: Every so many seconds all known objects are told again; 0 is never, less than 1 is 1.
+        retry_on_error: Whether deltas whose ``process`` raised are put back and tried again a second later; else they
+            are logged and lost.
+        on_error: Called with every error of list and watch.
+        chance: Draws the numbers in [0, 1) that spread waits and watch timeouts.
+    """
+
+    lister_watcher: ListerWatcher
+    queue: DeltaFIFO[Resource]
+    process: Callable[[Deltas[Resource], bool], None]
+    name: str = ""
+    reflector_options: ReflectorOptions | None = None
+    resync_period: float = 0.0
+    retry_on_error: bool = False
+    on_error: Callable[[Reaction], object] | None = None
+    chance: Callable[[], float] = random.random
+
+    def __post_init__(self) -> None:
+        """Refuse a period that is none."""
+        require_not_negative("ControllerConfig", resync_period=self.resync_period)
+
+
+@final
+class Controller:
+    """A reflector, a queue and the loop that empties it."""
+
+    def __init__(self, config: ControllerConfig) -> None:
+        """Make a controller that does nothing yet."""
+        self._config = config
+        self._queue = config.queue
+        self._reflector = Reflector(
+            config.lister_watcher,
+            config.queue,
+            name=config.name,
+            options=config.reflector_options,
+            on_error=config.on_error,
+            chance=config.chance,
+        )
+        self.name = self._reflector.name
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether the first full list was processed."""
+        return self._queue.has_synced
+
+    @property
+    def last_sync_resource_version(self) -> str:
+        """The last version seen by the reflector; what is processed may be a little behind."""
+        return self._reflector.last_sync_resource_version
+
+    def statistics(self) -> ReflectorStatistics:
+        """Return what the reflector has done and seen."""
+        return self._reflector.statistics()
+
+    async def run(self) -> None:
+        """Run until cancelled; everything it started has ended when it returns, and the queue is closed.
+
+        Call it once: the queue cannot be opened again.
+        """
+        tasks = [
+            asyncio.create_task(self._reflector.run(), name=f"reflector of {self.name}"),
+            asyncio.create_task(self._process_loop(), name=f"process loop of {self.name}"),
+        ]
+        if self._config.resync_period > 0:
+            tasks.append(asyncio.create_task(self._resync_loop(), name=f"resync of {self.name}"))
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._queue.close()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        for task in done:
+            task.result()
+
+    async def _process_loop(self) -> None:
+        popped = 0
+        while True:
+            try:
+                await self._queue.pop(self._process)
+            except FifoClosedError:
+                return
+            except Exception as error:
+                _logger.exception(
+                    "processing deltas failed",
+                    extra={
+                        "controller": self.name,
+                        "error": describe_error(error),
+                        "retried": self._config.retry_on_error,
+                    },
+                )
+                if self._config.retry_on_error:
+                    await asyncio.sleep(_RETRY_DELAY)
+            popped += 1
+            if popped % _POPS_PER_TURN == 0:
+                await asyncio.sleep(0)  # a long queue must not starve everybody else
+
+    def _process(self, deltas: Deltas[Resource], is_in_initial_list: bool) -> None:
+        try:
+            self._config.process(deltas, is_in_initial_list)
+        except RequeueError:
+            raise
+        except Exception as error:
+            if self._config.retry_on_error:
+                raise RequeueError(error) from error
+            raise
+
+    async def _resync_loop(self) -> None:
+        period = max(self._config.resync_period, MINIMUM_RESYNC_PERIOD)
+        await self._queue.wait_for_sync()
+        while True:
+            await asyncio.sleep(period)
+            self._queue.resync()
+
+    def __repr__(self) -> str:
+        return f"<Controller {self.name}: {self._queue!r}>"

@@ -1,0 +1,252 @@
+"""A queue of what happened to objects: a list of deltas for each key, and the keys in the order they came.
+
+    items   key -> deltas, oldest first; the order of the keys is the line in which they wait
+
+Rules:
+
+* A key keeps its place in line while deltas are added to it; popped, it goes to the end when something new happens.
+* No key waits without deltas.
+* Two ``Deleted`` in a row are one: the one that knows the object's final state wins, else the first.
+* The deletion of an object that neither waits nor is known is dropped.
+* ``replace`` is a list as a whole: a ``Replaced`` for each item, and a ``Deleted`` with ``DeletedFinalStateUnknown``
+  for each key that waits or is known and is not in the list. What is told about it is its newest state: the queued
+  one before the known one (the rule of client-go 0.27; 0.26 missed objects that only waited, kubernetes#115658).
+* ``resync`` adds a ``Sync`` for each known object that has nothing queued: what is queued is newer.
+* Synced means that everything of the first ``replace``, its deletions included, was popped; or that any other write
+  came first. An object popped before that is in the initial list.
+
+Source: client-go tools/cache/delta_fifo.go.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+
+from deltaloop.api.keys import meta_namespace_key
+from deltaloop.cache.errors import FifoClosedError
+
+V = TypeVar("V")
+V_co = TypeVar("V_co", covariant=True)
+
+
+class DeltaType(StrEnum):
+    """What happened to an object."""
+
+    ADDED = "Added"
+    UPDATED = "Updated"
+    DELETED = "Deleted"
+    REPLACED = "Replaced"
+    SYNC = "Sync"
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedFinalStateUnknown(Generic[V]):
+    """Stands for an object whose deletion was not seen, only its absence from a later list.
+
+    Attributes:
+        key: The object's key.
+        obj: Its newest known state; it may have changed between that and its deletion.
+    """
+
+    key: str
+    obj: V
+
+
+class Delta(NamedTuple, Generic[V]):
+    """One thing that happened to an object, and its state after that (before it, for a deletion)."""
+
+    type: DeltaType
+    object: V | DeletedFinalStateUnknown[V]
+
+
+Deltas: TypeAlias = tuple[Delta[V], ...]
+
+
+class Popped(NamedTuple, Generic[V]):
+    """What was first in line.
+
+    Attributes:
+        key: The object's key.
+        deltas: What happened to it, oldest first; never empty.
+        is_in_initial_list: Whether the queue had not synced before this was popped.
+    """
+
+    key: str
+    deltas: Deltas[V]
+    is_in_initial_list: bool
+
+
+class KnownObjects(Protocol[V_co]):
+    """What the consumer of the queue holds already; a ``Store`` is one."""
+
+    def list_keys(self) -> Collection[str]:
+        """Return all keys."""
+        ...
+
+    def get_by_key(self, key: str) -> V_co | None:
+        """Return one object, or None."""
+        ...
+
+
+def deletion_handling_key(obj: object) -> str:
+    """Return the key of an object, or of the one that a ``DeletedFinalStateUnknown`` stands for.
+
+    Raises:
+        MalformedObjectError: If there is no metadata or no name to make a key from.
+
+    Source: client-go tools/cache/controller.go, ``DeletionHandlingMetaNamespaceKeyFunc``.
+    """
+    if isinstance(obj, DeletedFinalStateUnknown):
+        return cast("DeletedFinalStateUnknown[object]", obj).key
+    return meta_namespace_key(obj)
+
+
+class DeltaQueue(Generic[V]):
+    """The decisions of ``DeltaFIFO``: what waits, in which order, and whether the initial list is through."""
+
+    def __init__(
+        self, *, known_objects: KnownObjects[V] | None = None, key_func: Callable[[V], str] = meta_namespace_key
+    ) -> None:
+        """Begin empty.
+
+        Args:
+            known_objects: What the consumer holds; without it, deletions are found among what waits only.
+            key_func: Gives the key of an object.
+        """
+        self._known = known_objects
+        self._key_func = key_func
+        self._items: OrderedDict[str, list[Delta[V]]] = OrderedDict()
+        self._populated = False
+        self._initial_left = 0
+        self._closed = False
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def list_keys(self) -> list[str]:
+        """Return the keys that wait, first in line first."""
+        return list(self._items)
+
+    def deltas_of(self, key: str) -> Deltas[V]:
+        """Return what waits for a key; empty if nothing does."""
+        return tuple(self._items.get(key, ()))
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether everything of the initial list was popped."""
+        return self._populated and self._initial_left == 0
+
+    @property
+    def closed(self) -> bool:
+        """Whether ``close`` was called; what waits can still be popped."""
+        return self._closed
+
+    def key_of(self, obj: V | DeletedFinalStateUnknown[V]) -> str:
+        """Return the key of an object or of a stand-in for a deleted one."""
+        if isinstance(obj, DeletedFinalStateUnknown):
+            return obj.key
+        return self._key_func(obj)
+
+    def add(self, obj: V) -> None:
+        """An object came into being."""
+        self._write(DeltaType.ADDED, self.key_of(obj), obj)
+
+    def update(self, obj: V) -> None:
+        """An object changed."""
+        self._write(DeltaType.UPDATED, self.key_of(obj), obj)
+
+    def delete(self, obj: V | DeletedFinalStateUnknown[V]) -> None:
+        """An object went away; dropped if neither the queue nor the consumer ever heard of it."""
+        key = self.key_of(obj)
+        known = self._known is not None and self._known.get_by_key(key) is not None
+        if key not in self._items and not known:
+            self._populated = True
+            return
+        self._write(DeltaType.DELETED, key, obj)
+
+    def replace(self, objects: Iterable[V]) -> None:
+        """Everything that exists is this; what waits or is known beyond it is gone.
+
+        Nothing changes if an object has no key: all keys are computed first.
+        """
+        listed = [(self.key_of(obj), obj) for obj in objects]
+        keys = {key for key, _ in listed}
+        for key, obj in listed:
+            self._append(key, Delta(DeltaType.REPLACED, obj))
+        gone = self._gone(keys)
+        for tombstone in gone:
+            self._append(tombstone.key, Delta(DeltaType.DELETED, tombstone))
+        if not self._populated:
+            self._populated = True
+            self._initial_left = len(keys) + len(gone)
+
+    def resync(self) -> None:
+        """Tell every known object again, unless something newer about it waits."""
+        if self._known is None:
+            return
+        for key in self._known.list_keys():
+            obj = self._known.get_by_key(key)
+            if obj is not None and key not in self._items:
+                self._append(key, Delta(DeltaType.SYNC, obj))
+
+    def add_if_not_present(self, key: str, deltas: Deltas[V]) -> None:
+        """Put popped deltas back at the end of the line, unless something newer waits for that key."""
+        self._populated = True
+        if key not in self._items and deltas:
+            self._items[key] = list(deltas)
+
+    def pop(self) -> Popped[V] | None:
+        """Take what is first in line; None if nothing waits.
+
+        Raises:
+            FifoClosedError: If nothing waits and the queue is closed.
+        """
+        if not self._items:
+            if self._closed:
+                raise FifoClosedError("the queue is closed and empty")
+            return None
+        is_in_initial_list = not self.has_synced
+        key, deltas = self._items.popitem(last=False)
+        if self._initial_left:
+            self._initial_left -= 1
+        return Popped(key, tuple(deltas), is_in_initial_list)
+
+    def close(self) -> None:
+        """Take nothing new to wait for: once empty, ``pop`` raises."""
+        self._closed = True
+
+    def _gone(self, listed: set[str]) -> list[DeletedFinalStateUnknown[V]]:
+        gone = [
+            DeletedFinalStateUnknown(key, _state(deltas[-1]))
+            for key, deltas in self._items.items()
+            if key not in listed
+        ]
+        if self._known is not None:
+            for key in self._known.list_keys():
+                if key in listed or key in self._items:
+                    continue
+                obj = self._known.get_by_key(key)
+                if obj is not None:
+                    gone.append(DeletedFinalStateUnknown(key, obj))
+        return gone
+
+    def _write(self, delta_type: DeltaType, key: str, obj: V | DeletedFinalStateUnknown[V]) -> None:
+        self._populated = True
+        self._append(key, Delta(delta_type, obj))
+
+    def _append(self, key: str, delta: Delta[V]) -> None:
+        deltas = self._items.setdefault(key, [])
+        if delta.type is DeltaType.DELETED and deltas and deltas[-1].type is DeltaType.DELETED:
+            if isinstance(deltas[-1].object, DeletedFinalStateUnknown):
+                deltas[-1] = delta
+            return
+        deltas.append(delta)
+
+
+def _state(delta: Delta[V]) -> V:
+    obj = delta.object
+    return cast("DeletedFinalStateUnknown[V]", obj).obj if isinstance(obj, DeletedFinalStateUnknown) else obj

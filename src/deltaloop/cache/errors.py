@@ -1,0 +1,137 @@
+"""Errors of caches.
+
+DeltaloopError
+├── CacheSyncError           a cache did not fill in time: names each kind, its last error and since when
+├── InformerStoppedError     the caller uses an informer after its end
+├── FifoClosedError          the queue of deltas is closed and empty: the consumer's loop ends
+├── RequeueError             raised by a process function that wants its deltas again
+├── VeryShortWatchError      a server or proxy ends watches at once; reported, never raised
+├── RepeatedContinueError    a server hands out the same page again and again; reported, never raised
+└── InvalidInputError
+    ├── IndexerConflictError an index of that name exists with another function
+    └── UnknownIndexError    there is no index of that name
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from deltaloop.api.errors import DeltaloopError, InvalidInputError
+from deltaloop.api.redaction import redact
+
+
+def describe_error(error: BaseException) -> str:
+    """Return an error's type and redacted text on one line."""
+    text = str(redact(str(error)))
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+@dataclass(frozen=True, slots=True)
+class SyncFailure:
+    """One cache that did not fill in time.
+
+    Attributes:
+        resource: Its kind, such as ``v1/Pod``, with namespace and selectors where there are any.
+        waited: Seconds that were waited for it.
+        last_error: The last error of list or watch, or None if there was none.
+        failing_for: Seconds since the first of the errors without a success between, or None.
+        stopped: Whether the informer had ended, so that it would never fill.
+    """
+
+    resource: str
+    waited: float
+    last_error: BaseException | None = None
+    failing_for: float | None = None
+    stopped: bool = False
+
+    def __str__(self) -> str:
+        end = "has stopped" if self.stopped else f"has not synced within {self.waited:g} s"
+        if self.last_error is None:
+            return f"the cache of {self.resource} {end}; no error was seen: the server is slow, or was never asked"
+        since = f"failing for {self.failing_for:.1f} s, " if self.failing_for is not None else ""
+        return f"the cache of {self.resource} {end}: {since}last error {describe_error(self.last_error)}"
+
+
+class CacheSyncError(DeltaloopError, TimeoutError):
+    """One or several caches did not fill in time; the message names each kind, its last error and since when.
+
+    A forbidden or unknown resource is the usual cause: grant list and watch, install the CRD, or wait longer.
+
+    Attributes:
+        failures: One for each cache that is not full, at least one.
+    """
+
+    def __init__(self, failures: Iterable[SyncFailure]) -> None:
+        """Keep what is known about each cache."""
+        self.failures = tuple(failures)
+        super().__init__("; ".join(str(failure) for failure in self.failures))
+
+    @property
+    def resource(self) -> str:
+        """The kind of the first cache that is not full."""
+        return self.failures[0].resource
+
+    @property
+    def last_error(self) -> BaseException | None:
+        """The last error of the first cache that is not full."""
+        return self.failures[0].last_error
+
+    def __reduce__(self) -> tuple[type[CacheSyncError], tuple[tuple[SyncFailure, ...]]]:
+        return CacheSyncError, (self.failures,)
+
+
+class InformerStoppedError(DeltaloopError):
+    """An informer has stopped, or runs already, and cannot do what was asked; make a new one."""
+
+
+class FifoClosedError(DeltaloopError):
+    """The queue of deltas is closed and empty: nothing will come any more."""
+
+
+class RequeueError(DeltaloopError):
+    """Raised by a process function: put the deltas back unless newer ones wait, and raise ``cause`` to the caller.
+
+    Attributes:
+        cause: What went wrong.
+    """
+
+    def __init__(self, cause: Exception) -> None:
+        """Keep the cause."""
+        super().__init__(describe_error(cause))
+        self.cause = cause
+
+
+class VeryShortWatchError(DeltaloopError):
+    """A watch ended within a second and brought nothing: a server or proxy between that cuts streams at once."""
+
+
+class RepeatedContinueError(DeltaloopError):
+    """A server answered a list page with the token of that same page; going on would never end."""
+
+
+class IndexerConflictError(InvalidInputError):
+    """An index of that name exists already, with another function; choose another name.
+
+    Attributes:
+        names: The names that are taken.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        """Keep the names."""
+        self.names = tuple(sorted(names))
+        super().__init__(f"indexer conflict: {', '.join(map(repr, self.names))} exist(s) with another function")
+
+
+class UnknownIndexError(InvalidInputError):
+    """There is no index of that name; the message lists those that there are.
+
+    Attributes:
+        name: The name asked for.
+    """
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        """Keep the name."""
+        self.name = name
+        listed = ", ".join(map(repr, sorted(known))) or "none"
+        super().__init__(f"index with name {name!r} does not exist; known: {listed}")

@@ -1,0 +1,187 @@
+"""Delivers notifications to one handler, in order; core/sync_tracker.py says when the initial list has arrived there.
+
+Each handler has a buffer of its own, without a bound, and a task of its own. A handler that waits holds up itself
+and grows its buffer; nobody else notices.
+
+Source: client-go tools/cache/shared_informer.go, ``processorListener``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import Final, Generic, Protocol, TypeVar, final
+
+from deltaloop.api.errors import MalformedObjectError
+from deltaloop.api.resource import Resource
+from deltaloop.cache.core.process_deltas import AddNotification, Notification, UpdateNotification
+from deltaloop.cache.core.sync_tracker import SingleFileTracker
+from deltaloop.cache.errors import describe_error
+from deltaloop.cache.handlers import ResourceEventHandler
+
+T = TypeVar("T")
+
+_logger: Final = logging.getLogger("deltaloop.cache")
+_ITEMS_PER_TURN: Final = 100
+_SLOW: Final = 0.1
+
+
+class Registration(Protocol):
+    """A handler's place at an informer, from ``add_event_handler`` until it is removed."""
+
+    @property
+    def name(self) -> str:
+        """The handler's name, as in the log."""
+        ...
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether every object of the initial list was delivered to this handler; a failed delivery counts, too."""
+        ...
+
+    @property
+    def pending(self) -> int:
+        """Notifications that wait for the handler."""
+        ...
+
+    @property
+    def failures(self) -> int:
+        """Deliveries that failed: the handler raised, or the object does not fit its class."""
+        ...
+
+
+@final
+class Listener(Generic[T]):
+    """One handler with its buffer. Everything is called on the informer's loop."""
+
+    def __init__(
+        self,
+        handler: ResourceEventHandler[T],
+        decode: Callable[[Resource], T],
+        *,
+        name: str,
+        resource: str,
+        upstream_has_synced: Callable[[], bool],
+    ) -> None:
+        """Begin with an empty buffer.
+
+        Args:
+            handler: Who is told.
+            decode: Makes what the handler is given out of what the cache holds.
+            name: The handler's name in the log.
+            resource: What the informer watches, for the log.
+            upstream_has_synced: Whether the informer has handed out its whole initial list.
+        """
+        self._handler = handler
+        self._decode = decode
+        self._name = name
+        self._resource = resource
+        self._tracker = SingleFileTracker(upstream_has_synced)
+        self._buffer: deque[Notification[Resource]] = deque()
+        self._filled = asyncio.Event()
+        self._closed = False
+        self._failures = 0
+
+    @property
+    def name(self) -> str:
+        """The handler's name, as in the log."""
+        return self._name
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether every object of the initial list was delivered to this handler."""
+        return self._tracker.has_synced
+
+    @property
+    def pending(self) -> int:
+        """Notifications that wait for the handler."""
+        return len(self._buffer)
+
+    @property
+    def failures(self) -> int:
+        """Deliveries that failed."""
+        return self._failures
+
+    def add(self, notification: Notification[Resource]) -> None:
+        """Put a notification at the end of the buffer."""
+        if self._closed:
+            return
+        if isinstance(notification, AddNotification) and notification.is_in_initial_list:
+            self._tracker.start()
+        self._buffer.append(notification)
+        self._filled.set()
+
+    def close(self) -> None:
+        """Deliver nothing more; what waits is dropped. A call that the handler is in goes on to its end."""
+        self._closed = True
+        self._buffer.clear()
+        self._filled.set()
+
+    async def run(self) -> None:
+        """Deliver until closed or cancelled; cancellation reaches a handler that waits, and drops the rest."""
+        handled = 0
+        while not self._closed:
+            if not self._buffer:
+                self._filled.clear()
+                await self._filled.wait()
+                continue
+            notification = self._buffer.popleft()
+            try:
+                await self._deliver(notification)
+            finally:
+                if isinstance(notification, AddNotification) and notification.is_in_initial_list:
+                    self._tracker.finished()
+            handled += 1
+            if handled % _ITEMS_PER_TURN == 0:
+                await asyncio.sleep(0)  # a long buffer must not starve everybody else
+
+    async def _deliver(self, notification: Notification[Resource]) -> None:
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        try:
+            result = self._call(notification)
+            blocked = clock() - began
+            if inspect.isawaitable(result):
+                await result
+        except MalformedObjectError as error:
+            self._failures += 1
+            _logger.exception(
+                "an object does not fit, or a handler raised; its notification is lost",
+                extra=self._extra(notification) | {"error": describe_error(error)},
+            )
+            return
+        except Exception:
+            self._failures += 1
+            _logger.exception("a handler raised; its notification is lost", extra=self._extra(notification))
+            return
+        if blocked > _SLOW:
+            _logger.warning(
+                "a handler blocked the event loop; make it quick, or async",
+                extra=self._extra(notification) | {"seconds": round(blocked, 3)},
+            )
+
+    def _call(self, notification: Notification[Resource]) -> object:
+        handler, decode = self._handler, self._decode
+        if isinstance(notification, AddNotification):
+            return handler.on_add(decode(notification.obj), is_in_initial_list=notification.is_in_initial_list)
+        if isinstance(notification, UpdateNotification):
+            old = decode(notification.old)
+            # A resync shows as the same object twice, to typed handlers too.
+            new = old if notification.old is notification.new else decode(notification.new)
+            return handler.on_update(old, new)
+        return handler.on_delete(decode(notification.obj), final_state_known=notification.final_state_known)
+
+    def _extra(self, notification: Notification[Resource]) -> dict[str, object]:
+        obj = notification.new if isinstance(notification, UpdateNotification) else notification.obj
+        return {
+            "handler": self._name,
+            "resource": self._resource,
+            "key": obj.key,
+            "notification": type(notification).__name__,
+        }
+
+    def __repr__(self) -> str:
+        return f"<Listener {self._name}: {self.pending} pending, {self._failures} failures>"

@@ -1,0 +1,151 @@
+"""Reads from an informer's store; no core, it decides nothing.
+
+What is stored is raw; a kind with a class of its own (``ResourceType.model``) is decoded at each read, so that nobody
+can change what others see.
+
+Source: client-go tools/cache/listers.go and the generated listers.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, cast, final
+
+from deltaloop.api.keys import join_key
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.selectors import LabelSelector
+from deltaloop.api.status import ApiError, Status, StatusDetails, error_from_status
+from deltaloop.cache.store import NAMESPACE_INDEX, Indexer
+
+T = TypeVar("T")
+
+
+def decoder(resource_type: ResourceType[T]) -> Callable[[Resource], T]:
+    """Return the function that makes a ``T`` out of a cached object: the object itself for kinds without a class."""
+    model: Any = resource_type.model
+    if model is None or model is Resource:
+        return cast("Callable[[Resource], T]", _same)
+
+    def decode(obj: Resource) -> T:
+        return cast("T", obj.decode(model))
+
+    return decode
+
+
+def _same(obj: Resource) -> Resource:
+    return obj
+
+
+@final
+class Lister(Generic[T]):
+    """Reads objects of one kind from a cache; safe from any thread, never asks the server."""
+
+    def __init__(self, indexer: Indexer[Resource], resource_type: ResourceType[T]) -> None:
+        """Read from ``indexer``, which holds objects of ``resource_type``."""
+        self._indexer = indexer
+        self._resource_type = resource_type
+        self._decode = decoder(resource_type)
+
+    def get(self, key: str) -> T:
+        """Return one object.
+
+        Args:
+            key: ``namespace/name``, or the name alone for kinds without namespaces.
+
+        Raises:
+            NotFoundError: If it is not in the cache, which may be because the cache has not synced.
+            MalformedObjectError: If it does not fit the kind's class.
+        """
+        found = self.find(key)
+        if found is None:
+            raise self._not_found(key)
+        return found
+
+    def find(self, key: str) -> T | None:
+        """Return one object, or None if it is not in the cache.
+
+        Raises:
+            MalformedObjectError: If it does not fit the kind's class.
+        """
+        found = self._indexer.get_by_key(key)
+        return None if found is None else self._decode(found)
+
+    def list(self, selector: str | LabelSelector | None = None, *, namespace: str | None = None) -> builtins.list[T]:
+        """Return all objects, or those that a label selector and a namespace ask for.
+
+        Args:
+            selector: Such as ``app=web,!canary``; None or empty selects all.
+            namespace: None or empty means all.
+
+        Raises:
+            InvalidSelectorError: If the selector cannot be parsed.
+            MalformedObjectError: If an object does not fit the kind's class.
+        """
+        parsed = LabelSelector.parse(selector) if isinstance(selector, str) else selector
+        found = self._indexer.by_index(NAMESPACE_INDEX, namespace) if namespace else self._indexer.list()
+        if parsed is None or parsed.empty:
+            return [self._decode(obj) for obj in found]
+        return [self._decode(obj) for obj in found if parsed.matches(obj.metadata.labels)]
+
+    def by_index(self, name: str, value: str) -> builtins.list[T]:
+        """Return the objects filed under an index value, by key.
+
+        Raises:
+            UnknownIndexError: If the informer has no such index.
+            MalformedObjectError: If an object does not fit the kind's class.
+        """
+        return [self._decode(obj) for obj in self._indexer.by_index(name, value)]
+
+    def namespace(self, namespace: str) -> NamespaceLister[T]:
+        """Return a lister of one namespace, whose ``get`` takes names."""
+        return NamespaceLister(self, namespace)
+
+    def __len__(self) -> int:
+        return len(self._indexer)
+
+    def _not_found(self, key: str) -> ApiError:
+        kind = self._resource_type
+        name = key.rpartition("/")[2]
+        return error_from_status(
+            Status(
+                code=404,
+                reason="NotFound",
+                message=f'{kind.group_resource} "{key}" not found in the cache',
+                details=StatusDetails(name=name, group=kind.group, kind=kind.plural),
+            )
+        )
+
+    def __repr__(self) -> str:
+        return f"<Lister {self._resource_type}: {len(self)} objects>"
+
+
+@final
+class NamespaceLister(Generic[T]):
+    """Reads objects of one namespace."""
+
+    def __init__(self, lister: Lister[T], namespace: str) -> None:
+        """Read ``namespace`` through ``lister``."""
+        self._lister = lister
+        self._namespace = namespace
+
+    def get(self, name: str) -> T:
+        """Return one object.
+
+        Raises:
+            NotFoundError: If it is not in the cache.
+        """
+        return self._lister.get(join_key(self._namespace, name))
+
+    def find(self, name: str) -> T | None:
+        """Return one object, or None if it is not in the cache."""
+        return self._lister.find(join_key(self._namespace, name))
+
+    def list(self, selector: str | LabelSelector | None = None) -> builtins.list[T]:
+        """Return all objects of the namespace, or those that a label selector asks for.
+
+        Raises:
+            InvalidSelectorError: If the selector cannot be parsed.
+        """
+        return self._lister.list(selector, namespace=self._namespace)

@@ -1,0 +1,102 @@
+"""Where a reflector gets its objects from: the seam between the cache and a client.
+
+``ListerWatcher`` is all that the cache asks of the world: one page of a list, and a watch. ``ListWatch`` is the one
+that asks an API server; tests bring their own.
+
+Source: client-go tools/cache/listwatch.go.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol, cast, final
+
+from deltaloop.api.list_options import ListOptions
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.watch_event import WatchEvent
+from deltaloop.client.resource_list import ResourceList
+
+
+class ListerWatcher(Protocol):
+    """Lists and watches the objects of one kind."""
+
+    async def list(self, options: ListOptions) -> ResourceList[Resource]:
+        """Return one page of the list."""
+        ...
+
+    def watch(self, options: ListOptions) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+        """Open a watch: entering it connects, iterating ends when the server ends the stream."""
+        ...
+
+
+class ListWatchClient(Protocol):
+    """The two verbs of a ``Client`` that caches need."""
+
+    async def list(
+        self, rt: ResourceType[Resource], /, *, namespace: str | None = None, options: ListOptions = ...
+    ) -> ResourceList[Resource]:
+        """Return one page of a list; no namespace means all."""
+        ...
+
+    def watch(
+        self, rt: ResourceType[Resource], /, *, namespace: str | None = None, options: ListOptions = ...
+    ) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+        """Open a watch; no namespace means all."""
+        ...
+
+
+@final
+class ListWatch:
+    """Lists and watches one kind through a client, in one namespace or all, by selectors.
+
+    Objects are asked for raw, whatever class the kind decodes to: a cache keeps them so.
+    """
+
+    def __init__(
+        self,
+        client: ListWatchClient,
+        resource_type: ResourceType[Any],
+        *,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> None:
+        """Ask ``client`` for objects of ``resource_type``.
+
+        Args:
+            client: Who asks the server.
+            resource_type: Which kind.
+            namespace: Namespace; None means all. Has to be None for kinds without namespaces.
+            label_selector: Only objects with such labels, such as ``app=web``.
+            field_selector: Only objects with such fields, such as ``spec.nodeName=a``; the server knows a few of them.
+        """
+        self.resource_type = resource_type
+        self.namespace = namespace
+        self.label_selector = label_selector
+        self.field_selector = field_selector
+        self._client = client
+        self._raw_type = cast("ResourceType[Resource]", dataclasses.replace(resource_type, model=None))
+
+    async def list(self, options: ListOptions) -> ResourceList[Resource]:
+        """Return one page of the list, by the selectors."""
+        return await self._client.list(self._raw_type, namespace=self.namespace, options=self._with_selectors(options))
+
+    def watch(self, options: ListOptions) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+        """Open a watch, by the selectors."""
+        return self._client.watch(self._raw_type, namespace=self.namespace, options=self._with_selectors(options))
+
+    def _with_selectors(self, options: ListOptions) -> ListOptions:
+        return options.replace(label_selector=self.label_selector, field_selector=self.field_selector)
+
+    def __str__(self) -> str:
+        parts = [str(self.resource_type)]
+        parts += [f"in namespace {self.namespace}"] if self.namespace else []
+        selectors = ",".join(part for part in (self.label_selector, self.field_selector) if part)
+        parts += [f"where {selectors}"] if selectors else []
+        return " ".join(parts)
+
+    def __repr__(self) -> str:
+        return f"<ListWatch {self}>"

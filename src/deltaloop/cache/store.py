@@ -1,0 +1,166 @@
+"""Stores of objects that know their own key; the core is core/store.py, the lock is in thread_safe_store.py.
+
+``Store`` is the map, ``Indexer`` the map with indexes. Both are safe from any thread.
+
+Source: client-go tools/cache/store.go, tools/cache/index.go.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterable
+from typing import Final, Generic, TypeVar, final
+
+from deltaloop.api.keys import HasObjectName
+from deltaloop.cache.core.deltas import deletion_handling_key
+from deltaloop.cache.core.store import Indexers
+from deltaloop.cache.thread_safe_store import ThreadSafeStore
+
+V = TypeVar("V")
+
+NAMESPACE_INDEX: Final = "namespace"
+"""Name of the index that every informer has: by ``metadata.namespace``; the empty string for objects without one."""
+
+
+def namespace_index_func(obj: HasObjectName) -> list[str]:
+    """Return the namespace of an object: the function of ``NAMESPACE_INDEX``."""
+    return [obj.namespace]
+
+
+class Store(Generic[V]):
+    """Objects by the key that a function gives them."""
+
+    def __init__(self, key_func: Callable[[V], str] = deletion_handling_key, *, name: str = "store") -> None:
+        """Begin empty.
+
+        Args:
+            key_func: Gives the key of an object; by default ``namespace/name``, or the name alone.
+            name: What to call this store in the log.
+        """
+        self._key_func = key_func
+        self._items = ThreadSafeStore[V](name=name)
+
+    def key_of(self, obj: V) -> str:
+        """Return the key of an object.
+
+        Raises:
+            MalformedObjectError: If it has none (with the default function).
+        """
+        return self._key_func(obj)
+
+    def add(self, obj: V) -> None:
+        """Store an object, whether or not there is one of that key."""
+        self._items.add(self._key_func(obj), obj)
+
+    def update(self, obj: V) -> None:
+        """Do what ``add`` does; both names exist upstream."""
+        self._items.add(self._key_func(obj), obj)
+
+    def delete(self, obj: V) -> None:
+        """Take out the object of this one's key; an unknown key is no error."""
+        self._items.delete(self._key_func(obj))
+
+    def delete_by_key(self, key: str) -> None:
+        """Take out the object of a key; an unknown key is no error."""
+        self._items.delete(key)
+
+    def replace(self, objects: Iterable[V], resource_version: str = "") -> None:
+        """Hold these objects and no others, in one step; nothing changes if one of them has no key.
+
+        Args:
+            objects: What to hold.
+            resource_version: Version of the list they come from; not used here, as upstream.
+        """
+        del resource_version
+        self._items.replace({self._key_func(obj): obj for obj in objects})
+
+    def get(self, obj: V) -> V | None:
+        """Return what is stored under the key of ``obj``, or None."""
+        return self._items.get(self._key_func(obj))
+
+    def get_by_key(self, key: str) -> V | None:
+        """Return one object, or None."""
+        return self._items.get(key)
+
+    def list(self) -> builtins.list[V]:
+        """Return all objects as a new list."""
+        return self._items.list()
+
+    def list_keys(self) -> builtins.list[str]:
+        """Return all keys as a new list."""
+        return self._items.list_keys()
+
+    def resync(self) -> None:
+        """Do nothing: here for queues, which have something to do."""
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._items.name}: {len(self)} objects>"
+
+
+@final
+class Indexer(Store[V]):
+    """A store with indexes: which objects have a value, without looking at all of them."""
+
+    def __init__(
+        self,
+        key_func: Callable[[V], str] = deletion_handling_key,
+        indexers: Indexers[V] | None = None,
+        *,
+        name: str = "indexer",
+    ) -> None:
+        """Begin empty.
+
+        Args:
+            key_func: Gives the key of an object; by default ``namespace/name``, or the name alone.
+            indexers: Index functions by name: object to a list of strings; a ``Path`` is one.
+            name: What to call this store in the log.
+        """
+        super().__init__(key_func, name=name)
+        self._items = ThreadSafeStore(indexers, name=name)
+
+    def index(self, name: str, obj: V) -> builtins.list[V]:
+        """Return the stored objects that share an index value with ``obj``.
+
+        Raises:
+            UnknownIndexError: If there is no such index.
+        """
+        return self._items.index(name, obj)
+
+    def by_index(self, name: str, value: str) -> builtins.list[V]:
+        """Return the objects filed under an index value, by key.
+
+        Raises:
+            UnknownIndexError: If there is no such index.
+        """
+        return self._items.by_index(name, value)
+
+    def index_keys(self, name: str, value: str) -> builtins.list[str]:
+        """Return the keys filed under an index value, sorted.
+
+        Raises:
+            UnknownIndexError: If there is no such index.
+        """
+        return self._items.index_keys(name, value)
+
+    def list_index_func_values(self, name: str) -> builtins.list[str]:
+        """Return all values of an index, sorted.
+
+        Raises:
+            UnknownIndexError: If there is no such index.
+        """
+        return self._items.list_index_func_values(name)
+
+    def get_indexers(self) -> Indexers[V]:
+        """Return the index functions by name."""
+        return self._items.get_indexers()
+
+    def add_indexers(self, indexers: Indexers[V]) -> None:
+        """Add indexes at any time; what is stored is filed under them at once.
+
+        Raises:
+            IndexerConflictError: If a name is taken by another function; nothing is added then.
+        """
+        self._items.add_indexers(indexers)

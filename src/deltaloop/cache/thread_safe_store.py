@@ -1,0 +1,170 @@
+"""Drives core/store.py: objects by key with indexes, behind a lock, for readers and writers on any thread.
+
+Reads return new lists: what happens to the store later does not change them. The objects themselves are shared, which
+is why caches hold ``Resource``, which cannot be changed.
+
+Index functions run under the lock. They may read the store (they see it as it was before the write) but should be
+quick.
+
+Source: client-go tools/cache/thread_safe_store.go.
+"""
+
+from __future__ import annotations
+
+import builtins
+import logging
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final, Generic, TypeVar, final
+
+from deltaloop.cache.core.store import IndexedItems, Indexers, IndexFailure
+from deltaloop.cache.errors import describe_error
+
+V = TypeVar("V")
+
+_logger: Final = logging.getLogger("deltaloop.cache")
+
+
+@final
+class ThreadSafeStore(Generic[V]):
+    """Objects by key, with indexes."""
+
+    __slots__ = ("_items", "_lock", "name")
+
+    def __init__(self, indexers: Indexers[V] | None = None, *, name: str = "store") -> None:
+        """Begin empty.
+
+        Args:
+            indexers: Index functions by name: object to a list of strings; a ``Path`` is one.
+            name: What to call this store in the log.
+        """
+        self.name = name
+        self._lock = threading.RLock()
+        self._items = IndexedItems[V](indexers)
+
+    def add(self, key: str, obj: V) -> None:
+        """Store an object, whether or not there is one under that key.
+
+        An index function that raises is logged with the index and the key; the object is stored and absent from that
+        index.
+        """
+        with self._lock:
+            failures = self._items.put(key, obj)
+        self._report(failures)
+
+    def update(self, key: str, obj: V) -> None:
+        """Do what ``add`` does; both names exist upstream."""
+        self.add(key, obj)
+
+    def delete(self, key: str) -> None:
+        """Take an object out; an unknown key is no error."""
+        with self._lock:
+            self._items.delete(key)
+
+    def replace(self, items: Mapping[str, V]) -> None:
+        """Hold these objects and no others, in one step."""
+        with self._lock:
+            failures = self._items.replace(items)
+        self._report(failures)
+
+    def get(self, key: str) -> V | None:
+        """Return one object, or None."""
+        with self._lock:
+            return self._items.get(key)
+
+    def list(self) -> builtins.list[V]:
+        """Return all objects."""
+        with self._lock:
+            return self._items.values()
+
+    def list_keys(self) -> builtins.list[str]:
+        """Return all keys."""
+        with self._lock:
+            return [*self._items]
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._items)
+
+    def __contains__(self, key: object) -> bool:
+        with self._lock:
+            return key in self._items
+
+    def index(self, name: str, obj: V) -> builtins.list[V]:
+        """Return the stored objects that share an index value with ``obj``, by key.
+
+        Raises:
+            UnknownIndexError: If there is no such index.
+            Exception: What the index function raises for ``obj``.
+        """
+        with self._lock:
+            index = self._items.index
+            keys: set[str] = set()
+            for value in index.values_of(name, obj):
+                keys |= index.keys(name, value)
+            return self._items.with_keys(sorted(keys))
+
+    def by_index(self, name: str, value: str) -> builtins.list[V]:
+        """Return the objects filed under an index value, by key.
+
+        Raises:
+            UnknownIndexError: If there is no such index.
+        """
+        with self._lock:
+            return self._items.with_keys(sorted(self._items.index.keys(name, value)))
+
+    def index_keys(self, name: str, value: str) -> builtins.list[str]:
+        """Return the keys filed under an index value, sorted.
+
+        Raises:
+            UnknownIndexError: If there is no such index.
+        """
+        with self._lock:
+            return sorted(self._items.index.keys(name, value))
+
+    def list_index_func_values(self, name: str) -> builtins.list[str]:
+        """Return all values of an index, sorted.
+
+        Raises:
+            UnknownIndexError: If there is no such index.
+        """
+        with self._lock:
+            return self._items.index.values(name)
+
+    def get_indexers(self) -> Indexers[V]:
+        """Return the index functions by name."""
+        with self._lock:
+            return dict(self._items.index.functions)
+
+    def add_indexers(self, indexers: Indexers[V]) -> None:
+        """Add indexes at any time; what is stored is filed under them at once.
+
+        One that exists with the same function is left alone.
+
+        Raises:
+            IndexerConflictError: If a name is taken by another function; nothing is added then.
+        """
+        with self._lock:
+            failures = self._items.add_indexers(indexers)
+        self._report(failures)
+
+    def __repr__(self) -> str:
+        return f"<ThreadSafeStore {self.name}: {len(self)} objects, indexes {sorted(self.get_indexers())}>"
+
+    def _report(self, failures: builtins.list[IndexFailure]) -> None:
+        # One line for each index, not for each of 50 000 objects.
+        if not failures:
+            return
+        counts = Counter(failure.index for failure in failures)
+        for failure in {failure.index: failure for failure in reversed(failures)}.values():
+            _logger.error(
+                "index function failed: the object is stored, but absent from this index",
+                extra={
+                    "store": self.name,
+                    "index": failure.index,
+                    "key": failure.key,
+                    "failures": counts[failure.index],
+                    "error": describe_error(failure.error),
+                },
+            )

@@ -1,0 +1,128 @@
+"""The commands and their flags; what they do is in the modules beside this one."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Coroutine
+from importlib.metadata import version as distribution_version
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from deltaloop.apiserver import ServerOptions
+from deltaloop.runtime.logs import configure_logging
+
+T = TypeVar("T")
+
+app = typer.Typer(
+    help="Controllers for Kubernetes in Python: an embedded API server, and a demo.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+_LogLevel = Annotated[str, typer.Option("--log-level", help="DEBUG, INFO, WARNING or ERROR.")]
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    typer.echo(distribution_version("deltaloop"))
+
+
+@app.command()
+def demo(
+    *,
+    keep: Annotated[bool, typer.Option("--keep", help="Leave it running at the end, for kubectl.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON, and nothing else.")] = False,
+    port: Annotated[int, typer.Option(help="Port of the server; 0 takes a free one.", min=0, max=65535)] = 0,
+    log_folder: Annotated[Path | None, typer.Option(help="Keep the replicas' whole logs in this folder.")] = None,
+    log_level: _LogLevel = "WARNING",
+) -> None:
+    """Run the sample controller against an embedded API server: two replicas, a failover, and repairs.
+
+    Ends by itself within 30 seconds, with exit code 0 if everything happened and 1 if a step did not.
+    """
+    from deltaloop.cli.demo.run import DemoOptions, run_demo
+    from deltaloop.cli.demo.screen import Json, Terminal
+
+    _configure(log_level)
+    if log_folder is not None:
+        _make_folder(log_folder)
+    options = DemoOptions(keep=keep, port=port, log_folder=log_folder)
+    summary = _run(run_demo(options, Json(typer.echo) if json else Terminal()), interrupted=130)
+    raise typer.Exit(0 if summary.ok else 1)
+
+
+@app.command()
+def apiserver(
+    *,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.", min=0, max=65535)] = 0,
+    write_kubeconfig: Annotated[
+        Path | None, typer.Option(help="Write a kubeconfig here once the server listens; removed when it stops.")
+    ] = None,
+    insecure_http: Annotated[
+        bool, typer.Option("--insecure-http", help="Serve plain HTTP, and let anybody do everything.")
+    ] = False,
+    controllers: Annotated[
+        str, typer.Option(help="What runs beside the server: gc, namespace, both with a comma, or nothing.")
+    ] = "gc,namespace",
+    log_level: _LogLevel = "WARNING",
+) -> None:
+    """Run the embedded API server until Ctrl-C. It keeps everything in memory."""
+    from deltaloop.cli.apiserver import ApiServerCommand, serve
+
+    _configure(log_level)
+    if write_kubeconfig is None and not insecure_http:
+        raise typer.BadParameter(
+            "give --write-kubeconfig FILE: without the token in it nobody can use the server (or --insecure-http)"
+        )
+    options = ServerOptions(
+        host=host,
+        port=port,
+        insecure_http=insecure_http,
+        controllers=frozenset(name.strip() for name in controllers.split(",") if name.strip()),
+    )
+    _run(serve(ApiServerCommand(server=options, kubeconfig=write_kubeconfig), typer.echo), interrupted=0)
+
+
+def _configure(log_level: str) -> None:
+    try:
+        configure_logging(level=log_level.upper())
+    except ValueError:
+        raise typer.BadParameter(f"{log_level!r} is not a level: DEBUG, INFO, WARNING or ERROR") from None
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise typer.BadParameter(f"{folder} cannot be made: {error.strerror}") from None
+
+
+def _run(work: Coroutine[Any, Any, T], *, interrupted: int) -> T:
+    """Run to the end; SIGINT and SIGTERM cancel the work, which cleans up, and end the program with ``interrupted``."""
+    received: list[int] = []
+
+    async def until_signal() -> T:
+        task = asyncio.ensure_future(work)
+        loop = asyncio.get_running_loop()
+
+        def stop(number: int) -> None:
+            received.append(number)
+            task.cancel()
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop, number)
+        return await task
+
+    try:
+        return asyncio.run(until_signal())
+    except asyncio.CancelledError:
+        if not received:
+            raise
+        raise typer.Exit(interrupted) from None

@@ -1,0 +1,79 @@
+"""The program of one replica: the sample controller, logging JSON lines, ended with the demo that started it.
+
+The demo holds the other end of standard input. When it is gone, however it went, the input ends and so does the
+replica: nothing is left behind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import importlib.util
+import os
+import signal
+import sys
+from types import ModuleType
+from typing import Any
+
+from deltaloop.api.errors import DeltaloopError
+from deltaloop.cli.demo.sample import sample_controller
+from deltaloop.leaderelection import LeaderElectionConfig
+from deltaloop.runtime.logs import configure_logging
+
+
+def main() -> None:
+    """Run one replica until it is told to stop or the demo is gone."""
+    parser = argparse.ArgumentParser(prog="deltaloop-demo-replica")
+    parser.add_argument("--kubeconfig", required=True)
+    parser.add_argument("--identity", required=True)
+    parser.add_argument("--lease", required=True, help="lease duration, renew deadline and retry period in seconds")
+    parser.add_argument("--log-level", default="INFO")
+    arguments = parser.parse_args()
+    configure_logging(output="json", level=arguments.log_level)
+    duration, deadline, period = (float(part) for part in arguments.lease.split(","))
+    sample = load_sample()
+    options = sample.Options(
+        kubeconfig=arguments.kubeconfig,
+        identity=arguments.identity,
+        lease=LeaderElectionConfig(lease_duration=duration, renew_deadline=deadline, retry_period=period),
+    )
+    try:
+        asyncio.run(_run_until_told(sample.run(options)))
+    except DeltaloopError as error:
+        raise SystemExit(f"error: {error}") from None
+
+
+def load_sample() -> ModuleType:
+    """Import the sample controller from its file."""
+    path = sample_controller() / "controller.py"
+    spec = importlib.util.spec_from_file_location("deltaloop_sample_controller", path)
+    if spec is None or spec.loader is None:
+        raise DeltaloopError(f"{path} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+async def _run_until_told(work: Any) -> None:
+    loop = asyncio.get_running_loop()
+    task = asyncio.ensure_future(work)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, task.cancel)
+    loop.add_reader(sys.stdin.fileno(), _end_with_input, task)
+    try:
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+    finally:
+        loop.remove_reader(sys.stdin.fileno())
+
+
+def _end_with_input(task: asyncio.Future[Any]) -> None:
+    if not os.read(sys.stdin.fileno(), 4096):
+        asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+        task.cancel()
+
+
+if __name__ == "__main__":
+    main()

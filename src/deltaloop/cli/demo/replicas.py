@@ -1,0 +1,154 @@
+"""The controller's processes: start them, read what they log, end them by their id."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, final
+
+import msgspec
+
+from deltaloop.api.redaction import redact
+
+_STOP_TIMEOUT = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One record that a replica logged; ``fields`` has its message, level, logger and extras."""
+
+    identity: str
+    fields: dict[str, Any]
+
+    @property
+    def message(self) -> str:
+        """The constant message."""
+        return str(self.fields.get("message", ""))
+
+
+@final
+@dataclass(slots=True, eq=False)
+class Replica:
+    """One process of the sample controller."""
+
+    identity: str
+    process: asyncio.subprocess.Process
+    on_line: Callable[[LogLine], None]
+    on_end: Callable[[], None]
+    log_file: Path | None = None
+    lines: list[LogLine] = field(default_factory=list[LogLine])
+    _asked_to_end: bool = False
+    _reader: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def start(
+        cls,
+        identity: str,
+        arguments: list[str],
+        *,
+        on_line: Callable[[LogLine], None],
+        on_end: Callable[[], None],
+        log_file: Path | None = None,
+    ) -> Replica:
+        """Start a replica in a session of its own, so that a Ctrl-C in the terminal reaches the demo alone.
+
+        Args:
+            identity: Name of the replica.
+            arguments: What its program is told besides.
+            on_line: Called with each line that it logs.
+            on_end: Called when the process has ended.
+            log_file: Where its lines are kept; None keeps none.
+        """
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "deltaloop.cli.demo.replica",
+            f"--identity={identity}",
+            *arguments,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+            limit=1 << 20,
+        )
+        replica = cls(identity, process, on_line, on_end, log_file)
+        replica._reader = asyncio.create_task(replica._read(), name=f"log of {identity}")
+        return replica
+
+    @property
+    def running(self) -> bool:
+        """Whether the process has not ended."""
+        return self.process.returncode is None
+
+    @property
+    def died(self) -> str:
+        """How the process ended, if nobody asked it to; empty otherwise."""
+        if self.running or self._asked_to_end:
+            return ""
+        last = f"; its last line: {self.lines[-1].message}" if self.lines else ""
+        return f"{self.identity} ended by itself with exit code {self.process.returncode}{last}"
+
+    def logged(self, message: str) -> LogLine | None:
+        """Return the last line with this message, or None."""
+        return next((line for line in reversed(self.lines) if line.message == message), None)
+
+    async def kill(self) -> None:
+        """End the process without asking it, as a crash would, and wait until it is gone."""
+        self._asked_to_end = True
+        with contextlib.suppress(ProcessLookupError):
+            self.process.kill()
+        await self._finish()
+
+    async def stop(self) -> int:
+        """Ask the process to end, wait for it, and return its exit code; one that does not listen is killed.
+
+        Cancelled while it waits, it kills the process.
+        """
+        self._asked_to_end = True
+        try:
+            with contextlib.suppress(ProcessLookupError):
+                self.process.terminate()
+            async with asyncio.timeout(_STOP_TIMEOUT):
+                await self.process.wait()
+        except TimeoutError:
+            await self.kill()
+        finally:
+            if self.running:
+                self.process.kill()
+        await self._finish()
+        return self.process.returncode or 0
+
+    async def _finish(self) -> None:
+        await self.process.wait()
+        if self._reader is not None:
+            await self._reader
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+
+    async def _read(self) -> None:
+        stream = self.process.stderr
+        if stream is None:
+            return
+        while raw := await stream.readline():
+            if self.log_file is not None:
+                with self.log_file.open("ab") as file:
+                    file.write(raw)
+            line = LogLine(self.identity, _parse(raw))
+            self.lines.append(line)
+            self.on_line(line)
+        await self.process.wait()
+        self.on_end()
+
+
+def _parse(raw: bytes) -> dict[str, Any]:
+    try:
+        fields = msgspec.json.decode(raw)
+    except msgspec.DecodeError:
+        fields = None
+    if isinstance(fields, dict):
+        return fields  # pyright: ignore[reportUnknownVariableType]
+    return {"message": redact(raw.decode(errors="replace").rstrip()), "level": "ERROR", "logger": "stderr"}

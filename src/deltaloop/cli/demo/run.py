@@ -1,0 +1,133 @@
+"""Runs the demo: an embedded server, two replicas of the sample controller, and the story that checks them."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Final
+
+from deltaloop.api import kinds
+from deltaloop.api.redaction import SecretText
+from deltaloop.api.yaml_reader import read_yaml
+from deltaloop.apiserver import ApiServer, ServerOptions
+from deltaloop.cache import InformerFactory
+from deltaloop.cli.demo.replicas import LogLine, Replica
+from deltaloop.cli.demo.sample import sample_controller
+from deltaloop.cli.demo.screen import Screen
+from deltaloop.cli.demo.story import Story, Summary
+from deltaloop.cli.demo.world import FOO, StepFailedError, World
+from deltaloop.cli.kubeconfig_file import write_kubeconfig
+from deltaloop.client import Client, connect
+
+TIME_LIMIT: Final = 28.0
+_LEASE: Final = "3,2,0.4"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoOptions:
+    """How to run the demo.
+
+    Attributes:
+        keep: Leave server and controller running after the story, until cancelled.
+        port: Port of the server; 0 takes a free one.
+        token: Bearer token of the server; None makes a random one.
+        log_folder: Where the replicas' whole logs go; None keeps none.
+        log_level: Lowest level that the replicas log.
+        time_limit: Seconds after which the story has failed.
+    """
+
+    keep: bool = False
+    port: int = 0
+    token: SecretText | None = None
+    log_folder: Path | None = None
+    log_level: str = "INFO"
+    time_limit: float = TIME_LIMIT
+
+
+async def run_demo(options: DemoOptions, screen: Screen) -> Summary:
+    """Run the demo to its end, show how it went, and return the same.
+
+    Whatever ends it, cancellation included, the server and every process that it started are gone afterwards.
+    """
+    begun = monotonic()
+    with tempfile.TemporaryDirectory(prefix="deltaloop-demo-") as folder:
+        kubeconfig = Path(folder) / "kubeconfig"
+        async with _stage(options, screen, kubeconfig) as story:
+            await _tell(story, options)
+            story.summary.seconds = round(monotonic() - begun, 3)
+            story.summary.kubeconfig = str(kubeconfig) if options.keep else ""
+            screen.end(story.summary)
+            if options.keep and story.summary.ok:
+                await _keep_running(screen, kubeconfig)
+            return story.summary
+
+
+async def _tell(story: Story, options: DemoOptions) -> None:
+    summary = story.summary
+    try:
+        async with asyncio.timeout(options.time_limit):
+            await story.tell()
+            if not options.keep:
+                await story.stop_replicas()
+        summary.ok = True
+    except StepFailedError as error:
+        summary.failed = str(error)
+    except TimeoutError:
+        step = summary.steps[-1].name if summary.steps else "the first step"
+        summary.failed = f"the story took longer than {options.time_limit:g} seconds and stopped in: {step}"
+    summary.reconciles = story.world.reconciles
+    summary.triggers = dict(story.world.triggers)
+
+
+@asynccontextmanager
+async def _stage(options: DemoOptions, screen: Screen, kubeconfig: Path) -> AsyncIterator[Story]:
+    begun = monotonic()
+    server_options = ServerOptions(port=options.port, token=options.token, controllers=frozenset({"gc", "namespace"}))
+    async with ApiServer(server_options) as server:
+        write_kubeconfig(kubeconfig, server.kubeconfig())
+        screen.say("server", f"ready at {server.url} after {(monotonic() - begun) * 1000:.0f} ms")
+        async with connect(kubeconfig=str(kubeconfig)) as client, InformerFactory(client) as informers:
+            await _install_crd(client)
+            world = World(client)
+            await world.start(informers)
+            world.on_change(screen.change)
+            try:
+                story = Story(
+                    world,
+                    say=lambda what: screen.say("you", what),
+                    start_replica=lambda identity: _start_replica(identity, kubeconfig, options, world, screen),
+                )
+                yield story
+            finally:
+                for replica in world.replicas.values():
+                    if replica.running:
+                        await replica.stop()
+
+
+async def _start_replica(
+    identity: str, kubeconfig: Path, options: DemoOptions, world: World, screen: Screen
+) -> Replica:
+    def on_line(line: LogLine) -> None:
+        world.saw_line(line)
+        screen.line(line)
+
+    arguments = [f"--kubeconfig={kubeconfig}", f"--lease={_LEASE}", f"--log-level={options.log_level}"]
+    log_file = options.log_folder / f"{identity}.log" if options.log_folder is not None else None
+    return await Replica.start(identity, arguments, on_line=on_line, on_end=world.saw_end, log_file=log_file)
+
+
+async def _install_crd(client: Client) -> None:
+    path = sample_controller() / "crd.yaml"
+    await client.create(kinds.CUSTOM_RESOURCE_DEFINITION, read_yaml(path.read_text(), source=path.name))
+    await client.list(FOO)
+
+
+async def _keep_running(screen: Screen, kubeconfig: Path) -> None:
+    screen.say("you", f"kept running; try: kubectl --kubeconfig {kubeconfig} get foos -A")
+    screen.say("you", "Ctrl-C ends it")
+    await asyncio.Event().wait()

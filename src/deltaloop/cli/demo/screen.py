@@ -1,0 +1,129 @@
+"""What a person sees of the demo: one line for each thing that happens, who did it and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import monotonic
+from typing import Final, Protocol, final
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from deltaloop.api.redaction import redact
+from deltaloop.api.resource import Resource
+from deltaloop.cli.demo.replicas import LogLine
+from deltaloop.cli.demo.story import StepResult, Summary
+
+_STYLES: Final = {"you": "bold yellow", "server": "blue", "replica-1": "green", "replica-2": "magenta"}
+_SHOWN: Final = {
+    "caches are warm": "caches are warm",
+    "leading": "leads: its workers run",
+    "no longer leading": "no longer leads",
+    "created deployment": "creates the Deployment",
+    "updated deployment": "updates the Deployment",
+    "updated status": "updates the status",
+    "foo is gone; its deployment is garbage collected": "sees that the Foo is gone",
+}
+
+
+class Screen(Protocol):
+    """Where the demo tells what happens."""
+
+    def say(self, who: str, what: str) -> None:
+        """Show what somebody did."""
+        ...
+
+    def change(self, verb: str, obj: Resource) -> None:
+        """Show a change that the server reported."""
+        ...
+
+    def line(self, line: LogLine) -> None:
+        """Show what a replica logged."""
+        ...
+
+    def end(self, summary: Summary) -> None:
+        """Show how it all went."""
+        ...
+
+
+@final
+class Json:
+    """Shows nothing but the summary, as JSON."""
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        """Write with ``write``."""
+        self._write = write
+
+    def say(self, who: str, what: str) -> None:
+        """Show nothing."""
+
+    def change(self, verb: str, obj: Resource) -> None:
+        """Show nothing."""
+
+    def line(self, line: LogLine) -> None:
+        """Show nothing."""
+
+    def end(self, summary: Summary) -> None:
+        """Write the summary."""
+        self._write(msgspec.json.format(msgspec.json.encode(summary)).decode())
+
+
+@final
+class Terminal:
+    """Shows lines in a terminal, or plain text where there is none."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        """Begin the clock."""
+        self._console = console or Console(highlight=False, soft_wrap=True)
+        self._begun = monotonic()
+
+    def say(self, who: str, what: str) -> None:
+        """Show what somebody did."""
+        style = _STYLES.get(who, "")
+        line = Text(f"{monotonic() - self._begun:6.2f}s  ", style="dim")
+        line.append(f"{who:<10}", style=style)
+        line.append(str(redact(what)))
+        self._console.print(line)
+
+    def change(self, verb: str, obj: Resource) -> None:
+        """Show a change that the server reported."""
+        kind = obj.resource_type.kind if obj.resource_type is not None else obj.kind
+        self.say("server", f"{kind} {obj.name} {verb} (resourceVersion {obj.resource_version})")
+
+    def line(self, line: LogLine) -> None:
+        """Show what a replica logged, as far as it tells the story; warnings and errors always."""
+        fields = line.fields
+        if line.message == "reconciling":
+            self.say(line.identity, f"reconciles {fields.get('key')} because of: {_why(fields.get('triggers'))}")
+        elif line.message in _SHOWN:
+            key = f" ({fields['key']})" if "key" in fields else ""
+            self.say(line.identity, _SHOWN[line.message] + key)
+        elif fields.get("level") in ("WARNING", "ERROR", "CRITICAL"):
+            about = f" ({fields['key']})" if "key" in fields else ""
+            reason = str(fields.get("error", "")).strip().rpartition("\n")[2]
+            self.say(line.identity, f"{fields['level'].lower()}: {line.message}{about}{': ' if reason else ''}{reason}")
+
+    def end(self, summary: Summary) -> None:
+        """Show the steps and the figures."""
+        self._console.print()
+        for step in summary.steps:
+            self._console.print(_step_line(step))
+        why = ", ".join(f"{count} x {name}" for name, count in sorted(summary.triggers.items()))
+        self._console.print(f"\n{summary.reconciles} reconciles, caused by: {why or 'nothing'}")
+        verdict = "everything happened" if summary.ok else f"FAILED: {summary.failed}"
+        self._console.print(
+            Text(f"{verdict} ({summary.seconds:.1f} s)", style="bold green" if summary.ok else "bold red")
+        )
+
+
+def _why(triggers: object) -> str:
+    texts = [str(trigger) for trigger in triggers] if isinstance(triggers, Sequence) else []
+    return "; ".join(texts) or "nothing that was noted"
+
+
+def _step_line(step: StepResult) -> Text:
+    line = Text("  ok    " if step.ok else "  FAILED ", style="green" if step.ok else "red")
+    line.append(step.name, style="")
+    line.append(f"  {step.detail} [{step.seconds:.2f} s]", style="dim")
+    return line

@@ -1,0 +1,136 @@
+"""What the demo sees: its own informers on the server, and what the replicas log.
+
+Every check waits for a state to come about, never for a time to pass.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from typing import TypeVar, final
+
+from deltaloop.api import kinds
+from deltaloop.api.errors import DeltaloopError
+from deltaloop.api.path import path
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.cache import HandlerFuncs, InformerFactory, Lister
+from deltaloop.cli.demo.replicas import LogLine, Replica
+from deltaloop.client import Client
+
+T = TypeVar("T")
+
+FOO: ResourceType[Resource] = ResourceType("samples.deltaloop.dev", "v1alpha1", "Foo", "foos")
+LEASE_NAME = "sample-controller"
+
+_holder = path("spec.holderIdentity")
+
+
+class StepFailedError(DeltaloopError):
+    """Something that the demo waits for did not happen in time.
+
+    Attributes:
+        awaited: What was waited for.
+    """
+
+    def __init__(self, awaited: str, why: str) -> None:
+        """Say what was waited for and why it will not come."""
+        super().__init__(f"this did not happen: {awaited} ({why})")
+        self.awaited = awaited
+
+
+@final
+class World:
+    """The state that the demo checks, kept up to date by informers and by the replicas' logs."""
+
+    def __init__(self, client: Client) -> None:
+        """Prepare informers on ``client``; ``start`` runs them."""
+        self.client = client
+        self.replicas: dict[str, Replica] = {}
+        self.reconciles = 0
+        self.triggers: Counter[str] = Counter()
+        self._changed = asyncio.Event()
+        self._on_change: list[Callable[[str, Resource], None]] = []
+
+    async def start(self, informers: InformerFactory) -> None:
+        """Start the informers and wait until they have synced."""
+        self.foos = self._watch(informers, FOO)
+        self.deployments = self._watch(informers, kinds.DEPLOYMENT)
+        self.leases = self._watch(informers, kinds.LEASE)
+        self.events = self._watch(informers, kinds.EVENT)
+        await informers.wait_for_sync(timeout=10)
+
+    def on_change(self, callback: Callable[[str, Resource], None]) -> None:
+        """Call back with a verb and an object for every change of a Foo or a Deployment."""
+        self._on_change.append(callback)
+
+    def saw_line(self, line: LogLine) -> None:
+        """Take note of a line that a replica logged."""
+        if line.message == "reconciling":
+            self.reconciles += 1
+            self.triggers.update(" ".join(str(text).split(" ")[:3]) for text in line.fields.get("triggers", ()))
+        self._changed.set()
+
+    def saw_end(self) -> None:
+        """Take note that a replica's process has ended."""
+        self._changed.set()
+
+    @property
+    def leader(self) -> str:
+        """Identity of the holder of the lease; empty while nobody holds it."""
+        lease = self.leases.find(f"default/{LEASE_NAME}")
+        return (_holder.get(lease) or "") if lease is not None else ""
+
+    def deployment_of(self, foo_key: str) -> Resource | None:
+        """Return the Deployment that a Foo controls, if it is there."""
+        foo = self.foos.find(foo_key)
+        if foo is None:
+            return None
+        found = self.deployments.find(f"{foo.namespace}/{foo['spec']['deploymentName']}")
+        if found is None or found.controller_owner is None or found.controller_owner.uid != foo.uid:
+            return None
+        return found
+
+    def events_about(self, foo_key: str) -> list[Resource]:
+        """Return the events that were recorded about a Foo."""
+        return [event for event in self.events.list() if event["involvedObject"].get("name") == foo_key.split("/")[1]]
+
+    async def until(self, awaited: str, look: Callable[[], T | None], *, timeout: float = 12.0) -> T:
+        """Wait until ``look`` returns something other than None, False or an empty value, and return it.
+
+        Raises:
+            StepFailedError: If that does not happen in ``timeout`` seconds, or a replica that should run has ended.
+        """
+        try:
+            async with asyncio.timeout(timeout):
+                while True:
+                    self._changed.clear()
+                    found = look()
+                    if found:
+                        return found
+                    for replica in self.replicas.values():
+                        if replica.died:
+                            raise StepFailedError(awaited, replica.died)
+                    await self._changed.wait()
+        except TimeoutError:
+            raise StepFailedError(awaited, f"waited {timeout:g} seconds") from None
+
+    def _watch(self, informers: InformerFactory, resource_type: ResourceType[Resource]) -> Lister[Resource]:
+        informer = informers.informer(resource_type)
+        shown = resource_type in (FOO, kinds.DEPLOYMENT)
+
+        def changed(verb: str, obj: Resource) -> None:
+            self._changed.set()
+            if shown:
+                for callback in self._on_change:
+                    callback(verb, obj)
+
+        informer.add_event_handler(
+            HandlerFuncs(
+                on_add=lambda obj: changed("added", obj),
+                on_update=lambda _, new: changed("changed", new),
+                on_delete=lambda obj: changed("deleted", obj),
+            )
+        )
+        return informer.lister()

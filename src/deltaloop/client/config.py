@@ -1,0 +1,142 @@
+"""Where a server is, how its certificate is checked and who is asking: all that a client needs to know.
+
+A ``ClientConfig`` is made by ``load_kubeconfig``, ``load_in_cluster`` or by hand. Its ``repr`` shows no secret.
+"""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass, field, replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from deltaloop.api.redaction import SecretText
+from deltaloop.client.credentials import Credentials
+from deltaloop.client.errors import ConfigError
+from deltaloop.pacing.checks import require_positive
+
+
+def default_user_agent() -> str:
+    """Return ``deltaloop/<version> (<system>/<machine>) python/<version>``."""
+    try:
+        own = version("deltaloop")
+    except PackageNotFoundError:  # run from a source tree that is not installed
+        own = "unknown"
+    return f"deltaloop/{own} ({platform.system().lower()}/{platform.machine()}) python/{platform.python_version()}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsConfig:
+    """How both sides prove who they are. Data goes before files, as in a kubeconfig.
+
+    Attributes:
+        ca_data: PEM certificates that the server's certificate must come from; without any, the system's.
+        ca_file: The same, in a file.
+        client_certificate_data: PEM certificate (chain) of the client.
+        client_certificate_file: The same, in a file.
+        client_key_data: PEM private key of the client's certificate.
+        client_key_file: The same, in a file.
+        server_name: Name to expect in the server's certificate, where it is not the host of the address.
+        insecure_skip_verify: Believe any server; a warning is logged.
+    """
+
+    ca_data: bytes | None = field(default=None, repr=False)
+    ca_file: Path | None = None
+    client_certificate_data: bytes | None = field(default=None, repr=False)
+    client_certificate_file: Path | None = None
+    client_key_data: SecretText | None = None
+    client_key_file: Path | None = None
+    server_name: str = ""
+    insecure_skip_verify: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be meant.
+
+        Raises:
+            ConfigError: If a CA is given that would not be used, or only one half of a client certificate.
+        """
+        if self.insecure_skip_verify and (self.ca_data or self.ca_file):
+            raise ConfigError(
+                "insecure-skip-tls-verify together with a CA: the CA would not be used; remove one of both"
+            )
+        if self.has_client_certificate != bool(self.client_key_data or self.client_key_file):
+            given, missing = ("certificate", "key") if self.has_client_certificate else ("key", "certificate")
+            raise ConfigError(f"a client {given} without a client {missing}; both are needed (client-{missing}[-data])")
+
+    @property
+    def has_client_certificate(self) -> bool:
+        """Whether the client shows a certificate."""
+        return bool(self.client_certificate_data or self.client_certificate_file)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientConfig:
+    """Everything that makes a client.
+
+    Attributes:
+        server: ``https://host:port``, with a path where the API is not at the root.
+        namespace: Namespace of calls that name none.
+        tls: Certificates; without effect for ``http://``.
+        credentials: Source of the ``Authorization`` header, or None. Never sent over ``http://``, as in client-go.
+        proxy_url: Proxy to use, or "" to follow ``HTTPS_PROXY``, ``HTTP_PROXY`` and ``NO_PROXY``.
+        request_timeout: Seconds until an ordinary call fails, unless the call says otherwise.
+        compression: Whether answers may be sent gzipped.
+        user_agent: ``User-Agent`` header.
+        context: Name of the kubeconfig context it came from, or "".
+        source: Where it came from, for messages.
+    """
+
+    server: str
+    namespace: str = "default"
+    tls: TlsConfig = field(default_factory=TlsConfig)
+    credentials: Credentials | None = None
+    proxy_url: str = field(default="", repr=False)
+    request_timeout: float = 30.0
+    compression: bool = True
+    user_agent: str = field(default_factory=default_user_agent)
+    context: str = ""
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse addresses that are none.
+
+        Raises:
+            ConfigError: Naming the field.
+        """
+        require_positive("ClientConfig", request_timeout=self.request_timeout)
+        check_url(self.server, "server", ("http", "https"))
+        if self.proxy_url:
+            check_url(self.proxy_url, "proxy-url", ("http", "https"), may_have_user=True)
+        if not self.namespace:
+            raise ConfigError("ClientConfig.namespace is empty; 'default' is the usual one")
+
+    @property
+    def is_tls(self) -> bool:
+        """Whether the connection is encrypted, and credentials may be sent."""
+        return urlsplit(self.server).scheme == "https"
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a copy with some fields changed."""
+        return replace(self, **changes)
+
+
+def check_url(url: str, what: str, schemes: tuple[str, ...], *, may_have_user: bool = False) -> None:
+    """Refuse a URL that cannot be connected to; the message shows no part of one that holds a password.
+
+    Raises:
+        ConfigError: Saying what is wrong with ``what``.
+    """
+    wanted = f"write {what} as {' or '.join(f'{scheme}://' for scheme in schemes)} and host[:port]"
+    try:
+        parts = urlsplit(url)
+        host, port, user = parts.hostname, parts.port, parts.username or parts.password
+    except ValueError:
+        raise ConfigError(f"{what} is not a URL; {wanted}") from None
+    if user and not may_have_user:
+        raise ConfigError(f"{what} has a user name or password in it; those belong to the user entry")
+    if parts.scheme not in schemes:
+        raise ConfigError(f"{what} has the scheme {parts.scheme!r}; {wanted}")
+    if not host or port == 0 or parts.query or parts.fragment:
+        raise ConfigError(f"{what} is not the address of a server; {wanted}")

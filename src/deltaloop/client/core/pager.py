@@ -1,0 +1,118 @@
+"""Lists in pages: which request is next, and what all pages are together.
+
+1. Each page is asked for with ``limit``; the first one with the caller's resource version and match.
+2. While the server answers with a continue token, the next request carries it, and neither resource version nor match:
+   a server refuses both beside a token (400).
+3. If the token has expired (410 ``Expired`` on page 2 or later), everything is asked for again at once, in one
+   request without limit, at the resource version and match of the beginning; what was collected is dropped. That
+   happens once. An error on page 1, or any other error, ends it.
+4. The version of the whole is the version of its first page: the pages are one snapshot.
+
+A server that answers a token with the same token would be asked for ever; that is an error.
+
+Source: client-go tools/pager/pager.go, ``ListPager.List``.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar, final
+
+from deltaloop.api.errors import DeltaloopError, MalformedObjectError
+from deltaloop.api.list_options import ListOptions
+from deltaloop.api.status import ExpiredError
+from deltaloop.client.resource_list import ResourceList
+
+DEFAULT_PAGE_SIZE = 500
+
+T = TypeVar("T")
+
+
+@final
+class Pager(Generic[T]):
+    """The state of one paged list.
+
+    ``next_request`` says what to ask; ``saw`` or ``failed`` tells the outcome; ``result`` is there once nothing is left
+    to ask.
+    """
+
+    def __init__(
+        self, options: ListOptions, *, page_size: int = DEFAULT_PAGE_SIZE, full_list_if_expired: bool = True
+    ) -> None:
+        """Begin a list.
+
+        Args:
+            options: What to list; its ``limit``, where it has one, goes before ``page_size``.
+            page_size: Objects in one page; 0 asks for everything at once.
+            full_list_if_expired: Whether rule 3 applies.
+
+        Raises:
+            ValueError: If ``page_size`` is negative.
+        """
+        if page_size < 0:
+            raise ValueError(f"page_size is {page_size}; 0 (everything at once) or more is needed")
+        self._first = options
+        self._next: ListOptions | None = options.replace(limit=options.limit or page_size)
+        self._full_list_if_expired = full_list_if_expired
+        self._items: list[T] = []
+        self._resource_version = ""
+        self._pages = 0
+        self._fell_back = False
+
+    @property
+    def next_request(self) -> ListOptions | None:
+        """The options of the next request, or None when the list is complete."""
+        return self._next
+
+    @property
+    def paginated(self) -> bool:
+        """Whether the server answered in more than one page."""
+        return self._pages > 1 or self._fell_back
+
+    @property
+    def pages(self) -> int:
+        """Pages seen."""
+        return self._pages
+
+    def saw(self, page: ResourceList[T]) -> None:
+        """Take the answer to ``next_request``.
+
+        Raises:
+            MalformedObjectError: If the server gives the token that it was just asked with.
+        """
+        asked = self._asked()
+        self._pages += 1
+        if self._pages == 1:
+            self._resource_version = page.resource_version
+        self._items.extend(page.items)
+        if not page.continue_:
+            self._next = None
+            return
+        if page.continue_ == asked.continue_:
+            raise MalformedObjectError("the server answered a continue token with the same token: the list never ends")
+        self._next = asked.replace(continue_=page.continue_, resource_version="", resource_version_match="")
+
+    def failed(self, error: DeltaloopError) -> bool:
+        """Take the failure of ``next_request``; True if the list goes on, False if the error is the caller's to see."""
+        self._asked()
+        if not (isinstance(error, ExpiredError) and self._full_list_if_expired) or self._pages == 0 or self._fell_back:
+            return False
+        self._fell_back = True
+        self._items.clear()
+        self._pages = 0
+        self._next = self._first.replace(limit=0, continue_="")
+        return True
+
+    def result(self) -> ResourceList[T]:
+        """Return all pages as one list.
+
+        Raises:
+            RuntimeError: If pages are still missing; a caller's bug.
+        """
+        if self._next is not None:
+            raise RuntimeError("the list is not complete: next_request is not None")
+        return ResourceList(items=tuple(self._items), resource_version=self._resource_version)
+
+    def _asked(self) -> ListOptions:
+        if self._next is None:
+            raise RuntimeError("the list is complete; nothing was asked for")
+        return self._next

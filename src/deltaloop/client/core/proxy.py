@@ -1,0 +1,74 @@
+"""Which proxy a server is reached through, by the customary environment variables.
+
+``HTTPS_PROXY`` counts for https, ``HTTP_PROXY`` for http, both in lower case, too. ``NO_PROXY`` is a list: a host name
+also stands for its subdomains, ``.name`` for the subdomains only, an address for itself, ``10.0.0.0/8`` for a network;
+each may carry a port; ``*`` is everything. Loopback never goes through a proxy.
+
+Source: golang.org/x/net/http/httpproxy, which client-go uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+
+
+def proxy_for(scheme: str, host: str, port: int, environ: Mapping[str, str]) -> str | None:
+    """Return the proxy's URL, or None for a direct connection."""
+    name = f"{scheme}_proxy"
+    proxy = environ.get(name.upper()) or environ.get(name) or ""
+    # A CGI program's HTTP_PROXY comes from the request's Proxy header (CVE-2016-5386).
+    if not proxy or (scheme == "http" and "REQUEST_METHOD" in environ):
+        return None
+    host = host.strip("[]").lower().rstrip(".")
+    address = _address(host)
+    if host == "localhost" or (address is not None and address.is_loopback):
+        return None
+    excluded = environ.get("NO_PROXY") or environ.get("no_proxy") or ""
+    if any(_matches(entry.strip().lower(), host, address, port) for entry in excluded.split(",")):
+        return None
+    return proxy if "://" in proxy else f"http://{proxy}"
+
+
+def _matches(entry: str, host: str, address: IPv4Address | IPv6Address | None, port: int) -> bool:
+    if entry == "*":
+        return True
+    if not entry:
+        return False
+    if "/" in entry:
+        return _in_network(entry, address)
+    wanted, entry_port = _split_port(entry)
+    if entry_port and entry_port != str(port):
+        return False
+    if address is not None:
+        return _address(wanted) == address
+    wanted = wanted.removeprefix("*")
+    if wanted.startswith("."):
+        return host.endswith(wanted)
+    return host == wanted or host.endswith(f".{wanted}")
+
+
+def _in_network(entry: str, address: IPv4Address | IPv6Address | None) -> bool:
+    if address is None:
+        return False
+    try:
+        return address in ip_network(entry, strict=False)
+    except ValueError:
+        return False
+
+
+def _split_port(entry: str) -> tuple[str, str]:
+    if entry.startswith("["):
+        inside, _, rest = entry[1:].partition("]")
+        return inside, rest.removeprefix(":")
+    if entry.count(":") == 1:
+        host, _, port = entry.partition(":")
+        return host, port
+    return entry, ""
+
+
+def _address(text: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(text)
+    except ValueError:
+        return None

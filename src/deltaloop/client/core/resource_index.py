@@ -1,0 +1,171 @@
+"""Finds a resource by any of the names that people use for it.
+
+Known names of one resource, all without regard to case: plural (``deployments``), singular (``deployment``), kind
+(``Deployment``), short names (``deploy``), plural or kind with group (``deployments.apps``), with version and group
+(``deployments.v1.apps``), and ``apps/v1/Deployment``.
+
+Where several resources share a name, the first wins, and resources are entered in the server's order: the core group,
+then the groups as the server lists them; of each group its preferred version, then the others.
+
+Source: kubectl and client-go restmapper (``PriorityRESTMapper``, shortcut expansion); discovery/discovery_client.go.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import TypeVar, final
+
+import msgspec
+
+from deltaloop.api.errors import InvalidInputError, MalformedObjectError, UnknownResourceError
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+
+T = TypeVar("T")
+
+
+class _GroupVersion(msgspec.Struct, rename="camel"):
+    group_version: str
+
+
+class _Group(msgspec.Struct, rename="camel"):
+    name: str
+    versions: list[_GroupVersion] | None = None
+    preferred_version: _GroupVersion | None = None
+
+
+class _GroupList(msgspec.Struct):
+    groups: list[_Group] | None
+
+
+class _CoreVersions(msgspec.Struct):
+    versions: list[str] | None
+
+
+class _ServedResource(msgspec.Struct, rename="camel"):
+    name: str
+    kind: str = ""
+    singular_name: str = ""
+    namespaced: bool = False
+    short_names: list[str] | None = None
+
+
+class _ResourceList(msgspec.Struct, rename="camel"):
+    resources: list[_ServedResource] | None
+
+
+class DiscoveredResource(msgspec.Struct, frozen=True):
+    """A resource that a server serves, and the further names that it gives it."""
+
+    resource_type: ResourceType[Resource]
+    singular: str = ""
+    short_names: tuple[str, ...] = ()
+
+
+def decode_core_versions(body: bytes) -> list[str]:
+    """Read the answer to ``/api``: the versions of the core group, such as ``["v1"]``.
+
+    Raises:
+        MalformedObjectError: If it is something else.
+    """
+    return _decode("/api", _CoreVersions, body).versions or []
+
+
+def decode_groups(body: bytes) -> list[str]:
+    """Read the answer to ``/apis``: all ``group/version``, each group's preferred version first.
+
+    Raises:
+        MalformedObjectError: If it is something else.
+    """
+    found: list[str] = []
+    for group in _decode("/apis", _GroupList, body).groups or []:
+        versions = [version.group_version for version in group.versions or []]
+        if group.preferred_version is not None and group.preferred_version.group_version in versions:
+            versions.remove(group.preferred_version.group_version)
+            versions.insert(0, group.preferred_version.group_version)
+        found.extend(versions)
+    return found
+
+
+def decode_resources(group_version: str, body: bytes) -> list[DiscoveredResource]:
+    """Read the resources of one ``group/version``; subresources and unusable entries are passed over.
+
+    Raises:
+        MalformedObjectError: If it is not such a list.
+    """
+    found: list[DiscoveredResource] = []
+    group, _, version = group_version.rpartition("/")
+    for served in _decode(group_version, _ResourceList, body).resources or []:
+        if "/" in served.name:
+            continue
+        try:
+            known = ResourceType[Resource](group, version, served.kind, served.name, served.namespaced)
+        except InvalidInputError:
+            continue
+        found.append(DiscoveredResource(known, served.singular_name, tuple(served.short_names or ())))
+    return found
+
+
+def _decode(path: str, answer: type[T], body: bytes) -> T:
+    try:
+        return msgspec.json.decode(body, type=answer)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise MalformedObjectError(f"the server's discovery answer for {path} cannot be read: {error}") from None
+
+
+@final
+class ResourceIndex:
+    """All resources of one server, by name."""
+
+    __slots__ = ("_by_name", "_resources", "failed_groups")
+
+    def __init__(self, resources: Iterable[DiscoveredResource] = (), *, failed_groups: Iterable[str] = ()) -> None:
+        """Build the index.
+
+        Args:
+            resources: What the server serves, in its order.
+            failed_groups: Every ``group/version`` whose discovery failed, to be named when something is not found.
+        """
+        self._resources = tuple(resources)
+        self.failed_groups = tuple(failed_groups)
+        self._by_name: dict[str, ResourceType[Resource]] = {}
+        # Plurals go before other names: a short name of one group must not hide the plural of another.
+        for rank in range(3):
+            for resource in self._resources:
+                for name in _names(resource)[rank]:
+                    self._by_name.setdefault(name.lower(), resource.resource_type)
+
+    def __len__(self) -> int:
+        return len(self._resources)
+
+    @property
+    def resource_types(self) -> tuple[ResourceType[Resource], ...]:
+        """Everything served, in the server's order."""
+        return tuple(resource.resource_type for resource in self._resources)
+
+    def find(self, name: str) -> ResourceType[Resource] | None:
+        """Return the resource of a name, or None."""
+        return self._by_name.get(name.strip().lower())
+
+    def unknown(self, name: str) -> UnknownResourceError:
+        """Make the error for a name that is not found: with names like it, and with what could not be asked."""
+        text = f"the server knows no resource {name!r}"
+        near = difflib.get_close_matches(name.lower(), self._by_name, n=4, cutoff=0.7)
+        if near:
+            text += f"; near matches: {', '.join(near)}"
+        if self.failed_groups:
+            text += f"; discovery failed for {', '.join(self.failed_groups)}, so it may be there"
+        elif not near:
+            text += "; is its CustomResourceDefinition installed?"
+        return UnknownResourceError(text)
+
+
+def _names(resource: DiscoveredResource) -> tuple[list[str], list[str], list[str]]:
+    known = resource.resource_type
+    exact = [known.plural, str(known), f"{known.plural}.{known.version}.{known.group}".rstrip(".")]
+    exact.append(f"{known.plural}.{known.group}" if known.group else known.plural)
+    alike = [known.kind, f"{known.kind}.{known.group}", f"{known.kind}.{known.version}.{known.group}"]
+    if resource.singular:
+        alike += [resource.singular, f"{resource.singular}.{known.group}"]
+    return exact, [name.rstrip(".") for name in alike], list(resource.short_names)

@@ -1,0 +1,54 @@
+"""Reads ``Warning`` headers and remembers which were shown: each is worth saying once, not once a request.
+
+Source: apimachinery pkg/util/net/http.go (``ParseWarningHeaders``); client-go rest/warnings.go.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Final, final
+
+from deltaloop.api.redaction import redact
+
+_WARNING: Final = re.compile(r'\s*(\d{3})\s+(\S+)\s+"((?:[^"\\]|\\.)*)"(?:\s+"[^"]*")?\s*(?:,|$)')
+_ESCAPED: Final = re.compile(r"\\(.)")
+_CODE: Final = "299"
+
+
+def parse_warning(header: str) -> list[str]:
+    """Return the texts in one header; only code 299 counts, and what cannot be read is passed over."""
+    texts: list[str] = []
+    position = 0
+    while found := _WARNING.match(header, position):
+        code, _, text = found.groups()
+        if code == _CODE and text:
+            texts.append(_ESCAPED.sub(r"\1", text))
+        position = found.end()
+    return texts
+
+
+@final
+class WarningMemory:
+    """The warnings seen so far, at most ``size`` of them: the one not seen for the longest time is forgotten."""
+
+    __slots__ = ("_seen", "_size")
+
+    def __init__(self, size: int = 512) -> None:
+        """Begin with none."""
+        self._size = size
+        self._seen: OrderedDict[str, None] = OrderedDict()
+
+    def new_warnings(self, headers: Iterable[str]) -> list[str]:
+        """Return the texts that were not seen before, redacted."""
+        new: list[str] = []
+        for header in headers:
+            for text in parse_warning(header):
+                if text not in self._seen:
+                    new.append(str(redact(text)))
+                self._seen[text] = None
+                self._seen.move_to_end(text)
+        while len(self._seen) > self._size:
+            self._seen.popitem(last=False)
+        return new

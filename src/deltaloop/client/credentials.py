@@ -1,0 +1,129 @@
+"""Who is asking: where the ``Authorization`` header comes from. The core of the token file is ``core/token_file.py``.
+
+A source is asked before every request and may answer from memory. When the server refuses what it gave (401), it is
+asked to renew: if it has something else to offer, the request is sent once more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import logging
+from pathlib import Path
+from typing import Protocol, final
+
+from deltaloop.api.redaction import SecretText
+from deltaloop.client.core.token_file import TokenFileState
+from deltaloop.client.errors import ConfigError
+
+_log = logging.getLogger("deltaloop.client")
+
+
+class Credentials(Protocol):
+    """A source of ``Authorization`` headers; client certificates are part of the TLS configuration instead."""
+
+    async def authorization(self) -> SecretText:
+        """Return the whole header value, such as ``Bearer …``.
+
+        Raises:
+            ConfigError: If there is none to be had.
+        """
+        ...
+
+    async def renew(self, rejected: SecretText) -> SecretText | None:
+        """The server refused ``rejected``: return another value, or None if there is no other."""
+        ...
+
+
+@final
+class StaticToken:
+    """A bearer token that does not change."""
+
+    def __init__(self, token: SecretText) -> None:
+        """Keep the token."""
+        self._header = SecretText(f"Bearer {token.reveal()}")
+
+    async def authorization(self) -> SecretText:
+        """Return ``Bearer`` and the token."""
+        return self._header
+
+    async def renew(self, rejected: SecretText) -> SecretText | None:
+        """Return None: there is no other token."""
+        _ = rejected
+        return None
+
+    def __repr__(self) -> str:
+        return "<StaticToken>"
+
+
+@final
+class BasicAuth:
+    """User name and password."""
+
+    def __init__(self, username: str, password: SecretText) -> None:
+        """Keep both, encoded as the header wants them."""
+        pair = f"{username}:{password.reveal()}".encode()
+        self._header = SecretText(f"Basic {base64.b64encode(pair).decode('ascii')}")
+
+    async def authorization(self) -> SecretText:
+        """Return ``Basic`` and the encoded pair."""
+        return self._header
+
+    async def renew(self, rejected: SecretText) -> SecretText | None:
+        """Return None: there is no other password."""
+        _ = rejected
+        return None
+
+    def __repr__(self) -> str:
+        return "<BasicAuth>"
+
+
+@final
+class TokenFile:
+    """A bearer token in a file that somebody replaces now and then, such as the kubelet.
+
+    The file is read at most once a minute, and at once after a 401. It is local and small, so it is read on the event
+    loop. Times are the running loop's.
+    """
+
+    def __init__(self, path: Path, *, fallback: SecretText | None = None) -> None:
+        """Name the file; ``fallback`` is used for as long as it cannot be read."""
+        self._path = path
+        self._state = TokenFileState(fallback=fallback)
+
+    async def authorization(self) -> SecretText:
+        """Return ``Bearer`` and the token of the file.
+
+        Raises:
+            ConfigError: If the file cannot be read and never could.
+        """
+        now = asyncio.get_running_loop().time()
+        if self._state.is_due(now):
+            self._read(now)
+        return self._header()
+
+    async def renew(self, rejected: SecretText) -> SecretText | None:
+        """Read the file again; return its token if it is another one."""
+        self._read(asyncio.get_running_loop().time())
+        header = self._header()
+        return header if header != rejected else None
+
+    def _header(self) -> SecretText:
+        token = self._state.token
+        if token is None:
+            raise ConfigError(f"the token file {self._path} cannot be read or is empty; requests cannot be authorized")
+        return SecretText(f"Bearer {token.reveal()}")
+
+    def _read(self, now: float) -> None:
+        try:
+            text = self._path.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            self._state.read_failed(now=now)
+            reason = getattr(error, "strerror", None) or type(error).__name__
+            _log.warning("token file cannot be read", extra={"file": str(self._path), "reason": reason})
+            return
+        if not self._state.read(text, now=now):
+            _log.warning("token file is empty", extra={"file": str(self._path)})
+
+    def __repr__(self) -> str:
+        return f"<TokenFile {self._path}>"

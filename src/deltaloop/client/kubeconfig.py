@@ -1,0 +1,299 @@
+"""Reads kubeconfig files: finds them, merges them, picks a context, and makes a ``ClientConfig`` of it.
+
+Merging is kubectl's: of several files in ``KUBECONFIG`` the first one that says something wins, entry by entry; files
+that do not exist are passed over; relative paths are relative to the file they stand in.
+
+Every fault is one ``ConfigError`` that names the file, the entry, the field and the cure, and shows no value of a
+secret field. What is not supported (exec plugins, auth providers, impersonation) is refused, never ignored.
+
+Source: client-go tools/clientcmd (``loader.go``, ``client_config.go``, ``validation.go``).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, cast
+
+from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.redaction import SecretText
+from deltaloop.api.yaml_reader import read_yaml
+from deltaloop.client.config import ClientConfig, TlsConfig
+from deltaloop.client.credentials import BasicAuth, Credentials, StaticToken, TokenFile
+from deltaloop.client.errors import ConfigError
+
+_IN_MEMORY: Final = "kubeconfig (given as a mapping)"
+_NOT_SUPPORTED: Final = {
+    "exec": "exec credential plugins",
+    "auth-provider": "auth providers",
+    "as": "impersonation",
+    "as-uid": "impersonation",
+    "as-groups": "impersonation",
+    "as-user-extra": "impersonation",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One cluster, user or context, and the file it stands in. The repr has no values: some are secret."""
+
+    what: str
+    fields: Mapping[str, Any] = field(repr=False)
+    source: str
+    directory: Path
+
+    def text(self, name: str) -> str:
+        value = self.fields.get(name)
+        if value is None:
+            return ""
+        if isinstance(value, str):
+            return value
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            raise ConfigError(f"{self}: {name} is a number where text is needed; put it in quotes")
+        raise ConfigError(f"{self}: {name} is not text")
+
+    def flag(self, name: str) -> bool:
+        value = self.fields.get(name, False)
+        if value is None or isinstance(value, bool):
+            return bool(value)
+        raise ConfigError(f"{self}: {name} is neither true nor false")
+
+    def path(self, name: str) -> Path | None:
+        text = self.text(name)
+        return self.directory / text if text else None
+
+    def file(self, name: str) -> Path | None:
+        found = self.path(name)
+        if found is not None:
+            try:
+                with found.open("rb"):
+                    pass
+            except OSError as error:
+                raise ConfigError(f"{self}: {name} names {found}, which cannot be read: {error.strerror}") from None
+        return found
+
+    def data(self, name: str) -> bytes | None:
+        text = self.text(name)
+        if not text:
+            return None
+        try:
+            return base64.b64decode("".join(text.split()), validate=True)
+        except (binascii.Error, ValueError):
+            raise ConfigError(
+                f"{self}: {name} is not base64; write the PEM file through `base64 -w0`, "
+                f"or name the file in {name.removesuffix('-data')}"
+            ) from None
+
+    def __str__(self) -> str:
+        return f"{self.source}: {self.what}"
+
+
+@dataclass(slots=True)
+class _Merged:
+    sources: list[str] = field(default_factory=list[str])
+    current_context: str = ""
+    clusters: dict[str, _Entry] = field(default_factory=dict[str, _Entry])
+    users: dict[str, _Entry] = field(default_factory=dict[str, _Entry])
+    contexts: dict[str, _Entry] = field(default_factory=dict[str, _Entry])
+
+    def __str__(self) -> str:
+        return ", ".join(self.sources)
+
+
+def find_kubeconfigs(environ: Mapping[str, str] = os.environ, *, home: Path | None = None) -> list[Path]:
+    """Return the files that ``KUBECONFIG`` names and that exist, else ``~/.kube/config`` if it exists, else nothing.
+
+    Raises:
+        ConfigError: If ``KUBECONFIG`` names files and none of them exists.
+    """
+    named = [Path(part).expanduser() for part in environ.get("KUBECONFIG", "").split(os.pathsep) if part]
+    if named:
+        found = [path for path in named if path.exists()]
+        if not found:
+            raise ConfigError(
+                f"KUBECONFIG names {', '.join(map(str, named))}, which does not exist; unset or correct it"
+            )
+        return found
+    default = (home or Path.home()) / ".kube" / "config"
+    return [default] if default.exists() else []
+
+
+def load_kubeconfig(
+    *kubeconfigs: str | os.PathLike[str] | Mapping[str, Any],
+    context: str | None = None,
+    namespace: str | None = None,
+) -> ClientConfig:
+    """Read kubeconfigs and make the configuration of one context.
+
+    Args:
+        kubeconfigs: Files, or contents as a mapping; the first one that says something wins.
+        context: Name of the context; ``current-context`` if not given.
+        namespace: Default namespace; the context's if not given, else ``default``.
+
+    Raises:
+        ConfigError: If something cannot be used; it says where and what to do.
+    """
+    merged = _Merged()
+    for kubeconfig in kubeconfigs:
+        if isinstance(kubeconfig, Mapping):
+            _merge(merged, kubeconfig, _IN_MEMORY, Path.cwd())
+        else:
+            path = Path(kubeconfig).expanduser()
+            _merge(merged, _read(path), f"kubeconfig {path}", path.absolute().parent)
+    name = context or merged.current_context
+    if not name:
+        raise ConfigError(f"{merged}: no current-context; choose one of the contexts: {_names(merged.contexts)}")
+    chosen = merged.contexts.get(name)
+    if chosen is None:
+        which = "context" if context else "current-context"
+        raise ConfigError(f"{merged}: {which} {name!r} is not there; contexts: {_names(merged.contexts)}")
+    cluster = _refer(chosen, "cluster", merged.clusters)
+    user = _refer(chosen, "user", merged.users) if chosen.text("user") else None
+    return _config(cluster, user, context=name, namespace=namespace or chosen.text("namespace") or "default")
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    source = f"kubeconfig {path}"
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{source} cannot be read: {error.strerror}") from None
+    try:
+        content = read_yaml(text, source=source)
+    except InvalidInputError as error:
+        raise ConfigError(str(error)) from None
+    if content is None:
+        raise ConfigError(f"{source} is empty")
+    if not isinstance(content, Mapping):
+        raise ConfigError(f"{source} is not a kubeconfig: a mapping with clusters, users and contexts is needed")
+    return cast("Mapping[str, Any]", content)
+
+
+def _merge(merged: _Merged, content: Mapping[str, Any], source: str, directory: Path) -> None:
+    merged.sources.append(source)
+    kind = content.get("kind") or "Config"
+    if kind != "Config":
+        raise ConfigError(f"{source} is not a kubeconfig: its kind is {str(kind)[:40]!r}")
+    current = content.get("current-context") or ""
+    if not isinstance(current, str):
+        raise ConfigError(f"{source}: current-context is not text; put it in quotes")
+    merged.current_context = merged.current_context or current
+    for section, singular, known in (
+        ("clusters", "cluster", merged.clusters),
+        ("users", "user", merged.users),
+        ("contexts", "context", merged.contexts),
+    ):
+        for name, fields in _entries(content, section, singular, source):
+            known.setdefault(name, _Entry(f"{singular} {name!r}", fields, source, directory))
+
+
+def _entries(
+    content: Mapping[str, Any], section: str, singular: str, source: str
+) -> list[tuple[str, Mapping[str, Any]]]:
+    listed = content.get(section)
+    if listed is None:
+        return []
+    if not isinstance(listed, list):
+        raise ConfigError(f"{source}: {section} is not a list of entries with name and {singular}")
+    found: list[tuple[str, Mapping[str, Any]]] = []
+    for index, entry in enumerate(cast("list[Any]", listed)):
+        where = f"{source}: {section}[{index}]"
+        if not isinstance(entry, Mapping):
+            raise ConfigError(f"{where} is not an entry with name and {singular}")
+        fields = cast("Mapping[str, Any]", entry)
+        name, body = fields.get("name"), fields.get(singular)
+        if not isinstance(name, str) or not name:
+            raise ConfigError(f"{where} has no name, or one that is not text (put it in quotes)")
+        # kubectl writes `user: null` for a user without credentials.
+        if body is not None and not isinstance(body, Mapping):
+            raise ConfigError(f"{where}: {singular} of {name!r} is not a mapping")
+        found.append((name, cast("Mapping[str, Any]", body or {})))
+    return found
+
+
+def _refer(chosen: _Entry, what: str, known: Mapping[str, _Entry]) -> _Entry:
+    name = chosen.text(what)
+    if not name:
+        raise ConfigError(f"{chosen} names no {what}; {what}s: {_names(known)}")
+    found = known.get(name)
+    if found is None:
+        raise ConfigError(f"{chosen} names the {what} {name!r}, which is not there; {what}s: {_names(known)}")
+    return found
+
+
+def _names(known: Mapping[str, _Entry]) -> str:
+    return ", ".join(sorted(known)) or "none at all"
+
+
+def _config(cluster: _Entry, user: _Entry | None, *, context: str, namespace: str) -> ClientConfig:
+    server = cluster.text("server")
+    if not server:
+        raise ConfigError(f"{cluster} has no server; write the address of the API server there")
+    ca_data = cluster.data("certificate-authority-data")
+    ca_file = cluster.file("certificate-authority") if ca_data is None else None
+    insecure = cluster.flag("insecure-skip-tls-verify")
+    key = user.data("client-key-data") if user else None
+    certificate = user.data("client-certificate-data") if user else None
+    if "://" not in server:
+        # As client-go: TLS if anything says so.
+        server = ("https://" if ca_data or ca_file or certificate or insecure else "http://") + server
+    try:
+        return ClientConfig(
+            server=server.rstrip("/"),
+            namespace=namespace,
+            tls=TlsConfig(
+                ca_data=ca_data,
+                ca_file=ca_file,
+                client_certificate_data=certificate,
+                client_certificate_file=user.file("client-certificate") if user and certificate is None else None,
+                client_key_data=None if key is None else SecretText(_pem(user, key)),
+                client_key_file=user.file("client-key") if user and key is None else None,
+                server_name=cluster.text("tls-server-name"),
+                insecure_skip_verify=insecure,
+            ),
+            credentials=_credentials(user) if user else None,
+            proxy_url=cluster.text("proxy-url"),
+            compression=not cluster.flag("disable-compression"),
+            context=context,
+            source=f"{cluster.source}, context {context!r}",
+        )
+    except ConfigError as error:
+        if str(error).startswith(("kubeconfig", _IN_MEMORY)):
+            raise
+        raise ConfigError(f"{cluster}, or its user: {error}") from None
+
+
+def _pem(user: _Entry | None, data: bytes) -> str:
+    try:
+        return data.decode("ascii")
+    except UnicodeDecodeError:
+        raise ConfigError(f"{user}: client-key-data is not a PEM private key in base64") from None
+
+
+def _credentials(user: _Entry) -> Credentials | None:
+    for name, what in _NOT_SUPPORTED.items():
+        if user.fields.get(name):
+            raise ConfigError(
+                f"{user} uses {name}: {what} are not supported yet; "
+                "use a token, a tokenFile, a client certificate or a user name and password"
+                if what != "impersonation"
+                else f"{user} uses {name}: impersonation is not supported yet; remove it or use another user"
+            )
+    token, token_file = user.text("token"), user.path("tokenFile")
+    username, password = user.text("username"), user.text("password")
+    if (token or token_file) and (username or password):
+        raise ConfigError(f"{user} has a token and a user name or password; only one of both can be sent")
+    if token_file is not None:
+        user.file("tokenFile")
+        return TokenFile(token_file, fallback=SecretText(token) if token else None)
+    if token:
+        if any(character in token for character in "\r\n"):
+            raise ConfigError(f"{user}: token has a line break in it; write it on one line")
+        return StaticToken(SecretText(token))
+    if username:
+        return BasicAuth(username, SecretText(password))
+    return None

@@ -1,0 +1,339 @@
+"""The transport over HTTP/1.1 with aiohttp, the only place of the client where aiohttp is known.
+
+Three pools of connections, none with aiohttp's limits: ordinary calls, leader election, watches. Time limits are ours,
+one per call; aiohttp's own (5 minutes for everything) are off. Also off is what aiohttp does unasked: sending a PUT or
+DELETE once more when a kept connection turns out to be dead, reading ``~/.netrc``, following redirects, cookies. A GET
+on a dead kept connection is sent once more here: nothing can have happened.
+
+Half-open connections: TCP keepalive from 30 s on, and where the system has it TCP_USER_TIMEOUT of 30 s, so that the
+kernel ends a connection whose data nobody acknowledges.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import logging
+import math
+import os
+import socket
+import ssl
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, Final, final
+from urllib.parse import urlsplit
+
+import aiohttp
+from yarl import URL
+
+from deltaloop.api.redaction import SecretText, redact
+from deltaloop.client.config import ClientConfig
+from deltaloop.client.core.proxy import proxy_for
+from deltaloop.client.errors import RequestTimeoutError, StreamEndedError, TransportError
+from deltaloop.client.tls import make_ssl_context
+from deltaloop.client.transport import Headers, Request, Response, StreamResponse
+
+_log = logging.getLogger("deltaloop.client")
+
+_WATCHES: Final = "watches"
+_SAFE: Final = frozenset({"GET", "HEAD"})
+_NO_LIMITS: Final = aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None)
+_IDLE_CONNECTION: Final = 30.0
+_READ_BUFFER: Final = 256 * 1024
+_LARGE_BODY: Final = 1024 * 1024
+_KEEPALIVE_IDLE: Final = 30
+_KEEPALIVE_INTERVAL: Final = 10
+_KEEPALIVE_PROBES: Final = 3
+_USER_TIMEOUT_MS: Final = 30_000
+
+
+@dataclass(slots=True)
+class _Progress:
+    """How far one try has come."""
+
+    sent: bool = False
+    reused: bool = False
+
+
+@final
+class AiohttpTransport:
+    """Sends requests to the server of a ``ClientConfig``. Made anywhere, used on one event loop."""
+
+    def __init__(self, config: ClientConfig) -> None:
+        """Read certificates and environment; connections are made when they are needed.
+
+        Raises:
+            ConfigError: If certificates or keys cannot be used.
+        """
+        self._config = config
+        self._ssl = make_ssl_context(config) if config.is_tls else None
+        self._base = str(URL(config.server)).rstrip("/")
+        parts = urlsplit(config.server)
+        port = parts.port or (443 if config.is_tls else 80)
+        self._address = f"{parts.hostname}:{port}"
+        self._proxy = config.proxy_url or proxy_for(parts.scheme, parts.hostname or "", port, os.environ)
+        self._credentials = config.credentials if config.is_tls else None
+        if config.credentials is not None and not config.is_tls:
+            _log.warning("credentials are not sent: the connection is not encrypted", extra={"server": config.server})
+        self._sessions: dict[str, aiohttp.ClientSession] = {}
+        self._closed = False
+
+    async def request(self, request: Request) -> Response:
+        """Send a request and return the whole answer. Cancelling closes its connection.
+
+        Raises:
+            TransportError: If there is no answer.
+            ConfigError: If the credentials cannot be read.
+        """
+        progress = _Progress()
+        encoding = "gzip" if self._config.compression else "identity"
+        limit = asyncio.timeout(_finite(request.timeout))
+        try:
+            async with limit:
+                answer = await self._answer(request, request.pool, encoding, progress)
+                try:
+                    body = await answer.read()
+                except (aiohttp.ClientError, OSError) as error:
+                    raise self._failure(error, request, progress) from error
+                finally:
+                    answer.close() if not answer.content.is_eof() else answer.release()
+                return Response(status=answer.status, headers=Headers(answer.headers.items()), body=body)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise self._timeout(request, progress) from None
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncGenerator[StreamResponse, None]:
+        """Open a stream; its connection is closed when the context is left.
+
+        Raises:
+            TransportError: If there is no answer.
+            ConfigError: If the credentials cannot be read.
+        """
+        progress = _Progress()
+        limit = asyncio.timeout(_finite(request.timeout))
+        try:
+            async with limit:
+                answer = await self._answer(request, _WATCHES, "identity", progress)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise self._timeout(request, progress) from None
+        try:
+            yield StreamResponse(
+                status=answer.status,
+                headers=Headers(answer.headers.items()),
+                chunks=_Chunks(answer, request, self._address),
+            )
+        finally:
+            answer.close()
+
+    async def close(self) -> None:
+        """Close all connections; requests that are under way fail."""
+        self._closed = True
+        sessions, self._sessions = list(self._sessions.values()), {}
+        for session in sessions:
+            await session.close()
+
+    async def _answer(self, request: Request, pool: str, encoding: str, progress: _Progress) -> aiohttp.ClientResponse:
+        """Send a request; once more with other credentials if the first ones are refused and there are others."""
+        if self._credentials is None:
+            return await self._send(request, pool, _headers(request, encoding, None), progress)
+        authorization = await self._credentials.authorization()
+        answer = await self._send(request, pool, _headers(request, encoding, authorization), progress)
+        if answer.status != 401:
+            return answer
+        try:
+            renewed = await self._credentials.renew(authorization)
+        except BaseException:
+            answer.close()
+            raise
+        if renewed is None:
+            return answer
+        answer.close()
+        _log.info("credentials were refused and have been renewed", extra={"server": self._address})
+        return await self._send(request, pool, _headers(request, encoding, renewed), progress)
+
+    async def _send(
+        self, request: Request, pool: str, headers: Mapping[str, str], progress: _Progress
+    ) -> aiohttp.ClientResponse:
+        session = self._session(pool, request)
+        url = URL(self._base + request.path, encoded=True).with_query(request.query)
+        while True:
+            progress.sent = progress.reused = False
+            try:
+                return await session.request(
+                    request.method,
+                    url,
+                    headers=headers,
+                    data=_payload(request.body),
+                    allow_redirects=False,
+                    proxy=self._proxy,
+                    server_hostname=self._config.tls.server_name or None,
+                    trace_request_ctx=progress,
+                )
+            except (aiohttp.ClientError, OSError) as error:
+                # Each try takes one dead connection out of the pool, so this ends.
+                was_dead = progress.reused and progress.sent and not isinstance(error, aiohttp.ClientPayloadError)
+                if not (was_dead and request.method in _SAFE):
+                    raise self._failure(error, request, progress) from error
+
+    def _session(self, pool: str, request: Request) -> aiohttp.ClientSession:
+        if self._closed:
+            raise TransportError("the client is closed", method=request.method, path=request.path, sent=False)
+        session = self._sessions.get(pool)
+        if session is None:
+            session = self._sessions[pool] = self._make_session()
+        return session
+
+    def _make_session(self) -> aiohttp.ClientSession:
+        connector = aiohttp.TCPConnector(
+            limit=0,
+            limit_per_host=0,
+            keepalive_timeout=_IDLE_CONNECTION,
+            resolver=aiohttp.ThreadedResolver(),
+            ssl=self._ssl if self._ssl is not None else True,
+            socket_factory=_make_socket,
+        )
+        session = aiohttp.ClientSession(
+            connector=connector,
+            timeout=_NO_LIMITS,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={"User-Agent": self._config.user_agent},
+            read_bufsize=_READ_BUFFER,
+            trace_configs=[_tracing()],
+            trust_env=False,
+        )
+        # No public switch; aiohttp's own test client does the same. The reason stands at the top of this file.
+        session._retry_connection = False  # noqa: SLF001
+        return session
+
+    def _timeout(self, request: Request, progress: _Progress) -> RequestTimeoutError:
+        what = "answer" if progress.sent else "connection"
+        return RequestTimeoutError(
+            f"{request.method} {request.path}: no {what} from {self._address} within {request.timeout:g} s",
+            method=request.method,
+            path=request.path,
+            sent=progress.sent,
+        )
+
+    def _failure(self, error: Exception, request: Request, progress: _Progress) -> TransportError:
+        return TransportError(
+            f"{request.method} {request.path}: {_why(error, self._address)}",
+            method=request.method,
+            path=request.path,
+            refused=_is_refused(error),
+            sent=progress.sent,
+        )
+
+    def __repr__(self) -> str:
+        return f"<AiohttpTransport {self._config.server}>"
+
+
+@final
+class _Chunks:
+    """The body of a stream, slice by slice."""
+
+    def __init__(self, answer: aiohttp.ClientResponse, request: Request, address: str) -> None:
+        self._answer = answer
+        self._request = request
+        self._address = address
+
+    def __aiter__(self) -> _Chunks:
+        return self
+
+    async def __anext__(self) -> bytes:
+        try:
+            chunk = await self._answer.content.readany()
+        except (aiohttp.ClientError, OSError) as error:
+            method, path = self._request.method, self._request.path
+            why = f"{method} {path}: the stream broke off: {_why(error, self._address)}"
+            raise StreamEndedError(why, method=method, path=path) from error
+        if not chunk:
+            raise StopAsyncIteration
+        return chunk
+
+
+def _headers(request: Request, encoding: str, authorization: SecretText | None) -> dict[str, str]:
+    headers = {"Accept-Encoding": encoding, **request.headers}
+    if authorization is not None:
+        headers["Authorization"] = authorization.reveal()
+    return headers
+
+
+def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
+    # aiohttp sends large bytes in one piece, and warns about it; a file it sends in pieces.
+    return io.BytesIO(body) if body is not None and len(body) >= _LARGE_BODY else body
+
+
+def _finite(timeout: float | None) -> float | None:
+    return None if timeout is None or math.isinf(timeout) else timeout
+
+
+def _tracing() -> aiohttp.TraceConfig:
+    async def headers_sent(_: object, context: SimpleNamespace, __: object) -> None:
+        _progress(context).sent = True
+
+    async def connection_reused(_: object, context: SimpleNamespace, __: object) -> None:
+        _progress(context).reused = True
+
+    tracing: Any = aiohttp.TraceConfig()
+    tracing.on_request_headers_sent.append(headers_sent)
+    tracing.on_connection_reuseconn.append(connection_reused)
+    return tracing  # type: ignore[no-any-return]  # its signals are typed for each kind of context
+
+
+def _progress(context: SimpleNamespace) -> _Progress:
+    progress = context.trace_request_ctx
+    assert isinstance(progress, _Progress)
+    return progress
+
+
+def _make_socket(address: tuple[Any, ...]) -> socket.socket:
+    made = socket.socket(address[0], address[1], address[2])
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    # Linux has all of these; macOS calls the first one TCP_KEEPALIVE, and lacks the last one.
+    idle = getattr(socket, "TCP_KEEPIDLE", None) or getattr(socket, "TCP_KEEPALIVE", None)
+    for option, value in (
+        (idle, _KEEPALIVE_IDLE),
+        (getattr(socket, "TCP_KEEPINTVL", None), _KEEPALIVE_INTERVAL),
+        (getattr(socket, "TCP_KEEPCNT", None), _KEEPALIVE_PROBES),
+        (getattr(socket, "TCP_USER_TIMEOUT", None), _USER_TIMEOUT_MS),
+    ):
+        if option is not None:
+            made.setsockopt(socket.IPPROTO_TCP, option, value)
+    return made
+
+
+def _is_refused(error: Exception) -> bool:
+    if not isinstance(error, aiohttp.ClientConnectorError):
+        return False
+    return isinstance(error.os_error, ConnectionRefusedError)
+
+
+def _why(error: Exception, address: str) -> str:
+    """Say what happened, in words that help whoever has to mend it."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        cause = error.certificate_error
+        reason = getattr(cause, "verify_message", "") or str(cause)
+        return (
+            f"the certificate of {address} is not accepted: {redact(reason)}; "
+            "check the CA, and tls-server-name where the server is reached by another name"
+        )
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return f"the host name of {address} cannot be resolved"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        if isinstance(error.os_error, ssl.SSLError):
+            return f"no TLS connection to {address}: {error.os_error.reason or type(error.os_error).__name__}"
+        if _is_refused(error):
+            return f"nothing listens at {address} (connection refused)"
+        return f"no connection to {address}: {error.os_error.strerror or error.os_error}"
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        return f"the proxy refused to connect to {address}: {error.status}"
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return f"{address} closed the connection without an answer"
+    reason = getattr(error, "strerror", None) or type(error).__name__
+    return f"the connection to {address} broke: {redact(str(reason))}"

@@ -1,0 +1,120 @@
+"""How one event is delivered: create or patch, try again, or give up.
+
+    PATCH ──404──▶ CREATE          API refusal ──▶ end (trying again would not change the answer)
+      └─────┬─────────┘            no answer   ──▶ wait, then the same request again, 12 tries in all
+            └──▶ end: sent
+
+The first wait is a random part of the delay, so that the components of a cluster do not all come back together when the
+server does. While the recorder is closing there is one try and no wait.
+
+Source: client-go tools/record/event.go (``recordToSink``, ``recordEvent``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+from typing import Final, TypeAlias, final
+
+from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.status import AlreadyExistsError, ApiError, ForbiddenError, NotFoundError
+
+_TERMINATING: Final = "NamespaceTerminating"
+
+
+class Step(Enum):
+    """The request to make now."""
+
+    CREATE = "create"
+    PATCH = "patch"
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Wait ``delay`` seconds, or until the recorder is closing, and ask again."""
+
+    delay: float
+
+
+class Outcome(StrEnum):
+    """How a delivery ended."""
+
+    SENT = "sent"
+    EXISTS = "exists already"
+    NAMESPACE_TERMINATING = "namespace is terminating"
+    REFUSED = "refused by the server"
+    INVALID = "not sendable"
+    GIVEN_UP = "no answer, given up"
+
+
+Effect: TypeAlias = Step | Wait | Outcome
+
+
+@final
+class Delivery:
+    """The delivery of one event."""
+
+    def __init__(self, *, is_update: bool, max_tries: int, retry_delay: float) -> None:
+        """Begin with a patch for a repeat, and with a create otherwise."""
+        self._effect: Effect = Step.PATCH if is_update else Step.CREATE
+        self._after_wait = self._effect
+        self._max_tries = max_tries
+        self._retry_delay = retry_delay
+        self.tries = 0
+
+    def ask(self) -> Effect:
+        """Return what to do now."""
+        return self._effect
+
+    def waited(self) -> None:
+        """Take the news that the wait is over."""
+        match self._effect:
+            case Wait():
+                self._effect = self._after_wait
+            case _:
+                raise RuntimeError("waited() without a wait")
+
+    def sent(self) -> None:
+        """Take the server's yes."""
+        self._request()
+        self._effect = Outcome.SENT
+
+    def failed(self, error: Exception, *, chance: float, closing: bool) -> None:
+        """Take an error instead of an answer.
+
+        Args:
+            error: What the client raised.
+            chance: A number in [0, 1).
+            closing: Whether the recorder is closing.
+        """
+        step = self._request()
+        if isinstance(error, NotFoundError) and step is Step.PATCH:
+            self._effect = Step.CREATE  # it has expired on the server, or it never arrived
+        elif isinstance(error, ApiError):
+            self._effect = _refusal(error)
+        elif isinstance(error, InvalidInputError):
+            self._effect = Outcome.INVALID
+        else:
+            self._no_answer(step, chance, closing=closing)
+
+    def _no_answer(self, step: Step, chance: float, *, closing: bool) -> None:
+        self.tries += 1
+        if closing or self.tries >= self._max_tries:
+            self._effect = Outcome.GIVEN_UP
+            return
+        self._after_wait = step
+        self._effect = Wait(self._retry_delay * (chance if self.tries == 1 else 1.0))
+
+    def _request(self) -> Step:
+        if isinstance(self._effect, Step):
+            return self._effect
+        raise RuntimeError("an answer without a request")
+
+
+def _refusal(error: ApiError) -> Outcome:
+    if isinstance(error, AlreadyExistsError):
+        return Outcome.EXISTS
+    causes = error.status.details.causes if error.status.details is not None else ()
+    if isinstance(error, ForbiddenError) and any(cause.reason == _TERMINATING for cause in causes):
+        return Outcome.NAMESPACE_TERMINATING
+    return Outcome.REFUSED

@@ -1,0 +1,163 @@
+"""Performs what an election decides (core/election.py): sends the requests, waits, and feeds the answers back.
+
+Everything that keeps a lease alive is here and knows neither terms nor bodies, so that it can run on a loop of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final, final
+
+from deltaloop.api.errors import DeltaloopError
+from deltaloop.api.redaction import redact
+from deltaloop.api.status import ConflictError, NotFoundError
+from deltaloop.leaderelection.core.effects import (
+    BecameLeader,
+    Create,
+    Done,
+    Fact,
+    LossReason,
+    NewLeader,
+    Read,
+    ReleaseOutcome,
+    Request,
+    StepDown,
+    Update,
+    Wait,
+)
+from deltaloop.leaderelection.core.election import Election
+from deltaloop.leaderelection.core.record import LockState
+from deltaloop.leaderelection.lock import Lock
+
+_log: Final = logging.getLogger("deltaloop.leaderelection")
+
+
+@final
+class Candidacy:
+    """One candidate's election and its lock. One of the three coroutines runs at a time."""
+
+    def __init__(
+        self,
+        election: Election,
+        lock: Lock,
+        *,
+        clock: Callable[[], float],
+        wall_clock: Callable[[], datetime],
+        chance: Callable[[], float],
+        on_new_leader: Callable[[str], object],
+        on_slow_path: Callable[[], object],
+    ) -> None:
+        """Join an election with a lock; the callables are as in ``LeaderElector``."""
+        self.election = election
+        self._lock = lock
+        self._clock = clock
+        self._wall_clock = wall_clock
+        self._chance = chance
+        self._on_new_leader = on_new_leader
+        self._on_slow_path = on_slow_path
+
+    async def contend(self) -> BecameLeader:
+        """Wait until the lock is won. Cancellation leaves the election as it is; ``give_up`` comes next."""
+        self.election.join(self._clock())
+        while True:
+            effect = self.election.ask(self._clock(), wall=self._wall_clock())
+            match effect:
+                case Wait():
+                    await self._wait(effect)
+                case StepDown() | Done():
+                    raise RuntimeError(f"{effect} while contending; a bug in deltaloop")
+                case _:
+                    for fact in await self._perform(effect):
+                        if isinstance(fact, BecameLeader):
+                            return fact
+
+    async def renew(self) -> LossReason:
+        """Renew until leadership ends by itself, and return why. Cancellation leaves the lock as it is."""
+        while True:
+            effect = self.election.ask(self._clock(), wall=self._wall_clock())
+            match effect:
+                case Wait():
+                    await self._wait(effect)
+                case StepDown(because):
+                    return because
+                case Done():
+                    raise RuntimeError(f"{effect} while leading; a bug in deltaloop")
+                case _:
+                    slow_paths = self.election.slow_paths
+                    await self._perform(effect)
+                    if self.election.slow_paths != slow_paths:
+                        self._on_slow_path()
+
+    async def give_up(self, *, release: bool) -> ReleaseOutcome:
+        """Stop being a leader or candidate, and release the lock if it may be held.
+
+        Takes at most the renew deadline. Cancellation leaves the lock to expire.
+
+        Args:
+            release: False leaves the lock to expire, too.
+        """
+        self.election.release(self._clock(), give_up=release)
+        try:
+            while True:
+                effect = self.election.ask(self._clock(), wall=self._wall_clock())
+                match effect:
+                    case Done(outcome):
+                        return outcome
+                    case Wait() | StepDown():
+                        raise RuntimeError(f"{effect} while giving up; a bug in deltaloop")
+                    case _:
+                        await self._perform(effect)
+        except BaseException:
+            self.election.leave(self._clock())
+            raise
+
+    async def _wait(self, effect: Wait) -> None:
+        await asyncio.sleep(max(0.0, effect.until - self._clock()))
+
+    async def _perform(self, request: Request) -> tuple[Fact, ...]:
+        facts = await self._answer_to(request)
+        for fact in facts:
+            if isinstance(fact, NewLeader):
+                self._on_new_leader(fact.identity)
+        return facts
+
+    async def _answer_to(self, request: Request) -> tuple[Fact, ...]:
+        election = self.election
+        state: LockState | None = None
+        try:
+            async with asyncio.timeout(request.timeout):
+                match request:
+                    case Read(timeout):
+                        state = await self._lock.get(timeout=timeout)
+                    case Create(record, timeout):
+                        state = await self._lock.create(record, timeout=timeout)
+                    case Update(record, version, timeout):
+                        state = await self._lock.update(record, version, timeout=timeout)
+        except (ConflictError, NotFoundError) as error:
+            if isinstance(request, Read):
+                return self._failed(request, error)
+            _log.debug("the lock has changed", extra=self._names(request=type(request).__name__))
+            return election.conflicted(self._clock(), chance=self._chance())
+        except Exception as error:  # noqa: BLE001 - whatever a lock raises, the lease counts down
+            return self._failed(request, error)
+        if isinstance(request, Read):
+            return election.observed(state, self._clock(), chance=self._chance())
+        assert state is not None
+        return election.wrote(state.version, self._clock(), chance=self._chance())
+
+    def _failed(self, request: Request, error: Exception) -> tuple[Fact, ...]:
+        expected = isinstance(error, DeltaloopError | OSError)
+        _log.warning(
+            "a request to the leader election lock failed; trying again",
+            extra=self._names(
+                request=type(request).__name__, error=type(error).__name__, reason=redact(str(error)) or "no answer"
+            ),
+            exc_info=None if expected else error,
+        )
+        return self.election.failed(self._clock(), chance=self._chance())
+
+    def _names(self, **more: object) -> dict[str, object]:
+        return {"lock": self._lock.describe(), "identity": self._lock.identity, **more}

@@ -1,0 +1,77 @@
+"""The options of leader election, and the hooks through which it reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from deltaloop.leaderelection.core.timing import ElectionTiming
+from deltaloop.pacing.checks import require_positive
+
+
+class LeaderElectionMetrics(Protocol):
+    """Hooks for metrics; ``name`` is the elector's. They must not block.
+
+    Source: client-go tools/leaderelection/metrics.go (``leader_election_master_status``,
+    ``leader_election_slowpath_total``).
+    """
+
+    def leader_on(self, name: str) -> None:
+        """This process leads from now on."""
+        ...
+
+    def leader_off(self, name: str) -> None:
+        """This process does not lead any more."""
+        ...
+
+    def slow_path_exercised(self, name: str) -> None:
+        """A renewal at the first try failed, so the leader reads the lock."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderElectionConfig:
+    """Options of a ``LeaderElector``; the durations are those of Kubernetes' own components, in seconds.
+
+    Callbacks are plain functions on the event loop; they must not block, and what they raise is logged. Work belongs
+    into ``elector.run`` or a term's body instead.
+
+    Attributes:
+        lease_duration: How long others wait, after the last change that they saw, before they take over.
+        renew_deadline: How long a leader leads without a successful renewal, from the start of the last one.
+        retry_period: Time from one try to the next; candidates lengthen it by up to 1.2 times itself.
+        release_on_cancel: Give the lock up when a term ends, so that the next leader need not wait for it to expire.
+        rejoin: Contend again after leadership was lost; False ends ``terms()``, as client-go does.
+        name: Name in logs and metrics; the lock's description by default.
+        on_started_leading: Called when a term is entered.
+        on_stopped_leading: Called when an entered term's body has ended, before the lock is released.
+        on_new_leader: Called with the identity when another leader is seen than before, the own one included.
+        warning_interval: A term's body that does not end after leadership was lost is named in the log this often.
+
+    Raises:
+        InvalidInputError: If the durations do not fit together: all greater than 0, and
+            ``lease_duration > renew_deadline > 1.2 * retry_period``.
+    """
+
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+    release_on_cancel: bool = True
+    rejoin: bool = True
+    name: str = ""
+    on_started_leading: Callable[[], object] | None = None
+    on_stopped_leading: Callable[[], object] | None = None
+    on_new_leader: Callable[[str], object] | None = None
+    warning_interval: float = 5.0
+
+    def __post_init__(self) -> None:
+        """Refuse durations that do not fit together."""
+        require_positive("LeaderElectionConfig", warning_interval=self.warning_interval)
+        self.timing()
+
+    def timing(self) -> ElectionTiming:
+        """Return the durations that the decisions need."""
+        return ElectionTiming(
+            lease_duration=self.lease_duration, renew_deadline=self.renew_deadline, retry_period=self.retry_period
+        )

@@ -1,0 +1,43 @@
+"""The durations of an election."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from deltaloop.api.errors import InvalidInputError
+
+JITTER_FACTOR: Final = 1.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElectionTiming:
+    """The three durations of an election, in seconds; the defaults are those of Kubernetes' own components.
+
+    Attributes:
+        lease_duration: How long others wait, after the last change that they saw, before they take over.
+        renew_deadline: How long a leader leads without a successful renewal.
+        retry_period: Time from one try to the next; candidates lengthen it by up to 1.2 times itself.
+    """
+
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+
+    def __post_init__(self) -> None:
+        """Refuse durations that cannot keep two leaders apart, or that leave no time to renew."""
+        for name in ("lease_duration", "renew_deadline", "retry_period"):
+            value: float = getattr(self, name)
+            if not (value > 0 and math.isfinite(value)):
+                raise InvalidInputError(f"{name} is {value!r}; a finite number of seconds greater than 0 is needed")
+        if not self.lease_duration > self.renew_deadline:
+            raise InvalidInputError(
+                f"lease_duration ({self.lease_duration:g} s) must be greater than renew_deadline "
+                f"({self.renew_deadline:g} s): a leader has to stop before others may take over"
+            )
+        if not self.renew_deadline > JITTER_FACTOR * self.retry_period:
+            raise InvalidInputError(
+                f"renew_deadline ({self.renew_deadline:g} s) must be greater than {JITTER_FACTOR:g} times retry_period "
+                f"({self.retry_period:g} s): a leader has to get a second try"
+            )

@@ -1,0 +1,231 @@
+"""The elector: contends for a lock and hands out one term for each time it is won (core/election.py decides).
+
+    elector = LeaderElector(LeaseLock(client, namespace="default", name="example", identity=unique_name))
+    async for term in elector.terms():
+        async with term:
+            await work(term.client)
+
+Nothing of an elector runs between the terms: while ``terms()`` waits, the waiting task contends; while a term's body
+runs, a task of the term renews.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Self, TypeVar, cast, final
+
+from deltaloop.leaderelection.candidacy import Candidacy
+from deltaloop.leaderelection.clock import boot_time
+from deltaloop.leaderelection.config import LeaderElectionConfig, LeaderElectionMetrics
+from deltaloop.leaderelection.core.effects import BecameLeader
+from deltaloop.leaderelection.core.election import Election
+from deltaloop.leaderelection.core.record import whole_seconds
+from deltaloop.leaderelection.guard import LeadershipGuard, LeadershipLostError
+from deltaloop.leaderelection.guarded_client import WorkClient
+from deltaloop.leaderelection.lock import Lock
+from deltaloop.leaderelection.reports import Reports
+from deltaloop.leaderelection.term import Term
+
+T = TypeVar("T")
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@final
+class LeaderElector:
+    """One candidate. Terms are taken by one task at a time; the properties may be read from any thread.
+
+    Args:
+        lock: Where the record is; not shared with another elector.
+        config: Durations, callbacks, and what happens at the end.
+        client: Client that ``term.client`` guards; the lock's own by default.
+        metrics: Hooks for metrics.
+        clock: Seconds by which leadership is counted; has to run during suspend. In virtual time: the loop's clock.
+        wall_clock: Aware time that is written into the lock, for people to read.
+        chance: Draws numbers in [0, 1), for jitter.
+    """
+
+    def __init__(
+        self,
+        lock: Lock,
+        config: LeaderElectionConfig | None = None,
+        *,
+        client: WorkClient | None = None,
+        metrics: LeaderElectionMetrics | None = None,
+        clock: Callable[[], float] = boot_time,
+        wall_clock: Callable[[], datetime] = _utc_now,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self.config = config if config is not None else LeaderElectionConfig()
+        self.lock = lock
+        self._reports = Reports(lock, self.config, metrics)
+        self._client = client if client is not None else cast("WorkClient | None", getattr(lock, "client", None))
+        self._clock = clock
+        self._election = Election(lock.identity, self.config.timing())
+        self._candidacy = Candidacy(
+            self._election,
+            lock,
+            clock=clock,
+            wall_clock=wall_clock,
+            chance=chance,
+            on_new_leader=self._reports.new_leader,
+            on_slow_path=self._reports.slow_path,
+        )
+        self._term: Term | None = None
+        self._contending = False
+
+    @property
+    def name(self) -> str:
+        """The elector's name in logs and metrics."""
+        return self._reports.name
+
+    @property
+    def identity(self) -> str:
+        """This candidate's name."""
+        return self.lock.identity
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this candidate leads now, by its own deadline; what the lock says does not matter."""
+        return self._election.is_leading(self._clock())
+
+    @property
+    def leader(self) -> str:
+        """The leader by the last observation of the lock; empty if there is none, or nothing was seen yet."""
+        return self._election.leader
+
+    @property
+    def term(self) -> Term | None:
+        """The term that stands, until its lock is released; None if there is none."""
+        term = self._term
+        return term if term is not None and not term.over else None
+
+    def check(self, tolerance: float = 0.0) -> None:
+        """Tell a health probe that a term still runs although its lease has long expired; from any thread.
+
+        Returns if there is no term, or its lease was renewed within the lease duration + ``tolerance`` seconds.
+        Otherwise the work ignores its cancellation or the loop is stuck, and the process is better restarted.
+
+        Raises:
+            LeadershipLostError: In that case.
+
+        Source: client-go tools/leaderelection/{leaderelection,healthzadaptor}.go, ``Check``.
+        """
+        term = self.term
+        if term is None:
+            return
+        age = self._clock() - self._election.renewed_at
+        if age > whole_seconds(self.config.lease_duration) + tolerance:
+            raise LeadershipLostError(
+                f"the lease {self.lock.describe()} was not renewed for {age:.1f} s, but its term has not ended",
+                lock=self.lock.describe(),
+                identity=self.identity,
+                fencing_token=term.fencing_token,
+            )
+
+    def terms(self) -> Terms:
+        """Iterate over the terms that this candidate wins; ends after a loss if the configuration has no ``rejoin``.
+
+        Each step waits until the lock is won. Cancelling it gives up what may have been won meanwhile. A term has to be
+        over before the next is asked for; one that was not entered is abandoned.
+        """
+        return Terms(self)
+
+    async def run(self, work: Callable[[Term], Awaitable[T]]) -> T:
+        """Run ``work`` while leading, again after every loss, until it returns or raises; hand that on.
+
+        Cancellation cancels the work, waits until it has ended, releases the lock (``release_on_cancel``) and goes on.
+
+        Args:
+            work: Called with the term; cancelled when leadership is lost.
+
+        Raises:
+            LeadershipLostError: If leadership was lost and the configuration has no ``rejoin``.
+        """
+        async for term in self.terms():
+            async with term:
+                return await work(term)
+        raise LeadershipLostError(
+            f"{self.identity} has lost {self.lock.describe()} and does not contend again (rejoin=False)",
+            lock=self.lock.describe(),
+            identity=self.identity,
+        )
+
+    async def win(self) -> Term:
+        """Contend until the lock is won, and return the term; ``terms()`` does this again and again.
+
+        Raises:
+            RuntimeError: If a term still stands, or another task contends.
+        """
+        if self._contending:
+            raise RuntimeError(f"another task contends for {self.lock.describe()} with this elector already")
+        term = self.term
+        if term is not None and term.entered:
+            raise RuntimeError("the term before is not over; leave its `async with` block first")
+        self._contending = True
+        try:
+            if term is not None:
+                await term.abandon()
+            self._reports.contending()
+            won = await self._contend()
+        finally:
+            self._contending = False
+        self._reports.won(won)
+        self._term = self._make_term(won)
+        return self._term
+
+    async def _contend(self) -> BecameLeader:
+        try:
+            return await self._candidacy.contend()
+        except BaseException:
+            # A write that was cancelled on its way may have won the lock.
+            await self._candidacy.give_up(release=self.config.release_on_cancel)
+            raise
+
+    def _make_term(self, won: BecameLeader) -> Term:
+        guard = LeadershipGuard(
+            lambda: self._election.guard_until,
+            self._clock,
+            lock=self.lock.describe(),
+            identity=self.identity,
+            fencing_token=won.version,
+        )
+        return Term(
+            self._candidacy,
+            guard,
+            client=self._client,
+            transitions=won.transitions,
+            release=self.config.release_on_cancel,
+            warning_interval=self.config.warning_interval,
+            clock=self._clock,
+            reports=self._reports,
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"<LeaderElector {self.name} as {self.identity}, {self._election.phase.value}, leader {self.leader or '-'}>"
+        )
+
+
+@final
+class Terms:
+    """The terms of an elector, one after the other; made by ``LeaderElector.terms``."""
+
+    def __init__(self, elector: LeaderElector) -> None:
+        """Iterate over an elector's terms."""
+        self._elector = elector
+        self._last: Term | None = None
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Term:
+        last = self._last
+        if last is not None and last.lost.is_set() and not self._elector.config.rejoin:
+            raise StopAsyncIteration
+        self._last = await self._elector.win()
+        return self._last

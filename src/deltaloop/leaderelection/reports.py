@@ -1,0 +1,96 @@
+"""What an elector tells the world: the log, callbacks, metrics, and events through the lock.
+
+Whatever a callback or hook raises is logged and goes no further: a broken metric must not cost the lease.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final, final
+
+from deltaloop.leaderelection.config import LeaderElectionConfig, LeaderElectionMetrics
+from deltaloop.leaderelection.core.effects import BecameLeader, LossReason, ReleaseOutcome
+from deltaloop.leaderelection.lock import Lock
+
+_log: Final = logging.getLogger("deltaloop.leaderelection")
+
+
+@final
+class Reports:
+    """The reports of one elector."""
+
+    def __init__(self, lock: Lock, config: LeaderElectionConfig, metrics: LeaderElectionMetrics | None) -> None:
+        """Report under the configuration's name, or the lock's."""
+        self.name = config.name or lock.describe()
+        self._lock = lock
+        self._config = config
+        self._metrics = metrics
+
+    def contending(self) -> None:
+        """Contending begins."""
+        _log.info("contending for leadership", extra=self._names())
+
+    def won(self, fact: BecameLeader) -> None:
+        """The lock was won."""
+        _log.info("won the leader election", extra=self._names(token=fact.version, transitions=fact.transitions))
+
+    def started_leading(self) -> None:
+        """A term was entered."""
+        if self._metrics is not None:
+            metrics = self._metrics
+            self._call("leader_on", lambda: metrics.leader_on(self.name))
+        self._call("record_event", lambda: self._lock.record_event("became leader"))
+        if self._config.on_started_leading is not None:
+            self._call("on_started_leading", self._config.on_started_leading)
+
+    def lost(self, because: LossReason) -> None:
+        """Leadership has ended before the body did; the body is being cancelled."""
+        _log.warning("lost leadership; the work is being cancelled", extra=self._names(because=str(because)))
+        self._leader_off()
+
+    def stopped_leading(self, *, was_lost: bool) -> None:
+        """The body has ended; the lock is released next."""
+        if not was_lost:
+            self._leader_off()
+        self._call("record_event", lambda: self._lock.record_event("stopped leading"))
+        if self._config.on_stopped_leading is not None:
+            self._call("on_stopped_leading", self._config.on_stopped_leading)
+
+    def still_running(self, task: str, because: LossReason) -> None:
+        """The body goes on although leadership is lost."""
+        _log.warning(
+            "leadership is lost, but the work goes on: it swallows its cancellation, or takes long to clean up",
+            extra=self._names(task=task, because=str(because)),
+        )
+
+    def ended(self, because: str, outcome: ReleaseOutcome) -> None:
+        """A term is over."""
+        _log.info("stopped leading", extra=self._names(because=because, lock_was=str(outcome)))
+
+    def new_leader(self, identity: str) -> None:
+        """Another leader than before was seen."""
+        _log.info("new leader", extra=self._names(leader=identity))
+        callback = self._config.on_new_leader
+        if callback is not None:
+            self._call("on_new_leader", lambda: callback(identity))
+
+    def slow_path(self) -> None:
+        """A renewal at the first try failed, so the leader reads the lock."""
+        if self._metrics is not None:
+            metrics = self._metrics
+            self._call("slow_path_exercised", lambda: metrics.slow_path_exercised(self.name))
+
+    def _leader_off(self) -> None:
+        if self._metrics is not None:
+            metrics = self._metrics
+            self._call("leader_off", lambda: metrics.leader_off(self.name))
+
+    def _call(self, name: str, callback: Callable[[], object]) -> None:
+        try:
+            callback()
+        except Exception:  # noqa: BLE001 - whatever a hook raises must not cost the lease
+            _log.exception("a leader election callback raised; going on", extra=self._names(callback=name))
+
+    def _names(self, **more: object) -> dict[str, object]:
+        return {"elector": self.name, "lock": self._lock.describe(), "identity": self._lock.identity, **more}

@@ -1,0 +1,76 @@
+"""Which keys a change asks to reconcile, and why: one pure function for each kind of handler.
+
+A mapper takes an object and returns keys. On an update it is asked about the old and the new object, because an object
+that changed its owner concerns both owners.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from deltaloop.api.keys import join_key, meta_namespace_key
+from deltaloop.api.references import Trigger, reference_to
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+
+Mapper = Callable[[Resource], Iterable[str]]
+
+
+def own_key(obj: Resource) -> Iterable[str]:
+    """Map an object to its own key."""
+    return (meta_namespace_key(obj),)
+
+
+def owner_key(owner: ResourceType[Any], *, controller_only: bool = True) -> Mapper:
+    """Make a mapper from an object to the keys of its owners of one type.
+
+    Owners are compared by group and kind; the version may differ, as upstream does it. An owner lives in the object's
+    namespace, or in none if its type has none.
+
+    Args:
+        owner: The type of the owners.
+        controller_only: Whether only the controlling owner counts.
+
+    Source: controller-runtime pkg/handler/enqueue_owner.go.
+    """
+
+    def map_owner(obj: Resource) -> Iterable[str]:
+        for reference in obj.owner_references:
+            group = reference.api_version.rpartition("/")[0]
+            if (group, reference.kind) != (owner.group, owner.kind) or (controller_only and not reference.controller):
+                continue
+            yield join_key(obj.namespace if owner.namespaced else "", reference.name)
+
+    return map_owner
+
+
+def requests_for(
+    mapper: Mapper, source: str, verb: str, *, old: Resource | None, new: Resource | None, now: float
+) -> Iterator[tuple[str, Trigger]]:
+    """Yield each key that a change concerns, once, with the trigger that tells why.
+
+    Args:
+        mapper: From an object to keys.
+        source: Where the change was seen, of low cardinality.
+        verb: What happened.
+        old: The object before; None if it is new.
+        new: The object after; None if it is gone.
+        now: Monotonic seconds.
+    """
+    subject = new if new is not None else old
+    if subject is None:
+        return
+    if verb == "update" and old is not None and new is not None and old.resource_version == new.resource_version:
+        verb = "resync"
+    trigger = Trigger(
+        source=source,
+        verb=verb,
+        reference=reference_to(subject),
+        old_resource_version=old.resource_version if old is not None else "",
+        new_resource_version=new.resource_version if new is not None else "",
+        at=now,
+    )
+    keys = dict.fromkeys(key for obj in (old, new) if obj is not None for key in mapper(obj))
+    for key in keys:
+        yield key, trigger

@@ -1,0 +1,120 @@
+"""Items that wait for their time: one heap, one entry that counts for each item.
+
+A heap cannot move or remove an entry cheaply, so an entry that no longer counts stays in it until it comes to the top
+(lazy deletion). The heap is rebuilt when such entries outnumber the ones that count: its length stays below
+``2 * items + SPARE``, and the cost of rebuilding is spread over the calls that made it necessary.
+
+Items that are due at the same time come in the order in which they were put in.
+
+Source: client-go util/workqueue/delaying_queue.go (``waitForPriorityQueue``, ``insert``), which moves entries in place.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar, final
+
+from deltaloop.workqueue.core.triggers import TriggerLog
+
+K = TypeVar("K", bound=Hashable)
+
+SPARE: Final = 64
+
+
+@final
+@dataclass(slots=True, eq=False)
+class Delay(Generic[K]):
+    """One item that waits.
+
+    Attributes:
+        item: What waits.
+        due_at: When its time has come.
+        triggers: Why it is to run then.
+        paid: Whether a rate limiter was asked for this time and may get its token back.
+    """
+
+    item: K
+    due_at: float
+    triggers: TriggerLog
+    paid: bool = False
+
+
+@final
+class DelayHeap(Generic[K]):
+    """A heap of delays by the time when they are due."""
+
+    __slots__ = ("_heap", "_order", "_waiting")
+
+    def __init__(self) -> None:
+        """Make an empty heap."""
+        self._waiting: dict[K, tuple[int, Delay[K]]] = {}
+        self._heap: list[tuple[float, int, K]] = []
+        self._order = 0
+
+    def get(self, item: K) -> Delay[K] | None:
+        """Return the delay of ``item``, if it waits."""
+        found = self._waiting.get(item)
+        return None if found is None else found[1]
+
+    def put(self, delay: Delay[K]) -> None:
+        """Put a delay in, instead of the one that its item may have."""
+        self._order += 1
+        self._waiting[delay.item] = (self._order, delay)
+        heapq.heappush(self._heap, (delay.due_at, self._order, delay.item))
+        self._tidy()
+
+    def remove(self, item: K) -> Delay[K] | None:
+        """Take the delay of ``item`` out, whenever it is due."""
+        found = self._waiting.pop(item, None)
+        self._tidy()
+        return None if found is None else found[1]
+
+    def next_due_at(self) -> float | None:
+        """Return when the first one is due."""
+        self._drop_dead_top()
+        return self._heap[0][0] if self._heap else None
+
+    def pop_due(self, until: float) -> list[Delay[K]]:
+        """Take out everything that is due at ``until`` or before, in order."""
+        due: list[Delay[K]] = []
+        self._drop_dead_top()
+        while self._heap and self._heap[0][0] <= until:
+            _, _, item = heapq.heappop(self._heap)
+            due.append(self._waiting.pop(item)[1])
+            self._drop_dead_top()
+        return due
+
+    def clear(self) -> int:
+        """Take everything out; return how many items waited."""
+        count = len(self._waiting)
+        self._waiting.clear()
+        self._heap.clear()
+        return count
+
+    def in_order(self) -> list[Delay[K]]:
+        """Return all that wait, the first due first."""
+        found = sorted(self._waiting.values(), key=lambda entry: (entry[1].due_at, entry[0]))
+        return [delay for _, delay in found]
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def entries(self) -> int:
+        """Length of the heap, with the entries that no longer count."""
+        return len(self._heap)
+
+    def _counts(self, order: int, item: K) -> bool:
+        found = self._waiting.get(item)
+        return found is not None and found[0] == order
+
+    def _drop_dead_top(self) -> None:
+        while self._heap and not self._counts(self._heap[0][1], self._heap[0][2]):
+            heapq.heappop(self._heap)
+
+    def _tidy(self) -> None:
+        if len(self._heap) > 2 * len(self._waiting) + SPARE:
+            self._heap = [(delay.due_at, order, item) for item, (order, delay) in self._waiting.items()]
+            heapq.heapify(self._heap)

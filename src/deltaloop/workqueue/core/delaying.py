@@ -1,0 +1,141 @@
+"""Items that are to be added later: the earlier time wins.
+
+An item may wait for its time and be in line or be processed at the same time: a plain add does not cancel a delay, and
+a delay does not hold back a plain add. When the time has come, the delay becomes an ordinary add, with its triggers. A
+shutdown drops what waits for its time.
+
+Source: client-go util/workqueue/delaying_queue.go.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import replace
+from typing import ClassVar, Final, TypeVar
+
+from deltaloop.workqueue.core.delay_heap import Delay, DelayHeap
+from deltaloop.workqueue.core.facts import AddOutcome, Again, Ending, Fate, Finished, Retried
+from deltaloop.workqueue.core.queue import QueueCore, QueueStatistics, Run
+from deltaloop.workqueue.core.triggers import DEFAULT_MAX_TRIGGERS, TriggerLog
+
+K = TypeVar("K", bound=Hashable)
+
+TIMER_SLACK: Final = 0.001
+"""Event loops wake up to a millisecond early; what is due within it is due."""
+
+
+def check_delay(delay: float) -> float:
+    """Refuse delays that are no times.
+
+    Raises:
+        ValueError: If it is not a number or infinite.
+    """
+    if not math.isfinite(delay):
+        raise ValueError(f"a delay of {delay!r} seconds is not possible; a finite number is needed")
+    return delay
+
+
+class DelayingCore(QueueCore[K]):
+    """A queue whose items may be added later."""
+
+    can_delay: ClassVar[bool] = True
+
+    def __init__(self, *, max_triggers: int = DEFAULT_MAX_TRIGGERS, observed: bool = False) -> None:
+        """Make an empty queue; the arguments are those of ``QueueCore``."""
+        super().__init__(max_triggers=max_triggers, observed=observed)
+        self._delays: DelayHeap[K] = DelayHeap()
+
+    def add_after(self, item: K, now: float, delay: float, *, trigger: object | None = None) -> AddOutcome:
+        """Add ``item`` when ``delay`` seconds have passed; at once if that is zero or less.
+
+        Raises:
+            ValueError: If the delay is not finite. Nothing has changed then.
+        """
+        check_delay(delay)
+        return self._add_after(item, now, delay, self._log(trigger))
+
+    def _add_after(self, item: K, now: float, delay: float, log: TriggerLog, *, paid: bool = False) -> AddOutcome:
+        if self._shutting_down:
+            self._ignored += 1
+            return AddOutcome.IGNORED
+        self._retries += 1
+        self._tell(Retried())
+        if delay <= 0:
+            return self._arrive(Delay(item, now, log, paid), now)
+        due_at = now + delay
+        present = self._delays.get(item)
+        if present is None:
+            self._delays.put(Delay(item, due_at, log, paid))
+            return AddOutcome.DELAYED
+        present.triggers.extend(log)
+        unneeded = paid
+        if due_at < present.due_at:
+            unneeded = present.paid
+            self._delays.put(Delay(item, due_at, present.triggers, paid))
+        if unneeded:
+            self._give_back(item)
+        return AddOutcome.MERGED
+
+    def promote(self, now: float) -> int:
+        """Add everything whose time has come; return how many items that were."""
+        due = self._delays.pop_due(now + TIMER_SLACK)
+        for delay in due:
+            self._arrive(delay, now)
+        return len(due)
+
+    def _arrive(self, delay: Delay[K], now: float) -> AddOutcome:
+        """Turn a delay into an add."""
+        waiting = self._dirty.get(delay.item)
+        if waiting is None:
+            return self._join(delay.item, now, delay.triggers)
+        self._merged += 1
+        waiting.triggers.extend(delay.triggers)
+        if delay.paid:
+            self._give_back(delay.item)
+        return AddOutcome.MERGED
+
+    def _give_back(self, item: K) -> None:
+        """Hear that the time that a limiter gave for ``item`` is not needed; nothing to do without a limiter."""
+
+    def next_due_at(self) -> float | None:
+        """Return when ``promote`` has something to do; None if nothing waits."""
+        return self._delays.next_due_at()
+
+    def delayed(self) -> list[Delay[K]]:
+        """Return what waits for its time, the first due first."""
+        return self._delays.in_order()
+
+    def cancel_delayed(self, item: K) -> Delay[K] | None:
+        """Let ``item`` not be added when its time comes; return what it waited for, or None if it did not wait."""
+        delay = self._delays.remove(item)
+        if delay is not None and delay.paid:
+            self._give_back(item)
+        return delay
+
+    def shut_down(self, *, drain: bool = False) -> None:
+        """Ignore adds from now on, and drop what waits for its time."""
+        super().shut_down(drain=drain)
+        self._ignored += self._delays.clear()
+
+    def _settle(self, run: Run[K], now: float, ending: Ending) -> Finished:
+        if not isinstance(ending, Again):
+            return super()._settle(run, now, ending)
+        self.forget(run.item)
+        log = TriggerLog(self._max_triggers)
+        if ending.keep_triggers and not run.handed_on:
+            run.handed_on = True
+            log.extend(run.triggers)
+        log.add(ending.trigger)
+        outcome = self._add_after(run.item, now, ending.delay, log)
+        fate = Fate.GIVEN_UP if outcome is AddOutcome.IGNORED else Fate.REPEATED
+        return Finished(fate=fate, delay=max(0.0, ending.delay))
+
+    def statistics(self, now: float) -> QueueStatistics:
+        """Return the state as numbers."""
+        due_at = self.next_due_at()
+        return replace(
+            super().statistics(now),
+            delayed=len(self._delays),
+            next_due_in=None if due_at is None else max(0.0, due_at - now),
+        )

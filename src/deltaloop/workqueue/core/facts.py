@@ -1,0 +1,146 @@
+"""What the cores tell: facts for metrics, how a run ended, and what came of it.
+
+Cores neither log nor count for anybody else; they return these, and the drivers turn them into logs and hook calls.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias, final
+
+
+@final
+class AddOutcome(Enum):
+    """What an add did."""
+
+    QUEUED = "queued"
+    """The item stands in line now."""
+    MERGED = "merged"
+    """The item was waiting for a run already; only its triggers grew."""
+    POSTPONED = "postponed"
+    """The item is being processed; it joins the line when that run is done."""
+    DELAYED = "delayed"
+    """The item waits for its time."""
+    IGNORED = "ignored"
+    """The queue is shut down."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Added:
+    """An item needs a run that did not need one before."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A worker took an item, ``latency`` seconds after the first add that this run serves."""
+
+    latency: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A run ended after ``duration`` seconds."""
+
+    duration: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Retried:
+    """A delayed add was asked for (client-go counts each of them as a retry)."""
+
+
+Fact: TypeAlias = Added | Taken | Done | Retried
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Succeeded:
+    """The run did what it had to do."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The run raised an ordinary exception."""
+
+    error: Exception
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """The run was stopped from outside (cancellation, interrupt, exit) and says nothing about the item."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Again:
+    """The run went well and asks for another one after ``delay`` seconds."""
+
+    delay: float
+    trigger: object | None = None
+    keep_triggers: bool = True
+
+
+Ending: TypeAlias = Succeeded | Failed | Interrupted | Again
+
+
+def ending_of(error: BaseException | None, again: Again | None) -> Ending:
+    """Say how a run ended, from what its body raised and what it asked for.
+
+    Args:
+        error: What the body raised. asyncio's ``CancelledError``, ``KeyboardInterrupt``, ``SystemExit`` and groups that
+            hold one of them are no ``Exception``: they interrupt the run.
+        again: The later run that the body asked for; counts only if the body raised nothing.
+    """
+    if error is None:
+        return Succeeded() if again is None else again
+    return Failed(error) if isinstance(error, Exception) else Interrupted()
+
+
+@final
+class Fate(Enum):
+    """What came of an item when its run had ended."""
+
+    FINISHED = "finished"
+    """Nothing is left to do for this run."""
+    RETRIED = "retried"
+    """It failed and will run again."""
+    REPEATED = "repeated"
+    """It asked for a later run and will have it."""
+    PUT_BACK = "put back"
+    """It was interrupted and stands in line again, uncounted."""
+    UNHANDLED = "unhandled"
+    """It failed, and this kind of queue has no rule when to try again: the error is the caller's."""
+    GIVEN_UP = "given up"
+    """It should run again, but the queue is shut down."""
+    OVER = "over"
+    """The run had ended before."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """The end of a run.
+
+    Attributes:
+        fate: What came of the item.
+        delay: Seconds until its next run may start, where that is known.
+        error: What the body raised, if it was an ordinary exception.
+        limiter_error: What a broken rate limiter raised; the item then waits a fixed time.
+    """
+
+    fate: Fate
+    delay: float = 0.0
+    error: Exception | None = None
+    limiter_error: Exception | None = None
+
+    @property
+    def suppressed(self) -> bool:
+        """Whether the queue has taken care of the error, so that the worker goes on."""
+        return self.error is not None and self.fate in (Fate.RETRIED, Fate.GIVEN_UP)

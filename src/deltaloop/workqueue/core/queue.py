@@ -1,0 +1,310 @@
+"""Who works on what: first in, first out, each item once, never two workers on one item.
+
+Three collections, as upstream:
+
+* ``line``: items that a worker may take, in the order in which they came;
+* ``dirty``: items that need a run. Each item in line is dirty; a dirty item that is not in line is being processed
+  (it is *postponed*: it joins the line when the present run is done);
+* ``processing``: items that a worker has.
+
+Invariants: the line holds no item twice; line and processing share no item; line == dirty minus processing.
+
+Triggers travel with the add that brought them. Those that come while an item waits are merged into what the next run
+gets; those that come while it is processed belong to the run after. A run that has to be repeated hands its triggers
+on, in front of newer ones.
+
+Differences from upstream (docs/differences.md): ``ended`` and ``drained`` count postponed items, too; upstream tells
+workers to go home while such an item is still to come, and its drain returns while items are in line (kubernetes pull
+request 141079). ``done`` for an item that nobody processes is an error; upstream puts the item in line twice then.
+
+Source: client-go util/workqueue/queue.go and metrics.go.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import ClassVar, Generic, TypeVar, final
+
+from deltaloop.workqueue.core.facts import (
+    Added,
+    AddOutcome,
+    Done,
+    Ending,
+    Fact,
+    Failed,
+    Fate,
+    Finished,
+    Interrupted,
+    Taken,
+)
+from deltaloop.workqueue.core.triggers import DEFAULT_MAX_TRIGGERS, TriggerLog
+
+K = TypeVar("K", bound=Hashable)
+
+
+class _Waiting:
+    """What is known of an item that needs a run."""
+
+    __slots__ = ("added_at", "triggers")
+
+    def __init__(self, added_at: float, triggers: TriggerLog) -> None:
+        self.added_at = added_at
+        self.triggers = triggers
+
+
+@final
+@dataclass(slots=True, eq=False)
+class Run(Generic[K]):
+    """One run of one item, from ``get`` to ``done``.
+
+    Attributes:
+        item: What is worked on.
+        triggers: Why; not changed while the run lasts.
+        started_at: When a worker took it.
+        failures: Runs of this item that failed since the last success.
+        handed_on: Whether its failure was counted and its triggers went to a later run.
+    """
+
+    item: K
+    triggers: TriggerLog
+    started_at: float
+    failures: int
+    handed_on: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueStatistics:
+    """A queue at one moment.
+
+    Attributes:
+        queued: Items in line.
+        processing: Items that workers have.
+        postponed: Items that are processed and will be in line again when that is done.
+        delayed: Items that wait for their time.
+        failing: Items whose last run failed.
+        adds: Adds that gave an item a run it did not have before.
+        merged: Adds that changed no more than the triggers of a waiting item.
+        ignored: Adds that came after the shutdown, and delayed items that it dropped.
+        retries: Delayed adds asked for.
+        taken: Runs started.
+        done: Runs ended.
+        unfinished_work_seconds: How long the present runs have lasted, all together.
+        longest_running_seconds: How long the longest of them has lasted.
+        next_due_in: Seconds until the next delayed item is due; None if there is none.
+        shutting_down: Whether adds are ignored.
+    """
+
+    queued: int
+    processing: int
+    postponed: int
+    delayed: int
+    failing: int
+    adds: int
+    merged: int
+    ignored: int
+    retries: int
+    taken: int
+    done: int
+    unfinished_work_seconds: float
+    longest_running_seconds: float
+    next_due_in: float | None
+    shutting_down: bool
+
+
+class QueueCore(Generic[K]):
+    """The plain queue. Not safe for use from several threads: the driver has the lock."""
+
+    can_delay: ClassVar[bool] = False
+
+    def __init__(self, *, max_triggers: int = DEFAULT_MAX_TRIGGERS, observed: bool = False) -> None:
+        """Make an empty queue.
+
+        Args:
+            max_triggers: Most triggers kept for one run of one item.
+            observed: Whether facts are collected for ``take_facts``.
+        """
+        self._max_triggers = max_triggers
+        self._observed = observed
+        self._line: deque[K] = deque()
+        self._dirty: dict[K, _Waiting] = {}
+        self._processing: dict[K, Run[K]] = {}
+        self._failures: dict[K, int] = {}
+        self._facts: list[Fact] = []
+        self._shutting_down = False
+        self._draining = False
+        self._adds = 0
+        self._merged: int = 0
+        self._ignored: int = 0
+        self._retries: int = 0
+        self._taken = 0
+        self._done = 0
+
+    # -- adding
+
+    def add(self, item: K, now: float, *, trigger: object | None = None) -> AddOutcome:
+        """Mark ``item`` as needing a run."""
+        if self._shutting_down:
+            self._ignored += 1
+            return AddOutcome.IGNORED
+        waiting = self._dirty.get(item)
+        if waiting is not None:
+            self._merged += 1
+            waiting.triggers.add(trigger)
+            return AddOutcome.MERGED
+        return self._join(item, now, self._log(trigger))
+
+    def _log(self, trigger: object | None) -> TriggerLog:
+        log = TriggerLog(self._max_triggers)
+        log.add(trigger)
+        return log
+
+    def _join(self, item: K, now: float, log: TriggerLog) -> AddOutcome:
+        """Let an item that is not dirty become it; ``log`` is its own from now on."""
+        self._dirty[item] = _Waiting(now, log)
+        self._adds += 1
+        self._tell(Added())
+        if item in self._processing:
+            return AddOutcome.POSTPONED
+        self._line.append(item)
+        return AddOutcome.QUEUED
+
+    # -- working
+
+    def get(self, now: float) -> Run[K] | None:
+        """Give the item at the head of the line to a worker; None if there is none."""
+        if not self._line:
+            return None
+        item = self._line.popleft()
+        waiting = self._dirty.pop(item)
+        run = Run(item, waiting.triggers, now, self._failures.get(item, 0))
+        self._processing[item] = run
+        self._taken += 1
+        self._tell(Taken(max(0.0, now - waiting.added_at)))
+        return run
+
+    def done(self, item: K, now: float) -> bool:
+        """End the run of ``item``; return whether it went back in line, because it was added meanwhile.
+
+        Raises:
+            ValueError: If the item is not being processed: ``done`` was called twice, or without ``get``.
+        """
+        run = self._processing.pop(item, None)
+        if run is None:
+            raise ValueError(f"done({item!r}): the item is not being processed; call done once for each get")
+        self._done += 1
+        self._tell(Done(max(0.0, now - run.started_at)))
+        if item not in self._dirty:
+            return False
+        self._line.append(item)
+        return True
+
+    def finish(self, run: Run[K], now: float, ending: Ending) -> Finished:
+        """End a run, and see to it that the item runs again if it has to. ``done`` happens in every case."""
+        if self._processing.get(run.item) is not run:
+            return Finished(fate=Fate.OVER, error=ending.error if isinstance(ending, Failed) else None)
+        try:
+            return self._settle(run, now, ending)
+        finally:
+            self.done(run.item, now)
+
+    def _settle(self, run: Run[K], now: float, ending: Ending) -> Finished:
+        if isinstance(ending, Interrupted):
+            return self._put_back(run, now)
+        if isinstance(ending, Failed):
+            return Finished(fate=Fate.UNHANDLED, error=ending.error)
+        self.forget(run.item)
+        return Finished(fate=Fate.FINISHED)
+
+    def _put_back(self, run: Run[K], now: float) -> Finished:
+        if run.handed_on:  # its worker asked for another run before it was interrupted; the triggers went with that
+            return Finished(fate=Fate.PUT_BACK)
+        outcome = self._hand_on(run, now)
+        return Finished(fate=Fate.GIVEN_UP if outcome is AddOutcome.IGNORED else Fate.PUT_BACK)
+
+    def _hand_on(self, run: Run[K], now: float) -> AddOutcome:
+        """Make the item of a run dirty, with the run's triggers in front of newer ones."""
+        run.handed_on = True
+        waiting = self._dirty.get(run.item)
+        log = run.triggers.copy()
+        if waiting is not None:
+            log.extend(waiting.triggers)
+            waiting.triggers = log
+            return AddOutcome.MERGED
+        if self._shutting_down:
+            self._ignored += 1
+            return AddOutcome.IGNORED
+        return self._join(run.item, now, log)
+
+    def forget(self, item: K) -> None:
+        """Begin the count of failed runs of ``item`` again at zero."""
+        self._failures.pop(item, None)
+
+    # -- ending
+
+    def shut_down(self, *, drain: bool = False) -> None:
+        """Ignore adds from now on. ``drain`` says whether somebody waits for the work to end; the last call counts."""
+        self._shutting_down = True
+        self._draining = drain
+
+    @property
+    def shutting_down(self) -> bool:
+        """Whether adds are ignored."""
+        return self._shutting_down
+
+    @property
+    def ended(self) -> bool:
+        """Whether the queue is shut down and no item will ever be in line again."""
+        return self._shutting_down and not self._dirty
+
+    @property
+    def drain_over(self) -> bool:
+        """Whether nobody has to wait for a drain: all work is done, or a plain shutdown put an end to it."""
+        return not self._draining or not (self._dirty or self._processing)
+
+    # -- looking
+
+    def __len__(self) -> int:
+        return len(self._line)
+
+    @property
+    def processing(self) -> int:
+        """Items that workers have."""
+        return len(self._processing)
+
+    def unfinished(self, now: float) -> tuple[float, float]:
+        """Return how long the present runs have lasted: all together, and the longest."""
+        ages = [max(0.0, now - run.started_at) for run in self._processing.values()]
+        return sum(ages, 0.0), max(ages, default=0.0)
+
+    def statistics(self, now: float) -> QueueStatistics:
+        """Return the state as numbers."""
+        unfinished, longest = self.unfinished(now)
+        return QueueStatistics(
+            queued=len(self._line),
+            processing=len(self._processing),
+            postponed=len(self._dirty) - len(self._line),
+            delayed=0,
+            failing=len(self._failures),
+            adds=self._adds,
+            merged=self._merged,
+            ignored=self._ignored,
+            retries=self._retries,
+            taken=self._taken,
+            done=self._done,
+            unfinished_work_seconds=unfinished,
+            longest_running_seconds=longest,
+            next_due_in=None,
+            shutting_down=self._shutting_down,
+        )
+
+    def take_facts(self) -> list[Fact]:
+        """Return what happened since the last call."""
+        facts, self._facts = self._facts, []
+        return facts
+
+    def _tell(self, fact: Fact) -> None:
+        if self._observed:
+            self._facts.append(fact)

@@ -1,0 +1,127 @@
+"""A work queue whose items may be added later, on one timer. Core: deltaloop.workqueue.core.delaying.
+
+However many items wait, the event loop has at most one timer of this queue: for the first that is due.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Generic, TypeVar, final
+
+from deltaloop.workqueue.core.delay_heap import Delay
+from deltaloop.workqueue.core.delaying import DelayingCore
+from deltaloop.workqueue.core.queue import QueueCore
+from deltaloop.workqueue.metrics import QueueMetrics
+from deltaloop.workqueue.queue import QueueOptions, WorkQueue
+
+K = TypeVar("K", bound=Hashable)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DelayedItem(Generic[K]):
+    """An item that waits for its time.
+
+    Attributes:
+        item: What waits.
+        delay: Seconds until it is added; zero if it is due.
+        triggers: Why it is to run then.
+    """
+
+    item: K
+    delay: float
+    triggers: tuple[object, ...]
+
+
+class DelayingQueue(WorkQueue[K]):
+    """A work queue with ``add_after``."""
+
+    _delaying: DelayingCore[K]
+
+    def __init__(
+        self, *, name: str = "", metrics: QueueMetrics | None = None, options: QueueOptions | None = None
+    ) -> None:
+        """Make an empty queue; the arguments are those of ``WorkQueue``."""
+        self._timer: asyncio.TimerHandle | None = None
+        super().__init__(name=name, metrics=metrics, options=options)
+
+    def _new_core(self) -> QueueCore[K]:
+        self._delaying = DelayingCore(max_triggers=self._options.max_triggers, observed=self._metrics is not None)
+        return self._delaying
+
+    def add_after(self, item: K, delay: float, *, trigger: object | None = None) -> None:
+        """Add ``item`` when ``delay`` has passed. Any thread; returns at once.
+
+        If the item waits for its time already, the earlier time wins and the triggers are merged. A plain ``add``
+        meanwhile does not cancel the delay: the item comes again when it ends, unless it is still in line then. A
+        shutdown drops what waits for its time, and makes the call do nothing.
+
+        Args:
+            item: What to work on; equal items are one.
+            delay: Seconds on the event loop's clock. Zero or less means now.
+            trigger: Why.
+
+        Raises:
+            ValueError: If the delay is NaN or infinite.
+
+        Source: client-go util/workqueue/delaying_queue.go ``AddAfter``.
+        """
+        with self._lock:
+            self._delaying.add_after(item, self._now(), delay, trigger=trigger)
+        self._changed()
+
+    def delayed(self) -> tuple[DelayedItem[K], ...]:
+        """Return what waits for its time, the first due first. Any thread."""
+        with self._lock:
+            now = self._now()
+            return tuple(_shown(delay, now) for delay in self._delaying.delayed())
+
+    def cancel_delayed(self, item: K) -> DelayedItem[K] | None:
+        """Let ``item`` not be added when its time comes; an item that is in line or processed stays there. Any thread.
+
+        Returns:
+            What it waited for, or None if it did not wait for its time.
+        """
+        with self._lock:
+            delay = self._delaying.cancel_delayed(item)
+            shown = None if delay is None else _shown(delay, self._now())
+        self._changed()
+        return shown
+
+    def _bound(self) -> None:
+        self._timer = None
+        self._serve()
+
+    def _serve(self) -> None:
+        super()._serve()
+        self._arm()
+
+    def _arm(self) -> None:
+        """Have the one timer go off no later than the first item is due. On the loop."""
+        if self._loop is None:
+            return
+        with self._lock:
+            due_at = self._delaying.next_due_at()
+        if due_at is None:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+            return
+        when = due_at - self._clock_ahead
+        if self._timer is not None:
+            if self._timer.when() <= when:
+                return  # it may go off too early when an item was cancelled, finds nothing due and is set again
+            self._timer.cancel()
+        self._timer = self._loop.call_at(when, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        with self._lock:
+            self._delaying.promote(self._now())
+        self._changed()
+
+
+def _shown(delay: Delay[K], now: float) -> DelayedItem[K]:
+    return DelayedItem(item=delay.item, delay=max(0.0, delay.due_at - now), triggers=delay.triggers.snapshot())

@@ -1,0 +1,372 @@
+"""The plain work queue on an event loop. Core: deltaloop.workqueue.core.queue.
+
+Threads: a lock guards the core, so that every method but the awaiting ones may be called from any thread, also before a
+loop runs. An add takes effect before it returns. Adds of one thread keep their order; those of several threads have the
+order in which they got the lock. Workers are woken in the loop's own thread: at once for calls from there, in the
+loop's next round (``call_soon_threadsafe``) for others.
+
+The loop: a queue made inside a running loop belongs to that one, others to the loop of the first awaiting call; adds
+and their order are kept, and delays count from when they were asked for. When its loop is closed, a queue may be used
+on another one.
+
+Cancellation: an item leaves the line in the step in which ``get`` returns, with no ``await`` in between. A ``get`` that
+is cancelled before that leaves everything as it was, and wakes the next worker if it had been woken itself. Give
+``get`` its ``timeout`` instead of wrapping it in ``asyncio.wait_for``: on Python 3.11 that may drop a result.
+
+Source: client-go util/workqueue/queue.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Hashable
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar, final
+
+from deltaloop.pacing.checks import require_not_negative, require_positive
+from deltaloop.workqueue.core.facts import Ending, Fate, Finished
+from deltaloop.workqueue.core.queue import QueueCore, QueueStatistics, Run
+from deltaloop.workqueue.core.triggers import DEFAULT_MAX_TRIGGERS
+from deltaloop.workqueue.errors import QueueShutDownError
+from deltaloop.workqueue.metrics import GuardedMetrics, QueueMetrics
+from deltaloop.workqueue.waiting_line import WaitingLine
+from deltaloop.workqueue.work import Work
+
+K = TypeVar("K", bound=Hashable)
+
+logger = logging.getLogger("deltaloop.workqueue")
+
+_GETS_WITHOUT_WAITING: Final = 32
+"""After so many items in a row that were there already, ``get`` lets the rest of the program run once."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueOptions:
+    """Numbers of a queue.
+
+    Attributes:
+        max_triggers: Most triggers kept for one run of one item; 0 keeps none.
+        metrics_period: Seconds between reports of unfinished work to the metrics hooks (upstream: 0.5).
+    """
+
+    max_triggers: int = DEFAULT_MAX_TRIGGERS
+    metrics_period: float = 0.5
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that make no sense."""
+        require_not_negative("QueueOptions", max_triggers=self.max_triggers)
+        require_positive("QueueOptions", metrics_period=self.metrics_period)
+
+
+class WorkQueue(Generic[K]):
+    """Items that need work, each once, and never with two workers at the same time."""
+
+    def __init__(
+        self, *, name: str = "", metrics: QueueMetrics | None = None, options: QueueOptions | None = None
+    ) -> None:
+        """Make an empty queue.
+
+        Args:
+            name: For logs, metrics and ``repr``.
+            metrics: Hooks of this queue; None for none.
+            options: Its numbers; None for the defaults.
+        """
+        self._name = name
+        self._options = options or QueueOptions()
+        self._metrics = None if metrics is None else GuardedMetrics(metrics, queue=name)
+        # Re-entrant: a destructor or a signal handler may add an item while this very thread has the lock.
+        self._lock = threading.RLock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._clock: Callable[[], float] = time.monotonic
+        self._clock_ahead = 0.0
+        self._getters = WaitingLine()
+        self._drainers = WaitingLine()
+        self._serving_soon = False
+        self._unwaited = 0
+        self._metrics_timer: asyncio.TimerHandle | None = None
+        try:
+            self._loop = asyncio.get_running_loop()
+        except RuntimeError:
+            pass
+        else:
+            self._clock = self._loop.time
+        self._core = self._new_core()
+
+    def _new_core(self) -> QueueCore[K]:
+        return QueueCore(max_triggers=self._options.max_triggers, observed=self._metrics is not None)
+
+    # -- any thread
+
+    @property
+    def name(self) -> str:
+        """The queue's name."""
+        return self._name
+
+    def add(self, item: K, *, trigger: object | None = None) -> None:
+        """Mark ``item`` as needing work. Any thread.
+
+        An item that waits already is not added twice, only its triggers grow. One that is being processed runs again
+        when that is done. After a shutdown the call does nothing.
+
+        Args:
+            item: What to work on; equal items are one.
+            trigger: Why; handed to the worker as ``work.triggers``.
+
+        Source: client-go util/workqueue/queue.go ``Add``.
+        """
+        with self._lock:
+            self._core.add(item, self._now(), trigger=trigger)
+        self._changed()
+
+    def done(self, item: K) -> None:
+        """Say that the work on ``item`` has ended, well or not; once for each ``get``. ``async with work`` does it.
+
+        Raises:
+            ValueError: If nobody works on it.
+        """
+        with self._lock:
+            self._core.done(item, self._now())
+        self._changed()
+
+    def shut_down(self) -> None:
+        """Take no more items. Workers still get what is in line, then ``get`` raises and ``async for`` ends.
+
+        A drain that somebody waits for ends at once. Calling it again does no harm. Any thread.
+        """
+        self._shut_down(drain=False)
+
+    def _shut_down(self, *, drain: bool) -> None:
+        with self._lock:
+            was_shutting_down = self._core.shutting_down
+            self._core.shut_down(drain=drain)
+            left = len(self._core)
+        if not was_shutting_down:
+            logger.info("work queue shuts down", extra={"queue": self._name, "queued": left, "drain": drain})
+        self._changed()
+
+    @property
+    def shutting_down(self) -> bool:
+        """Whether the queue takes no more items."""
+        return self._core.shutting_down
+
+    def __len__(self) -> int:
+        """Return the number of items that a worker could take now."""
+        return len(self._core)
+
+    def statistics(self) -> QueueStatistics:
+        """Return the state as numbers, all of one moment. Any thread."""
+        with self._lock:
+            return self._core.statistics(self._now())
+
+    def __repr__(self) -> str:
+        shown = self.statistics()
+        state = f"{shown.queued} queued, {shown.processing} processing, {shown.delayed} delayed"
+        return f"<{type(self).__name__} {self._name!r}: {state}{', shutting down' if shown.shutting_down else ''}>"
+
+    # -- the loop
+
+    async def get(self, timeout: float | None = None) -> K:
+        """Wait for the next item and take it; the caller owes a ``done``.
+
+        Args:
+            timeout: Longest wait in seconds; None waits without end.
+
+        Raises:
+            TimeoutError: If none came in time.
+            QueueShutDownError: If the queue is shut down and empty.
+            RuntimeError: If the queue belongs to another event loop that is not closed.
+        """
+        return (await self._take(timeout)).item
+
+    async def get_work(self, timeout: float | None = None) -> Work[K]:
+        """Wait for the next item and take it, with its triggers and as a context manager; otherwise as ``get``."""
+        run = await self._take(timeout)
+        return Work(run, finish=self._finish, can_delay=self._core.can_delay)
+
+    def __aiter__(self) -> AsyncIterator[Work[K]]:
+        """Iterate over work until the queue is shut down and empty. Any number of workers may do so."""
+        return _Works(self)
+
+    async def shut_down_with_drain(self) -> None:
+        """Take no more items, and wait until everything in line is done, too, not only what workers have now.
+
+        Ends early when ``shut_down`` is called. Without workers it waits for ever. If it is cancelled, the queue stays
+        shut down, and workers go on.
+
+        Source: client-go util/workqueue/queue.go ``ShutDownWithDrain``.
+        """
+        self._bind()
+        self._shut_down(drain=True)
+        while not self._core.drain_over:
+            await self._drainers.wait()
+
+    async def _take(self, timeout: float | None) -> Run[K]:
+        self._bind()
+        self._unwaited += 1
+        if self._unwaited >= _GETS_WITHOUT_WAITING:
+            self._unwaited = 0
+            await asyncio.sleep(0)
+        run = self._take_unclaimed()
+        if run is not None:
+            self._watch_runs()
+            return run
+        async with asyncio.timeout(timeout):
+            first = False
+            while True:
+                try:
+                    self._unwaited = 0
+                    await self._getters.wait(first=first)
+                    run = self._take_nowait()
+                finally:
+                    self._serve()
+                if run is not None:
+                    return run
+                first = True
+
+    def _take_unclaimed(self) -> Run[K] | None:
+        """Take an item unless those that came before have a claim on all there are."""
+        if not self._core.ended and (self._getters.asleep or len(self._core) <= self._getters.woken):
+            return None
+        return self._take_nowait()
+
+    def _take_nowait(self) -> Run[K] | None:
+        with self._lock:
+            if self._core.ended:
+                raise QueueShutDownError(self._name)
+            run = self._core.get(self._now())
+        self._tell_metrics()
+        return run
+
+    def _finish(self, run: Run[K], ending: Ending) -> Finished:
+        with self._lock:
+            finished = self._core.finish(run, self._now(), ending)
+        self._changed()
+        self._log_end(run, finished)
+        return finished
+
+    def _log_end(self, run: Run[K], finished: Finished) -> None:
+        if finished.fate is Fate.FINISHED and not logger.isEnabledFor(logging.DEBUG):
+            return
+        extra = {
+            "key": run.item,
+            "queue": self._name,
+            "attempts": run.failures + 1,
+            "triggers": run.triggers.snapshot(),
+            "triggers_dropped": run.triggers.dropped,
+            "delay": finished.delay,
+        }
+        if finished.fate is Fate.RETRIED:
+            logger.warning("work failed and will be tried again", extra=extra, exc_info=finished.error)
+        elif finished.fate is Fate.GIVEN_UP:
+            level = logging.INFO if finished.error is None else logging.WARNING
+            logger.log(level, "work given up: the queue is shut down", extra=extra, exc_info=finished.error)
+        else:
+            logger.debug("work ended", extra={**extra, "fate": finished.fate.value})
+        if finished.limiter_error is not None:
+            logger.error("a rate limiter failed", extra=extra, exc_info=finished.limiter_error)
+
+    # -- between threads and the loop
+
+    def _now(self) -> float:
+        return self._clock() + self._clock_ahead
+
+    def _bind(self) -> None:
+        """Belong to the running loop from now on; the queue's own time goes on without a jump."""
+        loop = asyncio.get_running_loop()
+        if self._loop is loop:
+            return
+        with self._lock:
+            if self._loop is not None and not self._loop.is_closed():
+                raise RuntimeError(f"{self!r} belongs to another event loop; make one queue for each loop")
+            now = self._now()
+            self._loop = loop
+            self._clock = loop.time
+            self._clock_ahead = now - loop.time()
+            self._getters, self._drainers = WaitingLine(), WaitingLine()
+            self._serving_soon = False
+            self._metrics_timer = None
+        self._bound()
+
+    def _bound(self) -> None:
+        """Begin on a new loop: hook for what a queue keeps on it."""
+
+    def _changed(self) -> None:
+        """Bring what waits in line with the core, after a call from any thread."""
+        self._tell_metrics()
+        loop = self._loop
+        if loop is None:
+            return  # nobody has ever waited
+        try:
+            here = asyncio.get_running_loop() is loop
+        except RuntimeError:
+            here = False
+        if here:
+            self._serve()
+            return
+        with self._lock:
+            if self._serving_soon:
+                return
+            self._serving_soon = True
+        try:
+            loop.call_soon_threadsafe(self._serve)
+        except RuntimeError:
+            self._serving_soon = False  # the loop is closed and has no waiters; the next loop finds the core as it is
+
+    def _serve(self) -> None:
+        """Wake those whose turn it is. On the loop."""
+        with self._lock:
+            self._serving_soon = False
+            ready, ended, drain_over = len(self._core), self._core.ended, self._core.drain_over
+        if ended:
+            self._getters.wake_all()
+        else:
+            self._getters.wake(ready)
+        if drain_over:
+            self._drainers.wake_all()
+        self._watch_runs()
+
+    # -- metrics
+
+    def _tell_metrics(self) -> None:
+        if self._metrics is None:
+            return
+        with self._lock:
+            facts = self._core.take_facts()
+        self._metrics.tell(facts)
+
+    def _watch_runs(self) -> None:
+        """Report on present runs now and then, as long as there are any. On the loop."""
+        if self._metrics is None or self._metrics_timer is not None or not self._core.processing or self._loop is None:
+            return
+        self._metrics_timer = self._loop.call_later(self._options.metrics_period, self._report_runs)
+
+    def _report_runs(self) -> None:
+        self._metrics_timer = None
+        with self._lock:
+            unfinished, longest = self._core.unfinished(self._now())
+        if self._metrics is not None:
+            self._metrics.running(unfinished, longest)
+        self._watch_runs()
+
+
+@final
+class _Works(Generic[K]):
+    """The work of a queue, one after the other."""
+
+    __slots__ = ("_queue",)
+
+    def __init__(self, queue: WorkQueue[K]) -> None:
+        self._queue = queue
+
+    def __aiter__(self) -> _Works[K]:
+        return self
+
+    async def __anext__(self) -> Work[K]:
+        try:
+            return await self._queue.get_work()
+        except QueueShutDownError:
+            raise StopAsyncIteration from None

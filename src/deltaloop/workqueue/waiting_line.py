@@ -1,0 +1,66 @@
+"""Tasks that wait for something, woken in the order in which they came.
+
+A woken task has a claim and no item: what it was woken for stays where it is until the task really runs. So cancelling
+it, even between the wake-up and its next step, loses nothing; whoever owns the line wakes the next one then.
+
+All methods belong to the event loop's thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from contextlib import suppress
+from typing import final
+
+
+@final
+class WaitingLine:
+    """The tasks that wait, and how many of them were woken but have not run since."""
+
+    __slots__ = ("_waiting", "woken")
+
+    def __init__(self) -> None:
+        """Make an empty line."""
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self.woken = 0
+
+    @property
+    def asleep(self) -> int:
+        """Tasks that were not woken."""
+        return len(self._waiting)
+
+    def __len__(self) -> int:
+        return len(self._waiting) + self.woken
+
+    def wake(self, claims: int) -> None:
+        """See to it that ``claims`` tasks, counting those that were woken before, are awake."""
+        while self.woken < claims and self._waiting:
+            future = self._waiting.popleft()
+            if not future.done():  # one whose task was cancelled just now has nothing to claim
+                future.set_result(None)
+                self.woken += 1
+
+    def wake_all(self) -> None:
+        """Wake everybody."""
+        self.wake(len(self))
+
+    async def wait(self, *, first: bool = False) -> None:
+        """Wait for one's turn, at the end of the line or, for one that was there before, at its head.
+
+        A cancelled wait leaves the line as if it had never been there. If it had been woken, its claim is free again:
+        the caller has to call ``wake`` in every case.
+        """
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if first:
+            self._waiting.appendleft(future)
+        else:
+            self._waiting.append(future)
+        try:
+            await future
+        finally:
+            if future.done() and not future.cancelled():
+                self.woken -= 1
+            else:
+                with suppress(ValueError):  # `wake` has taken it out already
+                    self._waiting.remove(future)

@@ -1,0 +1,90 @@
+"""One run of one item as a context manager. Core: ``finish`` in deltaloop.workqueue.core.queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from types import TracebackType
+from typing import Generic, TypeVar, final
+
+from deltaloop.workqueue.core.delaying import check_delay
+from deltaloop.workqueue.core.facts import Again, Ending, Finished, ending_of
+from deltaloop.workqueue.core.queue import Run
+
+K = TypeVar("K", bound=Hashable)
+
+
+@final
+class Work(Generic[K]):
+    """An item that is being processed. ``async with work:`` ends the run whatever happens in the body.
+
+    * The body ends, also by ``continue``, ``break`` or ``return``: the item is done and forgotten (its failures count
+      no more), unless ``retry_after`` was called.
+    * It raises an exception: a ``RateLimitingQueue`` logs it, adds the item again as its rate limiter says, and
+      suppresses it, so that the worker lives. Queues without a limiter let it through.
+    * It is cancelled, or interrupted by ``KeyboardInterrupt`` or ``SystemExit``: the item goes back in line with its
+      triggers; that is not counted as a failure. The cancellation or interrupt goes on. After a shutdown the item is
+      given up, as every add is.
+    """
+
+    __slots__ = ("_again", "_can_delay", "_entered", "_finish", "_run")
+
+    def __init__(self, run: Run[K], *, finish: Callable[[Run[K], Ending], Finished], can_delay: bool) -> None:
+        """For queues: they make the work that they give out."""
+        self._run = run
+        self._finish = finish
+        self._can_delay = can_delay
+        self._again: Again | None = None
+        self._entered = False
+
+    @property
+    def key(self) -> K:
+        """The item, as it was added."""
+        return self._run.item
+
+    @property
+    def triggers(self) -> tuple[object, ...]:
+        """Why this run takes place, oldest first: from all adds that it serves, and from failed runs before it."""
+        return self._run.triggers.snapshot()
+
+    @property
+    def triggers_dropped(self) -> int:
+        """How many triggers there were beyond those kept; the ones between the first and the latest are left out."""
+        return self._run.triggers.dropped
+
+    @property
+    def attempts(self) -> int:
+        """Which try this is: 1, plus the runs of this item that failed since its last success."""
+        return self._run.failures + 1
+
+    def retry_after(self, delay: float, *, trigger: object | None = None, keep_triggers: bool = True) -> None:
+        """Ask for another run ``delay`` seconds after this one, without an error; the last call counts.
+
+        The item's failures are forgotten, as after a success. If the body raises, what it asked for here is void.
+
+        Args:
+            delay: Seconds from the end of this run; zero or less means at once.
+            trigger: Why, for the later run.
+            keep_triggers: Whether the later run gets the triggers of this one, too. Say no for work that repeats itself
+                for ever: its first reasons are old by then.
+
+        Raises:
+            ValueError: If the delay is not finite.
+            TypeError: If the queue cannot delay.
+        """
+        if not self._can_delay:
+            raise TypeError("a plain WorkQueue cannot delay; use a DelayingQueue or a RateLimitingQueue")
+        self._again = Again(check_delay(delay), trigger, keep_triggers)
+
+    async def __aenter__(self) -> Work[K]:
+        if self._entered:
+            raise RuntimeError(f"the work on {self.key!r} was entered before; each get gives out one run")
+        self._entered = True
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> bool:
+        return self._finish(self._run, ending_of(exc, self._again)).suppressed
+
+    def __repr__(self) -> str:
+        return f"<Work on {self.key!r}, attempt {self.attempts}, {len(self._run.triggers)} triggers>"

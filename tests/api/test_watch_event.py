@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaloop.api import kinds
+from deltaloop.api.status import ApiError, ExpiredError, InternalServerError, ServerTimeoutError
+from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent, decode_watch_event
+
+
+@pytest.mark.parametrize("name", ["ADDED", "MODIFIED", "DELETED", "BOOKMARK"])
+def test_an_event_carries_its_object(name: str) -> None:
+    line = b'{"type":"%s","object":{"metadata":{"name":"x","resourceVersion":"5"},"spec":{"a":1}}}\r\n' % name.encode()
+    event = decode_watch_event(line, kinds.POD)
+    assert event.type is EventType(name)
+    assert event.object.name == "x"
+    assert event.object["spec"] == {"a": 1}
+    assert event.object.raw == b'{"metadata":{"name":"x","resourceVersion":"5"},"spec":{"a":1}}'
+    assert event.object.resource_type == kinds.POD
+    assert not event.ends_initial_events
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "ends"), [("BOOKMARK", "true", True), ("BOOKMARK", "false", False), ("ADDED", "true", False)]
+)
+def test_only_a_bookmark_ends_the_initial_events(name: str, value: str, ends: bool) -> None:
+    line = (
+        '{"type":"%s","object":{"metadata":{"resourceVersion":"5","annotations":{"k8s.io/initial-events-end":"%s"}}}}'
+    )
+    assert decode_watch_event((line % (name, value)).encode()).ends_initial_events is ends
+
+
+@pytest.mark.parametrize(
+    ("status", "cls"),
+    [
+        (
+            b'{"kind":"Status","code":410,"reason":"Expired","message":"too old resource version: 1 (297)"}',
+            ExpiredError,
+        ),
+        (b'{"kind":"Status","code":504,"reason":"Timeout"}', ServerTimeoutError),
+        (b'{"kind":"Status","code":500}', InternalServerError),
+        (b'{"kind":"Pod","metadata":{}}', InternalServerError),
+        (b"null", InternalServerError),
+        (b'"gone"', InternalServerError),
+    ],
+)
+def test_an_error_event_is_an_exception(status: bytes, cls: type[ApiError]) -> None:
+    with pytest.raises(ApiError) as caught:
+        decode_watch_event(b'{"type":"ERROR","object":' + status + b"}")
+    assert type(caught.value) is cls
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"", "is not a watch event"),
+        (b"<html>hunter2</html>", "is not a watch event"),
+        (b'{"type":"ADDED"}', "missing required field `object`"),
+        (b'{"object":{"metadata":{}}}', "missing required field `type`"),
+        (b'{"type":null,"object":{}}', "is not a watch event"),
+        (b'{"type":"added","object":{"metadata":{}}}', "the unknown type 'added'"),
+        (b'{"type":"ADDED","object":{}}', "of type ADDED carries no usable object"),
+        (b'{"type":"ADDED","object":null}', "carries no usable object"),
+        (b'{"type":"ADDED","object":{"metadata":{"name":"hunter2","uid":5}}}', "carries no usable object"),
+        (b'{"type":"ADDED","object":{"metadata":{"name":"x"}', "is not a watch event"),
+        (b'{"type":"ADDED","object":' + b"[" * 20000 + b"]" * 20000 + b"}", "is not a watch event"),
+        (b'{"type":"\xff","object":{}}', "is not a watch event"),
+    ],
+)
+def test_a_line_that_is_no_event_is_refused_without_showing_it(line: bytes, reason: str) -> None:
+    with pytest.raises(MalformedEventError) as caught:
+        decode_watch_event(line)
+    assert reason in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+@given(st.binary(max_size=40))
+def test_any_line_is_read_or_malformed(line: bytes) -> None:
+    with contextlib.suppress(MalformedEventError):
+        assert isinstance(decode_watch_event(line), WatchEvent)
+
+
+@given(st.integers(0, 70))
+def test_a_line_that_was_cut_off_is_malformed(length: int) -> None:
+    line = b'{"type":"ADDED","object":{"metadata":{"name":"x","labels":{"a":"b"}}}}'
+    if length < len(line):
+        with pytest.raises(MalformedEventError):
+            decode_watch_event(line[:length])

@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.yaml_reader import read_yaml, read_yaml_documents
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("2026-01-02", "2026-01-02"),
+        ("2026-01-02T03:04:05Z", "2026-01-02T03:04:05Z"),
+        ("12:30:45", "12:30:45"),
+        ("190:20:30.15", "190:20:30.15"),
+        ("0644", 420),
+        ("0o644", 420),
+        ("-0644", -420),
+        ("08", 8.0),
+        ("0x10", 16),
+        ("0X1f", 31),
+        ("0b11", 3),
+        ("1_000", 1000),
+        ("+5", 5),
+        ("0", 0),
+        ("1e3", 1000.0),
+        ("1.5", 1.5),
+        (".5", 0.5),
+        ("1.", 1.0),
+        ("-1.5E-2", -0.015),
+        ("1e999", "1e999"),
+        ("1.2.3", "1.2.3"),
+        ("1Gi", "1Gi"),
+        ("0x", "0x"),
+        ("-", [None]),
+        ("+", "+"),
+        ("._5", "._5"),
+        ("99999999999999999999", 99999999999999999999),
+        ("yes", True),
+        ("y", True),
+        ("On", True),
+        ("no", False),
+        ("N", False),
+        ("OFF", False),
+        ("yEs", "yEs"),
+        ("true", True),
+        ("~", None),
+        ("a: ", {"a": None}),
+        ("null", None),
+        ("=", "="),
+        ("a: [<<]", {"a": ["<<"]}),
+        ('"yes"', "yes"),
+        ("'0644'", "0644"),
+        ("! 12", "12"),
+        ("!!str 12", "12"),
+        ("!!str", ""),
+        ("!!int '5'", 5),
+        ("!!float 3", 3.0),
+        ("!!timestamp 2026-01-02", "2026-01-02"),
+        ("!Ref foo", "foo"),
+        ("!Ref {a: 1}", {"a": 1}),
+        ("|\n  12\n", "12\n"),
+        ("%YAML 1.2\n---\na: 1", {"a": 1}),
+        ('{\n\t"a": 1\n}', {"a": 1}),
+        ('"\\/"', "/"),
+    ],
+)
+def test_values_are_what_go_reads(text: str, value: object) -> None:
+    read = read_yaml(text)
+    assert read == value
+    assert type(read) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("{1: a, 0x10: b, 1.5: c, 1e3: d}", {"1": "a", "16": "b", "1.5": "c", "1000": "d"}),
+        (
+            "{true: a, no: b, .inf: c, -.inf: d, .nan: e}",
+            {"true": "a", "false": "b", ".inf": "c", "-.inf": "d", ".nan": "e"},
+        ),
+        ("'1': a", {"1": "a"}),
+        ("2026-01-02: a", {"2026-01-02": "a"}),
+        ("? a\n: b", {"a": "b"}),
+    ],
+)
+def test_keys_are_text(text: str, value: object) -> None:
+    assert read_yaml(text) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: 1\na: 2",
+        "{a: 1, 'a': 2}",
+        "1: a\n'1': b",
+        "x:\n  - {b: 1, c: 2, b: 3}",
+        "0x10: a\n16: b",
+        "? a\n: 1\n? a\n: 2",
+    ],
+)
+def test_a_key_that_comes_twice_is_an_error(text: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"line [1-4], column") as caught:
+        read_yaml(text)
+    assert "a key comes twice in one map" in str(caught.value)
+
+
+def test_merging() -> None:
+    text = (
+        "base: &b {a: 1, c: 3}\nmore: &m {a: 9, d: 4}\none: {<<: *b, a: 2}\nall: {<<: [*b, *m], e: 5}\ntext: {'<<': 1}"
+    )
+    read = read_yaml(text)
+    assert read["one"] == {"a": 2, "c": 3}
+    assert read["all"] == {"a": 1, "c": 3, "d": 4, "e": 5}
+    assert read["text"] == {"<<": 1}
+
+
+def test_an_alias_is_a_copy() -> None:
+    read = read_yaml("a: &x {b: [1]}\nc: *x\nd: [*x, *x]")
+    read["a"]["b"].append(2)
+    assert read["c"] == {"b": [1]}
+    assert read["d"] == [{"b": [1]}, {"b": [1]}]
+    assert read["d"][0] is not read["d"][1]
+
+
+def test_an_anchor_may_be_given_again() -> None:
+    assert read_yaml("[&a 1, *a, &a 2, *a]") == [1, 1, 2, 2]
+
+
+def test_aliases_cannot_multiply_without_bound() -> None:
+    lines = ["a0: &a0 [1,1,1,1,1,1,1,1,1,1]"]
+    lines += [f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
+    with pytest.raises(InvalidInputError, match="aliases multiply it"):
+        read_yaml("\n".join(lines))
+    assert len(read_yaml("a: &a [1,1]\nb: [" + ",".join(["*a"] * 10000) + "]")["b"]) == 10000
+
+
+@pytest.mark.parametrize("opening", ["[", "{a: ", "- ", "? "])
+def test_depth_is_bounded_and_harms_nobody(opening: str) -> None:
+    with pytest.raises(InvalidInputError, match="nested deeper than 500 levels"):
+        read_yaml(opening * 20000)
+    assert read_yaml("[" * 400 + "]" * 400) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: hunter2: b", "line 1, column 11: mapping values are not allowed"),
+        ("a: 1\n b: hunter2", "line 2, column 3"),
+        ("a:\n\t- hunter2", "line 2, column 1"),
+        ("[hunter2", "line 2, column 1|line 1"),
+        ("a: *hunter2", "line 1, column 4: an alias has no anchor"),
+        ("&hunter2 [*hunter2]", "line 1, column 11: an anchor contains itself"),
+        ("a: !!int hunter2", "line 1, column 4: a value is not what its tag !!int says"),
+        ("a: !!binary aHVudGVyMg==", "line 1, column 4: !!binary has no form in JSON"),
+        ("? [hunter2]\n: 1", "line 1, column 3: a list cannot be the key"),
+        ("? {hunter2: 1}\n: 1", "line 1, column 3: a map cannot be the key"),
+        ("~: hunter2", "line 1, column 1: null cannot be the key"),
+        ("<<: hunter2", "line 1, column 5: only a map"),
+        ("a: .nan", "line 1, column 4: a number that is not finite"),
+        ("- !hunter2!x y", "line 1"),
+        ('"hunter2', "not valid YAML"),
+        ("\x01hunter2", "not valid YAML"),
+    ],
+)
+def test_errors_have_the_place_and_not_the_text(text: str, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message) as caught:
+        read_yaml(text, source="config.yaml")
+    assert str(caught.value).startswith("config.yaml ")
+    assert "hunter2" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_bytes_that_are_no_text_are_refused() -> None:
+    with pytest.raises(InvalidInputError, match="not valid YAML"):
+        read_yaml(b"a: \xff\xfe")
+    assert read_yaml("a: ü".encode("utf-16")) == {"a": "ü"}
+    assert read_yaml(b"\xef\xbb\xbfa: 1") == {"a": 1}
+
+
+def test_documents() -> None:
+    assert list(read_yaml_documents("--- 1\n---\n# nothing\n---\n{a: 2}\n...\n--- x")) == [1, {"a": 2}, "x"]
+    assert read_yaml("") is None
+    assert read_yaml("# nothing") is None
+    assert read_yaml("---\n---\na: 1\n---\n") == {"a": 1}
+    with pytest.raises(InvalidInputError, match="holds 2 documents where one was expected"):
+        read_yaml("--- 1\n--- 2")
+    with pytest.raises(InvalidInputError, match="an alias has no anchor"):
+        list(read_yaml_documents("--- &a 1\n--- *a"))
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(st.dictionaries(st.text(), JSON, max_size=4), st.booleans())
+def test_json_is_read_as_it_is(value: dict[str, Any], escaped: bool) -> None:
+    # Unescaped, JSON may hold characters that YAML has no place for; the JSON reader takes over then.
+    assert read_yaml(json.dumps(value, ensure_ascii=escaped)) == value
+
+
+@given(st.text(alphabet="ab01:-[]{}&*!|>\"'#%~,? \n\t=<.", max_size=30))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        documents = list(read_yaml_documents(text))
+    except InvalidInputError:
+        return
+    json.dumps(documents, allow_nan=False)

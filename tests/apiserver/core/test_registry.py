@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from deltaloop.apiserver.core.crd import default_crd
+from deltaloop.apiserver.core.registry import Registry, version_order
+from tests.apiserver.core.custom_resources import GROUP, foo_crd, version
+
+
+def test_versions_sort_as_kubernetes_sorts_them() -> None:
+    wanted = ["v10", "v2", "v1", "v11beta2", "v10beta3", "v3beta1", "v12alpha1", "v11alpha2", "foo1", "foo10", "v0"]
+    assert sorted(reversed(wanted), key=version_order) == wanted
+
+
+def test_a_resource_is_found_by_plural_and_by_kind() -> None:
+    registry = Registry()
+    found = registry.find("apps", "v1", "deployments")
+    assert found is not None
+    assert found.type.kind == "Deployment"
+    assert registry.find_kind("apps", "v1", "Deployment") is found
+    assert registry.find("apps", "v1beta1", "deployments") is None
+    assert registry.find("", "v1", "Pod") is None
+    assert registry.find_kind("", "v1", "pods") is None
+
+
+def test_core_comes_first_then_the_known_groups_then_those_of_crds() -> None:
+    registry = Registry()
+    registry.apply_crd(default_crd(foo_crd(group="b.example.com")), now=0)
+    registry.apply_crd(default_crd(foo_crd(group="a.example.com")), now=0)
+    groups = registry.groups()
+    assert groups[:3] == ("", "apiregistration.k8s.io", "apps")
+    assert groups[-2:] == ("a.example.com", "b.example.com")
+
+
+def test_each_served_version_of_a_crd_is_served_the_preferred_one_first() -> None:
+    registry = Registry()
+    crd = foo_crd(version("v1alpha1", storage=False), version("v1"), version("v1beta1", served=False, storage=False))
+    status = registry.apply_crd(default_crd(crd), now=0)
+    assert status["storedVersions"] == ["v1"]
+    assert registry.versions(GROUP) == ("v1", "v1alpha1")
+    assert registry.find(GROUP, "v1beta1", "foos") is None
+    assert [served.type.version for served in registry.in_version(GROUP, "v1alpha1")] == ["v1alpha1"]
+
+
+def test_a_changed_crd_replaces_what_it_served() -> None:
+    registry = Registry()
+    crd = default_crd(foo_crd())
+    crd["status"] = registry.apply_crd(crd, now=0)
+    before = registry.hash()
+    crd["spec"]["versions"][0]["subresources"] = {"status": {}}
+    registry.apply_crd(crd, now=5)
+    found = registry.find(GROUP, "v1", "foos")
+    assert found is not None
+    assert found.status
+    assert registry.hash() != before
+
+
+def test_a_name_in_use_is_not_served_until_it_is_free() -> None:
+    registry = Registry()
+    registry.apply_crd(default_crd(foo_crd()), now=0)
+    rival = default_crd(foo_crd(kind="Foo", plural="oofs"))
+    assert registry.apply_crd(rival, now=0)["conditions"][0]["status"] == "False"
+    assert registry.find(GROUP, "v1", "oofs") is None
+    assert registry.crd_names() == (f"foos.{GROUP}",)
+    (removed,) = registry.remove_crd(f"foos.{GROUP}")
+    assert removed.type.plural == "foos"
+    assert registry.apply_crd(rival, now=0)["conditions"][0]["status"] == "True"
+    assert registry.find(GROUP, "v1", "oofs") is not None
+
+
+def test_removing_what_is_not_there_changes_nothing() -> None:
+    registry = Registry()
+    before = registry.hash()
+    assert registry.remove_crd("none.example.com") == ()
+    assert registry.hash() == before
+
+
+class RegistryMachine(RuleBasedStateMachine):
+    """CRDs with few plurals and kinds come and go; the model keeps who holds which name."""
+
+    registry_class: type[Any] = Registry
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.registry = self.registry_class(())
+        self.served: dict[str, str] = {}
+        self.status: dict[str, dict[str, Any]] = {}
+
+    @rule(plural=st.sampled_from("abcd"), kind=st.sampled_from("XYZ"))
+    def apply(self, plural: str, kind: str) -> None:
+        crd = default_crd(foo_crd(kind=f"Kind{kind}", plural=f"{plural}s"))
+        crd["spec"]["names"]["singular"] = plural
+        name = crd["metadata"]["name"]
+        if self.served.get(name, kind) != kind:
+            return  # the kind of an established CRD cannot change
+        crd["status"] = self.status.get(name, {})
+        free = all(other == name or holder != kind for other, holder in self.served.items())
+        status = self.registry.apply_crd(crd, now=0)
+        assert (status["conditions"][0]["status"] == "True") is free
+        if free:
+            self.served[name] = kind
+            self.status[name] = status
+
+    @rule(plural=st.sampled_from("abcd"))
+    def remove(self, plural: str) -> None:
+        name = f"{plural}s.{GROUP}"
+        removed = self.registry.remove_crd(name)
+        assert bool(removed) is (name in self.served)
+        self.served.pop(name, None)
+        self.status.pop(name, None)
+
+    @invariant()
+    def serves_what_the_model_holds(self) -> None:
+        found = {f"{served.type.plural}.{GROUP}": served.type.kind[-1] for served in self.registry.resources()}
+        assert found == self.served
+
+    @invariant()
+    def no_two_resources_share_a_kind(self) -> None:
+        held = [served.type.kind for served in self.registry.resources()]
+        assert len(held) == len(set(held))
+
+
+TestRegistryMachine = RegistryMachine.TestCase
+TestRegistryMachine.settings = settings(max_examples=40, stateful_step_count=20, deadline=None)
+
+
+def test_the_machine_sees_a_registry_that_forgets_to_stop_serving() -> None:
+    class Forgetful:
+        def __init__(self, built_in: Any) -> None:
+            self._registry = Registry(built_in)
+            self.resources = self._registry.resources
+            self.apply_crd = self._registry.apply_crd
+
+        def remove_crd(self, name: str) -> tuple[Any, ...]:
+            return tuple(item for item in self.resources() if name.startswith(item.type.plural))
+
+    class Seeded(RegistryMachine):
+        registry_class = Forgetful
+
+    with pytest.raises(AssertionError):
+        run_state_machine_as_test(Seeded, settings=settings(max_examples=40, database=None, deadline=None))

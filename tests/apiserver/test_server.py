@@ -1,0 +1,211 @@
+"""The server as one object: sockets, TLS, token, Host, kubeconfig, start and stop."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import logging
+import ssl
+from datetime import UTC, datetime
+from typing import Any
+
+import aiohttp
+import pytest
+
+from deltaloop.api.redaction import SecretText
+from deltaloop.apiserver import ApiServer, ServerOptions, ServerStartError
+from tests.apiserver.serving import CONFIG_MAPS, CRDS, Caller, Serving, config_map, serving
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"host": "0.0.0.0"},
+        {"host": "example.com"},
+        {"port": -1},
+        {"port": 70000},
+        {"controllers": frozenset({"scheduler"})},
+        {"token": SecretText("")},
+        {"token": SecretText("t"), "insecure_http": True},
+        {"window": 0},
+        {"bookmark_interval": 0.0},
+    ],
+)
+def test_options_that_cannot_work_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="ServerOptions"):
+        ServerOptions(**options)
+
+
+async def test_tls_and_a_token_by_default() -> None:
+    async with ApiServer() as server:
+        assert server.url.startswith("https://127.0.0.1:")
+        assert server.ca_pem is not None
+        assert server.token.reveal() not in repr(server) + repr(ServerOptions(token=server.token))
+        trust = ssl.create_default_context(cadata=server.ca_pem.decode())
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trust)) as session:
+            call = Caller(session, server.url)
+            right = await call.get(CONFIG_MAPS, Authorization=f"Bearer {server.token.reveal()}")
+            assert right.status == 200
+            wrong = await call.get(CONFIG_MAPS, Authorization="Bearer nonsense")
+            assert wrong.refuses(401, "Unauthorized") == "Unauthorized"
+            basic = await call.get(CONFIG_MAPS, Authorization=f"Basic {server.token.reveal()}")
+            basic.refuses(401, "Unauthorized")
+            nobody = await call.get(CONFIG_MAPS)
+            assert nobody.refuses(403, "Forbidden") == (
+                'configmaps is forbidden: User "system:anonymous" cannot list resource "configmaps" in API group "" '
+                'in the namespace "default"'
+            )
+            path = await call.get("/apis")
+            assert path.refuses(403, "Forbidden") == 'forbidden: User "system:anonymous" cannot get path "/apis"'
+            for public in ("/healthz", "/livez", "/readyz", "/version", "/livez/ping"):
+                assert (await call.get(public)).status == 200
+        stranger = ssl.create_default_context()
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=stranger)) as session:
+            with pytest.raises(aiohttp.ClientConnectorCertificateError):
+                await session.get(server.url + "/version")
+
+
+async def test_tokens_are_random_or_as_given() -> None:
+    assert ApiServer().token != ApiServer().token
+    assert ApiServer(ServerOptions(token=SecretText("abc"))).token == SecretText("abc")
+    assert not ApiServer(ServerOptions(insecure_http=True)).token
+
+
+async def test_the_kubeconfig_says_all_that_a_client_needs() -> None:
+    async with ApiServer() as server:
+        config = server.kubeconfig()
+        assert config["current-context"] == "deltaloop"
+        assert config["contexts"][0]["context"]["namespace"] == "default"
+        cluster = config["clusters"][0]["cluster"]
+        assert cluster["server"] == server.url
+        assert base64.b64decode(cluster["certificate-authority-data"]) == server.ca_pem
+        assert config["users"][0]["user"] == {"token": server.token.reveal()}
+    async with ApiServer(ServerOptions(insecure_http=True)) as server:
+        assert server.kubeconfig()["users"][0]["user"] == {}
+        assert server.ca_pem is None
+
+
+async def test_other_hosts_are_turned_away() -> None:
+    async with serving() as on:
+        for host in ("evil.example", "evil.example:80", "127.0.0.1.evil.example", ""):
+            answer = await on.call.get(CONFIG_MAPS, Host=host)
+            answer.refuses(421, "MisdirectedRequest")
+        for host in ("localhost", "LOCALHOST:1234", "127.0.0.1", "[::1]:80", "127.0.0.2"):
+            assert (await on.call.get(CONFIG_MAPS, Host=host)).status == 200
+
+
+async def test_a_port_in_use_is_a_clear_error() -> None:
+    async with ApiServer(ServerOptions(insecure_http=True)) as first:
+        port = int(first.url.rpartition(":")[2])
+        with pytest.raises(ServerStartError, match=f"port {port} of 127.0.0.1 is in use") as caught:
+            await ApiServer(ServerOptions(insecure_http=True, port=port)).__aenter__()
+        assert caught.value.port == port
+
+
+async def test_a_server_runs_once_and_has_no_address_before() -> None:
+    server = ApiServer(ServerOptions(insecure_http=True))
+    with pytest.raises(RuntimeError, match="no address"):
+        _ = server.url
+    assert "not running" in repr(server)
+    async with server:
+        assert "http://127.0.0.1:" in repr(server)
+    with pytest.raises(RuntimeError, match="runs once"):
+        await server.__aenter__()
+
+
+async def test_stopping_closes_the_socket() -> None:
+    async with serving() as on:
+        await on.server.__aexit__(None, None, None)
+        with pytest.raises(aiohttp.ClientConnectorError):
+            await on.call.get("/version")
+
+
+async def test_ipv6_and_localhost() -> None:
+    async with serving(host="localhost") as on:
+        assert (await on.call.get("/healthz")).text == "ok"
+
+
+async def test_documents() -> None:
+    async with serving() as on:
+        version = (await on.call.get("/version?timeout=32s")).json
+        assert version["major"] == "1"
+        assert version["gitVersion"].startswith("v1.36.0")
+        assert (await on.call.get("/readyz?verbose")).text.endswith("readyz check passed\n")
+        assert (await on.call.get("/api")).json["versions"] == ["v1"]
+        assert (await on.call.get("/apis/apps")).json["preferredVersion"]["version"] == "v1"
+        assert (await on.call.get("/api/v1")).json["kind"] == "APIResourceList"
+        assert (await on.call.get("/apis/apps/v1")).json["groupVersion"] == "apps/v1"
+        assert (await on.call.get("/apis/none.example")).status == 404
+        v2 = await on.call.get("/openapi/v2")
+        assert v2.body == b""
+        assert v2.headers["Content-Type"] == "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+
+
+async def test_openapi_documents_by_hash() -> None:
+    async with serving() as on:
+        paths = (await on.call.get("/openapi/v3")).json["paths"]
+        url = paths["apis/apps/v1"]["serverRelativeURL"]
+        right = await on.call.get(url)
+        assert right.json["openapi"].startswith("3.")
+        assert right.headers["Cache-Control"] == "public, immutable"
+        moved = await on.call.get("/openapi/v3/apis/apps/v1?hash=OLD")
+        assert moved.status == 301
+        assert moved.headers["Location"] == url
+        assert (await on.call.get("/openapi/v3/api/v1")).status == 200
+        assert (await on.call.get("/openapi/v3/apis/none.example/v1")).status == 404
+
+
+async def test_aggregated_discovery_with_its_tag() -> None:
+    async with serving() as on:
+        form = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+        answer = await on.call.get("/apis", Accept=f"{form},application/json")
+        assert answer.headers["Content-Type"] == form
+        assert answer.headers["Vary"] == "Accept"
+        tag = answer.headers["ETag"]
+        assert (await on.call.get("/apis", Accept=form, If_None_Match=tag)).status == 304
+        await on.call.created(CRDS, _crd())
+        changed = await on.call.get("/apis", Accept=form, If_None_Match=tag)
+        assert changed.status == 200
+        (await on.call.get("/apis", Accept="text/html")).refuses(406, "NotAcceptable")
+
+
+def _crd() -> dict[str, Any]:
+    from tests.apiserver.serving import widget_crd
+
+    return widget_crd()
+
+
+async def test_the_wall_clock_is_the_one_given() -> None:
+    async with serving(wall_clock=lambda: datetime(2001, 2, 3, 4, 5, 6, tzinfo=UTC)) as on:
+        made = await on.call.created(CONFIG_MAPS, config_map("a"))
+        assert made.json["metadata"]["creationTimestamp"] == "2001-02-03T04:05:06Z"
+
+
+async def test_a_fault_of_the_server_is_answered_and_logged_without_data(caplog: pytest.LogCaptureFixture) -> None:
+    def broken() -> datetime:
+        if asyncio.get_running_loop().time() > 0:
+            raise RuntimeError("no clock")
+        return datetime(2026, 1, 1, tzinfo=UTC)
+
+    async with serving(wall_clock=broken) as on:
+        await asyncio.sleep(1)
+        with caplog.at_level(logging.ERROR, "deltaloop.apiserver"):
+            answer = await on.call.post(CONFIG_MAPS, config_map("a", {"password": "planted"}))
+        assert "RuntimeError" in answer.refuses(500, "InternalError")
+        assert "planted" not in answer.text + caplog.text
+
+
+async def test_no_secret_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
+        async with ApiServer(ServerOptions(token=SecretText("planted-token"))) as server:
+            trust = ssl.create_default_context(cadata=(server.ca_pem or b"").decode())
+            async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trust)) as session:
+                call = Serving(server, Caller(session, server.url)).call
+                bearer = {"Authorization": "Bearer planted-token"}
+                secret = {"metadata": {"name": "s"}, "data": {"k": "cGxhbnRlZA=="}}
+                made = await call.post("/api/v1/namespaces/default/secrets", secret, **bearer)
+                assert made.status == 201
+                await call.post("/api/v1/namespaces/default/secrets", {**secret, "data": 5}, **bearer)
+    everything = caplog.text + "".join(str(record.__dict__) for record in caplog.records)
+    assert "planted-token" not in everything
+    assert "cGxhbnRlZA" not in everything

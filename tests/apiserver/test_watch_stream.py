@@ -1,0 +1,327 @@
+"""Watches over HTTP: what comes, in which order, at which time, and how a stream ends."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import pytest
+
+from tests.apiserver.serving import (
+    CONFIG_MAPS,
+    CRDS,
+    WIDGETS,
+    Caller,
+    config_map,
+    seen,
+    serving,
+    widget,
+    widget_crd,
+)
+
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+
+async def test_headers_come_at_once_although_nothing_has_happened() -> None:
+    async with serving() as on:
+        async with on.call.watch(f"{CONFIG_MAPS}?watch=true&resourceVersion={on.server.revision}") as watch:
+            assert asyncio.get_running_loop().time() == 0
+            assert watch.response.headers["Content-Type"] == "application/json"
+            assert watch.response.headers["Transfer-Encoding"] == "chunked"
+
+
+async def test_a_watch_from_nowhere_begins_with_what_is_there() -> None:
+    async with serving() as on:
+        made = await on.call.created(CONFIG_MAPS, config_map("a"))
+        async with on.call.watch("/api/v1/configmaps?watch=1") as watch:
+            first = await watch.next()
+            assert first == {"type": "ADDED", "object": made.json}
+            b = await on.call.created(CONFIG_MAPS, config_map("b"))
+            assert seen(await watch.next()) == ("ADDED", "b", b.revision)
+
+
+async def test_changes_after_a_revision_and_the_deletes_own_revision() -> None:
+    async with serving() as on:
+        a = await on.call.created(CONFIG_MAPS, config_map("a", {"x": "1"}))
+        async with on.call.watch(f"{CONFIG_MAPS}?watch=1&resourceVersion={a.revision}") as watch:
+            changed = await on.call.patch(f"{CONFIG_MAPS}/a", {"data": {"x": "2"}})
+            await on.call.patch(f"{CONFIG_MAPS}/a", {"data": {"x": "2"}})  # changes nothing: no event
+            await on.call.delete(f"{CONFIG_MAPS}/a")
+            assert await watch.next() == {"type": "MODIFIED", "object": changed.json}
+            last = await watch.next()
+            assert seen(last) == ("DELETED", "a", str(on.server.revision))
+            assert last["object"]["data"] == {"x": "2"}
+
+
+async def test_selectors_turn_changes_into_added_and_deleted() -> None:
+    async with serving() as on:
+        start = on.server.revision
+        query = f"{CONFIG_MAPS}?watch=1&resourceVersion={start}&labelSelector=team%3Dx"
+        async with on.call.watch(query) as watch:
+            await on.call.created(CONFIG_MAPS, config_map("a"))
+            joined = await on.call.patch(f"{CONFIG_MAPS}/a", {"metadata": {"labels": {"team": "x"}}})
+            stays = await on.call.patch(f"{CONFIG_MAPS}/a", {"data": {"k": "v"}})
+            left = await on.call.patch(f"{CONFIG_MAPS}/a", {"metadata": {"labels": {"team": "y"}}})
+            await on.call.delete(f"{CONFIG_MAPS}/a")
+            back = await on.call.created(CONFIG_MAPS, config_map("b", labels={"team": "x"}))
+            assert seen(await watch.next()) == ("ADDED", "a", joined.revision)
+            assert seen(await watch.next()) == ("MODIFIED", "a", stays.revision)
+            gone = await watch.next()
+            assert seen(gone) == ("DELETED", "a", left.revision)
+            assert gone["object"]["metadata"]["labels"] == {"team": "x"}  # the object before, at the new revision
+            assert seen(await watch.next()) == ("ADDED", "b", back.revision)
+
+
+async def test_one_object_is_watched_by_its_name() -> None:
+    async with serving() as on:
+        async with on.call.watch(f"{CONFIG_MAPS}?watch=1&fieldSelector=metadata.name%3Db") as watch:
+            await on.call.created(CONFIG_MAPS, config_map("a"))
+            await on.call.created(CONFIG_MAPS, config_map("b"))
+            assert seen(await watch.next())[1] == "b"
+
+
+async def test_a_namespaced_watch_sees_its_namespace_only() -> None:
+    async with serving() as on:
+        await on.call.created("/api/v1/namespaces", {"metadata": {"name": "default-2"}})
+        async with on.call.watch(f"{CONFIG_MAPS}?watch=1") as watch:
+            await on.call.created("/api/v1/namespaces/default-2/configmaps", config_map("other"))
+            await on.call.created(CONFIG_MAPS, config_map("mine"))
+            assert seen(await watch.next())[1] == "mine"
+
+
+async def test_too_old_is_an_error_event_and_then_the_end() -> None:
+    async with serving() as on:
+        await on.call.created(CONFIG_MAPS, config_map("a"))
+        on.server.compact()
+        async with on.call.watch(f"{CONFIG_MAPS}?watch=1&resourceVersion=1") as watch:
+            (error,) = await watch.rest()
+        assert error["type"] == "ERROR"
+        status = error["object"]
+        assert (status["code"], status["reason"]) == (410, "Expired")
+        assert status["message"] == f"too old resource version: 1 ({on.server.revision})"
+
+
+async def test_a_watch_from_the_future_stays_open_and_waits() -> None:
+    async with serving() as on:
+        future = on.server.revision + 1
+        async with on.call.watch(f"{CONFIG_MAPS}?watch=1&resourceVersion={future}") as watch:
+            await on.call.created(CONFIG_MAPS, config_map("a"))
+            await on.call.created(CONFIG_MAPS, config_map("b"))
+            assert seen(await watch.next()) == ("ADDED", "b", str(future + 1))
+
+
+async def test_a_bad_version_is_an_http_error() -> None:
+    async with serving() as on:
+        (await on.call.get(f"{CONFIG_MAPS}?watch=1&resourceVersion=x")).refuses(500, "")
+
+
+async def test_timeout_seconds_end_the_stream_without_an_event() -> None:
+    async with serving() as on:
+        async with on.call.watch(f"{CONFIG_MAPS}?watch=1&resourceVersion=0&timeoutSeconds=7") as watch:
+            assert await watch.rest() == []
+        assert asyncio.get_running_loop().time() == pytest.approx(7.0)
+
+
+async def test_without_a_timeout_a_watch_lasts_half_an_hour_to_an_hour() -> None:
+    async with serving() as on:
+        async with on.call.watch(f"{CONFIG_MAPS}?watch=1&resourceVersion=0") as watch:
+            assert await watch.rest() == []
+        assert 1800 <= asyncio.get_running_loop().time() <= 3600
+
+
+async def test_bookmarks_come_about_once_a_minute_and_before_the_deadline() -> None:
+    async with serving() as on:
+        loop = asyncio.get_running_loop()
+        query = (
+            f"{CONFIG_MAPS}?watch=1&resourceVersion={on.server.revision}&timeoutSeconds=100&allowWatchBookmarks=true"
+        )
+        async with on.call.watch(query) as watch:
+            await on.call.created("/api/v1/namespaces/default/secrets", {"metadata": {"name": "s"}})
+            mark = await watch.next()
+            assert loop.time() == pytest.approx(60.0)
+            assert mark == {
+                "type": "BOOKMARK",
+                "object": {
+                    "kind": "ConfigMap",
+                    "apiVersion": "v1",
+                    "metadata": {"resourceVersion": str(on.server.revision)},
+                },
+            }
+            assert (await watch.next())["type"] == "BOOKMARK"
+            assert loop.time() == pytest.approx(98.0)
+            assert await watch.rest() == []
+        assert loop.time() == pytest.approx(100.0)
+
+
+async def test_watch_list_ends_its_initial_events_with_an_annotated_bookmark() -> None:
+    async with serving() as on:
+        await on.call.created(CONFIG_MAPS, config_map("a"))
+        await on.call.created(CONFIG_MAPS, config_map("b"))
+        query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+        async with on.call.watch(f"{CONFIG_MAPS}?{query}") as watch:
+            events = [await watch.next() for _ in range(3)]
+            assert [event["type"] for event in events] == ["ADDED", "ADDED", "BOOKMARK"]
+            metadata = events[2]["object"]["metadata"]
+            assert metadata["annotations"] == {"k8s.io/initial-events-end": "true"}
+            assert metadata["resourceVersion"] == str(on.server.revision)
+            await on.call.created(CONFIG_MAPS, config_map("c"))
+            assert seen(await watch.next())[:2] == ("ADDED", "c")
+
+
+async def test_a_legacy_watch_from_zero_that_allows_bookmarks_gets_the_annotated_one_too() -> None:
+    async with serving() as on:
+        async with on.call.watch(f"{CONFIG_MAPS}?watch=1&allowWatchBookmarks=true&resourceVersion=0") as watch:
+            event = await watch.next()
+            assert event["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+
+
+async def test_no_initial_events_if_they_are_declined() -> None:
+    async with serving() as on:
+        await on.call.created(CONFIG_MAPS, config_map("a"))
+        query = "watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan"
+        async with on.call.watch(f"{CONFIG_MAPS}?{query}") as watch:
+            await on.call.created(CONFIG_MAPS, config_map("b"))
+            assert seen(await watch.next())[1] == "b"
+
+
+async def test_watch_list_from_the_future_gives_up_after_three_seconds() -> None:
+    async with serving() as on:
+        future = on.server.revision + 5
+        query = f"watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion={future}"
+        async with on.call.watch(f"{CONFIG_MAPS}?{query}") as watch:
+            (error,) = await watch.rest()
+        assert error["object"]["code"] == 504
+        assert error["object"]["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
+        assert asyncio.get_running_loop().time() == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "sendInitialEvents=true",
+        "sendInitialEvents=true&resourceVersionMatch=Exact",
+        "resourceVersionMatch=NotOlderThan",
+        "continue=x",
+    ],
+)
+async def test_watch_options_are_checked(query: str) -> None:
+    async with serving() as on:
+        (await on.call.get(f"{CONFIG_MAPS}?watch=1&{query}")).refuses(422, "Invalid")
+
+
+async def test_the_old_spelling_and_named_paths() -> None:
+    async with serving() as on:
+        made = await on.call.created(CONFIG_MAPS, config_map("a"))
+        async with on.call.watch("/api/v1/watch/namespaces/default/configmaps?timeoutSeconds=1") as watch:
+            assert [seen(event)[1] for event in await watch.rest()] == ["a"]
+        assert (await on.call.get(f"{CONFIG_MAPS}/a?watch=1")).json == made.json  # no stream
+
+
+async def test_tables_say_their_columns_once() -> None:
+    async with serving() as on:
+        async with on.call.watch(f"{CONFIG_MAPS}?watch=1", Accept=TABLE) as watch:
+            await on.call.created(CONFIG_MAPS, config_map("a"))
+            await on.call.created(CONFIG_MAPS, config_map("b"))
+            first, second = (await watch.next())["object"], (await watch.next())["object"]
+            assert first["kind"] == second["kind"] == "Table"
+            assert first["columnDefinitions"]
+            assert second["columnDefinitions"] is None
+
+
+async def test_metadata_only() -> None:
+    async with serving() as on:
+        accept = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+        async with on.call.watch(f"{CONFIG_MAPS}?watch=1&allowWatchBookmarks=true", Accept=accept) as watch:
+            mark = await watch.next()
+            assert mark["object"]["kind"] == "PartialObjectMetadata"
+            assert "annotations" in mark["object"]["metadata"]
+            await on.call.created(CONFIG_MAPS, config_map("a", {"x": "1"}))
+            assert set((await watch.next())["object"]) == {"kind", "apiVersion", "metadata"}
+
+
+async def test_a_watch_ends_with_its_crd_after_the_last_events() -> None:
+    async with serving() as on:
+        await on.call.created(CRDS, widget_crd())
+        await on.call.created(WIDGETS, widget("w"))
+        async with on.call.watch(f"{WIDGETS}?watch=1") as watch:
+            assert seen(await watch.next())[:2] == ("ADDED", "w")
+            await on.call.delete(f"{CRDS}/widgets.example.com")
+            assert [seen(event)[:2] for event in await watch.rest()] == [("DELETED", "w")]
+
+
+async def test_stopping_the_server_ends_watches_cleanly() -> None:
+    async with serving() as on:
+        async with on.call.watch(f"{CONFIG_MAPS}?watch=1") as watch:
+            reading = asyncio.create_task(watch.rest())
+            await asyncio.sleep(1)
+            await on.server.__aexit__(None, None, None)
+            assert await reading == []
+            assert asyncio.get_running_loop().time() == pytest.approx(1.0)
+
+
+async def test_a_quiet_watch_does_not_fall_out_of_the_window_because_of_a_busy_resource() -> None:
+    async with serving(window=40) as on:
+        async with on.call.watch(f"{CONFIG_MAPS}?watch=1&resourceVersion={on.server.revision}") as watch:
+            for number in range(100):
+                await on.call.created("/api/v1/namespaces/default/secrets", {"metadata": {"name": f"s{number}"}})
+            await on.call.created(CONFIG_MAPS, config_map("a"))
+            assert seen(await watch.next())[:2] == ("ADDED", "a")
+
+
+async def test_a_client_that_does_not_read_costs_no_memory_and_is_told_to_start_again() -> None:
+    async with serving(window=8) as on:
+        with await _client_that_does_not_read(on.server.url) as raw:
+            await _write_a_lot(on.call, rounds=60)
+            received = await _everything(raw)
+    assert received.count(b'"type":"ADDED"') < 60
+    assert b'"type":"ERROR"' in received
+    assert b"too old resource version" in received
+    assert received.endswith(b"0\r\n\r\n")
+
+
+async def test_a_client_that_takes_nothing_for_a_minute_is_cut_off() -> None:
+    async with serving() as on:
+        with await _client_that_does_not_read(on.server.url) as raw:
+            await _write_a_lot(on.call, rounds=60)
+            await asyncio.sleep(100)
+            received = await _everything(raw)
+    assert received.count(b'"type":"ADDED"') < 60
+    assert not received.endswith(b"0\r\n\r\n")  # the stream broke off, it did not end
+
+
+async def _client_that_does_not_read(url: str) -> socket.socket:
+    # With a small receive buffer the server's writes stand still soon.
+    raw = socket.socket()
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    raw.setblocking(False)
+    loop = asyncio.get_running_loop()
+    host, port = url.removeprefix("http://").split(":")
+    await loop.sock_connect(raw, (host, int(port)))
+    head = f"GET {CONFIG_MAPS}?watch=1&timeoutSeconds=1000 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    await loop.sock_sendall(raw, head.encode())
+    await asyncio.sleep(0.1)
+    return raw
+
+
+async def _everything(raw: socket.socket) -> bytes:
+    received = bytearray()
+    while part := await asyncio.get_running_loop().sock_recv(raw, 2**20):
+        received += part
+    return bytes(received)
+
+
+async def _write_a_lot(call: Caller, *, rounds: int) -> None:
+    blob = "x" * 200_000
+    for number in range(rounds):
+        await call.created(CONFIG_MAPS, config_map(f"c{number}", {"blob": blob}))
+        await call.delete(f"{CONFIG_MAPS}/c{number}")
+
+
+async def test_a_client_that_goes_away_leaves_nothing_behind() -> None:
+    async with serving() as on:
+        async with on.call.watch(f"{CONFIG_MAPS}?watch=1"):
+            pass
+        await on.call.session.close()
+        await asyncio.sleep(0.1)
+        names = [task.get_coro().__qualname__ for task in asyncio.all_tasks()]  # type: ignore[union-attr]
+        assert not [name for name in names if "send_watch" in name or "handle" in name]

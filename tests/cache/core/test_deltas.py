@@ -1,0 +1,446 @@
+"""The queue of deltas: upstream's examples, and a machine against a naive model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from deltaloop.api.errors import MalformedObjectError
+from deltaloop.api.resource import Resource
+from deltaloop.cache.core.deltas import (
+    DeletedFinalStateUnknown,
+    Delta,
+    DeltaQueue,
+    Deltas,
+    DeltaType,
+    Popped,
+    deletion_handling_key,
+)
+from deltaloop.cache.errors import FifoClosedError
+from tests.cache.machines import run_machine
+from tests.cache.objects import nameless, pod
+
+
+class Known:
+    """What the consumer holds."""
+
+    def __init__(self, *objects: Resource) -> None:
+        self.items = {obj.key: obj for obj in objects}
+
+    def list_keys(self) -> list[str]:
+        return [*self.items]
+
+    def get_by_key(self, key: str) -> Resource | None:
+        return self.items.get(key)
+
+
+def drain(queue: DeltaQueue[Resource]) -> list[Popped[Resource]]:
+    popped: list[Popped[Resource]] = []
+    while (item := queue.pop()) is not None:
+        popped.append(item)
+    return popped
+
+
+def short(popped: Popped[Resource]) -> list[tuple[str, str, bool]]:
+    """Types, versions, and whether each is a tombstone."""
+    found: list[tuple[str, str, bool]] = []
+    for delta in popped.deltas:
+        unknown = isinstance(delta.object, DeletedFinalStateUnknown)
+        obj: Any = delta.object.obj if unknown else delta.object
+        found.append((delta.type.value, obj.resource_version, unknown))
+    return found
+
+
+def test_deltas_of_a_key_come_together_and_in_order() -> None:
+    queue = DeltaQueue[Resource](known_objects=Known())
+    queue.add(pod("a", 1))
+    queue.update(pod("a", 2))
+    queue.delete(pod("a", 3))
+    (popped,) = drain(queue)
+    assert popped.key == "default/a"
+    assert short(popped) == [("Added", "1", False), ("Updated", "2", False), ("Deleted", "3", False)]
+
+
+def test_a_key_keeps_its_place_in_line() -> None:
+    queue = DeltaQueue[Resource](known_objects=Known())
+    for name in ("a", "b", "c"):
+        queue.add(pod(name))
+    queue.update(pod("a", 2))
+    assert [popped.key for popped in drain(queue)] == ["default/a", "default/b", "default/c"]
+
+
+def test_a_key_added_again_does_not_jump_the_line() -> None:
+    queue = DeltaQueue[Resource](known_objects=Known())
+    for name in ("a", "b"):
+        queue.add(pod(name))
+    assert queue.pop() is not None
+    queue.add(pod("c"))
+    queue.add(pod("a", 2))
+    assert queue.list_keys() == ["default/b", "default/c", "default/a"]
+
+
+def test_two_deletions_in_a_row_are_one_and_the_informed_one_wins() -> None:
+    known = Known(pod("a", 1))
+    real, unknown = pod("a", 5), DeletedFinalStateUnknown("default/a", pod("a", 1))
+    for first, second in ((real, unknown), (unknown, real), (real, pod("a", 6))):
+        queue = DeltaQueue[Resource](known_objects=known)
+        queue.delete(first)
+        queue.delete(second)
+        (popped,) = drain(queue)
+        assert short(popped) == [("Deleted", "5", False)]
+
+
+def test_deletions_are_merged_only_in_a_row() -> None:
+    queue = DeltaQueue[Resource](known_objects=Known(pod("a")))
+    queue.delete(pod("a", 2))
+    queue.add(pod("a", 3))
+    queue.delete(pod("a", 4))
+    (popped,) = drain(queue)
+    assert [delta.type for delta in popped.deltas] == [DeltaType.DELETED, DeltaType.ADDED, DeltaType.DELETED]
+
+
+def test_the_deletion_of_an_unknown_object_is_dropped() -> None:
+    queue = DeltaQueue[Resource](known_objects=Known(pod("known")))
+    queue.delete(pod("a"))
+    assert len(queue) == 0
+    queue.delete(pod("known"))
+    queue.add(pod("b"))
+    queue.delete(pod("b"))
+    assert queue.list_keys() == ["default/known", "default/b"]
+
+
+def test_without_known_objects_only_what_waits_can_be_deleted() -> None:
+    queue = DeltaQueue[Resource]()
+    queue.delete(pod("a"))
+    assert len(queue) == 0
+    queue.add(pod("a"))
+    queue.delete(pod("a", 2))
+    assert [delta.type for delta in queue.deltas_of("default/a")] == [DeltaType.ADDED, DeltaType.DELETED]
+    queue.resync()
+    queue.replace([])
+    assert len(queue.deltas_of("default/a")) == 2
+
+
+def test_replace_tells_what_is_and_makes_deletions_for_the_rest() -> None:
+    known = Known(pod("a", 5), pod("b", 5), pod("c", 5))
+    queue = DeltaQueue[Resource](known_objects=known)
+    queue.delete(pod("b", 6))
+    queue.replace([pod("a", 7)])
+    popped = {item.key: short(item) for item in drain(queue)}
+    assert popped == {
+        "default/a": [("Replaced", "7", False)],
+        "default/b": [("Deleted", "6", False)],
+        "default/c": [("Deleted", "5", True)],
+    }
+
+
+@pytest.mark.parametrize(
+    ("before", "newest"),
+    [
+        pytest.param([("add", 1)], "1", id="added"),
+        pytest.param([("add", 1), ("update", 2)], "2", id="updated"),
+        pytest.param([("add", 1), ("replace", 3)], "3", id="replaced"),
+    ],
+)
+def test_an_object_that_only_waits_is_deleted_once_with_its_newest_state(
+    before: list[tuple[str, int]], newest: str
+) -> None:
+    queue = DeltaQueue[Resource](known_objects=Known())
+    for verb, version in before:
+        obj: Any = pod("a", version)
+        getattr(queue, verb)([obj] if verb == "replace" else obj)
+    queue.replace([])
+    queue.replace([])
+    (popped,) = drain(queue)
+    assert short(popped)[-1] == ("Deleted", newest, True)
+    assert [delta.type for delta in popped.deltas].count(DeltaType.DELETED) == 1
+
+
+def test_the_queued_state_goes_before_the_known_one() -> None:
+    queue = DeltaQueue[Resource](known_objects=Known(pod("a", 5)))
+    queue.update(pod("a", 6))
+    queue.replace([])
+    (popped,) = drain(queue)
+    assert short(popped) == [("Updated", "6", False), ("Deleted", "6", True)]
+
+
+def test_a_tombstone_that_waits_is_not_wrapped_in_another() -> None:
+    queue = DeltaQueue[Resource](known_objects=Known(pod("a", 5)))
+    queue.replace([])
+    queue.replace([])
+    (popped,) = drain(queue)
+    assert short(popped) == [("Deleted", "5", True)]
+
+
+def test_replace_with_an_object_without_a_name_changes_nothing() -> None:
+    queue = DeltaQueue[Resource](known_objects=Known(pod("a")))
+    with pytest.raises(MalformedObjectError):
+        queue.replace([pod("b"), nameless()])
+    assert len(queue) == 0
+    assert not queue.has_synced
+
+
+def test_resync_tells_known_objects_that_have_nothing_queued() -> None:
+    queue = DeltaQueue[Resource](known_objects=Known(pod("a", 5), pod("b", 5), pod("c", 5)))
+    queue.update(pod("a", 6))
+    queue.delete(pod("b", 6))
+    queue.resync()
+    assert [short(popped) for popped in drain(queue)] == [
+        [("Updated", "6", False)],
+        [("Deleted", "6", False)],
+        [("Sync", "5", False)],
+    ]
+
+
+def _synced_after(*steps: Callable[[DeltaQueue[Resource]], object]) -> bool:
+    queue = DeltaQueue[Resource](known_objects=Known(pod("known")))
+    for step in steps:
+        step(queue)
+    return queue.has_synced
+
+
+def test_has_synced() -> None:
+    replace = lambda queue: queue.replace([pod("known"), pod("b")])
+    pop = lambda queue: queue.pop()
+    assert not _synced_after()
+    assert _synced_after(lambda queue: queue.add(pod("a")))
+    assert _synced_after(lambda queue: queue.delete(pod("unknown")))
+    assert not _synced_after(replace)
+    assert not _synced_after(replace, pop)
+    assert _synced_after(replace, pop, pop)
+    assert not _synced_after(lambda queue: queue.replace([]))
+    assert _synced_after(lambda queue: queue.replace([]), pop)
+    assert DeltaQueue[Resource]().has_synced is False
+    empty = DeltaQueue[Resource](known_objects=Known())
+    empty.replace([])
+    assert empty.has_synced
+
+
+def test_what_is_popped_before_synced_is_in_the_initial_list() -> None:
+    queue = DeltaQueue[Resource](known_objects=Known(pod("gone")))
+    queue.replace([pod("a"), pod("b")])
+    first = [item.is_in_initial_list for item in drain(queue)]
+    queue.add(pod("c"))
+    assert first == [True, True, True]
+    assert [item.is_in_initial_list for item in drain(queue)] == [False]
+
+
+def test_add_if_not_present_yields_to_what_is_newer() -> None:
+    queue = DeltaQueue[Resource](known_objects=Known())
+    queue.add(pod("a", 1))
+    popped = queue.pop()
+    assert popped is not None
+    queue.update(pod("a", 2))
+    queue.add_if_not_present(popped.key, popped.deltas)
+    assert [short(item) for item in drain(queue)] == [[("Updated", "2", False)]]
+    queue.add_if_not_present(popped.key, popped.deltas)
+    assert [short(item) for item in drain(queue)] == [[("Added", "1", False)]]
+
+
+def test_close_lets_what_waits_be_popped() -> None:
+    queue = DeltaQueue[Resource]()
+    queue.add(pod("a"))
+    queue.close()
+    assert queue.closed
+    assert queue.pop() is not None
+    with pytest.raises(FifoClosedError):
+        queue.pop()
+
+
+def test_the_key_of_a_tombstone_is_its_own() -> None:
+    assert deletion_handling_key(DeletedFinalStateUnknown("x/y", pod("a"))) == "x/y"
+    assert deletion_handling_key(pod("a")) == "default/a"
+
+
+# A machine: the queue against a model that keeps plain lists, and a consumer that applies what it pops.
+
+NAMES = st.sampled_from(["a", "b", "c"])
+
+
+def make_machine(make: Callable[[Known], DeltaQueue[Resource]]) -> type[RuleBasedStateMachine]:
+    """Build the machine around a queue, so that broken ones go through it, too."""
+
+    class Machine(RuleBasedStateMachine):
+        def __init__(self) -> None:
+            super().__init__()
+            self.known = Known()
+            self.queue = make(self.known)
+            self.version = 0
+            self.truth: dict[str, str] = {}
+            self.waiting: list[str] = []
+            self.initial: set[str] | None = None
+            self.written = False
+
+        def next(self, name: str) -> Resource:
+            self.version += 1
+            return pod(name, self.version)
+
+        def wrote(self, *keys: str) -> None:
+            self.written = True
+            self.waiting += [key for key in keys if key not in self.waiting]
+
+        @rule(name=NAMES)
+        def put(self, name: str) -> None:
+            obj = self.next(name)
+            (self.queue.update if obj.key in self.truth else self.queue.add)(obj)
+            self.truth[obj.key] = obj.resource_version
+            self.wrote(obj.key)
+
+        @rule(name=NAMES)
+        def delete(self, name: str) -> None:
+            obj = self.next(name)
+            heard_of = obj.key in self.waiting or obj.key in self.known.items
+            self.queue.delete(obj)
+            self.truth.pop(obj.key, None)
+            self.wrote(*([obj.key] if heard_of else []))
+
+        @rule(names=st.sets(NAMES))
+        def replace(self, names: set[str]) -> None:
+            objects = [self.next(name) for name in sorted(names)]
+            first = not self.written
+            self.queue.replace(objects)
+            self.truth = {obj.key: obj.resource_version for obj in objects}
+            keys = [obj.key for obj in objects]
+            gone = [key for key in self.waiting if key not in keys]
+            gone += [key for key in self.known.items if key not in keys and key not in gone]
+            self.wrote(*keys, *gone)
+            if first:
+                self.initial = {*keys, *gone}
+
+        @rule()
+        def resync(self) -> None:
+            quiet = [key for key in self.known.items if key not in self.waiting]
+            self.queue.resync()
+            self.waiting += quiet
+
+        @precondition(lambda self: self.waiting)
+        @rule(again=st.booleans())
+        def pop(self, again: bool) -> None:
+            synced = self.queue.has_synced
+            popped = self.queue.pop()
+            assert popped is not None
+            assert popped.key == self.waiting.pop(0), "not first in line"
+            assert popped.deltas
+            assert popped.is_in_initial_list is not synced
+            if self.initial is not None:
+                self.initial.discard(popped.key)
+            if again:
+                self.queue.add_if_not_present(popped.key, popped.deltas)
+                self.waiting.append(popped.key)
+            else:
+                self.apply(popped.deltas)
+
+        def apply(self, deltas: Deltas[Resource]) -> None:
+            for before, after in zip(deltas, deltas[1:], strict=False):
+                assert (before.type, after.type) != (DeltaType.DELETED, DeltaType.DELETED)
+                assert after.type is not DeltaType.SYNC, "a resync behind something newer"
+            for delta in deltas:
+                obj = delta.object
+                if isinstance(obj, DeletedFinalStateUnknown):
+                    assert obj.obj == self.known.items.get(obj.key), "a tombstone with an old state"
+                    del self.known.items[obj.key]
+                elif delta.type is DeltaType.DELETED:
+                    self.known.items.pop(obj.key, None)
+                else:
+                    self.known.items[obj.key] = obj
+
+        @invariant()
+        def the_line_is_as_expected(self) -> None:
+            assert self.queue.list_keys() == self.waiting
+            assert len(self.queue) == len(self.waiting)
+            assert all(self.queue.deltas_of(key) for key in self.waiting)
+
+        @invariant()
+        def synced_when_the_first_list_was_popped(self) -> None:
+            assert self.queue.has_synced is (self.written and not self.initial)
+
+        @invariant()
+        def drained_it_equals_the_truth(self) -> None:
+            if not self.waiting:
+                assert {key: obj.resource_version for key, obj in self.known.items.items()} == self.truth
+
+    return Machine
+
+
+def test_the_queue_agrees_with_the_model() -> None:
+    run_machine(make_machine(lambda known: DeltaQueue(known_objects=known)))
+
+
+class ForgetsWhatOnlyWaits(DeltaQueue[Resource]):
+    """The fault of client-go 0.26: kubernetes#115658."""
+
+    def _gone(self, listed: set[str]) -> list[DeletedFinalStateUnknown[Resource]]:
+        return [gone for gone in super()._gone(listed) if self._known and self._known.get_by_key(gone.key) is not None]
+
+
+class TellsTheKnownState(DeltaQueue[Resource]):
+    """Tombstones with the store's object although a newer one waits."""
+
+    def _gone(self, listed: set[str]) -> list[DeletedFinalStateUnknown[Resource]]:
+        assert self._known is not None
+        return [
+            DeletedFinalStateUnknown(gone.key, self._known.get_by_key(gone.key) or gone.obj)
+            for gone in super()._gone(listed)
+        ]
+
+
+class KeepsBothDeletions(DeltaQueue[Resource]):
+    def _append(self, key: str, delta: Delta[Resource]) -> None:
+        self._items.setdefault(key, []).append(delta)
+
+
+class JumpsTheLine(DeltaQueue[Resource]):
+    def _append(self, key: str, delta: Delta[Resource]) -> None:
+        super()._append(key, delta)
+        self._items.move_to_end(key)
+
+
+class ResyncsBehindNewerThings(DeltaQueue[Resource]):
+    def resync(self) -> None:
+        assert self._known is not None
+        for key in self._known.list_keys():
+            obj = self._known.get_by_key(key)
+            assert obj is not None
+            self._append(key, Delta(DeltaType.SYNC, obj))
+
+
+class CountsOnlyTheListed(DeltaQueue[Resource]):
+    """Synced although the deletions of the first list wait."""
+
+    def pop(self) -> Popped[Resource] | None:
+        popped = super().pop()
+        if popped is not None and self._initial_left == 1:
+            self._initial_left = 0
+        return popped
+
+
+class DropsNothing(DeltaQueue[Resource]):
+    def delete(self, obj: Resource | DeletedFinalStateUnknown[Resource]) -> None:
+        self._write(DeltaType.DELETED, self.key_of(obj), obj)
+
+
+class OverwritesOnRequeue(DeltaQueue[Resource]):
+    def add_if_not_present(self, key: str, deltas: Deltas[Resource]) -> None:
+        self._items[key] = list(deltas)[:1]
+
+
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        ForgetsWhatOnlyWaits,
+        TellsTheKnownState,
+        KeepsBothDeletions,
+        JumpsTheLine,
+        ResyncsBehindNewerThings,
+        CountsOnlyTheListed,
+        DropsNothing,
+        OverwritesOnRequeue,
+    ],
+)
+def test_the_machine_catches_seeded_bugs(mutant: type[DeltaQueue[Resource]]) -> None:
+    with pytest.raises((AssertionError, KeyError)):
+        run_machine(make_machine(lambda known: mutant(known_objects=known)), of_a_mutant=True)

@@ -1,0 +1,601 @@
+"""A reflector's decisions, one by one. Times are exact; chance 0 makes every wait the shortest one."""
+
+from __future__ import annotations
+
+import pytest
+
+from deltaloop.api.errors import MalformedObjectError
+from deltaloop.api.list_options import ListOptions
+from deltaloop.api.resource import Resource
+from deltaloop.api.status import error_from_status
+from deltaloop.api.status import Status
+from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
+from deltaloop.cache.core.listwatch import (
+    FEEDS,
+    Decision,
+    Fault,
+    List,
+    Listed,
+    Phase,
+    Place,
+    Reaction,
+    ReflectorMachine,
+    ReflectorOptions,
+    Verdict,
+    Wait,
+    Watch,
+    classify,
+)
+from deltaloop.cache.errors import RepeatedContinueError, VeryShortWatchError
+from deltaloop.client.resource_list import ResourceList
+from tests.cache.fake_source import api_error, broken, expired, refused, too_large
+from tests.cache.objects import nameless, pod
+
+
+def page(*names: str, version: str = "10", more: str = "") -> ResourceList[Resource]:
+    return ResourceList(tuple(pod(name) for name in names), version, more)
+
+
+def event(event_type: str, name: str, version: int | str) -> WatchEvent:
+    return WatchEvent(EventType(event_type), pod(name, version))
+
+
+def bookmark(version: int | str) -> WatchEvent:
+    return WatchEvent(EventType.BOOKMARK, nameless(version))
+
+
+class Driver:
+    """Feeds one machine, at the time ``now``."""
+
+    def __init__(self, options: ReflectorOptions | None = None) -> None:
+        self.machine = ReflectorMachine(options)
+        self.now = 0.0
+
+    def list_options(self) -> ListOptions:
+        effect = self.machine.ask(self.now, chance=0.0)
+        assert isinstance(effect, List), effect
+        return effect.options
+
+    def watch_options(self, chance: float = 0.0) -> ListOptions:
+        effect = self.machine.ask(self.now, chance=chance)
+        assert isinstance(effect, Watch), effect
+        return effect.options
+
+    def wait(self) -> float:
+        """Wait as asked; return for how long."""
+        effect = self.machine.ask(self.now, chance=0.0)
+        assert isinstance(effect, Wait), effect
+        delay = effect.until - self.now
+        self.now = effect.until
+        return delay
+
+    def listed(self, answer: ResourceList[Resource]) -> Listed | Reaction | None:
+        self.list_options()
+        return self.machine.listed(answer, self.now, chance=0.0)
+
+    def list_failed(self, error: BaseException) -> Reaction:
+        self.list_options()
+        return self.machine.list_failed(error, self.now, chance=0.0)
+
+    def watch_refused(self, error: BaseException) -> Reaction:
+        self.watch_options()
+        return self.machine.watch_failed(error, self.now, chance=0.0)
+
+    def open(self, *, seconds: float = 0.0) -> None:
+        self.watch_options()
+        self.machine.watch_opened(self.now)
+        self.now += seconds
+
+    def stream_failed(self, error: BaseException) -> Reaction:
+        return self.machine.watch_failed(error, self.now, chance=0.0)
+
+    def ended(self) -> Reaction | None:
+        return self.machine.watch_ended(self.now, chance=0.0)
+
+    def event(self, sent: WatchEvent) -> Verdict:
+        return self.machine.watch_event(sent, self.now)
+
+
+def streaming(*, seconds: float = 5.0, options: ReflectorOptions | None = None) -> Driver:
+    """A reflector whose watch from version 10 is open since some seconds."""
+    driver = Driver(options)
+    assert isinstance(driver.listed(page("a")), Listed)
+    driver.open(seconds=seconds)
+    return driver
+
+
+# Lists: versions and pages
+
+
+def test_the_first_list_asks_for_any_state_in_pages() -> None:
+    options = Driver().list_options()
+    assert options == ListOptions(resource_version="0", limit=500)
+
+
+def test_a_list_is_handed_out_and_the_watch_begins_where_it_ended() -> None:
+    driver = Driver()
+    listed = driver.listed(page("a", "b", version="10"))
+    assert isinstance(listed, Listed)
+    assert ([item.name for item in listed.items], listed.resource_version) == (["a", "b"], "10")
+    assert driver.watch_options(chance=0.0) == ListOptions(
+        resource_version="10", allow_watch_bookmarks=True, timeout_seconds=300
+    )
+
+
+@pytest.mark.parametrize(
+    ("shortest", "chance", "seconds"), [(300.0, 0.0, 300), (300.0, 0.999, 599), (1.0, 0.5, 450), (1800.0, 0.5, 2700)]
+)
+def test_watch_timeouts_are_spread(shortest: float, chance: float, seconds: int) -> None:
+    driver = Driver(ReflectorOptions(min_watch_timeout=shortest))
+    driver.listed(page())
+    assert driver.watch_options(chance).timeout_seconds == seconds
+    assert driver.watch_options(0.1).timeout_seconds == seconds, "asking again draws nothing new"
+
+
+def test_later_lists_ask_for_the_last_version_without_pages() -> None:
+    driver = streaming()
+    driver.event(event("MODIFIED", "a", 17))
+    driver.stream_failed(api_error(500))
+    driver.wait()
+    assert driver.list_options() == ListOptions(resource_version="17")
+
+
+def test_later_pages_go_by_their_token_alone() -> None:
+    driver = Driver()
+    assert driver.listed(page("a", version="10", more="next")) is None
+    assert driver.list_options() == ListOptions(limit=500, continue_="next")
+    assert driver.listed(page("b", version="11", more="last")) is None
+    listed = driver.listed(page("c", version="12"))
+    assert isinstance(listed, Listed)
+    assert [item.name for item in listed.items] == ["a", "b", "c"]
+    assert listed.resource_version == "10", "the version of the first page is the one that all pages have"
+
+
+def test_a_server_that_pages_the_answer_to_any_state_is_always_paged() -> None:
+    driver = Driver()
+    driver.listed(page("a", more="next"))
+    driver.listed(page("b"))
+    driver.open(seconds=5)
+    driver.stream_failed(api_error(500))
+    driver.wait()
+    assert driver.list_options() == ListOptions(resource_version="10", limit=500)
+
+
+def test_an_explicit_page_size_pages_real_versions_too() -> None:
+    driver = streaming(options=ReflectorOptions(page_size=4))
+    driver.stream_failed(api_error(500))
+    driver.wait()
+    assert driver.list_options() == ListOptions(resource_version="10", limit=4)
+
+
+@pytest.mark.parametrize("error", [expired(), api_error(410, "Gone"), too_large()])
+def test_a_refused_version_is_answered_at_once_with_a_list_of_the_newest_state(error: Exception) -> None:
+    driver = streaming()
+    driver.stream_failed(expired())
+    driver.wait()
+    assert driver.list_options().resource_version == "10"
+    reaction = driver.list_failed(error)
+    assert (reaction.decision, reaction.delay) == (Decision.LIST_NEWEST_NOW, 0.0)
+    assert driver.list_options() == ListOptions(resource_version="", limit=500)
+
+
+@pytest.mark.parametrize(
+    "message_only",
+    [
+        error_from_status(Status(code=504, reason="Timeout", message="Too large resource version: 20, current: 10")),
+    ],
+)
+def test_the_older_shape_of_too_large_is_known(message_only: Exception) -> None:
+    assert classify(message_only) is Fault.TOO_LARGE
+
+
+def test_the_newest_state_is_asked_for_until_a_list_comes_through() -> None:
+    driver = streaming()
+    driver.stream_failed(expired())
+    driver.wait()
+    driver.list_failed(expired())
+    assert driver.list_failed(api_error(503)).decision is Decision.LIST_LATER
+    driver.wait()
+    assert driver.list_options().resource_version == ""
+    driver.listed(page(version="40"))
+    driver.open(seconds=5)
+    driver.stream_failed(expired())
+    driver.wait()
+    assert driver.list_options().resource_version == "40"
+
+
+def test_a_second_refusal_in_a_row_waits() -> None:
+    driver = Driver()
+    assert driver.list_failed(expired()).decision is Decision.LIST_NEWEST_NOW
+    assert driver.list_failed(expired()).decision is Decision.LIST_LATER
+    assert driver.wait() == 0.8
+
+
+def test_a_page_that_expired_is_answered_with_the_whole_list_at_once() -> None:
+    driver = streaming(options=ReflectorOptions(page_size=1))
+    driver.stream_failed(api_error(500))
+    driver.wait()
+    driver.listed(page("a", more="next"))
+    reaction = driver.list_failed(expired())
+    assert (reaction.place, reaction.decision) == (Place.LATER_PAGE, Decision.LIST_IN_FULL_NOW)
+    assert driver.list_options() == ListOptions(resource_version="10", limit=0)
+    listed = driver.listed(page("b", version="30"))
+    assert isinstance(listed, Listed)
+    assert [item.name for item in listed.items] == ["b"], "the pages before are no part of it"
+
+
+def test_upstreams_sequence_of_versions_with_an_expired_page() -> None:
+    driver = streaming()
+    asked: list[str] = ["0"]
+    driver.stream_failed(expired())
+    driver.wait()
+    asked.append(driver.list_options().resource_version)
+    driver.list_failed(expired())
+    asked.append(driver.list_options().resource_version)
+    driver.listed(page(more="next", version="20"))
+    driver.list_failed(expired())
+    asked.append(driver.list_options().resource_version)
+    driver.listed(page(version="20"))
+    driver.open(seconds=5)
+    driver.stream_failed(expired())
+    driver.wait()
+    asked.append(driver.list_options().resource_version)
+    assert asked == ["0", "10", "", "", "20"]
+
+
+def test_a_whole_list_that_pages_and_expires_again_waits() -> None:
+    driver = Driver()
+    driver.listed(page("a", more="n1"))
+    driver.list_failed(expired())
+    driver.listed(page("a", more="n2"))
+    assert driver.list_failed(expired()).decision is Decision.LIST_LATER
+
+
+@pytest.mark.parametrize(
+    "error", [api_error(500), api_error(403), api_error(401), api_error(404), refused(), OSError(), TypeError()]
+)
+def test_any_other_failed_list_waits_and_asks_the_same_again(error: Exception) -> None:
+    driver = Driver()
+    reaction = driver.list_failed(error)
+    assert (reaction.error, reaction.place, reaction.decision) == (error, Place.LIST, Decision.LIST_LATER)
+    driver.wait()
+    assert driver.list_options() == ListOptions(resource_version="0", limit=500)
+
+
+def test_a_failed_later_page_begins_again_with_the_first() -> None:
+    driver = Driver()
+    driver.listed(page("a", more="next"))
+    driver.list_failed(api_error(500))
+    driver.wait()
+    assert driver.list_options() == ListOptions(resource_version="0", limit=500)
+    listed = driver.listed(page("b"))
+    assert isinstance(listed, Listed)
+    assert len(listed.items) == 1
+
+
+def test_a_page_that_names_itself_as_the_next_is_a_failure() -> None:
+    driver = Driver()
+    driver.listed(page("a", more="same"))
+    reaction = driver.listed(page("a", more="same"))
+    assert isinstance(reaction, Reaction)
+    assert isinstance(reaction.error, RepeatedContinueError)
+    assert driver.wait() == 0.8
+    assert driver.machine.statistics().list_requests == 2
+
+
+def test_items_without_a_name_are_left_out_and_counted() -> None:
+    driver = Driver()
+    listed = driver.listed(ResourceList((pod("a"), nameless()), "10"))
+    assert isinstance(listed, Listed)
+    assert ([item.name for item in listed.items], listed.skipped) == (["a"], 1)
+    assert driver.machine.statistics().skipped == 1
+
+
+# Watches: what comes
+
+
+def test_events_and_bookmarks_move_the_version_on() -> None:
+    driver = streaming()
+    assert driver.event(event("ADDED", "b", 11)) is Verdict.APPLY
+    assert driver.event(event("MODIFIED", "b", 12)) is Verdict.APPLY
+    assert driver.event(event("DELETED", "b", 13)) is Verdict.APPLY
+    assert driver.event(bookmark(40)) is Verdict.BOOKMARK
+    assert driver.machine.resource_version == "40"
+    seen = driver.machine.statistics()
+    assert (seen.events, seen.bookmarks, seen.skipped) == (3, 1, 0)
+
+
+def test_an_event_without_a_name_is_passed_over_and_moves_nothing() -> None:
+    driver = streaming(seconds=0.5)
+    assert driver.event(WatchEvent(EventType.MODIFIED, nameless(99))) is Verdict.SKIP
+    assert driver.machine.resource_version == "10"
+    reaction = driver.ended()
+    assert reaction is not None, "it does not count as something that came, either"
+    assert isinstance(reaction.error, VeryShortWatchError)
+
+
+def test_an_event_without_a_version_is_applied_and_moves_nothing() -> None:
+    driver = streaming()
+    assert driver.event(event("MODIFIED", "a", "")) is Verdict.APPLY
+    assert driver.event(bookmark("")) is Verdict.BOOKMARK
+    assert driver.machine.resource_version == "10"
+
+
+@pytest.mark.parametrize("version", ["", "0"])
+def test_a_stream_that_begins_anywhere_moves_the_version_after_its_first_objects(version: str) -> None:
+    driver = Driver()
+    driver.listed(page(version=version))
+    driver.open()
+    driver.event(event("ADDED", "b", 30))
+    driver.event(event("ADDED", "a", 20))
+    assert driver.machine.resource_version == version
+    driver.event(event("MODIFIED", "a", 31))
+    assert driver.machine.resource_version == "31"
+    driver.event(event("ADDED", "c", 32))
+    assert driver.machine.resource_version == "32"
+
+
+# Watches: how they end
+
+
+def test_a_clean_end_watches_on_at_once() -> None:
+    driver = streaming(seconds=300.0)
+    driver.event(bookmark(25))
+    assert driver.ended() is None
+    assert driver.watch_options().resource_version == "25"
+
+
+def test_a_clean_end_after_a_quiet_second_watches_on_at_once() -> None:
+    driver = streaming(seconds=1.0)
+    assert driver.ended() is None
+    assert driver.watch_options().resource_version == "10"
+
+
+def test_a_watch_that_ends_at_once_with_nothing_did_not_work() -> None:
+    driver = streaming(seconds=0.99)
+    reaction = driver.ended()
+    assert reaction is not None
+    assert isinstance(reaction.error, VeryShortWatchError)
+    assert (reaction.decision, reaction.delay) == (Decision.LIST_LATER, 0.8)
+    driver.wait()
+    assert driver.list_options().resource_version == "10"
+
+
+def test_the_clock_of_a_short_watch_starts_with_the_request() -> None:
+    driver = Driver()
+    driver.listed(page())
+    driver.watch_options()
+    driver.now += 5  # a proxy that holds the headers back
+    driver.machine.watch_opened(driver.now)
+    assert driver.ended() is None
+
+
+def test_short_streams_with_something_in_them_are_free_only_once() -> None:
+    driver = streaming(seconds=0.1)
+    delays: list[float] = []
+    for version in range(11, 15):
+        driver.event(event("MODIFIED", "a", version))
+        assert driver.ended() is None
+        if isinstance(driver.machine.ask(driver.now, chance=0.0), Wait):
+            delays.append(driver.wait())
+        driver.open(seconds=0.1)
+    assert delays == pytest.approx([0.8, 1.6, 3.2])
+    driver.now += 1.0
+    driver.event(event("MODIFIED", "a", 20))
+    driver.ended()
+    driver.open(seconds=0.1)
+    driver.event(event("MODIFIED", "a", 21))
+    driver.ended()
+    assert driver.watch_options().resource_version == "21", "a longer stream makes the next short one free"
+
+
+@pytest.mark.parametrize("error", [refused(), api_error(429)])
+def test_a_watch_refused_for_now_is_asked_for_again_without_a_list(error: Exception) -> None:
+    driver = Driver()
+    driver.listed(page())
+    delays: list[float] = []
+    for _ in range(8):
+        assert driver.watch_refused(error).decision is Decision.WATCH_LATER
+        delays.append(driver.wait())
+    assert delays == pytest.approx([0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0])
+    assert driver.watch_options().resource_version == "10"
+    assert driver.machine.statistics().list_requests == 1
+
+
+@pytest.mark.parametrize("error", [api_error(500), api_error(403), broken(), expired(), MalformedObjectError()])
+def test_a_watch_that_cannot_be_opened_lists_again_after_a_wait(error: Exception) -> None:
+    driver = Driver()
+    driver.listed(page())
+    reaction = driver.watch_refused(error)
+    assert (reaction.place, reaction.decision, reaction.delay) == (Place.CONNECT, Decision.LIST_LATER, 0.8)
+    driver.wait()
+    assert driver.list_options().resource_version == "10"
+
+
+def test_an_expired_stream_lists_again_from_the_last_version() -> None:
+    driver = streaming()
+    assert driver.stream_failed(expired()).decision is Decision.LIST_LATER
+    driver.wait()
+    assert driver.list_options().resource_version == "10"
+
+
+def test_a_busy_server_in_a_stream_is_watched_on_after_a_wait() -> None:
+    for seconds in (0.0, 5.0):
+        driver = streaming(seconds=seconds)
+        reaction = driver.stream_failed(api_error(429, retry_after=7.0))
+        assert (reaction.decision, reaction.delay) == (Decision.WATCH_LATER, 7.0)
+        driver.wait()
+        assert driver.watch_options().resource_version == "10"
+
+
+def test_retry_after_is_a_lower_bound() -> None:
+    driver = Driver()
+    assert driver.list_failed(api_error(429, retry_after=20.0)).delay == 20.0
+    driver.wait()
+    assert driver.list_failed(api_error(429, retry_after=1.0)).delay == 1.6
+
+
+def test_a_broken_stream_is_resumed_at_once() -> None:
+    driver = streaming()
+    driver.event(event("MODIFIED", "a", 12))
+    assert driver.stream_failed(broken()).decision is Decision.WATCH_NOW
+    assert driver.watch_options().resource_version == "12"
+
+
+def test_streams_that_keep_breaking_are_resumed_after_waits() -> None:
+    driver = streaming(seconds=0.1)
+    decisions: list[Decision] = []
+    for version in range(11, 14):
+        driver.event(event("MODIFIED", "a", version))
+        reaction = driver.stream_failed(broken())
+        decisions.append(reaction.decision)
+        if reaction.delay:
+            driver.wait()
+        driver.open(seconds=0.1)
+    assert decisions == [Decision.WATCH_NOW, Decision.WATCH_LATER, Decision.WATCH_LATER]
+
+
+def test_a_stream_that_breaks_at_once_with_nothing_lists_again_after_a_wait() -> None:
+    driver = streaming(seconds=0.1)
+    reaction = driver.stream_failed(broken())
+    assert (reaction.place, reaction.decision) == (Place.SHORT_STREAM, Decision.LIST_LATER)
+
+
+def test_a_malformed_line_lists_again_after_a_wait() -> None:
+    driver = streaming()
+    reaction = driver.stream_failed(MalformedEventError("not an event"))
+    assert (reaction.decision, reaction.delay) == (Decision.LIST_LATER, 0.8)
+
+
+def test_an_internal_error_in_a_stream_lists_again_by_default() -> None:
+    assert streaming().stream_failed(api_error(500)).decision is Decision.LIST_LATER
+
+
+def test_an_internal_error_in_a_stream_is_watched_on_within_the_window() -> None:
+    driver = streaming(options=ReflectorOptions(max_internal_error_retry=30.0))
+    began = driver.now
+    decisions: list[Decision] = []
+    for at in (0.0, 10.0, 30.0, 30.5):
+        driver.now = began + at
+        decisions.append(driver.stream_failed(api_error(500)).decision)
+        driver.wait()
+        if decisions[-1] is Decision.LIST_LATER:
+            driver.listed(page())
+        driver.open()
+    assert decisions == [Decision.WATCH_LATER] * 3 + [Decision.LIST_LATER]
+
+
+def test_the_window_begins_anew_after_a_quiet_minute() -> None:
+    driver = streaming(options=ReflectorOptions(max_internal_error_retry=30.0))
+    assert driver.stream_failed(api_error(500)).decision is Decision.WATCH_LATER
+    began = driver.now
+    driver.wait()
+    driver.open()
+    driver.now = began + 60.0
+    assert driver.stream_failed(api_error(500)).decision is Decision.WATCH_LATER
+
+
+def test_what_the_store_refuses_is_listed_again_after_a_wait() -> None:
+    driver = streaming()
+    driver.event(event("MODIFIED", "a", 12))
+    reaction = driver.machine.store_failed(ValueError("full"), driver.now, chance=0.0)
+    assert (reaction.place, reaction.decision, reaction.delay) == (Place.STORE, Decision.LIST_LATER, 0.8)
+    driver.wait()
+    driver.list_options()
+
+
+# Pace and liveness
+
+
+def test_lists_and_watches_share_one_backoff_with_jitter() -> None:
+    machine = ReflectorMachine()
+    machine.ask(0.0, chance=0.0)
+    assert machine.list_failed(api_error(500), 0.0, chance=0.5).delay == pytest.approx(1.2)
+    machine.ask(1.3, chance=0.0)
+    machine.listed(page(), 1.3, chance=0.0)
+    machine.ask(1.3, chance=0.0)
+    assert machine.watch_failed(refused(), 1.3, chance=0.5).delay == pytest.approx(2.4)
+
+
+def test_the_backoff_begins_anew_only_after_two_quiet_minutes() -> None:
+    driver = streaming()
+    driver.stream_failed(expired())
+    driver.wait()
+    driver.listed(page())
+    driver.open(seconds=119.0)
+    assert driver.stream_failed(expired()).delay == 1.6
+    driver.wait()
+    driver.listed(page())
+    driver.open(seconds=121.0)
+    assert driver.stream_failed(expired()).delay == 0.8
+
+
+def test_a_server_that_fails_for_long_is_asked_ever_more_slowly() -> None:
+    driver = Driver()
+    delays: list[float] = []
+    for _ in range(20):
+        driver.list_failed(api_error(500))
+        delays.append(driver.wait())
+    assert delays[6:] == pytest.approx([30.0] * 14), "client-go 0.36 would begin anew after two minutes"
+
+
+def test_a_wait_lasts_until_its_end() -> None:
+    driver = Driver()
+    driver.list_failed(api_error(500))
+    for now in (0.0, 0.4, 0.79):
+        assert driver.machine.ask(now, chance=0.0) == Wait(0.8)
+    assert isinstance(driver.machine.ask(0.8, chance=0.0), List)
+
+
+def test_it_is_known_when_the_server_last_confirmed_the_state() -> None:
+    driver = Driver()
+    assert driver.machine.statistics().last_confirmed_at is None
+    driver.list_failed(api_error(403, message="no"))
+    driver.wait()
+    driver.list_failed(api_error(500))
+    seen = driver.machine.statistics()
+    assert (seen.failing_since, type(seen.last_error).__name__, seen.errors) == (0.0, "InternalServerError", 2)
+    driver.wait()
+    driver.listed(page())
+    seen = driver.machine.statistics()
+    assert (seen.last_confirmed_at, seen.failing_since, seen.last_error) == (pytest.approx(2.4), None, None)
+    driver.open(seconds=10)
+    assert driver.machine.statistics().last_confirmed_at == pytest.approx(2.4), "an open stream confirms nothing yet"
+    driver.event(bookmark(11))
+    assert driver.machine.statistics().last_confirmed_at == pytest.approx(12.4)
+    driver.now += 10
+    driver.ended()
+    assert driver.machine.statistics().last_confirmed_at == pytest.approx(22.4)
+
+
+def test_feeds_that_do_not_belong_to_the_phase_are_refused() -> None:
+    now, listing, connecting, stream = 0.0, Driver(), Driver(), streaming()
+    connecting.listed(page())
+    machines = {Phase.LISTING: listing, Phase.CONNECTING: connecting, Phase.STREAMING: stream}
+    for phase, driver in machines.items():
+        machine = driver.machine
+        assert machine.phase is phase
+        feeds = {
+            "listed": lambda machine=machine: machine.listed(page(), now, chance=0.0),
+            "list_failed": lambda machine=machine: machine.list_failed(OSError(), now, chance=0.0),
+            "watch_opened": lambda machine=machine: machine.watch_opened(now),
+            "watch_event": lambda machine=machine: machine.watch_event(bookmark(1), now),
+            "watch_ended": lambda machine=machine: machine.watch_ended(now, chance=0.0),
+            "watch_failed": lambda machine=machine: machine.watch_failed(OSError(), now, chance=0.0),
+            "store_failed": lambda machine=machine: machine.store_failed(OSError(), now, chance=0.0),
+        }
+        assert feeds.keys() == FEEDS.keys()
+        for name, feed in feeds.items():
+            if phase not in FEEDS[name]:
+                with pytest.raises(RuntimeError, match=name):
+                    feed()
+    with pytest.raises(RuntimeError, match="without a list that was asked for"):
+        Driver().machine.listed(page(), now, chance=0.0)
+    with pytest.raises(RuntimeError, match="being read"):
+        stream.machine.ask(now, chance=0.0)
+
+
+@pytest.mark.parametrize("wrong", [{"page_size": -1}, {"min_watch_timeout": 0.0}, {"max_internal_error_retry": -1.0}])
+def test_options_are_checked(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=r"ReflectorOptions\."):
+        ReflectorOptions(**wrong)  # type: ignore[arg-type]  # the fault under test

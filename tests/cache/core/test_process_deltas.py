@@ -1,0 +1,96 @@
+"""What deltas do to a store, and who hears what."""
+
+from __future__ import annotations
+
+import pytest
+
+from deltaloop.api.resource import Resource
+from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Delta, DeltaType
+from deltaloop.cache.core.process_deltas import (
+    AddNotification,
+    DeleteNotification,
+    UpdateNotification,
+    process_deltas,
+)
+from deltaloop.cache.store import Indexer
+from tests.cache.objects import pod
+
+PRESENT = [DeltaType.ADDED, DeltaType.UPDATED, DeltaType.REPLACED, DeltaType.SYNC]
+
+
+def store(*objects: Resource) -> Indexer[Resource]:
+    indexer = Indexer[Resource]()
+    indexer.replace(objects)
+    return indexer
+
+
+@pytest.mark.parametrize("delta_type", PRESENT)
+@pytest.mark.parametrize("initial", [True, False])
+def test_what_the_store_does_not_have_is_added(delta_type: DeltaType, initial: bool) -> None:
+    indexer, obj = store(), pod("a", 1)
+    told = list(process_deltas((Delta(delta_type, obj),), indexer, is_in_initial_list=initial))
+    assert told == [AddNotification(obj, is_in_initial_list=initial)]
+    assert indexer.list() == [obj]
+
+
+@pytest.mark.parametrize("delta_type", PRESENT)
+def test_what_the_store_has_is_updated(delta_type: DeltaType) -> None:
+    old, new = pod("a", 1), pod("a", 2)
+    indexer = store(old)
+    told = list(process_deltas((Delta(delta_type, new),), indexer, is_in_initial_list=True))
+    assert told == [UpdateNotification(old, new)]
+    assert indexer.list() == [new]
+
+
+def test_a_deletion_takes_it_out() -> None:
+    indexer, last = store(pod("a", 1)), pod("a", 2)
+    told = list(process_deltas((Delta(DeltaType.DELETED, last),), indexer, is_in_initial_list=False))
+    assert told == [DeleteNotification(last, final_state_known=True)]
+    assert indexer.list() == []
+
+
+def test_a_deletion_that_nobody_saw_says_so() -> None:
+    known = pod("a", 1)
+    indexer = store(known)
+    gone = Delta(DeltaType.DELETED, DeletedFinalStateUnknown("default/a", known))
+    told = list(process_deltas((gone,), indexer, is_in_initial_list=False))
+    assert told == [DeleteNotification(known, final_state_known=False)]
+    assert len(indexer) == 0
+
+
+def test_the_store_is_written_before_anybody_is_told() -> None:
+    indexer = store()
+    deltas = (
+        Delta(DeltaType.ADDED, pod("a", 1)),
+        Delta(DeltaType.UPDATED, pod("a", 2)),
+        Delta(DeltaType.DELETED, pod("a", 3)),
+    )
+    seen = [
+        (type(told).__name__, [obj.resource_version for obj in indexer.list()])
+        for told in process_deltas(deltas, indexer, is_in_initial_list=False)
+    ]
+    assert seen == [("AddNotification", ["1"]), ("UpdateNotification", ["2"]), ("DeleteNotification", [])]
+
+
+def test_a_resync_gives_the_same_object_twice() -> None:
+    obj = pod("a")
+    (told,) = process_deltas((Delta(DeltaType.SYNC, obj),), store(obj), is_in_initial_list=False)
+    assert isinstance(told, UpdateNotification)
+    assert told.old is told.new
+    assert not told.is_unchanged
+
+
+@pytest.mark.parametrize(
+    ("new", "unchanged"),
+    [
+        (pod("a", 1, uid="u"), True),
+        (pod("a", 2, uid="u"), False),
+        (pod("a", 1, uid="other"), False),
+        (pod("a", "", uid="u"), False),
+    ],
+)
+def test_a_relist_of_the_same_state_is_marked(new: Resource, unchanged: bool) -> None:
+    indexer = store(pod("a", new.resource_version and 1, uid="u"))
+    (told,) = process_deltas((Delta(DeltaType.REPLACED, new),), indexer, is_in_initial_list=False)
+    assert isinstance(told, UpdateNotification)
+    assert told.is_unchanged is unchanged

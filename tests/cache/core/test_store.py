@@ -1,0 +1,247 @@
+"""Indexes: examples from upstream, and a machine against indexes computed anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from deltaloop.api.path import path
+from deltaloop.api.resource import Resource
+from deltaloop.cache.core.store import IndexedItems, IndexFailure, StoreIndex
+from deltaloop.cache.errors import IndexerConflictError, UnknownIndexError
+from tests.cache.machines import run_machine
+from tests.cache.objects import pod
+
+
+def words(text: str) -> list[str]:
+    return text.split()
+
+
+def length(text: str) -> list[str]:
+    return [str(len(text))]
+
+
+def fails_on_x(text: str) -> list[str]:
+    if "x" in text:
+        raise ValueError("no x, please")
+    return [text[:1]] if text else []
+
+
+def test_a_set_that_became_empty_is_gone() -> None:
+    items = IndexedItems({"words": words})
+    items.put("k1", "a")
+    items.put("k2", "a")
+    items.delete("k1")
+    assert items.index.values("words") == ["a"]
+    items.delete("k2")
+    assert items.index.values("words") == []
+    items.delete("k2")
+
+
+def test_several_values_follow_additions_changes_and_removals() -> None:
+    items = IndexedItems({"words": words})
+    items.put("k1", "foo bar bar")
+    items.put("k2", "bar")
+    assert items.index.keys("words", "bar") == {"k1", "k2"}
+    items.put("k1", "foo fizz")
+    assert items.index.keys("words", "bar") == {"k2"}
+    assert items.index.values("words") == ["bar", "fizz", "foo"]
+    items.put("k2", "")
+    assert items.index.values("words") == ["fizz", "foo"]
+    assert items.index.keys("words", "bar") == set()
+
+
+def test_a_returned_set_is_a_copy() -> None:
+    items = IndexedItems({"words": words})
+    items.put("k", "a")
+    items.index.keys("words", "a").clear()
+    assert items.index.keys("words", "a") == {"k"}
+
+
+def test_indexers_added_later_cover_what_is_stored() -> None:
+    items = IndexedItems[str]({"words": words})
+    items.put("k", "ab cd")
+    assert items.add_indexers({"length": length}) == []
+    assert items.index.keys("length", "5") == {"k"}
+    items.put("k", "ab")
+    assert items.index.values("length") == ["2"]
+
+
+def test_an_indexer_is_added_twice_only_with_the_same_function() -> None:
+    items = IndexedItems[Resource]({"node": path("spec.nodeName")})
+    items.put("default/a", pod("a", node="n1"))
+    items.add_indexers({"node": path("spec.nodeName")})
+    with pytest.raises(IndexerConflictError, match="'node'") as caught:
+        items.add_indexers({"new": path("spec.x"), "node": path("spec.y")})
+    assert caught.value.names == ("node",)
+    assert [*items.index.functions] == ["node"]
+    assert items.index.keys("node", "n1") == {"default/a"}
+
+
+def test_an_unknown_index_is_named_with_those_there_are() -> None:
+    index = StoreIndex[str]()
+    index.add_indexers({"words": words}, {})
+    for call in (
+        lambda: index.keys("nodes", "a"),
+        lambda: index.values("nodes"),
+        lambda: index.values_of("nodes", "a"),
+    ):
+        with pytest.raises(UnknownIndexError, match="'nodes' does not exist; known: 'words'"):
+            call()
+
+
+def test_a_function_that_raises_is_reported_and_costs_only_its_own_index() -> None:
+    items = IndexedItems({"first": fails_on_x, "words": words})
+    items.put("k", "a b")
+    (failure,) = items.put("k", "x y")
+    assert (failure.index, failure.key, type(failure.error)) == ("first", "k", ValueError)
+    assert items.get("k") == "x y"
+    assert items.index.values("first") == []
+    assert items.index.values("words") == ["x", "y"]
+    assert items.put("k", "b") == []
+    assert items.index.values("first") == ["b"]
+    assert [failure.key for failure in items.replace({"k1": "x", "k2": "c"})] == ["k1"]
+    assert items.index.values("first") == ["c"]
+
+
+def test_a_function_that_fails_on_what_is_stored_is_reported_when_it_is_added() -> None:
+    items = IndexedItems[str]()
+    items.put("k1", "x")
+    items.put("k2", "c")
+    assert [failure.key for failure in items.add_indexers({"first": fails_on_x})] == ["k1"]
+    assert items.index.values("first") == ["c"]
+
+
+@pytest.mark.parametrize("result", ["node", None, [1], ["a", None], 3])
+def test_what_is_not_a_collection_of_strings_is_a_failure(result: object) -> None:
+    items = IndexedItems[str]({"bad": lambda _: result})  # type: ignore[arg-type,return-value]  # the fault under test
+    (failure,) = items.put("k", "a")
+    assert isinstance(failure.error, TypeError)
+    assert items.index.values("bad") == []
+
+
+def test_a_function_that_changes_its_mind_leaves_no_key_behind() -> None:
+    answers = iter(["a", "b", "c"])
+    items = IndexedItems[str]({"fickle": lambda _: [next(answers)]})
+    items.put("k", "")
+    items.put("k", "")
+    assert items.index.values("fickle") == ["b"]
+    items.delete("k")
+    assert items.index.values("fickle") == []
+
+
+KEYS = st.sampled_from(["k1", "k2", "k3"])
+TEXTS = st.sampled_from(["", "a", "b", "a b", "b a", "a a", "x", "x a", "c d e"])
+FUNCTIONS = {"words": words, "length": length, "first": fails_on_x}
+
+
+def make_machine(make: Callable[[], IndexedItems[str]]) -> type[RuleBasedStateMachine]:
+    class Machine(RuleBasedStateMachine):
+        def __init__(self) -> None:
+            super().__init__()
+            self.items = make()
+            self.model: dict[str, str] = {}
+            self.indexes: set[str] = set()
+
+        @rule(key=KEYS, text=TEXTS)
+        def put(self, key: str, text: str) -> None:
+            self.check(self.items.put(key, text), {key: text})
+            self.model[key] = text
+
+        @rule(key=KEYS)
+        def delete(self, key: str) -> None:
+            self.items.delete(key)
+            self.model.pop(key, None)
+
+        @rule(items=st.dictionaries(KEYS, TEXTS))
+        def replace(self, items: dict[str, str]) -> None:
+            self.check(self.items.replace(items), items)
+            self.model = dict(items)
+
+        @rule(name=st.sampled_from([*FUNCTIONS]))
+        def add_indexer(self, name: str) -> None:
+            new = name not in self.indexes
+            failures = self.items.add_indexers({name: FUNCTIONS[name]})
+            self.indexes.add(name)
+            if new and name == "first":
+                self.check(failures, self.model)
+            else:
+                assert failures == []
+
+        def check(self, failures: list[IndexFailure], written: dict[str, str]) -> None:
+            expected = {key for key, text in written.items() if "x" in text} if "first" in self.indexes else set[str]()
+            assert {failure.key for failure in failures} == expected
+
+        @invariant()
+        def indexes_equal_what_is_computed_anew(self) -> None:
+            assert {key: self.items.get(key) for key in self.items} == self.model
+            for name in self.indexes:
+                expected: dict[str, set[str]] = {}
+                for key, text in self.model.items():
+                    if name == "first" and "x" in text:
+                        continue
+                    for value in FUNCTIONS[name](text):
+                        expected.setdefault(value, set()).add(key)
+                index = self.items.index
+                assert {value: index.keys(name, value) for value in index.values(name)} == expected
+
+    return Machine
+
+
+def test_the_index_agrees_with_the_model() -> None:
+    run_machine(make_machine(IndexedItems[str]))
+
+
+class NeverForgetsOldValues(StoreIndex[str]):
+    def _file(self, name: str, key: str, values: tuple[str, ...]) -> None:
+        self._values[name].pop(key, None)
+        super()._file(name, key, values)
+
+
+class KeepsEmptySets(StoreIndex[str]):
+    def _file(self, name: str, key: str, values: tuple[str, ...]) -> None:
+        before = self._values[name].get(key, ())
+        super()._file(name, key, values)
+        for value in before:
+            self._sets[name].setdefault(value, set())
+
+
+class ComparesOnlyTheFirstValue(StoreIndex[str]):
+    """The short cut for unchanged single values, taken for several, too."""
+
+    def _file(self, name: str, key: str, values: tuple[str, ...]) -> None:
+        if values[:1] != self._values[name].get(key, ())[:1]:
+            super()._file(name, key, values)
+
+
+class ReplacesWithoutForgetting(StoreIndex[str]):
+    def replace(self, items: dict[str, str]) -> list[IndexFailure]:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]  # narrower is enough here
+        return [failure for key, text in items.items() for failure in self.update(key, text)]
+
+
+class IndexesOnlyWhatComes(StoreIndex[str]):
+    def add_indexers(self, indexers: object, items: object) -> list[IndexFailure]:
+        return super().add_indexers(indexers, {})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        NeverForgetsOldValues,
+        KeepsEmptySets,
+        ComparesOnlyTheFirstValue,
+        ReplacesWithoutForgetting,
+        IndexesOnlyWhatComes,
+    ],
+)
+def test_the_machine_catches_seeded_bugs(mutant: type[StoreIndex[str]]) -> None:
+    def make() -> IndexedItems[str]:
+        items = IndexedItems[str]()
+        items.index = mutant()
+        return items
+
+    with pytest.raises((AssertionError, KeyError)):
+        run_machine(make_machine(make), of_a_mutant=True)

@@ -1,0 +1,42 @@
+"""A client whose every kind, namespace and selector is a scripted server of its own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+
+from deltaloop.api.list_options import ListOptions
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.watch_event import WatchEvent
+from deltaloop.client.resource_list import ResourceList
+from tests.cache.fake_source import FakeSource
+
+NO_OPTIONS = ListOptions()
+
+
+class FakeClient:
+    """Has the two verbs that caches need."""
+
+    def __init__(self) -> None:
+        self.sources: dict[tuple[str, str | None, str, str], FakeSource] = {}
+
+    def source(self, kind: str, *, namespace: str | None = None, labels: str = "", fields: str = "") -> FakeSource:
+        """Return the server behind a kind, such as ``v1/Pod``."""
+        return self.sources.setdefault((kind, namespace, labels, fields), FakeSource())
+
+    def _source(self, rt: ResourceType[Resource], namespace: str | None, options: ListOptions) -> FakeSource:
+        assert rt.model is None, "caches ask for raw objects"
+        return self.source(str(rt), namespace=namespace, labels=options.label_selector, fields=options.field_selector)
+
+    async def list(
+        self, rt: ResourceType[Resource], /, *, namespace: str | None = None, options: ListOptions = NO_OPTIONS
+    ) -> ResourceList[Resource]:
+        """Return one page."""
+        return await self._source(rt, namespace, options).list(options)
+
+    def watch(
+        self, rt: ResourceType[Resource], /, *, namespace: str | None = None, options: ListOptions = NO_OPTIONS
+    ) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+        """Open a watch."""
+        return self._source(rt, namespace, options).watch(options)

@@ -1,0 +1,139 @@
+"""The controller's loop: what happens to deltas whose processing fails, and to whoever waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from deltaloop.api.resource import Resource
+from deltaloop.cache.controller import Controller, ControllerConfig
+from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Deltas
+from deltaloop.cache.delta_fifo import DeltaFIFO
+from deltaloop.cache.errors import RequeueError
+from tests.cache.fake_source import FakeSource
+
+
+def config(source: FakeSource, process: Callable[[str], None], **options: bool) -> ControllerConfig:
+    def handle(deltas: Deltas[Resource], initial: bool) -> None:
+        newest = deltas[-1].object
+        process(newest.key if isinstance(newest, DeletedFinalStateUnknown) else newest.name)
+
+    queue = DeltaFIFO[Resource]()
+    return ControllerConfig(lister_watcher=source, queue=queue, process=handle, chance=lambda: 0.0, **options)
+
+
+@asynccontextmanager
+async def running(controller: Controller) -> AsyncIterator[None]:
+    task = asyncio.create_task(controller.run())
+    await asyncio.sleep(0.001)
+    yield
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_everything_is_processed_once() -> None:
+    source, seen = FakeSource(), list[str]()
+    source.put("a")
+    controller = Controller(config(source, seen.append))
+    assert not controller.has_synced
+    async with running(controller):
+        assert controller.has_synced
+        source.put("b")
+        await asyncio.sleep(1)
+        assert seen == ["a", "b"]
+        assert controller.last_sync_resource_version == "12"
+        assert controller.statistics().events == 1
+    assert repr(controller) == "<Controller v1/Pod: <DeltaFIFO 0 keys, synced, closed>>"
+
+
+async def test_deltas_whose_processing_fails_are_logged_and_lost(caplog: pytest.LogCaptureFixture) -> None:
+    source, seen = FakeSource(), list[str]()
+
+    def process(name: str) -> None:
+        seen.append(name)
+        if name == "a":
+            raise ValueError("no")
+
+    source.put("a")
+    source.put("b")
+    controller = Controller(config(source, process))
+    with caplog.at_level(logging.ERROR, logger="deltaloop.cache"):
+        async with running(controller):
+            await asyncio.sleep(10)
+            assert controller.has_synced
+    assert seen == ["a", "b"]
+    (record,) = caplog.records
+    assert (record.getMessage(), record.__dict__["retried"]) == ("processing deltas failed", False)
+
+
+async def test_with_retry_they_come_again_a_second_later() -> None:
+    source = FakeSource()
+    seen: list[tuple[float, str]] = []
+
+    def process(name: str) -> None:
+        seen.append((asyncio.get_running_loop().time(), name))
+        if name == "a" and len(seen) < 5:
+            raise ValueError("not yet")
+
+    source.put("a")
+    source.put("b")
+    async with running(Controller(config(source, process, retry_on_error=True))):
+        await asyncio.sleep(10)
+    assert seen == [(0.0, "a"), (1.0, "b"), (1.0, "a"), (2.0, "a"), (3.0, "a")]
+
+
+async def test_a_process_function_may_ask_for_its_deltas_again() -> None:
+    source, seen = FakeSource(), list[str]()
+
+    def process(name: str) -> None:
+        seen.append(name)
+        if len(seen) == 1:
+            raise RequeueError(ValueError("once more"))
+
+    source.put("a")
+    async with running(Controller(config(source, process))):
+        await asyncio.sleep(10)
+    assert seen == ["a", "a"]
+
+
+async def test_a_long_queue_starves_nobody() -> None:
+    source, seen = FakeSource(), list[str]()
+    for number in range(1000):
+        source.put(f"p{number}")
+    turns = 0
+    task = asyncio.create_task(Controller(config(source, seen.append)).run())
+    while len(seen) < 1000:
+        await asyncio.sleep(0)
+        turns += 1
+    assert turns >= 10
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_fault_of_the_reflector_itself_is_not_silent() -> None:
+    def broken_chance() -> float:
+        raise ZeroDivisionError
+
+    queue = DeltaFIFO[Resource]()
+    controller = Controller(
+        ControllerConfig(lister_watcher=FakeSource(), queue=queue, process=lambda *_: None, chance=broken_chance)
+    )
+    with pytest.raises(ZeroDivisionError):
+        await controller.run()
+    assert queue.closed
+
+
+@pytest.mark.parametrize("period", [-1.0, float("nan"), float("inf")])
+def test_a_period_that_is_none_is_refused(period: float) -> None:
+    with pytest.raises(ValueError, match="resync_period"):
+        ControllerConfig(
+            lister_watcher=FakeSource(),
+            queue=DeltaFIFO[Resource](),
+            process=lambda *_: None,
+            resync_period=period,
+        )

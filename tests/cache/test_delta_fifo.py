@@ -1,0 +1,140 @@
+"""The queue's waiting side: who is woken, what is put back, when it has synced."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from deltaloop.api.resource import Resource
+from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Deltas
+from deltaloop.cache.delta_fifo import DeltaFIFO
+from deltaloop.cache.errors import FifoClosedError, RequeueError
+from deltaloop.cache.store import Store
+from tests.cache.objects import pod
+
+
+def nothing(deltas: Deltas[Resource], initial: bool) -> None:
+    del deltas, initial
+
+
+async def test_pop_waits_for_something() -> None:
+    fifo = DeltaFIFO[Resource]()
+    task = asyncio.create_task(fifo.pop(nothing))
+    await asyncio.sleep(5)
+    assert not task.done()
+    fifo.add(pod("a"))
+    (delta,) = await task
+    assert delta.object == pod("a")
+
+
+async def test_each_key_goes_to_one_of_several_who_wait() -> None:
+    fifo = DeltaFIFO[Resource]()
+    tasks = [asyncio.create_task(fifo.pop(nothing)) for _ in range(3)]
+    await asyncio.sleep(1)
+    fifo.add(pod("a"))
+    fifo.update(pod("a", 2))
+    fifo.add(pod("b"))
+    await asyncio.sleep(1)
+    assert sorted(len(task.result()) for task in tasks if task.done()) == [1, 2]
+    fifo.close()
+    waiting = next(task for task in tasks if not task.done())
+    with pytest.raises(FifoClosedError):
+        await waiting
+
+
+async def test_close_wakes_everybody_who_waits_and_lets_the_rest_be_popped() -> None:
+    fifo = DeltaFIFO[Resource]()
+    tasks = [asyncio.create_task(fifo.pop(nothing)) for _ in range(10)]
+    await asyncio.sleep(1)
+    fifo.close()
+    assert fifo.closed
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert {type(result) for result in results} == {FifoClosedError}
+    fifo.add(pod("late"))
+    assert len(await fifo.pop(nothing)) == 1
+
+
+async def test_cancelled_while_waiting_nothing_is_taken() -> None:
+    fifo = DeltaFIFO[Resource]()
+    task = asyncio.create_task(fifo.pop(nothing))
+    await asyncio.sleep(1)
+    fifo.add(pod("a"))
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert fifo.list_keys() == ["default/a"]
+
+
+async def test_process_is_told_what_belongs_to_the_initial_list() -> None:
+    fifo = DeltaFIFO[Resource](known_objects=Store[Resource]())
+    seen: list[tuple[str, bool]] = []
+
+    def process(deltas: Deltas[Resource], initial: bool) -> None:
+        (delta,) = deltas
+        assert not isinstance(delta.object, DeletedFinalStateUnknown)
+        seen.append((delta.object.name, initial))
+        assert not fifo.has_synced or not initial, "synced before the last of the list is processed"
+
+    fifo.replace([pod("a"), pod("b")], "10")
+    for _ in range(2):
+        await fifo.pop(process)
+    assert fifo.has_synced
+    await fifo.wait_for_sync()
+    fifo.add(pod("c"))
+    await fifo.pop(process)
+    assert seen == [("a", True), ("b", True), ("c", False)]
+
+
+async def test_what_process_raises_comes_out_of_pop() -> None:
+    fifo = DeltaFIFO[Resource]()
+    fifo.add(pod("a"))
+
+    def process(deltas: Deltas[Resource], initial: bool) -> None:
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        await fifo.pop(process)
+    assert len(fifo) == 0
+    assert fifo.has_synced
+
+
+async def test_requeue_puts_the_deltas_back_behind_the_others() -> None:
+    fifo = DeltaFIFO[Resource]()
+    fifo.add(pod("a"))
+    fifo.add(pod("b"))
+
+    def again(deltas: Deltas[Resource], initial: bool) -> None:
+        raise RequeueError(ValueError("later"))
+
+    with pytest.raises(ValueError, match="later"):
+        await fifo.pop(again)
+    assert fifo.list_keys() == ["default/b", "default/a"]
+    assert repr(fifo) == "<DeltaFIFO 2 keys, synced>"
+
+
+async def test_an_empty_list_is_synced_at_once() -> None:
+    fifo = DeltaFIFO[Resource](known_objects=Store[Resource]())
+    waiting = asyncio.create_task(fifo.wait_for_sync())
+    await asyncio.sleep(1)
+    assert not waiting.done()
+    fifo.replace([])
+    await waiting
+
+
+async def test_deletions_and_resyncs_wake_the_consumer() -> None:
+    store = Store[Resource]()
+    store.replace([pod("a"), pod("b")])
+    fifo = DeltaFIFO[Resource](known_objects=store)
+    task = asyncio.create_task(fifo.pop(nothing))
+    await asyncio.sleep(1)
+    fifo.delete(pod("a", 2))
+    assert [delta.type.value for delta in await task] == ["Deleted"]
+    task = asyncio.create_task(fifo.pop(nothing))
+    await asyncio.sleep(1)
+    fifo.resync()
+    deltas = await task
+    fifo.add_if_not_present("default/x", deltas)
+    assert fifo.list_keys() == ["default/b", "default/x"]
+    fifo.close()
+    assert repr(fifo) == "<DeltaFIFO 2 keys, synced, closed>"

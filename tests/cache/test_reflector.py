@@ -1,0 +1,395 @@
+"""The reflector against a scripted server: what it asks, when, and what is in the store then."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from deltaloop.api.resource import Resource
+from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
+from deltaloop.cache.core.listwatch import Decision, Place, Reaction, ReflectorOptions
+from deltaloop.cache.errors import VeryShortWatchError
+from deltaloop.cache.reflector import Reflector, ReflectorStore
+from deltaloop.cache.store import Store
+from tests.cache.fake_source import FakeSource, api_error, broken, expired, refused
+from tests.cache.objects import nameless
+
+
+class Bench:
+    """A reflector that fills a store, and everything that it reported."""
+
+    def __init__(
+        self,
+        source: FakeSource,
+        *,
+        options: ReflectorOptions | None = None,
+        store: ReflectorStore | None = None,
+        chance: float = 0.0,
+    ) -> None:
+        self.source = source
+        self.store = Store[Resource]()
+        self.reactions: list[Reaction] = []
+        self.reflector = Reflector(
+            source,
+            self.store if store is None else store,
+            options=options,
+            on_error=self.reactions.append,
+            chance=lambda: chance,
+        )
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        task = asyncio.create_task(self.reflector.run())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert self.source.opened == self.source.closed, "a watch was left open"
+
+    def names(self) -> list[str]:
+        return sorted(obj.name for obj in self.store.list())
+
+    @property
+    def equal(self) -> bool:
+        return {obj.name: obj for obj in self.store.list()} == self.source.objects
+
+
+async def settle() -> None:
+    await asyncio.sleep(0.01)
+
+
+async def test_list_then_watch() -> None:
+    source = FakeSource()
+    source.put("a")
+    bench = Bench(source)
+    async with bench.running():
+        await settle()
+        assert bench.names() == ["a"]
+        source.put("b")
+        source.put("a")
+        await settle()
+        assert bench.equal
+        source.remove("a")
+        await settle()
+        assert bench.names() == ["b"]
+        assert bench.reflector.last_sync_resource_version == "14"
+        assert repr(bench.reflector) == "<Reflector v1/Pod streaming at 14>"
+    assert source.versions("list") == ["0"]
+    assert source.versions("watch") == ["11"]
+    assert bench.reactions == []
+
+
+async def test_cancelled_before_it_began_nothing_is_asked() -> None:
+    bench = Bench(FakeSource())
+    task = asyncio.create_task(bench.reflector.run())
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert bench.source.asked == []
+
+
+async def test_a_watch_that_the_server_ends_in_time_goes_on_from_the_last_version() -> None:
+    source = FakeSource()
+    bench = Bench(source)
+    async with bench.running():
+        await asyncio.sleep(100)
+        source.put("a")
+        source.put("b")
+        source.bookmark()
+        await asyncio.sleep(900)
+        assert source.times("watch") == [0.0, 300.0, 600.0, 900.0]
+        assert source.versions("watch") == ["10", "12", "12", "12"]
+    assert len(source.times("list")) == 1
+    assert bench.equal
+
+
+async def test_missed_events_are_caught_up_without_a_list() -> None:
+    source = FakeSource()
+    bench = Bench(source)
+    async with bench.running():
+        await asyncio.sleep(5)
+        source.watch_faults.extend([refused(), refused(), api_error(429)])
+        source.break_watches(broken())
+        await settle()
+        source.put("a")
+        source.put("b")
+        source.remove("a")
+        await asyncio.sleep(10)
+        assert bench.names() == ["b"]
+    assert source.times("watch") == pytest.approx([0.0, 5.0, 5.8, 7.4, 10.6])
+    assert source.versions("list") == ["0"]
+    assert [reaction.decision for reaction in bench.reactions] == [Decision.WATCH_NOW, *[Decision.WATCH_LATER] * 3]
+
+
+async def test_refused_for_a_minute_asks_ever_more_slowly() -> None:
+    source = FakeSource(list_faults=deque(refused() for _ in range(6)))
+    bench = Bench(source)
+    source.put("a")
+    async with bench.running():
+        await asyncio.sleep(60)
+        assert bench.equal
+    assert source.times("list") == pytest.approx([0.0, 0.8, 2.4, 5.6, 12.0, 24.8, 50.4])
+
+
+async def test_waits_are_spread_by_chance() -> None:
+    source = FakeSource()
+    source.list_faults.extend([api_error(500), api_error(500)])
+    bench = Bench(source, chance=0.5)
+    async with bench.running():
+        await asyncio.sleep(10)
+    assert source.times("list") == pytest.approx([0.0, 1.2, 3.6])
+    assert source.asked[-1].options.timeout_seconds == 450
+
+
+@pytest.mark.parametrize("at_start", [True, False])
+async def test_an_expired_version_is_answered_with_a_list(at_start: bool) -> None:
+    source = FakeSource(expires_at_start=at_start)
+    source.put("a")
+    bench = Bench(source)
+    async with bench.running():
+        await asyncio.sleep(5)
+        source.put("b", silent=True)
+        source.remove("a", silent=True)
+        source.compact()
+        source.end_watches()
+        await asyncio.sleep(5)
+        assert bench.names() == ["b"]
+    assert source.versions("list") == ["0", "11"]
+    assert source.times("list") == pytest.approx([0.0, 5.8])
+
+
+async def test_an_expired_list_version_is_answered_at_once_with_the_newest_state() -> None:
+    source = FakeSource()
+    bench = Bench(source)
+    async with bench.running():
+        await asyncio.sleep(5)
+        source.put("b", silent=True)
+        source.list_faults.append(expired())
+        source.break_watches(expired())
+        await asyncio.sleep(5)
+        assert bench.equal
+    assert source.versions("list") == ["0", "10", ""]
+    assert source.times("list") == pytest.approx([0.0, 5.8, 5.8])
+
+
+async def test_a_server_whose_counter_was_reset_is_listed_anew() -> None:
+    source = FakeSource(version=100)
+    source.put("a")
+    bench = Bench(source)
+    async with bench.running():
+        await asyncio.sleep(5)
+        source.version = 3
+        source.objects.clear()
+        source.events.clear()
+        source.put("b", silent=True)
+        source.break_watches(api_error(500))
+        await asyncio.sleep(5)
+        assert bench.names() == ["b"]
+    assert source.versions("list") == ["0", "101", ""]
+    assert source.versions("watch") == ["101", "4"]
+
+
+async def test_pages_are_put_together_and_an_expired_page_means_everything_at_once() -> None:
+    source = FakeSource(serves_from_cache=False)
+    for number in range(10):
+        source.put(f"p{number}")
+    bench = Bench(source, options=ReflectorOptions(page_size=4))
+    async with bench.running():
+        await settle()
+        assert bench.equal
+        assert source.versions("list") == ["0", "continue", "continue"]
+        await asyncio.sleep(5)
+        pages = 0
+
+        def expire(_: object) -> None:
+            nonlocal pages
+            pages += 1
+            if pages == 2:
+                source.put("late", silent=True)
+                source.compact()
+
+        source.before_page = expire
+        source.break_watches(expired())
+        await asyncio.sleep(5)
+        assert bench.equal
+        assert "late" in bench.names()
+    assert source.versions("list")[3:] == ["20", "continue", "20"]
+    assert [asked.options.limit for asked in source.asked if asked.verb == "list"][3:] == [4, 4, 0]
+
+
+async def test_no_watch_without_progress_is_asked_for_at_once() -> None:
+    source = FakeSource()
+    bench = Bench(source)
+    async with bench.running():
+        for _ in range(40):
+            source.end_watches()
+            await asyncio.sleep(0.1)
+        assert all(isinstance(reaction.error, VeryShortWatchError) for reaction in bench.reactions)
+        assert len(source.asked) <= 8
+
+
+async def test_a_server_that_sends_one_event_and_hangs_up_is_not_hammered() -> None:
+    source = FakeSource()
+    source.put("a")
+
+    bench = Bench(source)
+    async with bench.running():
+        began = asyncio.get_running_loop().time()
+        while asyncio.get_running_loop().time() < began + 60:
+            if source.streams:
+                source.put("a")
+                source.end_watches()
+            await asyncio.sleep(0.05)
+        assert len(source.times("watch")) <= 9
+        assert source.versions("list") == ["0"]
+
+
+async def test_a_malformed_line_is_reported_and_listed_over() -> None:
+    source = FakeSource()
+    bench = Bench(source)
+    async with bench.running():
+        for _ in range(3):
+            await asyncio.sleep(5)
+            source.put("a", silent=True)
+            source.break_watches(MalformedEventError("a watch line of 7 bytes is not a watch event"))
+        await asyncio.sleep(10)
+        assert bench.equal
+    assert [reaction.place for reaction in bench.reactions] == [Place.STREAM] * 3
+    assert bench.reflector.statistics().errors == 3
+    assert len(source.times("list")) == 4
+
+
+async def test_objects_without_a_name_are_logged_and_passed_over(caplog: pytest.LogCaptureFixture) -> None:
+    source = FakeSource()
+    source.objects["odd"] = nameless()
+    bench = Bench(source)
+    with caplog.at_level(logging.WARNING, logger="deltaloop.cache"):
+        async with bench.running():
+            await settle()
+            source.send(WatchEvent(EventType.MODIFIED, nameless(99)))
+            source.put("b")
+            await settle()
+            assert bench.names() == ["b"]
+            assert bench.reflector.last_sync_resource_version == "11"
+    assert bench.reflector.statistics().skipped == 2
+    assert [record.getMessage() for record in caplog.records] == [
+        "a list has objects without a name; they are left out",
+        "a watch event carries an object without a name; it is passed over",
+    ]
+
+
+class Choosy(Store[Resource]):
+    """Refuses some objects, and the first list."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.refuse_lists = 1
+        self.refuse_names = {"b"}
+
+    def replace(self, objects: object, resource_version: str = "") -> None:
+        if self.refuse_lists:
+            self.refuse_lists -= 1
+            raise ValueError("not now")
+        super().replace(objects, resource_version)  # type: ignore[arg-type]
+
+    def add(self, obj: Resource) -> None:
+        if obj.name in self.refuse_names:
+            self.refuse_names.clear()
+            raise ValueError("not this one")
+        super().add(obj)
+
+
+async def test_what_the_store_refuses_is_not_lost() -> None:
+    source = FakeSource()
+    store = Choosy()
+    bench = Bench(source, store=store)
+    async with bench.running():
+        await asyncio.sleep(2)
+        source.put("b")
+        source.put("c")
+        await asyncio.sleep(5)
+        assert {obj.name: obj for obj in store.list()} == source.objects
+    assert [reaction.place for reaction in bench.reactions] == [Place.STORE, Place.STORE]
+    assert source.times("list") == pytest.approx([0.0, 0.8, 3.6])
+
+
+async def test_every_error_is_logged_with_its_place_and_what_follows(caplog: pytest.LogCaptureFixture) -> None:
+    source = FakeSource()
+    source.list_faults.append(api_error(403, message="forbidden: token=abcdef"))
+
+    def fails(reaction: Reaction) -> None:
+        raise ValueError("the handler itself")
+
+    reflector = Reflector(source, Store[Resource](), name="pods", on_error=fails, chance=lambda: 0.0)
+    with caplog.at_level(logging.WARNING, logger="deltaloop.cache"):
+        task = asyncio.create_task(reflector.run())
+        await asyncio.sleep(2)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    first, second = caplog.records
+    assert first.getMessage() == "list or watch failed"
+    fields = {name: first.__dict__[name] for name in ("reflector", "place", "error", "next", "delay")}
+    assert fields == {
+        "reflector": "pods",
+        "place": "list",
+        "error": "ForbiddenError: forbidden: token=<redacted>",
+        "next": "list after a wait",
+        "delay": 0.8,
+    }
+    assert second.getMessage() == "the error handler of a reflector raised"
+
+
+async def test_it_is_known_when_the_server_last_gave_a_sign() -> None:
+    source = FakeSource()
+    bench = Bench(source)
+    async with bench.running():
+        await asyncio.sleep(100)
+        assert bench.reflector.statistics().last_confirmed_at == 0.0
+        source.bookmark()
+        await settle()
+        assert bench.reflector.statistics().last_confirmed_at == 100.0
+        await asyncio.sleep(250)
+        assert bench.reflector.statistics().last_confirmed_at == 300.0
+
+
+async def test_a_stream_that_is_always_ready_starves_nobody() -> None:
+    source = FakeSource()
+    bench = Bench(source)
+    async with bench.running():
+        await settle()
+        for number in range(1000):
+            source.put(f"p{number}")
+        turns = 0
+        while len(bench.store) < 1000:
+            await asyncio.sleep(0)
+            turns += 1
+        assert turns >= 9
+
+
+async def test_a_watch_that_fails_on_the_way_out_is_a_failed_watch() -> None:
+    class Leaky(FakeSource):
+        @asynccontextmanager
+        async def _watch(self, options: object) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+            async with super()._watch(options) as events:  # type: ignore[arg-type]
+                yield events
+            raise OSError("closing failed")
+
+    source = Leaky()
+    bench = Bench(source)
+    task = asyncio.create_task(bench.reflector.run())
+    await asyncio.sleep(5)
+    source.end_watches()
+    await asyncio.sleep(2)
+    assert [type(reaction.error) for reaction in bench.reactions] == [OSError]
+    source.put("a")
+    await settle()
+    assert bench.equal
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

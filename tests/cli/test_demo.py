@@ -1,0 +1,82 @@
+"""The demo, run for real: two processes, a failover, and a verdict."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from deltaloop.cli.demo.run import DemoOptions, run_demo
+from deltaloop.cli.demo.screen import Json
+from tests.cli.processes import children_of
+
+COMMAND = [sys.executable, "-m", "deltaloop.cli.main", "demo"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(90)
+def test_everything_happens_and_the_summary_is_json(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*COMMAND, "--json", "--log-folder", str(tmp_path)], capture_output=True, text=True, timeout=80, check=False
+    )
+    assert done.stderr == ""
+    summary = json.loads(done.stdout)
+    assert (done.returncode, summary["ok"], summary["failed"]) == (0, True, "")
+    assert [step["ok"] for step in summary["steps"]] == [True] * 7
+    assert summary["seconds"] < 30
+    assert 0 < summary["failover_seconds"] < 12
+    assert any(name.startswith("owner delete Deployment") for name in summary["triggers"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["replica-1.log", "replica-2.log"]
+
+
+@pytest.mark.slow
+@pytest.mark.real_time
+@pytest.mark.timeout(60)
+async def test_a_step_that_does_not_happen_is_named() -> None:
+    """A replica that cannot start ends the demo at once: it is not waited for until time runs out."""
+    written: list[str] = []
+    begun = asyncio.get_running_loop().time()
+    summary = await run_demo(DemoOptions(log_level="NO-SUCH-LEVEL"), Json(written.append))
+    assert not summary.ok
+    assert "replica-1 ended by itself with exit code 1" in summary.failed
+    assert json.loads(written[0])["steps"][0]["ok"] is False
+    assert asyncio.get_running_loop().time() - begun < 12
+
+
+@pytest.mark.slow
+@pytest.mark.real_time
+@pytest.mark.timeout(60)
+async def test_a_story_that_takes_too_long_is_ended_and_says_where() -> None:
+    summary = await run_demo(DemoOptions(time_limit=0.05), Json(lambda _: None))
+    assert not summary.ok
+    assert summary.failed.startswith("the story took longer than 0.05 seconds and stopped in: one replica leads")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("after", [0.3, 1.5, 4.0])
+def test_an_interrupt_at_any_moment_leaves_nothing_behind(after: float) -> None:
+    with subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(after)
+        replicas = children_of(process.pid)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+    assert process.returncode in (130, -signal.SIGINT)
+    assert "Traceback" not in errors
+    assert [pid for pid in replicas if is_running(pid)] == []
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True

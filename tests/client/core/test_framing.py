@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import itertools
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaloop.client.core.framing import LineFramer
+
+# Bytes that are dense in line feeds, so that empty lines and feeds at the edges of slices happen.
+_STREAMS = st.lists(st.sampled_from([b"\n", b"a", b"bc", b"{}", b"\r", b"\x00", b"\xff"]), max_size=40).map(b"".join)
+
+
+def _cut(data: bytes, cuts: list[int]) -> list[bytes]:
+    edges = [0, *sorted(cut % (len(data) + 1) for cut in cuts), len(data)]
+    return [data[start:end] for start, end in itertools.pairwise(edges)]
+
+
+def _lines(chunks: list[bytes]) -> list[bytes]:
+    framer = LineFramer()
+    lines = [line for chunk in chunks for line in framer.feed(chunk)]
+    pending = framer.pending
+    rest = framer.finish()
+    assert pending == len(rest)
+    return [*lines, rest]
+
+
+@given(_STREAMS, st.lists(st.integers(0, 200), max_size=20))
+def test_lines_do_not_depend_on_where_the_slices_fall(data: bytes, cuts: list[int]) -> None:
+    assert _lines(_cut(data, cuts)) == data.split(b"\n")
+
+
+@given(st.binary(max_size=200), st.lists(st.integers(0, 200), max_size=20))
+def test_any_bytes(data: bytes, cuts: list[int]) -> None:
+    assert _lines(_cut(data, cuts)) == data.split(b"\n")
+
+
+def test_a_partial_line_at_the_end_is_reported() -> None:
+    framer = LineFramer()
+    assert framer.feed(b'{"a":1}\n{"b"') == [b'{"a":1}']
+    assert framer.pending == 4
+    assert framer.finish() == b'{"b"'
+    assert framer.pending == 0
+    assert framer.finish() == b""
+
+
+def test_lines_are_bytes_of_their_own() -> None:
+    framer = LineFramer()
+    lines = [*framer.feed(b"one\ntw"), *framer.feed(b"o\n")]
+    assert lines == [b"one", b"two"]
+    assert all(type(line) is bytes for line in lines)
+
+
+def _seconds_for(size: int, slice_size: int) -> float:
+    line = b"x" * size
+    framer = LineFramer()
+    started = time.perf_counter()
+    for start in range(0, size, slice_size):
+        assert framer.feed(line[start : start + slice_size]) == []
+    assert framer.feed(b"\n") == [line]
+    return time.perf_counter() - started
+
+
+def test_a_line_of_20_mb_costs_no_more_per_byte_than_a_small_one() -> None:
+    # Quadratic cost would make 16 times the bytes cost 256 times the time; the bound leaves room for a busy machine.
+    small = min(_seconds_for(1_310_720, 4096) for _ in range(3))
+    large = min(_seconds_for(20_971_520, 4096) for _ in range(2))
+    assert large < 64 * max(small, 0.001)

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from deltaloop.api import kinds
+from deltaloop.api.errors import MalformedObjectError
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.client.core.list_decoding import decode_list
+
+PAGE = (
+    b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"42","continue":"next","remainingItemCount":7},'
+    b'"items":[{"metadata":{"name":"a","namespace":"n","resourceVersion":"3"},"spec":{"x":1}},'
+    b' {"metadata":{"name":"b"}}]}'
+)
+
+
+class Named(msgspec.Struct):
+    name: str
+
+
+class Small(msgspec.Struct):
+    metadata: Named
+
+
+def test_items_and_metadata() -> None:
+    found = decode_list(kinds.POD, PAGE)
+    assert [item.key for item in found] == ["n/a", "b"]
+    assert (found.resource_version, found.continue_, found.remaining_item_count) == ("42", "next", 7)
+    first = found.items[0]
+    assert first.resource_type is kinds.POD
+    assert first["spec"]["x"] == 1
+
+
+def test_an_item_does_not_keep_its_page_alive() -> None:
+    found = decode_list(kinds.POD, PAGE)
+    assert [type(item.raw) for item in found] == [bytes, bytes]
+    assert found.items[1].raw == b'{"metadata":{"name":"b"}}'
+
+
+def test_typed_items() -> None:
+    typed = ResourceType[Small]("", "v1", "Pod", "pods", namespaced=True, model=Small)
+    assert [item.metadata.name for item in decode_list(typed, PAGE)] == ["a", "b"]
+
+
+@pytest.mark.parametrize("items", [b"[]", b"null"])
+def test_an_empty_list(items: bytes) -> None:
+    found = decode_list(kinds.POD, b'{"items":' + items + b',"metadata":{"resourceVersion":"5"}}')
+    assert found.items == ()
+    assert found.resource_version == "5"
+    assert found.continue_ == ""
+    assert found.remaining_item_count is None
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"<html>log in</html>", "is not JSON; is a proxy or a login page in the way"),
+        (b"", "is not JSON"),
+        (b'{"items":[{"metadata":{}}', "is not JSON"),
+        (b'{"kind":"Pod","metadata":{"name":"s3cret"}}', "is not a list: it has no items"),
+        (b"[]", "is not a list"),
+        (b'{"items":{}}', "is not a list"),
+        (b'{"items":[{"metadata":{"name":"a"}},{"kind":"s3cret"}]}', "item 1 of a list of v1/Pod: .*no metadata"),
+        (b'{"items":["s3cret"]}', "item 0"),
+        (b'{"items":[],"metadata":{"continue":"\xff"}}', "is not"),
+    ],
+)
+def test_what_is_no_list_is_said_without_its_data(body: bytes, message: str) -> None:
+    with pytest.raises(MalformedObjectError, match=message) as caught:
+        decode_list(kinds.POD, body)
+    assert "s3cret" not in str(caught.value)
+
+
+def test_decoding_builds_no_dicts() -> None:
+    found = decode_list(kinds.POD, PAGE)
+    assert all(isinstance(item, Resource) for item in found)
+    assert Resource.from_json(found.items[0].raw, kinds.POD) == found.items[0]

@@ -1,0 +1,71 @@
+"""Upstream's cases: client-go rest/with_retry_test.go, rest/request_test.go (``TestCheckRetryHandles429And5xx``)."""
+
+from __future__ import annotations
+
+import pytest
+
+from deltaloop.api.errors import DeltaloopError, MalformedObjectError
+from deltaloop.api.status import Status, StatusCause, StatusDetails, error_from_status
+from deltaloop.client.core.retry import RetryDecision
+from deltaloop.client.errors import RequestTimeoutError, TransportError
+
+
+def refused(code: int, retry_after: float | None = 1.0, *, cause: str = "") -> DeltaloopError:
+    details = StatusDetails(causes=(StatusCause(reason=cause),)) if cause else None
+    return error_from_status(Status(code=code, details=details), retry_after=retry_after)
+
+
+def broken(**facts: bool) -> TransportError:
+    return TransportError("broken", method="GET", path="/", **facts)
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
+@pytest.mark.parametrize("code", [429, 500, 502, 503, 504])
+def test_a_refusal_that_says_when_to_come_again(method: str, code: int) -> None:
+    assert RetryDecision(method, deadline_at=None).failed(refused(code, 7.0), now=0.0) == 7.0
+
+
+@pytest.mark.parametrize("code", [429, 500, 503])
+def test_a_refusal_that_does_not_say_when(code: int) -> None:
+    assert RetryDecision("GET", deadline_at=None).failed(refused(code, None), now=0.0) is None
+
+
+@pytest.mark.parametrize("code", [301, 400, 401, 403, 404, 409, 410, 422])
+def test_other_refusals_stand(code: int) -> None:
+    assert RetryDecision("GET", deadline_at=None).failed(refused(code, 1.0), now=0.0) is None
+
+
+def test_a_version_from_the_future_is_not_waited_for() -> None:
+    error = refused(504, 1.0, cause="ResourceVersionTooLarge")
+    assert RetryDecision("GET", deadline_at=None).failed(error, now=0.0) is None
+
+
+def test_ten_times_at_most() -> None:
+    retry = RetryDecision("POST", deadline_at=None)
+    waits = [retry.failed(refused(429), now=0.0) for _ in range(11)]
+    assert waits == [1.0] * 10 + [None]
+
+
+def test_a_wait_that_ends_too_late_is_not_begun() -> None:
+    retry = RetryDecision("GET", deadline_at=30.0)
+    assert retry.failed(refused(503, 10.0), now=19.9) == 10.0
+    assert retry.failed(refused(503, 10.0), now=20.0) is None
+
+
+def test_a_broken_connection_is_tried_again_for_a_get_only() -> None:
+    assert RetryDecision("GET", deadline_at=None).failed(broken(), now=0.0) == 1.0
+    for method in ("POST", "PUT", "PATCH", "DELETE"):
+        assert RetryDecision(method, deadline_at=None).failed(broken(), now=0.0) is None
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        broken(refused=True),
+        broken(sent=False),
+        RequestTimeoutError("late", method="GET", path="/"),
+        MalformedObjectError("x"),
+    ],
+)
+def test_what_is_never_tried_again(error: DeltaloopError) -> None:
+    assert RetryDecision("GET", deadline_at=None).failed(error, now=0.0) is None

@@ -1,0 +1,50 @@
+"""Upstream's cases: apimachinery pkg/util/net/http_test.go, ``TestParseWarningHeader``."""
+
+from __future__ import annotations
+
+import pytest
+
+from deltaloop.client.core.warning_headers import WarningMemory, parse_warning
+
+
+@pytest.mark.parametrize(
+    ("header", "texts"),
+    [
+        ('299 - "old"', ["old"]),
+        ('299 agent "with \\"quotes\\" and \\\\"', ['with "quotes" and \\']),
+        ('299 - "one", 299 - "two"', ["one", "two"]),
+        ('299 - "dated" "Tue, 15 Nov 1994 08:12:31 GMT", 299 - "two"', ["dated", "two"]),
+        ('199 - "miscellaneous"', []),
+        ('299 - ""', []),
+        ("299 - unquoted", []),
+        ('299 - "open', []),
+        ("", []),
+        ('299 - "good", rubbish', ["good"]),
+    ],
+)
+def test_parsing(header: str, texts: list[str]) -> None:
+    assert parse_warning(header) == texts
+
+
+def test_each_text_is_new_once() -> None:
+    memory = WarningMemory()
+    assert memory.new_warnings(['299 - "a"', '299 - "b"']) == ["a", "b"]
+    assert memory.new_warnings(['299 - "a"', '299 - "c"']) == ["c"]
+    assert memory.new_warnings([]) == []
+
+
+def test_memory_is_bounded() -> None:
+    memory = WarningMemory(size=2)
+    assert memory.new_warnings(['299 - "a"', '299 - "b"']) == ["a", "b"]
+    assert memory.new_warnings(['299 - "a"']) == []
+    assert memory.new_warnings(['299 - "c"']) == ["c"]
+    assert memory.new_warnings(['299 - "a"']) == []
+    assert memory.new_warnings(['299 - "b"']) == ["b"]
+
+
+def test_texts_are_redacted() -> None:
+    assert memory_text('299 - "token=s3cret-value"') == "token=<redacted>"
+
+
+def memory_text(header: str) -> str:
+    return WarningMemory().new_warnings([header])[0]

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaloop.client.core.watch_limits import WatchLimitOptions, WatchLimits
+
+OPTIONS = WatchLimitOptions()
+
+
+def test_without_timeout_and_bookmarks_there_is_no_limit() -> None:
+    limits = WatchLimits(OPTIONS, now=5.0, timeout_seconds=None)
+    limits.saw_bytes(1000.0)
+    assert limits.give_up_at() is None
+
+
+def test_the_deadline_is_15_s_after_what_was_asked_for() -> None:
+    limits = WatchLimits(OPTIONS, now=5.0, timeout_seconds=300)
+    assert limits.give_up_at() == 320.0
+    limits.saw_bytes(310.0)
+    assert limits.give_up_at() == 320.0
+    assert "did not end the watch within 15 s of the 300 s" in limits.reason(320.0)
+
+
+def test_the_idle_limit_begins_with_the_first_bookmark() -> None:
+    limits = WatchLimits(OPTIONS, now=0.0, timeout_seconds=None)
+    limits.saw_bytes(10.0)
+    assert limits.give_up_at() is None
+    limits.saw_bookmark()
+    assert limits.give_up_at() == 100.0
+    limits.saw_bytes(60.0)
+    assert limits.give_up_at() == 150.0
+    assert "nothing came for 90 s" in limits.reason(150.0)
+
+
+@given(
+    st.none() | st.integers(1, 600),
+    st.lists(st.tuples(st.floats(0, 200), st.booleans()), max_size=10),
+)
+def test_against_the_plain_rule(timeout_seconds: int | None, steps: list[tuple[float, bool]]) -> None:
+    limits = WatchLimits(OPTIONS, now=0.0, timeout_seconds=timeout_seconds)
+    now, bookmarks = 0.0, False
+    for pause, is_bookmark in steps:
+        now += pause
+        limits.saw_bytes(now)
+        if is_bookmark:
+            bookmarks = True
+            limits.saw_bookmark()
+        wanted = [timeout_seconds + 15.0] if timeout_seconds is not None else []
+        wanted += [now + 90.0] if bookmarks else []
+        assert limits.give_up_at() == (min(wanted) if wanted else None)
+
+
+@pytest.mark.parametrize("number", [0.0, -1.0, float("inf"), float("nan")])
+def test_limits_that_are_none_are_refused(number: float) -> None:
+    with pytest.raises(ValueError, match="idle_limit"):
+        WatchLimitOptions(idle_limit=number)

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from deltaloop.client import Client, ConfigError, connect, load_config
+from tests.client.authority import Authority
+from tests.client.test_in_cluster import ENVIRON
+from tests.client.test_kubeconfig import PLAIN, content
+
+
+def test_the_order_in_which_it_is_looked(tmp_path: Path, authority: Authority) -> None:
+    pod = tmp_path / "pod"
+    pod.mkdir()
+    (pod / "token").write_text("t")
+    (pod / "ca.crt").write_bytes(authority.pem)
+    home = tmp_path / "home"
+    (home / ".kube").mkdir(parents=True)
+
+    def server(**environ: str) -> str:
+        return load_config(environ={**ENVIRON, **environ}, home=home, service_account=pod).server
+
+    assert server() == "https://10.0.0.1:443"
+    (home / ".kube" / "config").write_text(PLAIN)
+    assert server() == "https://near.example:6443"
+    named = tmp_path / "named"
+    named.write_text(PLAIN.replace("near.example", "named.example"))
+    assert server(KUBECONFIG=str(named)) == "https://named.example:6443"
+    given = load_config(kubeconfig=content(), environ={"KUBECONFIG": str(named)}, home=home)
+    assert given.server == "https://h"
+
+
+def test_nothing_anywhere(tmp_path: Path) -> None:
+    with pytest.raises(
+        ConfigError, match=r"no configuration: no kubeconfig was given, KUBECONFIG is not set, .*config d"
+    ):
+        load_config(environ={}, home=tmp_path, service_account=tmp_path)
+    with pytest.raises(ConfigError, match="no configuration for context 'x'"):
+        load_config(context="x", environ=ENVIRON, home=tmp_path, service_account=tmp_path)
+
+
+async def test_connect_makes_a_client_without_a_word_to_anybody(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    path.write_text(PLAIN)
+    async with connect(kubeconfig=path, context="there", namespace="given") as client:
+        assert isinstance(client, Client)
+        assert client.namespace == "given"
+        assert client.config.server == "https://far.example/k8s/clusters/c-1"

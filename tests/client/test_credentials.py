@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+
+import pytest
+
+from deltaloop.api.redaction import SecretText
+from deltaloop.client import BasicAuth, ConfigError, StaticToken, TokenFile
+
+
+async def test_a_token_file_is_read_once_a_minute(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    path.write_text("one\n")
+    source = TokenFile(path)
+    assert (await source.authorization()).reveal() == "Bearer one"
+    path.write_text("two\n")
+    await asyncio.sleep(59.0)
+    assert (await source.authorization()).reveal() == "Bearer one"
+    await asyncio.sleep(1.0)
+    assert (await source.authorization()).reveal() == "Bearer two"
+
+
+async def test_a_refused_token_is_read_again_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    path.write_text("one")
+    source = TokenFile(path)
+    first = await source.authorization()
+    assert await source.renew(first) is None
+    path.write_text("two")
+    renewed = await source.renew(first)
+    assert renewed is not None
+    assert renewed.reveal() == "Bearer two"
+
+
+async def test_a_file_that_goes_away_leaves_the_last_token(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "token"
+    path.write_text("planted-token")
+    source = TokenFile(path)
+    first = await source.authorization()
+    path.unlink()
+    await asyncio.sleep(60.0)
+    assert await source.authorization() == first
+    path.write_text("")
+    assert await source.renew(first) is None
+    messages = [record.getMessage() for record in caplog.records if record.name == "deltaloop.client"]
+    assert messages == ["token file cannot be read", "token file is empty"]
+    assert all(record.levelno == logging.WARNING for record in caplog.records)
+    assert "planted" not in caplog.text
+
+
+async def test_a_file_that_never_was(tmp_path: Path) -> None:
+    source = TokenFile(tmp_path / "token")
+    with pytest.raises(ConfigError, match="token cannot be read or is empty"):
+        await source.authorization()
+    (tmp_path / "token").write_text("one")
+    assert (await source.authorization()).reveal() == "Bearer one"
+
+
+async def test_what_never_changes_cannot_be_renewed() -> None:
+    for source in (StaticToken(SecretText("planted")), BasicAuth("me", SecretText("planted"))):
+        assert await source.renew(await source.authorization()) is None
+        assert "planted" not in repr(source)
+        assert "planted" not in repr(await source.authorization())

@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deltaloop.api import kinds
+from deltaloop.api.list_options import ListOptions
+from deltaloop.api.status import ExpiredError, ForbiddenError
+from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
+from deltaloop.client import Client, ClientConfig, StreamEndedError, TransportError, WatchLimitOptions
+from deltaloop.client.core.watch_limits import WatchLimits
+from deltaloop.client.watch import WatchStream
+from deltaloop.testing import run_virtual
+from tests.client.fake_transport import FakeTransport, Pause, Stream, collect, pod, text_answer
+
+
+def line(kind: str, name: str = "a", *, version: str = "1") -> bytes:
+    return json.dumps({"type": kind, "object": pod(name, version=version)}).encode() + b"\n"
+
+
+BOOKMARK = b'{"type":"BOOKMARK","object":{"kind":"Pod","metadata":{"resourceVersion":"9"}}}\n'
+EXPIRED = (
+    b'{"type":"ERROR","object":{"kind":"Status","status":"Failure","reason":"Expired","code":410,'
+    b'"message":"too old resource version: 1 (297)"}}\n'
+)
+
+
+def client_over(*script: bytes | Pause | Exception) -> tuple[Client, FakeTransport]:
+    transport = FakeTransport(Stream(script))
+    return Client(ClientConfig(server="http://fake"), transport=transport), transport
+
+
+async def read(client: Client, options: ListOptions = ListOptions()) -> list[WatchEvent]:  # noqa: B008 - immutable
+    async with client.watch(kinds.POD, options=options) as events:
+        return await collect(events)
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def test_events_in_order_until_the_server_ends() -> None:
+    client, transport = client_over(line("ADDED", "a"), line("MODIFIED", "b") + line("DELETED", "c"), BOOKMARK)
+    events = await read(client, ListOptions(resource_version="5", allow_watch_bookmarks=True, timeout_seconds=300))
+    assert [(event.type, event.object.name) for event in events] == [
+        (EventType.ADDED, "a"),
+        (EventType.MODIFIED, "b"),
+        (EventType.DELETED, "c"),
+        (EventType.BOOKMARK, ""),
+    ]
+    assert all(event.object.resource_type is kinds.POD for event in events)
+    (request,) = transport.requests
+    assert (request.method, request.path, request.timeout) == ("GET", "/api/v1/pods", 30.0)
+    assert request.query == {
+        "resourceVersion": "5",
+        "allowWatchBookmarks": "true",
+        "timeoutSeconds": "300",
+        "watch": "true",
+    }
+    assert transport.open_streams == 0
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(0, 400), max_size=12))
+def test_chunk_boundaries_do_not_matter(cuts: list[int]) -> None:
+    data = line("ADDED", "ä") + b"\n" + line("MODIFIED", "b") + BOOKMARK
+    edges = [0, *sorted(cut % len(data) for cut in cuts), len(data)]
+    chunks = [data[start:end] for start, end in itertools.pairwise(edges)]
+
+    async def run() -> list[str]:
+        client, _ = client_over(*chunks)
+        return [event.type.value for event in await read(client)]
+
+    assert run_virtual(run()) == ["ADDED", "MODIFIED", "BOOKMARK"]
+
+
+async def test_an_object_of_20_mb_in_small_pieces() -> None:
+    big: dict[str, Any] = {**pod("big"), "data": "x" * 20_000_000}
+    data = json.dumps({"type": "ADDED", "object": big}).encode() + b"\n"
+    client, _ = client_over(*(data[start : start + 65_536] for start in range(0, len(data), 65_536)))
+    (event,) = await read(client)
+    assert len(event.object.raw) > 20_000_000
+
+
+async def test_empty_lines_are_passed_over() -> None:
+    client, _ = client_over(b"\n\r\n  \n", line("ADDED"), b"\n", b" ")
+    assert len(await read(client)) == 1
+
+
+async def test_an_error_event_is_raised_after_the_events_before_it() -> None:
+    client, _ = client_over(line("ADDED", "a") + EXPIRED + line("ADDED", "b"))
+    async with client.watch(kinds.POD) as events:
+        assert (await anext(events)).object.name == "a"
+        with pytest.raises(ExpiredError, match="too old resource version"):
+            await anext(events)
+        assert await anext(events, None) is None
+
+
+@pytest.mark.parametrize("bad", [b"not json s3cret\n", b'{"type":"ADDED"}\n', b'{"type":"ODD","object":{}}\n'])
+async def test_a_line_that_is_no_event(bad: bytes) -> None:
+    client, _ = client_over(line("ADDED") + bad)
+    async with client.watch(kinds.POD) as events:
+        assert (await anext(events)).object.name == "a"
+        with pytest.raises(MalformedEventError) as caught:
+            await anext(events)
+    assert "s3cret" not in str(caught.value)
+
+
+async def test_a_stream_that_ends_in_the_middle_of_an_event() -> None:
+    client, _ = client_over(line("ADDED") + line("ADDED")[:20])
+    async with client.watch(kinds.POD) as events:
+        await anext(events)
+        with pytest.raises(StreamEndedError, match="in the middle of an event, after 20 bytes"):
+            await anext(events)
+        assert await anext(events, None) is None
+
+
+async def test_a_whole_event_without_line_feed_at_the_end_counts() -> None:
+    client, _ = client_over(line("ADDED")[:-1])
+    assert len(await read(client)) == 1
+
+
+async def test_an_error_event_without_line_feed_at_the_end_counts() -> None:
+    client, _ = client_over(EXPIRED[:-1])
+    with pytest.raises(ExpiredError):
+        await read(client)
+
+
+async def test_a_stream_that_breaks_off() -> None:
+    broken = StreamEndedError("reset", method="GET", path="/api/v1/pods")
+    client, transport = client_over(line("ADDED"), broken)
+    async with client.watch(kinds.POD) as events:
+        await anext(events)
+        with pytest.raises(StreamEndedError, match="reset"):
+            await anext(events)
+        assert await anext(events, None) is None
+    assert transport.open_streams == 0
+
+
+async def test_a_stream_that_is_overdue_is_given_up() -> None:
+    client, transport = client_over(Pause(3600.0))
+    with pytest.raises(StreamEndedError, match="did not end the watch within 15 s of the 300 s"):
+        await read(client, ListOptions(timeout_seconds=300))
+    assert now() == 315.0
+    assert transport.open_streams == 0
+
+
+async def test_a_busy_stream_is_given_up_when_it_is_overdue() -> None:
+    client, _ = client_over(*[step for _ in range(100) for step in (Pause(10.0), line("MODIFIED"))])
+    with pytest.raises(StreamEndedError, match="did not end the watch"):
+        await read(client, ListOptions(timeout_seconds=300))
+    assert now() == 315.0
+
+
+async def test_silence_after_a_bookmark_is_given_up() -> None:
+    client, _ = client_over(Pause(200.0), line("ADDED"), Pause(200.0), BOOKMARK, Pause(3600.0))
+    with pytest.raises(StreamEndedError, match="nothing came for 90 s although the server sends bookmarks"):
+        await read(client)
+    assert now() == 490.0
+
+
+async def test_parts_of_a_line_are_signs_of_life() -> None:
+    data = line("ADDED")
+    pieces = [step for byte in range(10) for step in (Pause(60.0), data[byte : byte + 1])]
+    client, _ = client_over(BOOKMARK, *pieces, data[10:])
+    assert len(await read(client)) == 2
+
+
+async def test_without_limits_silence_is_borne() -> None:
+    client, _ = client_over(Pause(100_000.0), line("ADDED"))
+    assert len(await read(client)) == 1
+
+
+class FromQueue:
+    """Slices that somebody else puts in; a cancelled read takes none."""
+
+    def __init__(self) -> None:
+        self.slices: asyncio.Queue[bytes] = asyncio.Queue()
+
+    def __aiter__(self) -> FromQueue:
+        return self
+
+    async def __anext__(self) -> bytes:
+        return await self.slices.get()
+
+
+async def test_a_cancelled_read_loses_no_event() -> None:
+    source = FromQueue()
+    events = WatchStream(
+        source, kinds.POD, "/api/v1/pods", WatchLimits(WatchLimitOptions(), now=0.0, timeout_seconds=None)
+    )
+    data = line("ADDED", "a") + line("ADDED", "b")
+    source.slices.put_nowait(data[:30])
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(5.0):
+            await anext(events)
+    source.slices.put_nowait(data[30:])
+    assert [(await anext(events)).object.name for _ in range(2)] == ["a", "b"]
+
+
+async def test_cancelling_closes_the_stream() -> None:
+    client, transport = client_over(Pause(1000.0))
+    task = asyncio.create_task(read(client))
+    await asyncio.sleep(1.0)
+    assert transport.open_streams == 1
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert transport.open_streams == 0
+
+
+async def test_errors_of_opening_are_raised_on_entering() -> None:
+    forbidden = Stream((text_answer("no", status=403).body,), status=403)
+    refused = TransportError("refused", method="GET", path="/api/v1/pods", refused=True)
+    client = Client(ClientConfig(server="http://fake"), transport=FakeTransport(forbidden, refused))
+    with pytest.raises(ForbiddenError):
+        await client.watch(kinds.POD).__aenter__()
+    with pytest.raises(TransportError) as caught:
+        await client.watch(kinds.POD).__aenter__()
+    assert caught.value.refused
+
+
+async def test_the_place_of_a_watch() -> None:
+    transport = FakeTransport(Stream(()), Stream(()))
+    client = Client(ClientConfig(server="http://fake", namespace="mine"), transport=transport)
+    for namespace in (None, "n"):
+        async with client.watch("apps/v1/Deployment", namespace=namespace, timeout=5.0) as events:
+            assert await collect(events) == []
+    assert [request.path for request in transport.requests] == [
+        "/apis/apps/v1/deployments",
+        "/apis/apps/v1/namespaces/n/deployments",
+    ]
+    assert transport.requests[0].timeout == 5.0

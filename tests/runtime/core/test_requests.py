@@ -1,0 +1,92 @@
+"""Which keys a change asks to reconcile, and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from deltaloop.api.references import Trigger
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.runtime.core.requests import own_key, owner_key, requests_for
+
+FOO: ResourceType[Resource] = ResourceType("samples.deltaloop.dev", "v1alpha1", "Foo", "foos")
+NODE_POOL: ResourceType[Resource] = ResourceType("x.dev", "v1", "NodePool", "nodepools", namespaced=False)
+
+
+def child(version: str = "1", *owners: dict[str, Any]) -> Resource:
+    return Resource.from_dict(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {
+                "name": "web",
+                "namespace": "prod",
+                "resourceVersion": version,
+                "ownerReferences": list(owners),
+            },
+        }
+    )
+
+
+def owner(
+    name: str, *, kind: str = "Foo", api_version: str = "samples.deltaloop.dev/v1", controller: bool = True
+) -> Any:
+    return {"apiVersion": api_version, "kind": kind, "name": name, "uid": name, "controller": controller}
+
+
+def keys(mapper: Any, old: Resource | None, new: Resource | None, verb: str = "update") -> list[str]:
+    return [key for key, _ in requests_for(mapper, "s", verb, old=old, new=new, now=0.0)]
+
+
+def test_an_object_maps_to_its_own_key_once() -> None:
+    assert keys(own_key, child("1"), child("2")) == ["prod/web"]
+
+
+def test_owners_are_compared_by_group_and_kind_not_by_version() -> None:
+    owners = (owner("a"), owner("b", kind="Bar"), owner("c", api_version="other.dev/v1alpha1"))
+    assert keys(owner_key(FOO), None, child("1", *owners)) == ["prod/a"]
+
+
+def test_only_the_controlling_owner_counts_unless_told() -> None:
+    owners = (owner("a", controller=False), owner("b"))
+    assert keys(owner_key(FOO), None, child("1", *owners)) == ["prod/b"]
+    assert keys(owner_key(FOO, controller_only=False), None, child("1", *owners)) == ["prod/a", "prod/b"]
+
+
+def test_an_owner_without_namespace_has_a_bare_key() -> None:
+    reference = owner("pool", kind="NodePool", api_version="x.dev/v1")
+    assert keys(owner_key(NODE_POOL), None, child("1", reference)) == ["pool"]
+
+
+def test_a_changed_owner_concerns_the_old_and_the_new_one() -> None:
+    assert keys(owner_key(FOO), child("1", owner("a")), child("2", owner("b"))) == ["prod/a", "prod/b"]
+
+
+def test_the_trigger_tells_what_happened_to_what_and_when() -> None:
+    [(_, trigger)] = requests_for(own_key, "informer", "update", old=child("1"), new=child("2"), now=7.5)
+    assert isinstance(trigger, Trigger)
+    assert (trigger.source, trigger.verb, trigger.old_resource_version, trigger.new_resource_version, trigger.at) == (
+        "informer",
+        "update",
+        "1",
+        "2",
+        7.5,
+    )
+    assert trigger.reference is not None
+    assert (trigger.reference.kind, trigger.reference.key) == ("Deployment", "prod/web")
+    assert str(trigger) == "informer update Deployment prod/web (1→2)"
+
+
+def test_an_update_without_a_new_version_is_a_resync() -> None:
+    [(_, trigger)] = requests_for(own_key, "informer", "update", old=child("3"), new=child("3"), now=0.0)
+    assert trigger.verb == "resync"
+
+
+def test_a_deletion_is_told_by_the_last_state() -> None:
+    [(key, trigger)] = requests_for(own_key, "informer", "delete", old=child("9"), new=None, now=0.0)
+    assert (key, trigger.verb, trigger.old_resource_version, trigger.new_resource_version) == (
+        "prod/web",
+        "delete",
+        "9",
+        "",
+    )

@@ -1,0 +1,270 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaloop.testing import StalledError, VirtualLoop, run_virtual
+
+DAY = 86400.0
+
+
+async def test_a_wait_ends_at_its_exact_time() -> None:
+    loop = asyncio.get_running_loop()
+    assert loop.time() == 0.0
+    began = time.perf_counter()
+    await asyncio.sleep(3600)
+    assert loop.time() == 3600.0
+    await asyncio.sleep(10.5 * DAY)
+    assert loop.time() == 3600.0 + 10.5 * DAY
+    assert time.perf_counter() - began < 2
+
+
+@given(st.lists(st.floats(0, 1e9), min_size=1, max_size=12, unique=True), st.sampled_from([0.0, 0.1, 1e6]))
+def test_timers_run_in_order_each_at_its_own_time(delays: list[float], start: float) -> None:
+    async def main() -> list[tuple[float, float]]:
+        loop = asyncio.get_running_loop()
+        seen: list[tuple[float, float]] = []
+        done = loop.create_future()
+        moments = sorted({start + round(delay, 3) for delay in delays})
+
+        def ring(moment: float) -> None:
+            seen.append((moment, loop.time()))
+            if len(seen) == len(moments):
+                done.set_result(None)
+
+        for moment in reversed(moments):
+            loop.call_at(moment, ring, moment)
+        await done
+        return seen
+
+    seen = run_virtual(main(), start=start, debug=False)
+    assert seen == sorted(seen)
+    assert all(moment == now for moment, now in seen)
+
+
+async def test_timeouts_pass_at_their_time() -> None:
+    loop = asyncio.get_running_loop()
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(30):
+            await loop.create_future()
+    assert loop.time() == 30.0
+
+
+async def test_a_cancelled_timer_holds_nobody_up() -> None:
+    loop = asyncio.get_running_loop()
+    loop.call_later(5, lambda: None).cancel()
+    sleeper = asyncio.create_task(asyncio.sleep(100))
+    await asyncio.sleep(0)
+    sleeper.cancel()
+    await asyncio.sleep(10)
+    assert loop.time() == 10.0
+    assert sleeper.cancelled()
+
+
+def test_time_begins_where_it_is_told_to() -> None:
+    async def now() -> float:
+        await asyncio.sleep(0.25)
+        return asyncio.get_running_loop().time()
+
+    assert run_virtual(now(), start=1e6) == 1e6 + 0.25
+
+
+def test_waiting_for_nothing_is_noticed_at_once_and_named() -> None:
+    async def wait_for_ever() -> None:
+        await asyncio.get_running_loop().create_future()
+
+    async def main() -> None:
+        task = asyncio.create_task(wait_for_ever(), name="the lost one")
+        await task
+
+    began = time.perf_counter()
+    with pytest.raises(
+        StalledError, match=r"no timer, no I/O, no thread; waiting: .*the lost one \(wait_for_ever, line"
+    ):
+        run_virtual(main())
+    assert time.perf_counter() - began < 2
+
+
+def test_a_future_event_after_a_stall_is_not_needed_to_clean_up() -> None:
+    cleaned: list[float] = []
+
+    async def main() -> None:
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            await asyncio.sleep(5)
+            cleaned.append(asyncio.get_running_loop().time())
+
+    with pytest.raises(StalledError):
+        run_virtual(main())
+    assert cleaned == [5.0]
+
+
+async def test_time_stands_still_while_a_thread_works() -> None:
+    loop = asyncio.get_running_loop()
+    timer = asyncio.create_task(asyncio.sleep(0.001))
+    assert await asyncio.to_thread(lambda: "done") == "done"
+    release = threading.Event()
+    threading.Timer(0.05, release.set).start()
+    async with asyncio.timeout(0.0005):
+        assert await asyncio.to_thread(release.wait, 5)
+    assert loop.time() == 0.0
+    await timer
+    assert loop.time() == 0.001
+
+
+async def test_time_stands_still_until_a_cancelled_thread_has_returned() -> None:
+    loop = asyncio.get_running_loop()
+    started, release, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def work() -> None:
+        started.set()
+        release.wait(5)
+        ended.set()
+
+    task = asyncio.create_task(asyncio.to_thread(work))
+    while not started.is_set():  # noqa: ASYNC110  # a thread cannot set an asyncio event
+        await asyncio.sleep(0)
+    task.cancel()
+    threading.Timer(0.05, release.set).start()
+    await asyncio.sleep(60)
+    assert ended.is_set()
+    assert loop.time() == 60.0
+    assert task.cancelled()
+
+
+async def test_an_executor_of_one_s_own_is_waited_for_too() -> None:
+    loop = asyncio.get_running_loop()
+    release = threading.Event()
+    with ThreadPoolExecutor(1) as executor:
+        threading.Timer(0.05, release.set).start()
+        async with asyncio.timeout(1):
+            assert await loop.run_in_executor(executor, release.wait, 5)
+    assert loop.time() == 0.0
+
+
+async def test_an_exception_in_a_thread_arrives_and_time_goes_on() -> None:
+    with pytest.raises(ZeroDivisionError):
+        await asyncio.to_thread(lambda: 1 // 0)
+    await asyncio.sleep(5)
+    assert asyncio.get_running_loop().time() == 5.0
+
+
+async def test_a_plain_thread_can_wake_the_loop() -> None:
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[int] = loop.create_future()
+    thread = threading.Timer(0.03, lambda: loop.call_soon_threadsafe(future.set_result, 7))
+    thread.start()
+    assert await future == 7
+    assert loop.time() == 0.0
+    thread.join()
+
+
+async def test_peers_on_the_same_loop_talk_without_time_passing() -> None:
+    loop = asyncio.get_running_loop()
+    alarm = asyncio.create_task(asyncio.sleep(3600))
+
+    async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while line := await reader.readline():
+            writer.write(line)
+        writer.close()
+        await writer.wait_closed()
+
+    async with await asyncio.start_server(echo, "127.0.0.1", 0) as server:
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        for number in range(1000):
+            writer.write(b"%d\n" % number)
+            assert await reader.readline() == b"%d\n" % number
+            assert loop.time() == 0.0
+        writer.write(b"x" * 1_000_000 + b"\n")
+        received = 0
+        while received < 1_000_001:
+            received += len(await reader.read(65536))
+        writer.close()
+        await writer.wait_closed()
+        while await reader.read():
+            pass
+    assert loop.time() == 0.0
+    await asyncio.sleep(1800)
+    assert not alarm.done()
+    alarm.cancel()
+    await asyncio.gather(alarm, return_exceptions=True)
+
+
+async def test_debug_mode_is_on_and_slow_callbacks_are_measured_in_virtual_time(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    loop = asyncio.get_running_loop()
+    assert loop.get_debug()
+    assert isinstance(loop, VirtualLoop)
+    began = time.perf_counter()
+    while time.perf_counter() - began < 0.15:
+        pass
+    await asyncio.sleep(1)
+    assert not [record for record in caplog.records if "took" in record.message]
+
+
+def test_cancelling_the_main_task_reaches_it() -> None:
+    async def main() -> float:
+        task = asyncio.current_task()
+        assert task is not None
+        asyncio.get_running_loop().call_later(5, task.cancel)
+        try:
+            await asyncio.sleep(100)
+        except asyncio.CancelledError:
+            return asyncio.get_running_loop().time()
+        return -1.0
+
+    assert run_virtual(main()) == 5.0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("python", ["python3.11", "python3.12", "python3.13", "python3.14"])
+def test_other_versions_of_python(python: str, tmp_path: Path) -> None:
+    """The loop needs nothing but the standard library, so that other interpreters can run it bare."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import asyncio, threading, time\n"
+        "from deltaloop.testing.virtual_loop import StalledError, run_virtual\n"
+        "async def main():\n"
+        "    loop = asyncio.get_running_loop()\n"
+        "    release = threading.Event()\n"
+        "    threading.Timer(0.02, release.set).start()\n"
+        "    assert await asyncio.to_thread(release.wait, 5)\n"
+        "    assert loop.time() == 0.0\n"
+        "    await asyncio.sleep(100000.5)\n"
+        "    assert loop.time() == 100000.5\n"
+        "    return 'fine'\n"
+        "async def stall():\n"
+        "    await asyncio.get_running_loop().create_future()\n"
+        "try:\n"
+        "    run_virtual(stall())\n"
+        "except StalledError:\n"
+        "    print(run_virtual(main()))\n"
+    )
+    source = Path(__file__).parents[2] / "src"
+    try:
+        done = subprocess.run(
+            [python, "-W", "error", str(script)],
+            env={**os.environ, "PYTHONPATH": str(source)},
+            capture_output=True,
+            text=True,
+            timeout=50,
+            check=False,
+        )
+    except FileNotFoundError:
+        pytest.skip(f"{python} is not installed")
+    if done.returncode != 0 and ("command not found" in done.stderr or "No module named" in done.stderr):
+        pytest.skip(f"{python} cannot run here: {done.stderr.strip().splitlines()[-1]}")
+    assert (done.stdout, done.stderr) == ("fine\n", ""), sys.version

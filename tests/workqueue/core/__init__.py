@@ -1,0 +1,1 @@
+"""Tests of the work queue's cores: no loop, no clock."""

@@ -1,0 +1,190 @@
+"""The plain queue's rules, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import cast
+
+import pytest
+
+from deltaloop.workqueue.core.facts import Added, AddOutcome, Again, Done, Failed, Fate, Interrupted, Succeeded, Taken
+from deltaloop.workqueue.core.queue import QueueCore, Run
+
+
+def taken(core: QueueCore[str], now: float = 0.0) -> Run[str]:
+    run = core.get(now)
+    assert run is not None
+    return run
+
+
+def test_items_come_in_the_order_of_their_first_add() -> None:
+    core = QueueCore[str]()
+    for item in "abcab":
+        core.add(item, 0.0)
+    assert [taken(core).item for _ in range(3)] == ["a", "b", "c"]
+    assert core.get(0.0) is None
+
+
+def test_many_adds_are_one_run() -> None:
+    core = QueueCore[str]()
+    assert core.add("a", 0.0, trigger=0) is AddOutcome.QUEUED
+    assert {core.add("a", 0.0, trigger=trigger) for trigger in range(1, 10)} == {AddOutcome.MERGED}
+    assert len(core) == 1
+    run = taken(core)
+    assert run.triggers.snapshot() == tuple(range(10))
+    assert not core.done("a", 0.0)
+    assert core.get(0.0) is None
+
+
+def test_many_adds_while_processing_are_one_more_run() -> None:
+    core = QueueCore[str]()
+    core.add("a", 0.0, trigger="before")
+    run = taken(core)
+    assert core.add("a", 0.0, trigger="meanwhile") is AddOutcome.POSTPONED
+    assert core.add("a", 0.0, trigger="meanwhile too") is AddOutcome.MERGED
+    assert len(core) == 0
+    assert core.get(0.0) is None
+    assert core.done("a", 0.0)
+    assert len(core) == 1
+    assert run.triggers.snapshot() == ("before",)
+    assert taken(core).triggers.snapshot() == ("meanwhile", "meanwhile too")
+
+
+def test_an_item_added_while_processing_goes_to_the_end_of_the_line() -> None:
+    core = QueueCore[str]()
+    core.add("a", 0.0)
+    taken(core)
+    core.add("a", 0.0)
+    core.add("b", 0.0)
+    core.done("a", 0.0)
+    assert [taken(core).item, taken(core).item] == ["b", "a"]
+
+
+def test_done_without_get_is_refused_and_changes_nothing() -> None:
+    core = QueueCore[str]()
+    core.add("a", 0.0)
+    with pytest.raises(ValueError, match=r"'a'.*once for each get"):
+        core.done("a", 0.0)
+    taken(core)
+    core.done("a", 0.0)
+    with pytest.raises(ValueError, match="not being processed"):
+        core.done("a", 0.0)
+    assert core.statistics(0.0).done == 1
+
+
+def test_a_run_that_is_over_cannot_end_the_next_one() -> None:
+    core = QueueCore[str]()
+    core.add("a", 0.0)
+    first = taken(core)
+    core.done("a", 0.0)
+    core.add("a", 0.0)
+    taken(core)
+    assert core.finish(first, 0.0, Interrupted()).fate is Fate.OVER
+    assert core.processing == 1
+    error = KeyError("x")
+    assert core.finish(first, 0.0, Failed(error)).error is error
+
+
+def test_a_failure_is_the_callers_when_there_is_no_limiter() -> None:
+    core = QueueCore[str]()
+    core.add("a", 0.0)
+    finished = core.finish(taken(core), 0.0, Failed(KeyError("x")))
+    assert finished.fate is Fate.UNHANDLED
+    assert not finished.suppressed
+    assert core.processing == 0
+
+
+def test_an_interrupted_run_is_put_back_with_its_triggers_in_front() -> None:
+    core = QueueCore[str](max_triggers=3)
+    for trigger in range(4):
+        core.add("a", 0.0, trigger=trigger)
+    run = taken(core)
+    core.add("a", 0.0, trigger="new")
+    assert core.finish(run, 0.0, Interrupted()).fate is Fate.PUT_BACK
+    again = taken(core)
+    assert again.triggers.snapshot() == (0, 1, "new")
+    assert again.triggers.dropped == 2
+    assert again.failures == 0
+
+
+def test_an_interrupted_run_after_shutdown_is_given_up_unless_the_item_comes_anyway() -> None:
+    core = QueueCore[str]()
+    core.add("a", 0.0)
+    core.add("b", 0.0)
+    lost, kept = taken(core), taken(core)
+    core.add("b", 0.0, trigger="meanwhile")
+    core.shut_down()
+    assert core.finish(lost, 0.0, Interrupted()).fate is Fate.GIVEN_UP
+    assert core.finish(kept, 0.0, Interrupted()).fate is Fate.PUT_BACK
+    assert taken(core).item == "b"
+    assert core.statistics(0.0).ignored == 1
+
+
+def test_after_shutdown_adds_are_ignored_and_the_line_is_worked_off() -> None:
+    core = QueueCore[str]()
+    core.add("a", 0.0)
+    core.shut_down()
+    assert core.add("b", 0.0) is AddOutcome.IGNORED
+    assert not core.ended
+    run = taken(core)
+    assert core.ended
+    core.finish(run, 0.0, Succeeded())
+    assert core.get(0.0) is None
+
+
+def test_a_shut_down_queue_does_not_end_while_an_item_is_to_come_back() -> None:
+    core = QueueCore[str]()
+    core.add("a", 0.0)
+    taken(core)
+    core.add("a", 0.0)
+    core.shut_down()
+    assert not core.ended
+    core.done("a", 0.0)
+    assert not core.ended
+    taken(core)
+    assert core.ended
+
+
+def test_drain_waits_for_queued_and_processed_items_until_a_plain_shutdown() -> None:
+    core = QueueCore[str]()
+    core.add("a", 0.0)
+    core.shut_down(drain=True)
+    assert not core.drain_over
+    run = taken(core)
+    assert not core.drain_over
+    core.finish(run, 0.0, Succeeded())
+    assert core.drain_over
+
+    core = QueueCore[str]()
+    core.add("a", 0.0)
+    core.shut_down(drain=True)
+    core.shut_down()
+    assert core.drain_over
+
+
+def test_latency_counts_from_the_first_add_and_duration_from_get() -> None:
+    core = QueueCore[str](observed=True)
+    core.add("a", 1.0)
+    core.add("a", 3.0)
+    taken(core, 4.0)
+    core.add("a", 5.0)
+    core.add("a", 6.0)
+    core.done("a", 10.0)
+    taken(core, 10.5)
+    assert core.take_facts() == [Added(), Taken(3.0), Added(), Done(6.0), Taken(5.5)]
+    assert core.unfinished(12.0) == (1.5, 1.5)
+
+
+def test_an_unhashable_item_is_refused_and_changes_nothing() -> None:
+    core = QueueCore[Hashable]()
+    with pytest.raises(TypeError, match="unhashable"):
+        core.add(cast("Hashable", [1]), 0.0)
+    assert len(core) == 0
+    assert core.statistics(0.0).adds == 0
+
+
+def test_a_plain_queue_has_no_rule_for_a_later_run() -> None:
+    core = QueueCore[str]()
+    core.add("a", 0.0)
+    assert core.finish(taken(core), 0.0, Again(3.0)).fate is Fate.FINISHED
+    assert not core.can_delay

@@ -1,0 +1,252 @@
+"""The rate limiting queue's rules, one by one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+
+import pytest
+
+from deltaloop.workqueue.core.facts import AddOutcome, Again, Failed, Fate, Interrupted, Succeeded
+from deltaloop.workqueue.core.limiters import ItemExponentialFailureRateLimiter, default_controller_rate_limiter
+from deltaloop.workqueue.core.queue import Run
+from deltaloop.workqueue.core.rate_limiting import BROKEN_LIMITER_DELAY, RateLimitingCore
+
+ERROR = KeyError("x")
+
+
+class FixedLimiter:
+    """Always answers the same, and keeps a ledger."""
+
+    def __init__(self, delay: float) -> None:
+        self.delay = delay
+        self.tokens = 0
+        self.errors: list[BaseException | None] = []
+
+    def when(self, item: Hashable, *, error: BaseException | None = None) -> float:
+        self.tokens += 1
+        self.errors.append(error)
+        return self.delay
+
+    def forget(self, item: Hashable) -> None:
+        """Remember nothing."""
+
+    def num_requeues(self, item: Hashable) -> int:
+        return len(self.errors)
+
+    def give_back(self, item: Hashable) -> None:
+        self.tokens -= 1
+
+
+class BrokenLimiter:
+    """Raises whatever is asked."""
+
+    def when(self, item: Hashable, *, error: BaseException | None = None) -> float:
+        raise RuntimeError("broken")
+
+    def forget(self, item: Hashable) -> None:
+        raise RuntimeError("broken")
+
+    def num_requeues(self, item: Hashable) -> int:
+        return 0
+
+
+def core_with(delay: float) -> tuple[RateLimitingCore[str], FixedLimiter]:
+    limiter = FixedLimiter(delay)
+    return RateLimitingCore[str](limiter=limiter), limiter
+
+
+def taken(core: RateLimitingCore[str], now: float = 0.0) -> Run[str]:
+    run = core.get(now)
+    assert run is not None
+    return run
+
+
+def test_delays_grow_with_each_failure_and_forget_begins_again() -> None:
+    core = RateLimitingCore[str](limiter=ItemExponentialFailureRateLimiter(0.001, 1.0))
+    now = 0.0
+    core.add("a", now)
+    for attempt, delay in enumerate([0.001, 0.002, 0.004]):
+        run = taken(core, now)
+        assert run.failures == attempt
+        finished = core.finish(run, now, Failed(ERROR))
+        assert finished.fate is Fate.RETRIED
+        assert finished.delay == pytest.approx(delay)
+        now += delay
+        assert core.promote(now) == 1
+    assert core.num_requeues("a") == 3
+    core.finish(taken(core, now), now, Succeeded())
+    assert core.num_requeues("a") == 0
+    core.add("a", now)
+    assert taken(core, now).failures == 0
+
+
+def test_triggers_are_kept_over_retries_until_success() -> None:
+    core, _ = core_with(1.0)
+    core.add("a", 0.0, trigger="first")
+    core.finish(taken(core), 0.0, Failed(ERROR))
+    core.promote(1.0)
+    run = taken(core)
+    core.add("a", 1.0, trigger="second")
+    core.finish(run, 1.0, Failed(ERROR))
+    run = taken(core)  # the item was postponed: no second wait
+    assert run.triggers.snapshot() == ("first", "second")
+    assert run.failures == 2
+    core.finish(run, 1.0, Succeeded())
+    core.add("a", 1.0, trigger="third")
+    assert taken(core).triggers.snapshot() == ("third",)
+
+
+def test_plain_calls_of_a_worker_do_the_same() -> None:
+    core, limiter = core_with(1.0)
+    core.add("a", 0.0, trigger="first")
+    taken(core)
+    core.add_rate_limited("a", 0.0, error=ERROR)
+    core.done("a", 0.0)
+    core.promote(1.0)
+    run = taken(core)
+    assert run.triggers.snapshot() == ("first",)
+    assert run.failures == 1
+    core.forget("a")
+    core.done("a", 1.0)
+    core.add("a", 1.0)
+    run = taken(core)
+    assert (run.triggers.snapshot(), run.failures) == ((), 0)
+    assert limiter.errors == [ERROR]
+
+
+def test_a_handlers_add_while_the_item_is_processed_is_no_failure() -> None:
+    core, _ = core_with(1.0)
+    core.add("a", 0.0, trigger="run")
+    run = taken(core)
+    core.add_rate_limited("a", 0.0, trigger="event")
+    core.finish(run, 0.0, Succeeded())
+    core.promote(1.0)
+    run = taken(core)
+    assert (run.triggers.snapshot(), run.failures) == (("event",), 0)
+
+
+def test_an_item_in_line_needs_no_rate_limited_run_and_its_token_goes_back() -> None:
+    core, limiter = core_with(1.0)
+    core.add("a", 0.0, trigger=1)
+    for trigger in (2, 3):
+        assert core.add_rate_limited("a", 0.0, trigger=trigger) is AddOutcome.MERGED
+    assert limiter.tokens == 0
+    assert core.delayed() == []
+    assert taken(core).triggers.snapshot() == (1, 2, 3)
+
+
+def test_a_delayed_item_gives_the_token_back_that_is_not_needed() -> None:
+    core, limiter = core_with(5.0)
+    core.add_rate_limited("a", 0.0, trigger=1)
+    for _ in range(100):
+        core.add_rate_limited("a", 1.0, trigger=2)
+    assert limiter.tokens == 1
+    limiter.delay = 1.0
+    core.add_rate_limited("a", 1.0, trigger=3)  # earlier: now the old token is not needed
+    assert limiter.tokens == 1
+    core.add_after("a", 1.0, 0.5)  # earlier still, and for nothing
+    assert limiter.tokens == 0
+    assert core.next_due_at() == 1.5
+
+
+def test_a_token_goes_back_when_its_delay_is_cancelled_or_ends_in_a_merge() -> None:
+    core, limiter = core_with(5.0)
+    core.add_rate_limited("a", 0.0)
+    core.cancel_delayed("a")
+    assert limiter.tokens == 0
+    core.add_rate_limited("a", 0.0)
+    core.add("a", 4.0)
+    core.promote(5.0)
+    assert limiter.tokens == 0
+    core.add_rate_limited("b", 0.0)
+    core.promote(5.0)
+    assert limiter.tokens == 1
+
+
+def test_thousands_of_needless_adds_do_not_cost_the_next_one_hours() -> None:
+    """kubernetes issue 104554: a storm of adds that make no difference."""
+    now = 0.0
+    core = RateLimitingCore[str](limiter=default_controller_rate_limiter(clock=lambda: now))
+    core.add("busy", now)
+    for _ in range(20_000):
+        core.add_rate_limited("busy", now)
+    core.add_rate_limited("other", now)
+    assert core.next_due_at() == 0.005
+
+
+def test_a_failure_is_counted_once_however_often_its_retry_is_asked_for() -> None:
+    core, limiter = core_with(1.0)
+    core.add("a", 0.0, trigger="t")
+    run = taken(core)
+    core.add_rate_limited("a", 0.0, error=ERROR)
+    core.add_rate_limited("a", 0.0, error=ERROR)
+    assert core.finish(run, 0.0, Failed(ERROR)).fate is Fate.RETRIED
+    assert len(limiter.errors) == 2
+    core.promote(1.0)
+    run = taken(core)
+    assert (run.triggers.snapshot(), run.failures) == (("t",), 1)
+
+
+@pytest.mark.parametrize("ending", [Interrupted(), Again(1.0)])
+def test_a_worker_that_asked_for_a_retry_hands_its_triggers_on_once(ending: Interrupted | Again) -> None:
+    core, _ = core_with(1.0)
+    core.add("a", 0.0, trigger="t")
+    run = taken(core)
+    core.add_rate_limited("a", 0.0)
+    core.finish(run, 0.0, ending)
+    core.promote(1.0)
+    assert taken(core).triggers.snapshot() == ("t",)
+    assert len(core) == 0
+
+
+def test_after_shutdown_nothing_is_asked_and_what_failed_is_given_up() -> None:
+    core, limiter = core_with(1.0)
+    core.add("a", 0.0)
+    core.add("b", 0.0, trigger="old")
+    lost, postponed = taken(core), taken(core)
+    core.add("b", 0.0, trigger="new")
+    core.shut_down()
+    assert core.add_rate_limited("c", 0.0) is AddOutcome.IGNORED
+    assert core.add_rate_limited("a", 0.0) is AddOutcome.IGNORED
+    finished = core.finish(lost, 0.0, Failed(ERROR))
+    assert (finished.fate, finished.suppressed) == (Fate.GIVEN_UP, True)
+    assert limiter.errors == []
+    assert core.finish(postponed, 0.0, Failed(ERROR)).fate is Fate.RETRIED  # it comes anyway
+    assert taken(core).triggers.snapshot() == ("old", "new")
+    assert limiter.tokens == 0
+
+
+@pytest.mark.parametrize("answer", [math.nan, math.inf])
+def test_an_impossible_answer_of_a_limiter_is_refused_but_costs_no_item(answer: float) -> None:
+    core, _ = core_with(answer)
+    with pytest.raises(ValueError, match="not possible"):
+        core.add_rate_limited("a", 0.0, trigger="t")
+    core.add("a", 0.0, trigger="t")
+    finished = core.finish(taken(core), 0.0, Failed(ERROR))
+    assert (finished.fate, finished.delay) == (Fate.RETRIED, BROKEN_LIMITER_DELAY)
+    assert isinstance(finished.limiter_error, ValueError)
+    core.promote(BROKEN_LIMITER_DELAY)
+    run = taken(core)
+    assert (run.triggers.snapshot(), run.failures) == (("t",), 1)
+
+
+def test_a_broken_limiter_costs_no_item() -> None:
+    core = RateLimitingCore[str](limiter=BrokenLimiter())
+    core.add("a", 0.0)
+    finished = core.finish(taken(core), 0.0, Failed(ERROR))
+    assert (finished.fate, finished.delay) == (Fate.RETRIED, BROKEN_LIMITER_DELAY)
+    assert isinstance(finished.limiter_error, RuntimeError)
+    core.promote(5.0)
+    run = taken(core, 5.0)
+    with pytest.raises(RuntimeError, match="broken"):
+        core.finish(run, 5.0, Succeeded())
+    assert core.processing == 0
+
+
+def test_a_negative_answer_means_now() -> None:
+    core, _ = core_with(-3.0)
+    assert core.add_rate_limited("a", 0.0) is AddOutcome.QUEUED
+    finished = core.finish(taken(core), 0.0, Failed(ERROR))
+    assert finished.delay == 0.0
+    assert len(core) == 1

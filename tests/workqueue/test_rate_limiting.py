@@ -1,0 +1,97 @@
+"""The rate limiting queue on a loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Hashable
+
+import pytest
+
+from deltaloop.workqueue import ItemExponentialFailureRateLimiter, RateLimitingQueue
+
+
+async def test_delays_grow_and_forget_begins_again() -> None:
+    """Upstream's test, with a run between the adds: two adds for one run are one retry."""
+    loop = asyncio.get_running_loop()
+    queue = RateLimitingQueue[str](rate_limiter=ItemExponentialFailureRateLimiter(1.0, 1000.0))
+    times = list[float]()
+    for _ in range(4):
+        queue.add_rate_limited("one")
+        await queue.get()
+        queue.done("one")
+        times.append(loop.time())
+    assert times == [1.0, 3.0, 7.0, 15.0]
+    assert queue.num_requeues("one") == 4
+    queue.add_rate_limited("two")
+    assert queue.delayed()[0].delay == 1.0
+    queue.forget("one")
+    assert (queue.num_requeues("one"), queue.num_requeues("two")) == (0, 1)
+    queue.cancel_delayed("two")
+    queue.add_rate_limited("one")
+    assert queue.delayed()[0].delay == 1.0
+
+
+async def test_two_adds_before_a_run_keep_the_earlier_time_but_count_twice() -> None:
+    queue = RateLimitingQueue[str](rate_limiter=ItemExponentialFailureRateLimiter(1.0, 1000.0))
+    queue.add_rate_limited("one")
+    queue.add_rate_limited("one")
+    assert queue.num_requeues("one") == 2
+    assert [entry.delay for entry in queue.delayed()] == [1.0]
+
+
+async def test_the_default_limiter_runs_on_the_loops_clock() -> None:
+    loop = asyncio.get_running_loop()
+    queue = RateLimitingQueue[int]()
+    for number in range(120):
+        queue.add_rate_limited(number)
+    times = list[float]()
+    for _ in range(120):
+        queue.done(await queue.get())
+        times.append(loop.time())
+    assert times[:100] == [0.005] * 100
+    assert times[100:] == pytest.approx([0.1 * (n + 1) for n in range(20)], abs=0.002)
+    await asyncio.sleep(60.0)
+    assert queue._limiting._limiter.when(0) == 0.01  # the bucket is full again; the item has one requeue
+
+
+async def test_needless_adds_cost_no_tokens() -> None:
+    queue = RateLimitingQueue[str]()
+    queue.add("busy")
+    for _ in range(5000):
+        queue.add_rate_limited("busy", trigger="event")
+    queue.add_rate_limited("other")
+    assert [(entry.item, entry.delay) for entry in queue.delayed()] == [("other", 0.005)]
+
+
+class BrokenLimiter:
+    """Raises whenever it is asked for a delay."""
+
+    def when(self, item: Hashable, *, error: BaseException | None = None) -> float:
+        raise RuntimeError("broken")
+
+    def forget(self, item: Hashable) -> None:
+        """Remember nothing."""
+
+    def num_requeues(self, item: Hashable) -> int:
+        return 0
+
+
+async def test_a_broken_limiter_costs_no_item_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    loop = asyncio.get_running_loop()
+    queue = RateLimitingQueue[str](rate_limiter=BrokenLimiter())
+    with pytest.raises(RuntimeError, match="broken"):
+        queue.add_rate_limited("a")
+    queue.add("a")
+    async with await queue.get_work():
+        raise LookupError("x")
+    await queue.get()
+    assert loop.time() == 5.0
+    levels = {record.getMessage(): record.levelname for record in caplog.records}
+    assert levels == {"work failed and will be tried again": "WARNING", "a rate limiter failed": "ERROR"}
+
+
+def test_the_default_limiter_works_before_the_loop_runs() -> None:
+    queue = RateLimitingQueue[str]()
+    queue.add_rate_limited("a")
+    assert queue.delayed()[0].delay == pytest.approx(0.005, abs=0.005)
+    assert queue.num_requeues("a") == 1

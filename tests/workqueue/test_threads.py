@@ -1,0 +1,128 @@
+"""Adds from threads, on the real clock."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from deltaloop.workqueue import DelayingQueue, RateLimitingQueue, WorkQueue
+
+
+@pytest.mark.real_time
+async def test_adds_of_one_thread_keep_their_order_and_wake_the_loop() -> None:
+    queue = WorkQueue[tuple[int, int]]()
+    seen = list[tuple[int, int]]()
+
+    async def worker() -> None:
+        async for work in queue:
+            async with work:
+                seen.append(work.key)
+
+    def produce(thread: int) -> None:
+        for number in range(500):
+            queue.add((thread, number))
+
+    async with asyncio.TaskGroup() as workers:
+        for _ in range(3):
+            workers.create_task(worker())
+        await asyncio.gather(*(asyncio.to_thread(produce, thread) for thread in range(4)))
+        await queue.shut_down_with_drain()
+    assert len(seen) == 2000
+    for thread in range(4):
+        assert [number for of, number in seen if of == thread] == list(range(500))
+
+
+@pytest.mark.real_time
+async def test_no_wake_up_is_lost_between_threads_and_the_loop() -> None:
+    """One item at a time, so that each add finds the worker about to wait or waiting."""
+    queue = DelayingQueue[int]()
+    taken = threading.Semaphore(0)
+
+    def produce() -> None:
+        for number in range(1000):
+            if number % 2:
+                queue.add(number)
+            else:
+                queue.add_after(number, 0.0001)
+            assert taken.acquire(timeout=5.0), number
+
+    producer = asyncio.create_task(asyncio.to_thread(produce))
+    for number in range(1000):
+        assert await queue.get(timeout=5.0) == number
+        queue.done(number)
+        taken.release()
+    await producer
+
+
+@pytest.mark.real_time
+async def test_many_threads_never_put_two_workers_on_one_item_and_lose_nothing() -> None:
+    queue = RateLimitingQueue[int]()
+    present = set[int]()
+    runs = 0
+    merged_triggers = 0
+
+    async def worker() -> None:
+        nonlocal runs, merged_triggers
+        async for work in queue:
+            async with work:
+                assert work.key not in present
+                present.add(work.key)
+                await asyncio.sleep(0)
+                present.remove(work.key)
+                runs += 1
+                merged_triggers += len(work.triggers) + work.triggers_dropped
+
+    def produce(thread: int) -> None:
+        for number in range(1000):
+            queue.add(number % 7, trigger=(thread, number))
+            if number % 50 == 0:
+                assert queue.statistics().processing <= 7
+                repr(queue)
+
+    async with asyncio.TaskGroup() as workers:
+        for _ in range(3):
+            workers.create_task(worker())
+        await asyncio.gather(*(asyncio.to_thread(produce, thread) for thread in range(4)))
+        await queue.shut_down_with_drain()
+    assert merged_triggers == 4000  # each trigger reached exactly one run, or was counted as dropped
+    statistics = queue.statistics()
+    assert statistics.adds + statistics.merged == 4000
+    assert statistics.adds == statistics.taken == statistics.done == runs
+
+
+@pytest.mark.real_time
+async def test_done_forget_and_shutdown_from_threads() -> None:
+    queue = RateLimitingQueue[str]()
+    queue.add("a")
+    await queue.get()
+    with ThreadPoolExecutor(1) as pool:
+        loop = asyncio.get_running_loop()
+        getter = asyncio.create_task(queue.get())
+        await loop.run_in_executor(pool, lambda: queue.add("a"))
+        await loop.run_in_executor(pool, lambda: queue.forget("a"))
+        await loop.run_in_executor(pool, lambda: queue.done("a"))
+        assert await asyncio.wait_for(getter, 5.0) == "a"
+        await loop.run_in_executor(pool, lambda: queue.done("a"))
+
+        async def end() -> None:
+            async for _ in queue:
+                pytest.fail("nothing was added")
+
+        ending = asyncio.create_task(end())
+        await loop.run_in_executor(pool, queue.shut_down)
+        await asyncio.wait_for(ending, 5.0)
+
+
+def test_threads_may_add_before_any_loop_runs() -> None:
+    queue = DelayingQueue[int]()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(queue.add, range(100)))
+        list(pool.map(queue.add_after, range(100, 120), [0.001] * 20))
+
+    async def main() -> set[int]:
+        return {await queue.get(timeout=5.0) for _ in range(120)}
+
+    assert asyncio.run(main()) == set(range(120))

@@ -1,0 +1,69 @@
+"""Turns in a waiting line, and what a cancelled wait leaves behind."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from deltaloop.workqueue.waiting_line import WaitingLine
+
+
+async def settle() -> None:
+    for _ in range(4):
+        await asyncio.sleep(0)
+
+
+async def waiter(line: WaitingLine, name: str, seen: list[str], *, first: bool = False) -> None:
+    await line.wait(first=first)
+    seen.append(name)
+
+
+async def test_tasks_are_woken_in_the_order_in_which_they_came() -> None:
+    line, seen = WaitingLine(), list[str]()
+    async with asyncio.TaskGroup() as tasks:
+        for name in "abc":
+            tasks.create_task(waiter(line, name, seen))
+        await settle()
+        tasks.create_task(waiter(line, "first", seen, first=True))
+        await settle()
+        assert (len(line), line.asleep) == (4, 4)
+        line.wake(2)
+        line.wake(2)  # the same two claims
+        assert (len(line), line.asleep, line.woken) == (4, 2, 2)
+        await settle()
+        assert seen == ["first", "a"]
+        assert line.woken == 0
+        line.wake_all()
+    assert seen == ["first", "a", "b", "c"]
+    assert len(line) == 0
+
+
+@pytest.mark.parametrize("woken", [False, True])
+async def test_a_cancelled_wait_leaves_no_trace(woken: bool) -> None:
+    line, seen = WaitingLine(), list[str]()
+    task = asyncio.create_task(waiter(line, "a", seen))
+    other = asyncio.create_task(waiter(line, "b", seen))
+    await settle()
+    if woken:
+        line.wake(1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (len(line), line.woken, line.asleep) == (1, 0, 1)
+    line.wake(1)
+    await other
+    assert seen == ["b"]
+
+
+async def test_waking_passes_over_a_task_that_was_cancelled_just_now() -> None:
+    line, seen = WaitingLine(), list[str]()
+    task = asyncio.create_task(waiter(line, "a", seen))
+    other = asyncio.create_task(waiter(line, "b", seen))
+    await settle()
+    task.cancel()
+    line.wake(1)  # before the cancelled task has run
+    await other
+    assert seen == ["b"]
+    assert len(line) == 0
+    assert task.cancelled()
