@@ -207,7 +207,7 @@ def test_resource_types() -> None:
 def test_built_in_kinds_are_found_by_name() -> None:
     names = {str(known) for known in kinds.BUILT_IN}
     assert len(names) == len(kinds.BUILT_IN)
-    constants = {value for value in vars(kinds).values() if isinstance(value, ResourceType)}
+    constants: set[ResourceType[Any]] = {value for value in vars(kinds).values() if isinstance(value, ResourceType)}
     assert constants == set(kinds.BUILT_IN)
     for known in kinds.BUILT_IN:
         assert kinds.parse_resource_type(str(known)) is known

@@ -12,10 +12,23 @@ from deltaloop.api.views import ReadOnlyList, ReadOnlyMap, freeze, thaw
 
 DATA: dict[str, Any] = {"a": {"b": [1, {"c": 2}]}, "d": None}
 
+
+def merge_in_place(view: Any) -> None:
+    view |= {"a": 1}
+
+
+def add_in_place(view: Any) -> None:
+    view += [1]
+
+
+def repeat_in_place(view: Any) -> None:
+    view *= 2
+
+
 MAP_WRITES: dict[str, Callable[[Any], object]] = {
     "set": lambda view: operator.setitem(view, "a", 1),
     "del": lambda view: operator.delitem(view, "a"),
-    "ior": lambda view: operator.ior(view, {"a": 1}),
+    "ior": merge_in_place,
     "update": lambda view: view.update(a=1),
     "setdefault": lambda view: view.setdefault("z", 1),
     "pop": lambda view: view.pop("a"),
@@ -26,8 +39,8 @@ LIST_WRITES: dict[str, Callable[[Any], object]] = {
     "set": lambda view: operator.setitem(view, 0, 1),
     "set slice": lambda view: operator.setitem(view, slice(None), []),
     "del": lambda view: operator.delitem(view, 0),
-    "iadd": lambda view: operator.iadd(view, [1]),
-    "imul": lambda view: operator.imul(view, 2),
+    "iadd": add_in_place,
+    "imul": repeat_in_place,
     "append": lambda view: view.append(1),
     "extend": lambda view: view.extend([1]),
     "insert": lambda view: view.insert(0, 1),
@@ -99,7 +112,7 @@ def test_equality_with_plain_data_and_with_views() -> None:
 def test_copies() -> None:
     view = ReadOnlyMap(DATA)
     assert copy.copy(view) is view
-    mutable = copy.deepcopy(view)
+    mutable: Any = copy.deepcopy(view)
     assert type(mutable) is dict
     assert type(mutable["a"]["b"][1]) is dict
     mutable["a"]["b"].append(3)

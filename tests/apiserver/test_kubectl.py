@@ -13,7 +13,7 @@ import queue
 import re
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -112,7 +112,7 @@ def versions() -> dict[Path, tuple[int, int]]:
 
 
 @contextmanager
-def _running(options: ServerOptions) -> Iterator[dict[str, Any]]:
+def _running(options: ServerOptions) -> Generator[dict[str, Any]]:
     """Run a server on a thread of its own; give its kubeconfig."""
     started: Future[tuple[dict[str, Any], asyncio.AbstractEventLoop, asyncio.Event]] = Future()
 

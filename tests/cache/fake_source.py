@@ -1,7 +1,7 @@
 """A hand-written API server for one kind, in memory, with faults: what ``FakeControllerSource`` is upstream.
 
-It keeps objects, a version that grows with each change, and the events of the changes. Lists page as a real server's do; watches
-begin at a version, and one that is older than ``compact`` allows is answered with 410.
+It keeps objects, a version that grows with each change, and the events of the changes. Lists page as a real server's
+do; watches begin at a version, and one that is older than ``compact`` allows is answered with 410.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def test_get_raises_and_find_returns_none() -> None:
     pods = lister()
     assert pods.get("default/a").name == "a"
     assert pods.find("default/c") is None
-    with pytest.raises(NotFoundError, match='pods "c" not found in the cache') as caught:
+    with pytest.raises(NotFoundError, match='pods "default/c" not found in the cache') as caught:
         pods.get("default/c")
     details = caught.value.status.details
     assert details is not None

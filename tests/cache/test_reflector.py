@@ -246,7 +246,7 @@ async def test_a_server_that_sends_one_event_and_hangs_up_is_not_hammered() -> N
             if source.streams:
                 source.put("a")
                 source.end_watches()
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.2)
         assert len(source.times("watch")) <= 9
         assert source.versions("list") == ["0"]
 

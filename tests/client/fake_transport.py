@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+import pytest
 
 from deltaloop.client import Headers, Request, Response, StreamResponse
 
@@ -113,6 +115,11 @@ async def _play(script: tuple[bytes | Pause | Exception, ...]) -> AsyncGenerator
             raise step
         else:
             yield step
+
+
+def logged(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
+    """The records of the client alone: asyncio in debug mode names slow callbacks of a busy machine, too."""
+    return [record for record in caplog.records if record.name == "deltaloop.client"]
 
 
 async def collect(events: AsyncIterator[Any]) -> list[Any]:

@@ -9,7 +9,7 @@ import pytest
 from deltaloop.api.errors import UnknownResourceError
 from deltaloop.api.status import ForbiddenError
 from deltaloop.client import Client, ClientConfig, Request, Response, TransportError
-from tests.client.fake_transport import FakeTransport, json_answer, text_answer
+from tests.client.fake_transport import FakeTransport, json_answer, logged, text_answer
 
 
 def groups(*names: str) -> Response:
@@ -104,7 +104,7 @@ async def test_one_group_that_fails_hides_no_other(
     transport.by_path["/apis/apps/v1"] = failure
     caplog.set_level(logging.WARNING, "deltaloop.client")
     assert str(await client.resource("pods")) == "v1/Pod"
-    assert [record.getMessage() for record in caplog.records] == ["discovery of an API group failed"]
+    assert [record.getMessage() for record in logged(caplog)] == ["discovery of an API group failed"]
     with pytest.raises(UnknownResourceError, match="discovery failed for apps/v1"):
         await client.resource("deploy")
 

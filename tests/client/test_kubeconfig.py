@@ -192,6 +192,25 @@ def test_finding_files(tmp_path: Path) -> None:
         find_kubeconfigs({"KUBECONFIG": str(tmp_path / "missing")}, home=home)
 
 
+def test_a_user_without_a_home_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_home(*_: Path) -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", no_home)
+    monkeypatch.setattr(Path, "expanduser", no_home)
+    assert find_kubeconfigs({}) == []
+    with pytest.raises(ConfigError, match="there is no home directory for '~'"):
+        load_kubeconfig("~/config")
+
+
+def test_a_directory_that_cannot_be_looked_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def denied(_: Path) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "exists", denied)
+    assert find_kubeconfigs({}, home=tmp_path) == [tmp_path / ".kube" / "config"]
+
+
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"missing cannot be read: No such file"):
         load_kubeconfig(tmp_path / "missing")

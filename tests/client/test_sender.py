@@ -8,7 +8,7 @@ import pytest
 from deltaloop.api.status import NotFoundError, ServiceUnavailableError, TooManyRequestsError
 from deltaloop.client import Headers, Pool, RequestTimeoutError, TransportError
 from deltaloop.client.sender import RequestSender
-from tests.client.fake_transport import After, FakeTransport, Pause, Stream, json_answer, text_answer
+from tests.client.fake_transport import After, FakeTransport, Pause, Stream, json_answer, logged, text_answer
 
 OK = json_answer({"fine": True})
 BUSY = text_answer("Too many requests", status=429, headers=[("Retry-After", "3")])
@@ -100,7 +100,7 @@ async def test_the_log_has_method_path_status_and_duration_only(caplog: pytest.L
     caplog.set_level(logging.DEBUG, "deltaloop.client")
     transport = FakeTransport(After(0.5, json_answer({"secret": "s3cret"}, headers=[("Set-Cookie", "s3cret")])))
     await sender_over(transport).send("POST", "/x", query={"labelSelector": "s3cret"}, body=b"s3cret")
-    (record,) = caplog.records
+    (record,) = logged(caplog)
     assert record.getMessage() == "request"
     shown = {name: record.__dict__[name] for name in ("method", "path", "status", "duration")}
     assert shown == {"method": "POST", "path": "/x", "status": 200, "duration": 0.5}
@@ -112,8 +112,8 @@ async def test_a_warning_is_logged_once(caplog: pytest.LogCaptureFixture) -> Non
     sender = sender_over(FakeTransport(warned, warned))
     await sender.send("GET", "/x")
     await sender.send("GET", "/x")
-    assert [record.__dict__["warning"] for record in caplog.records] == ["old API", "unknown field"]
-    assert {record.levelno for record in caplog.records} == {logging.WARNING}
+    assert [record.__dict__["warning"] for record in logged(caplog)] == ["old API", "unknown field"]
+    assert {record.levelno for record in logged(caplog)} == {logging.WARNING}
 
 
 async def test_a_stream_that_is_refused() -> None:

@@ -381,7 +381,7 @@ async def test_watches_do_not_use_up_the_connections_of_other_calls() -> None:
     async with serving(answer) as address:
         transport = AiohttpTransport(ClientConfig(server=f"http://{address}"))
         watch = Request(method="GET", path="/watch", timeout=5.0)
-        streams = [transport.stream(watch) for _ in range(150)]  # aiohttp's limit is 100
+        streams = [transport.stream(watch) for _ in range(110)]  # aiohttp's limit is 100
         for stream in streams:
             await stream.__aenter__()
         elected = Request(method="GET", path="/x", timeout=5.0, pool=Pool.LEADER_ELECTION)

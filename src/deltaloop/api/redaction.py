@@ -124,7 +124,7 @@ def _redact(value: object, depth: int) -> Any:
     if isinstance(value, str):
         return _redact_text(value)
     if isinstance(value, bytes | bytearray | memoryview):
-        return f"<{len(value)} bytes>"
+        return f"<{len(cast('bytes', value))} bytes>"
     if depth >= _DEEPEST:
         return "<nested too deep>"
     if isinstance(value, Mapping):
@@ -176,8 +176,12 @@ def _redact_mapping(mapping: Mapping[Any, Any], depth: int) -> dict[str, Any]:
 def _says_secret(name: str, item: object) -> bool:
     plain = re.sub(r"[-_\s]", "", name).lower()
     if _SECRET_NAME.fullmatch(plain):
-        return not (plain == "secret" and isinstance(item, Mapping) and _SECRET_REFERENCE.issuperset(item))
+        return not (plain == "secret" and isinstance(item, Mapping) and _is_reference(cast("Mapping[Any, Any]", item)))
     return isinstance(item, str | bytes | int) and _SECRET_ENDING.fullmatch(plain) is not None
+
+
+def _is_reference(fields: Mapping[Any, Any]) -> bool:
+    return _SECRET_REFERENCE.issuperset(fields)
 
 
 def _hide(item: object) -> Any:

@@ -1,4 +1,4 @@
-"""The entry point of the ``deltaloop`` command. Commands are declared in ``cli/commands.py``."""
+"""Runs the ``deltaloop`` command: errors become one line and an exit code. ``commands.py`` declares the commands."""
 
 from __future__ import annotations
 
@@ -25,7 +25,3 @@ def main() -> None:
         raise SystemExit(2) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None
-
-
-if __name__ == "__main__":
-    main()

@@ -11,7 +11,7 @@ from deltaloop.client.client import Client
 from deltaloop.client.config import ClientConfig
 from deltaloop.client.errors import ConfigError
 from deltaloop.client.in_cluster import SERVICE_ACCOUNT, is_in_cluster, load_in_cluster
-from deltaloop.client.kubeconfig import find_kubeconfigs, load_kubeconfig
+from deltaloop.client.kubeconfig import default_kubeconfig, find_kubeconfigs, load_kubeconfig
 
 
 def load_config(
@@ -44,9 +44,10 @@ def load_config(
     if context is None and is_in_cluster(environ, service_account=service_account):
         return load_in_cluster(environ, namespace=namespace, service_account=service_account)
     wanted = f" for context {context!r}" if context is not None else ""
+    default = default_kubeconfig(home)
     raise ConfigError(
         f"no configuration{wanted}: no kubeconfig was given, KUBECONFIG is not set, "
-        f"{(home or Path.home()) / '.kube' / 'config'} does not exist, and this is not a pod with a service account"
+        f"{default or 'a home directory'} does not exist, and this is not a pod with a service account"
     )
 
 

@@ -23,7 +23,7 @@ _PORT: Final = "KUBERNETES_SERVICE_PORT"
 
 def is_in_cluster(environ: Mapping[str, str] = os.environ, *, service_account: Path = SERVICE_ACCOUNT) -> bool:
     """Tell whether this looks like a pod with a service account."""
-    return bool(environ.get(_HOST) and environ.get(_PORT)) and (service_account / "token").is_file()
+    return bool(environ.get(_HOST) and environ.get(_PORT)) and _is_file(service_account / "token")
 
 
 def load_in_cluster(
@@ -49,7 +49,7 @@ def load_in_cluster(
     if not _read(token_file):
         raise ConfigError(f"in-cluster configuration: {token_file} is empty")
     ca_file = service_account / "ca.crt"
-    if not ca_file.is_file():
+    if not _is_file(ca_file):
         raise ConfigError(f"in-cluster configuration: {ca_file} is missing; the server could not be recognized")
     try:
         own_namespace = _read(service_account / "namespace")
@@ -62,6 +62,13 @@ def load_in_cluster(
         credentials=TokenFile(token_file),
         source="in-cluster service account",
     )
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def _read(path: Path) -> str:

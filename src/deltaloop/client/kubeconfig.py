@@ -110,16 +110,24 @@ def find_kubeconfigs(environ: Mapping[str, str] = os.environ, *, home: Path | No
     Raises:
         ConfigError: If ``KUBECONFIG`` names files and none of them exists.
     """
-    named = [Path(part).expanduser() for part in environ.get("KUBECONFIG", "").split(os.pathsep) if part]
+    named = [_expanded(part) for part in environ.get("KUBECONFIG", "").split(os.pathsep) if part]
     if named:
-        found = [path for path in named if path.exists()]
+        found = [path for path in named if _exists(path)]
         if not found:
             raise ConfigError(
                 f"KUBECONFIG names {', '.join(map(str, named))}, which does not exist; unset or correct it"
             )
         return found
-    default = (home or Path.home()) / ".kube" / "config"
-    return [default] if default.exists() else []
+    default = default_kubeconfig(home)
+    return [default] if default is not None and _exists(default) else []
+
+
+def default_kubeconfig(home: Path | None = None) -> Path | None:
+    """Return ``~/.kube/config``, or None for a user without a home directory, as in many containers."""
+    try:
+        return (home or Path.home()) / ".kube" / "config"
+    except RuntimeError:
+        return None
 
 
 def load_kubeconfig(
@@ -142,7 +150,7 @@ def load_kubeconfig(
         if isinstance(kubeconfig, Mapping):
             _merge(merged, kubeconfig, _IN_MEMORY, Path.cwd())
         else:
-            path = Path(kubeconfig).expanduser()
+            path = _expanded(kubeconfig)
             _merge(merged, _read(path), f"kubeconfig {path}", path.absolute().parent)
     name = context or merged.current_context
     if not name:
@@ -154,6 +162,22 @@ def load_kubeconfig(
     cluster = _refer(chosen, "cluster", merged.clusters)
     user = _refer(chosen, "user", merged.users) if chosen.text("user") else None
     return _config(cluster, user, context=name, namespace=namespace or chosen.text("namespace") or "default")
+
+
+def _expanded(path: str | os.PathLike[str]) -> Path:
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise ConfigError(
+            f"kubeconfig {os.fspath(path)}: there is no home directory for '~'; write the whole path"
+        ) from None
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        return True  # it cannot be looked at; reading it says why
 
 
 def _read(path: Path) -> Mapping[str, Any]:

@@ -73,7 +73,7 @@ class RequestSender:
                 query=query or {},
                 headers=headers,
                 body=body,
-                timeout=deadline_at - loop.time(),
+                timeout=max(0.0, deadline_at - loop.time()),
                 pool=pool,
             )
             try:

@@ -98,7 +98,7 @@ class AiohttpTransport:
                 except (aiohttp.ClientError, OSError) as error:
                     raise self._failure(error, request, progress) from error
                 finally:
-                    answer.close() if not answer.content.is_eof() else answer.release()
+                    answer.close()  # a complete answer has given its connection back already
                 return Response(status=answer.status, headers=Headers(answer.headers.items()), body=body)
         except TimeoutError:
             if not limit.expired():

@@ -14,6 +14,7 @@ stands still until the last of them has returned, also when what waited for it w
 from __future__ import annotations
 
 import asyncio
+import math
 import selectors
 import threading
 from collections.abc import Callable, Coroutine, Mapping
@@ -125,8 +126,19 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         super().__init__(self._virtual_selector)
         self._virtual_selector.next_timer_at = self._next_timer_at
         self._virtual_selector.who_waits = self._who_waits
-        # Two timers within this distance are due together; the default of a real clock would merge exact times.
-        self._clock_resolution = 1e-9
+
+    @property
+    def _clock_resolution(self) -> float:
+        """Two timers within this distance are due together.
+
+        The default of a real clock would merge exact times; less than the distance of two floats, which is 0.1 µs after
+        thirty years, would never let a timer become due.
+        """
+        return max(1e-9, 2 * math.ulp(self._virtual_selector.now))
+
+    @_clock_resolution.setter
+    def _clock_resolution(self, _: float) -> None:
+        """Pass over what asyncio sets."""
 
     def time(self) -> float:
         """Return the virtual time in seconds."""

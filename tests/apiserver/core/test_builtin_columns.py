@@ -32,239 +32,237 @@ def row(kind: ResourceType[Any], **fields: Any) -> dict[str, Any]:
     return dict(zip([column.name for column in printer.columns], cells, strict=True))
 
 
-@pytest.mark.parametrize(
-    ("kind", "fields", "wanted"),
-    [
-        (
-            kinds.DEPLOYMENT,
-            {
-                "spec": {"replicas": 3, "selector": SELECTOR, "template": TEMPLATE},
-                "status": {"readyReplicas": 1, "updatedReplicas": 2, "availableReplicas": 1},
+_ROWS: list[tuple[ResourceType[Any], dict[str, Any], dict[str, Any]]] = [
+    (
+        kinds.DEPLOYMENT,
+        {
+            "spec": {"replicas": 3, "selector": SELECTOR, "template": TEMPLATE},
+            "status": {"readyReplicas": 1, "updatedReplicas": 2, "availableReplicas": 1},
+        },
+        {
+            "Name": "n",
+            "Ready": "1/3",
+            "Up-to-date": 2,
+            "Available": 1,
+            "Age": "60s",
+            "Containers": "a,b",
+            "Images": "x:1,y:2",
+            "Selector": "app=web,tier",
+        },
+    ),
+    (kinds.DEPLOYMENT, {}, {"Ready": "0/1", "Up-to-date": 0, "Selector": "<none>"}),
+    (kinds.DEPLOYMENT, {"spec": {"replicas": 0}}, {"Ready": "0/0"}),
+    (
+        kinds.REPLICA_SET,
+        {"spec": {"replicas": 2, "selector": SELECTOR}, "status": {"replicas": 1, "readyReplicas": 1}},
+        {"Desired": 2, "Current": 1, "Ready": 1, "Selector": "app=web,tier"},
+    ),
+    (
+        kinds.REPLICATION_CONTROLLER,
+        {"spec": {"selector": {"b": "2", "a": "1"}}},
+        {"Desired": 1, "Selector": "a=1,b=2"},
+    ),
+    (kinds.STATEFUL_SET, {"spec": {"replicas": 2}, "status": {"readyReplicas": 2}}, {"Ready": "2/2"}),
+    (
+        kinds.DAEMON_SET,
+        {"status": {"desiredNumberScheduled": 3, "numberAvailable": 1}},
+        {"Desired": 3, "Current": 0, "Available": 1, "Node Selector": "<none>"},
+    ),
+    (
+        kinds.JOB,
+        {
+            "spec": {"completions": 2},
+            "status": {
+                "succeeded": 2,
+                "startTime": "1970-01-01T00:00:00Z",
+                "completionTime": "1970-01-01T00:05:30Z",
+                "conditions": [{"type": "Complete", "status": "True"}],
             },
-            {
-                "Name": "n",
-                "Ready": "1/3",
-                "Up-to-date": 2,
-                "Available": 1,
-                "Age": "60s",
-                "Containers": "a,b",
-                "Images": "x:1,y:2",
-                "Selector": "app=web,tier",
-            },
-        ),
-        (kinds.DEPLOYMENT, {}, {"Ready": "0/1", "Up-to-date": 0, "Selector": "<none>"}),
-        (kinds.DEPLOYMENT, {"spec": {"replicas": 0}}, {"Ready": "0/0"}),
-        (
-            kinds.REPLICA_SET,
-            {"spec": {"replicas": 2, "selector": SELECTOR}, "status": {"replicas": 1, "readyReplicas": 1}},
-            {"Desired": 2, "Current": 1, "Ready": 1, "Selector": "app=web,tier"},
-        ),
-        (
-            kinds.REPLICATION_CONTROLLER,
-            {"spec": {"selector": {"b": "2", "a": "1"}}},
-            {"Desired": 1, "Selector": "a=1,b=2"},
-        ),
-        (kinds.STATEFUL_SET, {"spec": {"replicas": 2}, "status": {"readyReplicas": 2}}, {"Ready": "2/2"}),
-        (
-            kinds.DAEMON_SET,
-            {"status": {"desiredNumberScheduled": 3, "numberAvailable": 1}},
-            {"Desired": 3, "Current": 0, "Available": 1, "Node Selector": "<none>"},
-        ),
-        (
-            kinds.JOB,
-            {
-                "spec": {"completions": 2},
-                "status": {
-                    "succeeded": 2,
-                    "startTime": "1970-01-01T00:00:00Z",
-                    "completionTime": "1970-01-01T00:05:30Z",
-                    "conditions": [{"type": "Complete", "status": "True"}],
-                },
-            },
-            {"Status": "Complete", "Completions": "2/2", "Duration": "5m30s"},
-        ),
-        (
-            kinds.JOB,
-            {"spec": {"parallelism": 3}, "status": {"startTime": "1970-01-01T00:59:30Z"}},
-            {"Status": "Running", "Completions": "0/1 of 3", "Duration": "30s"},
-        ),
-        (kinds.JOB, {"metadata": {"deletionTimestamp": CREATED}}, {"Status": "Terminating", "Duration": ""}),
-        (
-            kinds.CRON_JOB,
-            {"spec": {"schedule": "* * * * *", "suspend": False}, "status": {"active": [{}]}},
-            {"Schedule": "* * * * *", "Timezone": "<none>", "Suspend": "False", "Active": 1, "Last Schedule": "<none>"},
-        ),
-        (
-            kinds.SERVICE,
-            {
-                "spec": {
-                    "type": "NodePort",
-                    "clusterIP": "10.0.0.1",
-                    "ports": [
-                        {"port": 80, "nodePort": 30080, "protocol": "TCP"},
-                        {"port": 53, "protocol": "UDP"},
-                    ],
-                    "selector": {"app": "web"},
-                }
-            },
-            {
-                "Type": "NodePort",
-                "Cluster-IP": "10.0.0.1",
-                "External-IP": "<none>",
-                "Port(s)": "80:30080/TCP,53/UDP",
-                "Selector": "app=web",
-            },
-        ),
-        (kinds.SERVICE, {"spec": {"type": "LoadBalancer"}}, {"External-IP": "<pending>", "Port(s)": "<none>"}),
-        (
-            kinds.SERVICE,
-            {
-                "spec": {"type": "LoadBalancer", "externalIPs": ["9.9.9.9"]},
-                "status": {"loadBalancer": {"ingress": [{"hostname": "lb"}, {"ip": "1.1.1.1"}]}},
-            },
-            {"External-IP": "1.1.1.1,lb,9.9.9.9"},
-        ),
-        (kinds.SERVICE, {"spec": {"type": "ExternalName", "externalName": "db"}}, {"External-IP": "db"}),
-        (
-            kinds.INGRESS,
-            {"spec": {"rules": [{"host": host} for host in "abcde"], "tls": [{}], "ingressClassName": "nginx"}},
-            {"Class": "nginx", "Hosts": "a,b,c + 2 more...", "Address": "", "Ports": "80, 443"},
-        ),
-        (kinds.INGRESS, {}, {"Class": "<none>", "Hosts": "*", "Ports": "80"}),
-        (
-            kinds.ENDPOINTS,
-            {"subsets": [{"addresses": [{"ip": f"10.0.0.{n}"} for n in range(5)], "ports": [{"port": 80}]}]},
-            {"Endpoints": "10.0.0.0:80,10.0.0.1:80,10.0.0.2:80 + 2 more..."},
-        ),
-        (kinds.ENDPOINTS, {}, {"Endpoints": "<none>"}),
-        (
-            kinds.ENDPOINT_SLICE,
-            {"addressType": "IPv4", "ports": [{"port": 80}], "endpoints": [{"addresses": ["10.0.0.1"]}]},
-            {"AddressType": "IPv4", "Ports": "80", "Endpoints": "10.0.0.1"},
-        ),
-        (kinds.ENDPOINT_SLICE, {}, {"Ports": "<unset>", "Endpoints": "<unset>"}),
-        (
-            kinds.NODE,
-            {
-                "metadata": {"labels": {"node-role.kubernetes.io/worker": "", "kubernetes.io/role": "master"}},
-                "spec": {"unschedulable": True},
-                "status": {
-                    "conditions": [{"type": "Ready", "status": "True"}],
-                    "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}],
-                    "nodeInfo": {"kubeletVersion": "v1.36.0"},
-                },
-            },
-            {
-                "Status": "Ready,SchedulingDisabled",
-                "Roles": "master,worker",
-                "Version": "v1.36.0",
-                "Internal-IP": "10.0.0.1",
-                "External-IP": "<none>",
-                "OS-Image": "<unknown>",
-            },
-        ),
-        (kinds.NODE, {}, {"Status": "Unknown", "Roles": "<none>"}),
-        (
-            kinds.EVENT,
-            {
-                "involvedObject": {"kind": "Pod", "name": "p", "fieldPath": "spec"},
-                "type": "Normal",
-                "reason": "Started",
-                "message": " hello\n",
-                "count": 3,
-                "firstTimestamp": "1970-01-01T00:50:00Z",
-                "lastTimestamp": "1970-01-01T00:59:50Z",
-                "source": {"component": "kubelet", "host": "node1"},
-            },
-            {
-                "Last Seen": "10s",
-                "Type": "Normal",
-                "Reason": "Started",
-                "Object": "pod/p",
-                "Subobject": "spec",
-                "Source": "kubelet, node1",
-                "Message": "hello",
-                "First Seen": "10m",
-                "Count": 3,
-                "Name": "n",
-            },
-        ),
-        (
-            kinds.EVENTS_V1_EVENT,
-            {
-                "regarding": {"kind": "Pod"},
-                "note": "hi",
-                "eventTime": "1970-01-01T00:59:00.000001Z",
-                "series": {"count": 9, "lastObservedTime": "1970-01-01T00:59:58.000000Z"},
-                "reportingController": "me",
-            },
-            {"Last Seen": "2s", "Object": "pod", "Message": "hi", "First Seen": "59s", "Count": 9, "Source": "me"},
-        ),
-        (kinds.EVENT, {}, {"Last Seen": "<unknown>", "Count": 1}),
-        (kinds.NAMESPACE, {"status": {"phase": "Active"}}, {"Name": "n", "Status": "Active", "Age": "60s"}),
-        (kinds.CONFIG_MAP, {"data": {"a": "1"}, "binaryData": {"b": "2"}}, {"Data": 2}),
-        (kinds.SECRET, {"type": "Opaque", "data": {"a": "1"}}, {"Type": "Opaque", "Data": 1}),
-        (kinds.SERVICE_ACCOUNT, {}, {"Secrets": 0}),
-        (kinds.LEASE, {"spec": {"holderIdentity": "me"}}, {"Holder": "me", "Age": "60s"}),
-        (
-            kinds.PERSISTENT_VOLUME_CLAIM,
-            {
-                "spec": {"volumeName": "v", "storageClassName": "fast"},
-                "status": {
-                    "phase": "Bound",
-                    "capacity": {"storage": "1Gi"},
-                    "accessModes": ["ReadWriteOnce", "ReadWriteOnce", "ReadOnlyMany"],
-                },
-            },
-            {"Status": "Bound", "Volume": "v", "Capacity": "1Gi", "Access Modes": "RWO,ROX", "StorageClass": "fast"},
-        ),
-        (
-            kinds.PERSISTENT_VOLUME,
-            {"spec": {"capacity": {"storage": "1Gi"}, "claimRef": {"namespace": "d", "name": "c"}}},
-            {"Capacity": "1Gi", "Claim": "d/c", "VolumeMode": "<unset>"},
-        ),
-        (
-            kinds.ROLE_BINDING,
-            {
-                "roleRef": {"kind": "Role", "name": "r"},
-                "subjects": [
-                    {"kind": "User", "name": "u1"},
-                    {"kind": "User", "name": "u2"},
-                    {"kind": "ServiceAccount", "namespace": "d", "name": "s"},
+        },
+        {"Status": "Complete", "Completions": "2/2", "Duration": "5m30s"},
+    ),
+    (
+        kinds.JOB,
+        {"spec": {"parallelism": 3}, "status": {"startTime": "1970-01-01T00:59:30Z"}},
+        {"Status": "Running", "Completions": "0/1 of 3", "Duration": "30s"},
+    ),
+    (kinds.JOB, {"metadata": {"deletionTimestamp": CREATED}}, {"Status": "Terminating", "Duration": ""}),
+    (
+        kinds.CRON_JOB,
+        {"spec": {"schedule": "* * * * *", "suspend": False}, "status": {"active": [{}]}},
+        {"Schedule": "* * * * *", "Timezone": "<none>", "Suspend": "False", "Active": 1, "Last Schedule": "<none>"},
+    ),
+    (
+        kinds.SERVICE,
+        {
+            "spec": {
+                "type": "NodePort",
+                "clusterIP": "10.0.0.1",
+                "ports": [
+                    {"port": 80, "nodePort": 30080, "protocol": "TCP"},
+                    {"port": 53, "protocol": "UDP"},
                 ],
+                "selector": {"app": "web"},
+            }
+        },
+        {
+            "Type": "NodePort",
+            "Cluster-IP": "10.0.0.1",
+            "External-IP": "<none>",
+            "Port(s)": "80:30080/TCP,53/UDP",
+            "Selector": "app=web",
+        },
+    ),
+    (kinds.SERVICE, {"spec": {"type": "LoadBalancer"}}, {"External-IP": "<pending>", "Port(s)": "<none>"}),
+    (
+        kinds.SERVICE,
+        {
+            "spec": {"type": "LoadBalancer", "externalIPs": ["9.9.9.9"]},
+            "status": {"loadBalancer": {"ingress": [{"hostname": "lb"}, {"ip": "1.1.1.1"}]}},
+        },
+        {"External-IP": "1.1.1.1,lb,9.9.9.9"},
+    ),
+    (kinds.SERVICE, {"spec": {"type": "ExternalName", "externalName": "db"}}, {"External-IP": "db"}),
+    (
+        kinds.INGRESS,
+        {"spec": {"rules": [{"host": host} for host in "abcde"], "tls": [{}], "ingressClassName": "nginx"}},
+        {"Class": "nginx", "Hosts": "a,b,c + 2 more...", "Address": "", "Ports": "80, 443"},
+    ),
+    (kinds.INGRESS, {}, {"Class": "<none>", "Hosts": "*", "Ports": "80"}),
+    (
+        kinds.ENDPOINTS,
+        {"subsets": [{"addresses": [{"ip": f"10.0.0.{n}"} for n in range(5)], "ports": [{"port": 80}]}]},
+        {"Endpoints": "10.0.0.0:80,10.0.0.1:80,10.0.0.2:80 + 2 more..."},
+    ),
+    (kinds.ENDPOINTS, {}, {"Endpoints": "<none>"}),
+    (
+        kinds.ENDPOINT_SLICE,
+        {"addressType": "IPv4", "ports": [{"port": 80}], "endpoints": [{"addresses": ["10.0.0.1"]}]},
+        {"AddressType": "IPv4", "Ports": "80", "Endpoints": "10.0.0.1"},
+    ),
+    (kinds.ENDPOINT_SLICE, {}, {"Ports": "<unset>", "Endpoints": "<unset>"}),
+    (
+        kinds.NODE,
+        {
+            "metadata": {"labels": {"node-role.kubernetes.io/worker": "", "kubernetes.io/role": "master"}},
+            "spec": {"unschedulable": True},
+            "status": {
+                "conditions": [{"type": "Ready", "status": "True"}],
+                "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}],
+                "nodeInfo": {"kubeletVersion": "v1.36.0"},
             },
-            {"Role": "Role/r", "Users": "u1, u2", "Groups": "", "ServiceAccounts": "d/s"},
-        ),
-        (
-            kinds.POD_DISRUPTION_BUDGET,
-            {"spec": {"minAvailable": "50%"}, "status": {"disruptionsAllowed": 1}},
-            {"Min Available": "50%", "Max Unavailable": "N/A", "Allowed Disruptions": 1},
-        ),
-        (
-            kinds.CONTROLLER_REVISION,
-            {
-                "metadata": {
-                    "ownerReferences": [
-                        {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "s", "controller": True}
-                    ]
-                },
-                "revision": 2,
+        },
+        {
+            "Status": "Ready,SchedulingDisabled",
+            "Roles": "master,worker",
+            "Version": "v1.36.0",
+            "Internal-IP": "10.0.0.1",
+            "External-IP": "<none>",
+            "OS-Image": "<unknown>",
+        },
+    ),
+    (kinds.NODE, {}, {"Status": "Unknown", "Roles": "<none>"}),
+    (
+        kinds.EVENT,
+        {
+            "involvedObject": {"kind": "Pod", "name": "p", "fieldPath": "spec"},
+            "type": "Normal",
+            "reason": "Started",
+            "message": " hello\n",
+            "count": 3,
+            "firstTimestamp": "1970-01-01T00:50:00Z",
+            "lastTimestamp": "1970-01-01T00:59:50Z",
+            "source": {"component": "kubelet", "host": "node1"},
+        },
+        {
+            "Last Seen": "10s",
+            "Type": "Normal",
+            "Reason": "Started",
+            "Object": "pod/p",
+            "Subobject": "spec",
+            "Source": "kubelet, node1",
+            "Message": "hello",
+            "First Seen": "10m",
+            "Count": 3,
+            "Name": "n",
+        },
+    ),
+    (
+        kinds.EVENTS_V1_EVENT,
+        {
+            "regarding": {"kind": "Pod"},
+            "note": "hi",
+            "eventTime": "1970-01-01T00:59:00.000001Z",
+            "series": {"count": 9, "lastObservedTime": "1970-01-01T00:59:58.000000Z"},
+            "reportingController": "me",
+        },
+        {"Last Seen": "2s", "Object": "pod", "Message": "hi", "First Seen": "59s", "Count": 9, "Source": "me"},
+    ),
+    (kinds.EVENT, {}, {"Last Seen": "<unknown>", "Count": 1}),
+    (kinds.NAMESPACE, {"status": {"phase": "Active"}}, {"Name": "n", "Status": "Active", "Age": "60s"}),
+    (kinds.CONFIG_MAP, {"data": {"a": "1"}, "binaryData": {"b": "2"}}, {"Data": 2}),
+    (kinds.SECRET, {"type": "Opaque", "data": {"a": "1"}}, {"Type": "Opaque", "Data": 1}),
+    (kinds.SERVICE_ACCOUNT, {}, {"Secrets": 0}),
+    (kinds.LEASE, {"spec": {"holderIdentity": "me"}}, {"Holder": "me", "Age": "60s"}),
+    (
+        kinds.PERSISTENT_VOLUME_CLAIM,
+        {
+            "spec": {"volumeName": "v", "storageClassName": "fast"},
+            "status": {
+                "phase": "Bound",
+                "capacity": {"storage": "1Gi"},
+                "accessModes": ["ReadWriteOnce", "ReadWriteOnce", "ReadOnlyMany"],
             },
-            {"Controller": "statefulset.apps/s", "Revision": 2},
-        ),
-        (
-            kinds.STORAGE_CLASS,
-            {"provisioner": "p"},
-            {"Provisioner": "p", "ReclaimPolicy": "Delete", "AllowVolumeExpansion": False},
-        ),
-        (kinds.PRIORITY_CLASS, {"value": 5}, {"Value": 5, "Global-Default": False}),
-        (kinds.NETWORK_POLICY, {"spec": {"podSelector": {}}}, {"Pod-Selector": "<none>"}),
-        (kinds.POD_TEMPLATE, {"template": TEMPLATE}, {"Containers": "a,b", "Pod Labels": "app=web"}),
-        (kinds.MUTATING_WEBHOOK_CONFIGURATION, {"webhooks": [{}, {}]}, {"Webhooks": 2}),
-        (kinds.CUSTOM_RESOURCE_DEFINITION, {}, {"Name": "n", "Created At": CREATED}),
-        (kinds.ROLE, {}, {"Name": "n", "Created At": CREATED}),
-    ],
-)
+        },
+        {"Status": "Bound", "Volume": "v", "Capacity": "1Gi", "Access Modes": "RWO,ROX", "StorageClass": "fast"},
+    ),
+    (
+        kinds.PERSISTENT_VOLUME,
+        {"spec": {"capacity": {"storage": "1Gi"}, "claimRef": {"namespace": "d", "name": "c"}}},
+        {"Capacity": "1Gi", "Claim": "d/c", "VolumeMode": "<unset>"},
+    ),
+    (
+        kinds.ROLE_BINDING,
+        {
+            "roleRef": {"kind": "Role", "name": "r"},
+            "subjects": [
+                {"kind": "User", "name": "u1"},
+                {"kind": "User", "name": "u2"},
+                {"kind": "ServiceAccount", "namespace": "d", "name": "s"},
+            ],
+        },
+        {"Role": "Role/r", "Users": "u1, u2", "Groups": "", "ServiceAccounts": "d/s"},
+    ),
+    (
+        kinds.POD_DISRUPTION_BUDGET,
+        {"spec": {"minAvailable": "50%"}, "status": {"disruptionsAllowed": 1}},
+        {"Min Available": "50%", "Max Unavailable": "N/A", "Allowed Disruptions": 1},
+    ),
+    (
+        kinds.CONTROLLER_REVISION,
+        {
+            "metadata": {
+                "ownerReferences": [{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "s", "controller": True}]
+            },
+            "revision": 2,
+        },
+        {"Controller": "statefulset.apps/s", "Revision": 2},
+    ),
+    (
+        kinds.STORAGE_CLASS,
+        {"provisioner": "p"},
+        {"Provisioner": "p", "ReclaimPolicy": "Delete", "AllowVolumeExpansion": False},
+    ),
+    (kinds.PRIORITY_CLASS, {"value": 5}, {"Value": 5, "Global-Default": False}),
+    (kinds.NETWORK_POLICY, {"spec": {"podSelector": {}}}, {"Pod-Selector": "<none>"}),
+    (kinds.POD_TEMPLATE, {"template": TEMPLATE}, {"Containers": "a,b", "Pod Labels": "app=web"}),
+    (kinds.MUTATING_WEBHOOK_CONFIGURATION, {"webhooks": [{}, {}]}, {"Webhooks": 2}),
+    (kinds.CUSTOM_RESOURCE_DEFINITION, {}, {"Name": "n", "Created At": CREATED}),
+    (kinds.ROLE, {}, {"Name": "n", "Created At": CREATED}),
+]
+
+
+@pytest.mark.parametrize(("kind", "fields", "wanted"), _ROWS)
 def test_cells(kind: ResourceType[Any], fields: dict[str, Any], wanted: dict[str, Any]) -> None:
     found = row(kind, **fields)
     assert {name: found[name] for name in wanted} == wanted

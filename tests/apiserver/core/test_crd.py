@@ -165,7 +165,7 @@ def test_protected_groups_need_the_annotation() -> None:
 
 
 def test_a_conversion_webhook_is_refused_where_it_would_be_called() -> None:
-    webhook = {"strategy": "Webhook", "webhook": {}}
+    webhook: dict[str, Any] = {"strategy": "Webhook", "webhook": {}}
     one, two = foo_crd(), foo_crd(version("v1"), version("v2", storage=False))
     one["spec"]["conversion"] = two["spec"]["conversion"] = webhook
     assert not _causes(one)

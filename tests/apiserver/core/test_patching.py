@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deltaloop.apiserver.core.json_values import is_mapping, items
 from deltaloop.apiserver.core.patching import (
     JSON_PATCH,
     MAX_OPERATIONS,
@@ -83,7 +84,7 @@ def _diff(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     patch: dict[str, Any] = {name: None for name in old if name not in new}
     for name, value in new.items():
         before = old.get(name)
-        if isinstance(before, dict) and isinstance(value, dict):
+        if is_mapping(before) and is_mapping(value):
             patch[name] = _diff(before, value)
         elif name not in old or before != value or type(before) is not type(value):
             patch[name] = value
@@ -106,12 +107,12 @@ def test_a_result_shares_nothing_with_what_it_was_made_from(old: dict[str, Any],
 
 
 def _spoil(value: Any) -> None:
-    if isinstance(value, dict):
+    if is_mapping(value):
         for item in list(value.values()):
             _spoil(item)
         value["spoiled"] = True
-    elif isinstance(value, list):
-        value.append("spoiled")
+    elif items(value):
+        items(value).append("spoiled")
 
 
 def test_json_patch_does_its_operations_in_order() -> None:

@@ -20,12 +20,12 @@ def ended(code: int, **more: Any) -> dict[str, Any]:
 
 def row(
     *containers: dict[str, Any],
-    init: list[dict[str, Any]] | None = None,
-    spec: dict[str, Any] | None = None,
-    metadata: dict[str, Any] | None = None,
+    init: Any = None,
+    spec: Any = None,
+    metadata: Any = None,
     **status: Any,
 ) -> dict[str, Any]:
-    pod = {
+    pod: dict[str, Any] = {
         "metadata": {"name": "p", "creationTimestamp": "1970-01-01T00:59:00Z", **(metadata or {})},
         "spec": {"containers": [{"name": f"c{n}"} for n in range(len(containers) or 1)], **(spec or {})},
         "status": {
@@ -39,7 +39,7 @@ def row(
 
 
 def test_a_running_pod() -> None:
-    status = {"podIPs": [{"ip": "10.0.0.1"}, {"ip": "fd00::1"}], "podIP": "10.0.0.1"}
+    status: dict[str, Any] = {"podIPs": [{"ip": "10.0.0.1"}, {"ip": "fd00::1"}], "podIP": "10.0.0.1"}
     assert row(RUNNING, RUNNING, spec={"nodeName": "n1"}, **status) == {
         "Name": "p",
         "Ready": "2/2",
@@ -87,7 +87,7 @@ def test_a_pod_with_a_completed_container_still_runs() -> None:
 @pytest.mark.parametrize(
     ("init", "status"),
     [
-        ([ended(0), {"state": {"running": {}}}], "Init:1/2"),
+        ([ended(0), RUNNING], "Init:1/2"),
         ([ended(1)], "Init:ExitCode:1"),
         ([ended(1, signal=9)], "Init:Signal:9"),
         ([ended(1, reason="Error")], "Init:Error"),
@@ -101,7 +101,7 @@ def test_init_containers_come_first(init: list[dict[str, Any]], status: str) -> 
 
 
 def test_a_sidecar_counts_among_the_ready_containers() -> None:
-    sidecar = {"name": "s", "started": True, "ready": True, "restartCount": 2, "state": {"running": {}}}
+    sidecar: dict[str, Any] = {"name": "s", "started": True, "ready": True, "restartCount": 2, "state": {"running": {}}}
     found = row(RUNNING, init=[sidecar], spec={"initContainers": [{"name": "s", "restartPolicy": "Always"}]})
     assert (found["Ready"], found["Status"], found["Restarts"]) == ("2/2", "Running", "2")
 

@@ -193,7 +193,7 @@ def test_a_plain_list_holds_each_value_once() -> None:
 
 
 def test_directives_do_not_stay_in_what_is_added() -> None:
-    added = {
+    added: dict[str, Any] = {
         "$retainKeys": ["list", "x"],
         "x": {"$patch": "replace", "y": 1, "z": None},
         "list": [{"name": "a", "$patch": "delete"}, {"name": "b", "q": None, "$setElementOrder/below": []}],
@@ -205,26 +205,26 @@ def test_directives_do_not_stay_in_what_is_added() -> None:
     assert merge({"list": named("a")}, {"list": [{"name": "b", "x": {"$patch": "delete"}}]})["list"][0]["x"] == {}
 
 
-@pytest.mark.parametrize(
-    ("patch", "code"),
-    [
-        ({"list": [{"x": 1}]}, 500),
-        ({"list": [{"$patch": "delete"}]}, 500),
-        ({"list": [{"name": "a", "$patch": "merge"}]}, 500),
-        ({"list": [{"name": "a", "$patch": "nonsense"}]}, 500),
-        ({"list": [{"name": "a", "$patch": {"x": 1}}]}, 500),
-        ({"list": [5]}, 500),
-        ({"list": [[]]}, 422),
-        ({"choice": {"$patch": "nonsense"}}, 500),
-        ({"$patch": 5}, 500),
-        ({"$setElementOrder/list": "x"}, 400),
-        ({"$setElementOrder/list": None}, 400),
-        ({"$setElementOrder/list": [{"x": 1}]}, 500),
-        ({"$setElementOrder/choice": ["x"]}, 400),
-        ({"$deleteFromPrimitiveList/tags": "x"}, 400),
-        ({"tags": [{"name": "x"}]}, 500),
-    ],
-)
+_REFUSED: list[tuple[dict[str, Any], int]] = [
+    ({"list": [{"x": 1}]}, 500),
+    ({"list": [{"$patch": "delete"}]}, 500),
+    ({"list": [{"name": "a", "$patch": "merge"}]}, 500),
+    ({"list": [{"name": "a", "$patch": "nonsense"}]}, 500),
+    ({"list": [{"name": "a", "$patch": {"x": 1}}]}, 500),
+    ({"list": [5]}, 500),
+    ({"list": [[]]}, 422),
+    ({"choice": {"$patch": "nonsense"}}, 500),
+    ({"$patch": 5}, 500),
+    ({"$setElementOrder/list": "x"}, 400),
+    ({"$setElementOrder/list": None}, 400),
+    ({"$setElementOrder/list": [{"x": 1}]}, 500),
+    ({"$setElementOrder/choice": ["x"]}, 400),
+    ({"$deleteFromPrimitiveList/tags": "x"}, 400),
+    ({"tags": [{"name": "x"}]}, 500),
+]
+
+
+@pytest.mark.parametrize(("patch", "code"), _REFUSED)
 def test_what_cannot_be_applied(patch: dict[str, Any], code: int) -> None:
     current = {"list": named("a"), "choice": {"a": 1}, "tags": ["a"]}
     with pytest.raises(StrategicMergeError) as caught:
@@ -303,7 +303,7 @@ def test_finalizers_are_a_set_and_new_ones_come_first() -> None:
 
 def test_a_deployment_as_kubectl_changes_it() -> None:
     container = {"name": "c", "image": "web:1", "env": [{"name": "A", "value": "1"}], "args": ["-v"]}
-    current = {
+    current: dict[str, Any] = {
         "spec": {
             "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}},
             "template": {"spec": {"containers": [container], "volumes": [{"name": "v", "emptyDir": {}}]}},

@@ -81,7 +81,7 @@ def test_a_table_of_a_list() -> None:
     assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Data", "Age"]
     assert table["columnDefinitions"][1] == {
         "name": "Data",
-        "type": "integer",
+        "type": "string",
         "format": "",
         "description": "",
         "priority": 0,
@@ -172,6 +172,7 @@ def _cell(kind: str, path: str, **fields: Any) -> Any:
         ("boolean", "true", None),
         ("date", "1970-01-01T00:10:00Z", "6m40s"),
         ("date", "soon", "<invalid>"),
+        ("date", "", "<unknown>"),
         ("date", 5, None),
     ],
 )

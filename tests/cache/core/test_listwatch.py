@@ -7,8 +7,7 @@ import pytest
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
-from deltaloop.api.status import error_from_status
-from deltaloop.api.status import Status
+from deltaloop.api.status import Status, error_from_status
 from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
 from deltaloop.cache.core.listwatch import (
     FEEDS,

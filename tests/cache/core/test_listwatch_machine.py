@@ -1,7 +1,7 @@
 """A reflector against a server that fails in every way there is: it always comes back, and never asks like mad.
 
-The server here is a model in plain Python: objects with versions, the events of their changes, lists in pages of two, and a point
-before which versions are expired. Two promises are checked after any sequence of changes and failures:
+The server here is a model in plain Python: objects with versions, the events of their changes, lists in pages of two,
+and a point before which versions are expired. Two promises are checked after any sequence of changes and failures:
 
 * once the server is healthy, the mirror equals the server after a bounded number of steps;
 * the number of requests is bounded by the time that passed, whatever the server does.
@@ -268,7 +268,8 @@ def make_machine(make: Callable[[], ReflectorMachine]) -> type[RuleBasedStateMac
 
         @invariant()
         def never_asks_like_mad(self) -> None:
-            # At once, without any wait: two lists in two pages each and one in full, a watch, and one more of each on its account.
+            # At once, without any wait: two lists in two pages each and one in full, a watch, and one more of each on
+            # its account.
             assert self.requests <= 12 * (1 + self.now / 0.8), f"{self.requests} requests in {self.now} s"
 
         @invariant()

@@ -1,7 +1,7 @@
 """The table columns of the built-in kinds that people look at, and how their cells are computed.
 
-Columns of priority 1 are the ones that ``kubectl get -o wide`` adds. Kinds without columns of their own show NAME and
-CREATED AT, as on the real server.
+Some columns of numbers say that they hold strings: so does the real server. Columns of priority 1 are the ones that
+``kubectl get -o wide`` adds. Kinds without columns of their own show NAME and CREATED AT, as on the real server.
 
 Source: Kubernetes pkg/printers/internalversion/printers.go.
 """
@@ -303,7 +303,7 @@ _EVENT: Final = Printer(
         wide("Source"),
         column("Message"),
         wide("First Seen"),
-        wide("Count", kind="integer"),
+        wide("Count"),
         wide("Name", form="name"),
     ),
     _event,
@@ -406,7 +406,7 @@ _CONTROLLER_COLUMNS: Final = (
 )
 _BINDING: Final = _printer(column("Role"), AGE, wide("Users"), wide("Groups"), wide("ServiceAccounts"), cells=_binding)
 _DATA: Final = _printer(
-    column("Data", kind="integer"),
+    column("Data"),
     AGE,
     cells=lambda obj, now: [len(mapping(at(obj, "data"))) + len(mapping(at(obj, "binaryData"))), created(obj, now)],
 )
@@ -421,7 +421,7 @@ PRINTERS: Final[Mapping[tuple[str, str], Printer]] = {
     ("", "ConfigMap"): _DATA,
     ("", "Secret"): _printer(
         column("Type"),
-        column("Data", kind="integer"),
+        column("Data"),
         AGE,
         cells=lambda obj, now: [text(at(obj, "type")), len(mapping(at(obj, "data"))), created(obj, now)],
     ),
@@ -429,7 +429,7 @@ PRINTERS: Final[Mapping[tuple[str, str], Printer]] = {
         column("Status"), AGE, cells=lambda obj, now: [text(at(obj, "status", "phase")), created(obj, now)]
     ),
     ("", "ServiceAccount"): _printer(
-        column("Secrets", kind="integer"),
+        column("Secrets"),
         AGE,
         cells=lambda obj, now: [len(items(at(obj, "secrets"))), created(obj, now)],
     ),
@@ -497,8 +497,8 @@ PRINTERS: Final[Mapping[tuple[str, str], Printer]] = {
     ("apps", "ReplicaSet"): _printer(*_CONTROLLER_COLUMNS, cells=_replica_set),
     ("apps", "Deployment"): _printer(
         column("Ready"),
-        column("Up-to-date", kind="integer"),
-        column("Available", kind="integer"),
+        column("Up-to-date"),
+        column("Available"),
         AGE,
         *TEMPLATE_COLUMNS,
         wide("Selector"),
@@ -517,9 +517,7 @@ PRINTERS: Final[Mapping[tuple[str, str], Printer]] = {
         wide("Selector"),
         cells=_daemon_set,
     ),
-    ("apps", "ControllerRevision"): _printer(
-        column("Controller"), column("Revision", kind="integer"), AGE, cells=_revision
-    ),
+    ("apps", "ControllerRevision"): _printer(column("Controller"), column("Revision"), AGE, cells=_revision),
     ("batch", "Job"): _printer(
         column("Status"),
         column("Completions"),
@@ -564,7 +562,7 @@ PRINTERS: Final[Mapping[tuple[str, str], Printer]] = {
         column("Provisioner"),
         column("ReclaimPolicy"),
         column("VolumeBindingMode"),
-        column("AllowVolumeExpansion", kind="boolean"),
+        column("AllowVolumeExpansion"),
         AGE,
         cells=_storage_class,
     ),

@@ -20,7 +20,7 @@ import msgspec
 
 from deltaloop.api.errors import InvalidInputError
 from deltaloop.apiserver.core.builtin_columns import GENERIC, PRINTERS, Printer
-from deltaloop.apiserver.core.human_duration import INVALID, age
+from deltaloop.apiserver.core.human_duration import age
 from deltaloop.apiserver.core.json_path import JsonPath
 from deltaloop.apiserver.core.json_values import at, mapping, text
 from deltaloop.apiserver.core.media_types import AcceptClause, parse_accept
@@ -220,7 +220,7 @@ def _cell(column: PrinterColumn, path: JsonPath | None, obj: Mapping[str, Any], 
         case "string":
             return value if isinstance(value, str) else msgspec.json.encode(value).decode()
         case "date":
-            return age(value, now, missing=INVALID) if isinstance(value, str) else None
+            return age(value, now) if isinstance(value, str) else None
         case "boolean":
             return value if isinstance(value, bool) else None
         case "integer" if isinstance(value, int | float) and not isinstance(value, bool):

@@ -1,0 +1,47 @@
+"""Clean-up of namespaces over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tests.apiserver.serving import config_map, serving
+
+X = "/api/v1/namespaces/x"
+CLEAN = frozenset({"namespace"})
+
+
+async def test_a_namespace_goes_with_its_content() -> None:
+    async with serving(controllers=CLEAN) as on:
+        await on.call.created("/api/v1/namespaces", {"metadata": {"name": "x"}})
+        await on.call.created(f"{X}/configmaps", config_map("a"))
+        await on.call.created(f"{X}/secrets", {"metadata": {"name": "s"}})
+        await on.call.created("/api/v1/namespaces/default/configmaps", config_map("a"))
+        assert (await on.call.delete(X)).json["status"]["phase"] == "Terminating"
+        await asyncio.sleep(0.01)
+        assert (await on.call.get(X)).status == 404
+        assert (await on.call.get(f"{X}/configmaps")).names == []
+        assert (await on.call.get("/api/v1/configmaps")).names == ["a"]
+        await on.call.created("/api/v1/namespaces", {"metadata": {"name": "x"}})
+
+
+async def test_a_finalizer_inside_holds_it() -> None:
+    async with serving(controllers=CLEAN) as on:
+        await on.call.created("/api/v1/namespaces", {"metadata": {"name": "x"}})
+        await on.call.created(f"{X}/configmaps", config_map("a", finalizers=["example.com/hold"]))
+        await on.call.delete(X)
+        await asyncio.sleep(0.01)
+        assert (await on.call.get(X)).json["spec"]["finalizers"] == ["kubernetes"]
+        revision = on.server.revision
+        await asyncio.sleep(10)
+        assert on.server.revision == revision  # it waits and does not write meanwhile
+        await on.call.patch(f"{X}/configmaps/a", {"metadata": {"finalizers": None}})
+        await asyncio.sleep(0.01)
+        assert (await on.call.get(X)).status == 404
+
+
+async def test_without_the_controller_it_stays_terminating() -> None:
+    async with serving() as on:
+        await on.call.created("/api/v1/namespaces", {"metadata": {"name": "x"}})
+        await on.call.delete(X)
+        await asyncio.sleep(10)
+        assert (await on.call.get(X)).json["status"]["phase"] == "Terminating"

@@ -1,0 +1,74 @@
+"""The import contracts bite: a throwaway copy of the package with forbidden imports fails, by the contracts' names."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CORES = "Cores decide; they never wait, look at a clock, draw chance, log or do I/O"
+LAYERS = "Imports go down only"
+APART = "The embedded API server and the client meet on the wire only"
+
+
+def copy_of_the_package(folder: Path) -> Path:
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "src" / "deltaloop", folder / "deltaloop", ignore=ignored)
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    return folder / "deltaloop"
+
+
+def lint(folder: Path) -> subprocess.CompletedProcess[str]:
+    script = "import sys; from importlinter.cli import lint_imports_command; sys.exit(lint_imports_command())"
+    return subprocess.run(
+        [sys.executable, "-c", script, "--no-cache"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder), "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+
+
+def broken(output: str) -> set[str]:
+    return {line.removesuffix(" BROKEN").strip() for line in output.splitlines() if line.rstrip().endswith(" BROKEN")}
+
+
+SEEDS = [
+    ("workqueue/core/seeded.py", "import asyncio", CORES),
+    ("apiserver/core/seeded.py", "import time", CORES),
+    ("cache/core/seeded.py", "from random import random", CORES),
+    ("api/seeded.py", "import deltaloop.client", LAYERS),
+    ("cache/seeded.py", "import deltaloop.events", LAYERS),
+    ("workqueue/seeded.py", "import deltaloop.api.keys", "The work queue knows no Kubernetes"),
+    ("apiserver/seeded.py", "import deltaloop.client.errors", APART),
+    ("runtime/seeded.py", "import aiohttp", "aiohttp only in the client's transport and in the embedded server"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_forbidden_imports_fail_by_the_names_of_their_contracts(tmp_path: Path) -> None:
+    package = copy_of_the_package(tmp_path)
+    for module, line, _ in SEEDS:
+        (package / module).write_text(f'"""Seeded."""\n\n{line}\n')
+    done = lint(tmp_path)
+    assert done.returncode != 0, done.stdout
+    assert broken(done.stdout) == {contract for _, _, contract in SEEDS}, done.stdout + done.stderr
+    for module, _, _ in SEEDS:
+        assert f"deltaloop.{module.removesuffix('.py').replace('/', '.')} -> " in done.stdout, module
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_the_package_itself_keeps_all_contracts(tmp_path: Path) -> None:
+    copy_of_the_package(tmp_path)
+    done = lint(tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert broken(done.stdout) == set()

@@ -1,0 +1,84 @@
+"""``import deltaloop`` costs little more than what it stands on, and brings no extra."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+
+import pytest
+
+FOUNDATION = "import aiohttp, msgspec, yaml"
+EXTRAS = ("typer", "click", "rich", "cryptography", "jsonpatch", "prometheus_client", "zstandard", "uvloop", "pytest")
+# Time is that of the process, which a busy machine disturbs less than the clock on the wall; memory is what came on top
+# of a bare interpreter, and is known on Linux only (elsewhere there is but the peak, which a parent leaves to its child).
+PROBE = """
+import json, sys, time
+def resident():
+    try:
+        with open("/proc/self/status") as status:
+            return next(int(line.split()[1]) for line in status if line.startswith("VmRSS:"))
+    except OSError:
+        return 0
+before, began = resident(), time.process_time()
+exec(sys.argv[1])
+spent = time.process_time() - began
+print(json.dumps({"seconds": spent, "memory": resident() - before, "modules": sorted(sys.modules)}))
+"""
+BOUND = 1.15
+
+
+def probe(statement: str) -> dict[str, object]:
+    done = subprocess.run(
+        [sys.executable, "-X", "frozen_modules=on", "-c", PROBE, statement],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    result: dict[str, object] = json.loads(done.stdout)
+    return result
+
+
+def measure(rounds: int) -> dict[str, float]:
+    """Return the medians of both, in turns so that a busy machine disturbs both alike, and their ratios."""
+    found: dict[str, list[float]] = {}
+    probe(FOUNDATION)
+    probe("import deltaloop")
+    for _ in range(rounds):
+        for name, statement in (("foundation", FOUNDATION), ("deltaloop", "import deltaloop")):
+            result = probe(statement)
+            for what in ("seconds", "memory"):
+                value = result[what]
+                assert isinstance(value, int | float)
+                found.setdefault(f"{name} {what}", []).append(float(value))
+    medians = {name: statistics.median(values) for name, values in found.items()}
+    for what in ("seconds", "memory"):
+        foundation = medians[f"foundation {what}"]
+        medians[f"{what} ratio"] = medians[f"deltaloop {what}"] / foundation if foundation else 1.0
+    return medians
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_importing_costs_little_more_than_the_dependencies() -> None:
+    found = measure(rounds=5)
+    if max(found["seconds ratio"], found["memory ratio"]) > BOUND:
+        found = measure(rounds=11)
+    assert found["seconds ratio"] <= BOUND, found
+    assert found["memory ratio"] <= BOUND, found
+
+
+def test_importing_brings_no_extra() -> None:
+    modules = probe("import deltaloop")["modules"]
+    assert isinstance(modules, list)
+    assert not set(EXTRAS) & set(modules)
+
+
+def test_importing_starts_no_thread_and_prints_nothing() -> None:
+    script = "import threading, deltaloop; assert threading.active_count() == 1"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

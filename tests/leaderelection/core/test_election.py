@@ -1,0 +1,264 @@
+"""Each rule of the election by an example: lease 15 s, renew deadline 10 s, retry period 2 s."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from deltaloop.api.errors import InvalidInputError
+from deltaloop.leaderelection.core.effects import (
+    BecameLeader,
+    Create,
+    Done,
+    LossReason,
+    NewLeader,
+    Read,
+    ReleaseOutcome,
+    StepDown,
+    Update,
+    Wait,
+)
+from deltaloop.leaderelection.core.election import Election, Phase
+from deltaloop.leaderelection.core.record import LeaderElectionRecord, LockState
+from deltaloop.leaderelection.core.timing import ElectionTiming
+
+WALL = datetime(2026, 1, 2, tzinfo=UTC)
+EARLIER = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def held(holder: str = "b", version: str = "1", duration: int = 15, transitions: int = 4) -> LockState:
+    return LockState(
+        LeaderElectionRecord(
+            holder_identity=holder,
+            lease_duration_seconds=duration,
+            acquire_time=EARLIER,
+            renew_time=EARLIER,
+            leader_transitions=transitions,
+        ),
+        version,
+    )
+
+
+def contending(now: float = 0.0) -> Election:
+    election = Election("a")
+    election.join(now)
+    assert election.ask(now, wall=WALL) == Read(5.0)
+    return election
+
+
+def leading(now: float = 0.0) -> Election:
+    election = contending(now)
+    election.observed(None, now, chance=0.0)
+    assert isinstance(election.ask(now, wall=WALL), Create)
+    assert election.wrote("1", now, chance=0.0) == (BecameLeader("1", 0), NewLeader("a"))
+    return election
+
+
+def test_a_missing_lock_is_created() -> None:
+    election = contending()
+    assert election.observed(None, 0.1, chance=0.0) == ()
+    request = election.ask(0.1, wall=WALL)
+    assert request == Create(
+        LeaderElectionRecord(
+            holder_identity="a", lease_duration_seconds=15, acquire_time=WALL, renew_time=WALL, leader_transitions=0
+        ),
+        5.0,
+    )
+
+
+def test_an_empty_holder_is_replaced_at_once_and_counts_as_a_transition() -> None:
+    election = contending()
+    election.observed(held(""), 0.0, chance=0.0)
+    request = election.ask(0.0, wall=WALL)
+    assert isinstance(request, Update)
+    assert request.version == "1"
+    assert (request.record.leader_transitions, request.record.acquire_time) == (5, WALL)
+
+
+def test_the_own_identity_is_taken_up_without_a_transition() -> None:
+    election = contending()
+    election.observed(held("a"), 0.0, chance=0.0)
+    request = election.ask(0.0, wall=WALL)
+    assert isinstance(request, Update)
+    assert (request.record.leader_transitions, request.record.acquire_time) == (4, EARLIER)
+    assert request.record.renew_time == WALL
+
+
+@pytest.mark.parametrize(("duration", "expires"), [(15, 15.0), (60, 60.0), (3, 3.0), (0, 15.0)])
+def test_a_held_lock_is_taken_when_its_recorded_duration_passed_since_it_was_seen(
+    duration: int, expires: float
+) -> None:
+    election = contending()
+    assert election.observed(held(duration=duration), 0.0, chance=0.0) == (NewLeader("b"),)
+    for at, taken in ((expires - 0.5, False), (expires, True)):
+        election._next_at = at
+        assert isinstance(election.ask(at, wall=WALL), Read)
+        election.observed(held(duration=duration), at, chance=0.0)
+        assert isinstance(election.ask(at, wall=WALL), Update if taken else Wait)
+
+
+def test_a_new_version_alone_counts_as_a_change() -> None:
+    election = contending()
+    election.observed(held(version="1"), 0.0, chance=0.0)
+    election._next_at = 15.0
+    election.ask(15.0, wall=WALL)
+    election.observed(held(version="2"), 15.0, chance=0.0)
+    assert isinstance(election.ask(15.0, wall=WALL), Wait)
+
+
+@pytest.mark.parametrize(("chance", "until"), [(0.0, 2.0), (0.5, 3.2), (0.999, 4.3976)])
+def test_candidates_look_again_after_a_jittered_retry_period(chance: float, until: float) -> None:
+    election = contending()
+    election.observed(held(), 0.0, chance=chance)
+    effect = election.ask(0.0, wall=WALL)
+    assert isinstance(effect, Wait)
+    assert effect.until == pytest.approx(until)
+
+
+def test_a_renewal_uses_the_fast_path_and_keeps_what_must_be_kept() -> None:
+    election = leading()
+    assert election.ask(0.0, wall=EARLIER) == Wait(2.0)
+    later = datetime(2026, 1, 3, tzinfo=UTC)
+    request = election.ask(2.0, wall=later)
+    assert isinstance(request, Update)
+    assert (request.version, request.timeout) == ("1", 5.0)
+    assert (request.record.acquire_time, request.record.renew_time) == (WALL, later)
+    election.wrote("2", 3.0, chance=0.0)
+    assert election.guard_until == 12.0  # from the start at 2, not from the answer at 3
+    assert election.ask(3.0, wall=WALL) == Wait(4.0)
+
+
+@pytest.mark.parametrize("news", ["conflict", "failure"])
+def test_after_a_failed_fast_path_the_lock_is_read_and_written_at_once(news: str) -> None:
+    election = leading()
+    election.ask(2.0, wall=WALL)
+    if news == "conflict":
+        election.conflicted(2.0, chance=0.0)
+    else:
+        election.failed(2.0, chance=0.0)
+    assert election.slow_paths == 1
+    assert isinstance(election.ask(2.0, wall=WALL), Read)
+    election.observed(held("a", "7"), 2.0, chance=0.0)
+    request = election.ask(2.0, wall=WALL)
+    assert isinstance(request, Update)
+    assert request.version == "7"
+    election.failed(2.0, chance=0.0)
+    assert election.ask(2.0, wall=WALL) == Wait(4.0)
+    assert isinstance(election.ask(4.0, wall=WALL), Read)  # the version is in doubt
+
+
+def test_requests_get_no_more_than_what_is_left_of_the_deadline() -> None:
+    election = leading()
+    election.ask(2.0, wall=WALL)
+    election.failed(7.0, chance=0.0)
+    assert election.ask(7.0, wall=WALL) == Read(3.0)
+    election.failed(10.0, chance=0.0)
+    assert election.ask(10.0, wall=WALL) == StepDown(LossReason.RENEW_DEADLINE)
+
+
+def test_an_answer_after_the_deadline_does_not_save_the_term() -> None:
+    election = leading()
+    election.ask(2.0, wall=WALL)
+    assert election.wrote("2", 10.0, chance=0.0) == ()
+    assert not election.is_leading(10.0)
+    assert election.ask(10.0, wall=WALL) == StepDown(LossReason.RENEW_DEADLINE)
+
+
+def test_a_winning_answer_that_comes_too_late_wins_nothing_and_is_tried_again_at_once() -> None:
+    election = contending()
+    election.observed(None, 0.0, chance=0.0)
+    election.ask(0.0, wall=WALL)
+    assert election.wrote("1", 10.0, chance=0.0) == ()
+    assert election.phase is Phase.CONTENDING
+    assert isinstance(election.ask(10.0, wall=WALL), Read)
+
+
+@pytest.mark.parametrize(
+    ("seen", "because"), [(held("b", "9"), LossReason.TAKEN), (held("", "9"), LossReason.GONE), (None, LossReason.GONE)]
+)
+def test_a_lock_that_is_not_ours_any_more_ends_leadership(seen: LockState | None, because: LossReason) -> None:
+    election = leading()
+    election.ask(2.0, wall=WALL)
+    election.conflicted(2.0, chance=0.0)
+    election.ask(2.0, wall=WALL)
+    election.observed(seen, 2.0, chance=0.0)
+    assert not election.is_leading(2.0)
+    assert election.ask(2.0, wall=WALL) == StepDown(because)
+    election.release(2.0)
+    assert election.ask(2.0, wall=WALL) == Done(ReleaseOutcome.NOT_HELD)
+
+
+def test_a_release_empties_the_holder() -> None:
+    election = leading()
+    election.release(1.0)
+    assert not election.is_leading(1.0)
+    assert election.ask(1.0, wall=WALL) == Update(
+        LeaderElectionRecord(lease_duration_seconds=1, acquire_time=WALL, renew_time=WALL), "1", 5.0
+    )
+    election.wrote("2", 1.0, chance=0.0)
+    assert election.ask(1.0, wall=WALL) == Done(ReleaseOutcome.RELEASED)
+    election.join(1.0)
+    assert election.ask(1.0, wall=WALL) == Wait(2.0)  # a retry period after the last attempt began
+
+
+def test_a_release_ends_with_the_lease() -> None:
+    election = leading()
+    assert election.step_down_if_due(12.0) is LossReason.RENEW_DEADLINE
+    election.release(12.0)
+    assert election.ask(12.0, wall=WALL) == Update(
+        LeaderElectionRecord(lease_duration_seconds=1, acquire_time=WALL, renew_time=WALL), "1", 3.0
+    )
+    election.conflicted(15.0, chance=0.0)
+    assert election.ask(15.0, wall=WALL) == Done(ReleaseOutcome.KEPT)
+
+
+def test_a_release_that_gets_no_answer_is_not_repeated() -> None:
+    election = leading()
+    election.release(1.0)
+    election.ask(1.0, wall=WALL)
+    election.failed(1.0, chance=0.0)
+    assert election.ask(1.0, wall=WALL) == Done(ReleaseOutcome.KEPT)
+
+
+def test_leaving_without_giving_up_asks_nothing() -> None:
+    election = leading()
+    election.release(1.0, give_up=False)
+    assert election.ask(1.0, wall=WALL) == Done(ReleaseOutcome.KEPT)
+    follower = contending()
+    follower.observed(held(), 0.0, chance=0.0)
+    follower.release(0.0)
+    assert follower.ask(0.0, wall=WALL) == Done(ReleaseOutcome.NOT_HELD)
+
+
+def test_what_was_not_asked_for_is_refused() -> None:
+    election = leading()
+    for feed in (
+        lambda: election.observed(None, 0.0, chance=0.0),
+        lambda: election.wrote("2", 0.0, chance=0.0),
+        lambda: election.conflicted(0.0, chance=0.0),
+        lambda: election.failed(0.0, chance=0.0),
+    ):
+        with pytest.raises(RuntimeError, match="not asked for"):
+            feed()
+    with pytest.raises(RuntimeError, match="release"):
+        election.join(0.0)
+    election.ask(2.0, wall=WALL)
+    with pytest.raises(RuntimeError, match="is out"):
+        election.ask(2.0, wall=WALL)
+
+
+def test_an_empty_identity_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match="identity"):
+        Election("")
+
+
+def test_lease_durations_go_out_rounded_up() -> None:
+    election = Election("a", ElectionTiming(lease_duration=14.2))
+    election.join(0.0)
+    election.ask(0.0, wall=WALL)
+    election.observed(None, 0.0, chance=0.0)
+    request = election.ask(0.0, wall=WALL)
+    assert isinstance(request, Create)
+    assert request.record.lease_duration_seconds == 15
+    assert "contending" in repr(election)

@@ -1,0 +1,583 @@
+"""The elector in virtual time: lease 15 s, renew deadline 10 s, retry period 2 s, no jitter."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from deltaloop.api.errors import InvalidInputError
+from deltaloop.leaderelection import (
+    LeaderElectionConfig,
+    LeaderElector,
+    LeadershipLostError,
+    LeaseLock,
+    Term,
+    TermEnd,
+)
+from tests.leaderelection.fake_server import FakeClient, FakeServer, Fault, WallClock
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+class WritingClient(FakeClient):
+    """Knows one more verb, for the work."""
+
+    async def delete(self, rt: Any, name: str, /, **options: Any) -> None:
+        self.server.others.append(("delete", name))
+
+
+def make(
+    server: FakeServer, identity: str = "a", config: LeaderElectionConfig | None = None, **options: Any
+) -> tuple[LeaderElector, FakeClient]:
+    client = WritingClient(server)
+    lock = LeaseLock(client, namespace="default", name="example", identity=identity)
+    elector = LeaderElector(lock, config, clock=now, wall_clock=WallClock(), chance=lambda: 0.0, **options)
+    return elector, client
+
+
+async def lead_for(elector: LeaderElector, seconds: float) -> Term:
+    async for term in elector.terms():
+        async with term:
+            await asyncio.sleep(seconds)
+        return term
+    raise AssertionError
+
+
+async def test_a_term_from_the_first_read_to_the_release() -> None:
+    server = FakeServer()
+    elector, client = make(server)
+    assert not elector.is_leader
+    async for term in elector.terms():
+        async with term:
+            assert elector.is_leader
+            assert elector.leader == "a"
+            assert term.fencing_token == "1"
+            assert server.holder() == "a"
+            await asyncio.sleep(5)
+        break
+    assert client.calls == [(0, "get"), (0, "create"), (2, "update"), (4, "update"), (5, "update")]
+    lease = server.leases["default/example"]
+    assert (
+        lease["spec"].to_dict()
+        if hasattr(lease["spec"], "to_dict")
+        else dict(lease["spec"])
+        == {
+            "holderIdentity": "",
+            "leaseDurationSeconds": 1,
+            "acquireTime": "2026-01-02T03:04:10.000000Z",
+            "renewTime": "2026-01-02T03:04:10.000000Z",
+            "leaseTransitions": 0,
+        }
+    )
+    assert not elector.is_leader
+    assert elector.term is None
+    assert term.ended_because is TermEnd.COMPLETED
+    assert not term.lost.is_set()
+
+
+async def test_a_standby_takes_over_at_once_after_a_release() -> None:
+    server = FakeServer()
+    first, _ = make(server, "a")
+    second, _ = make(server, "b")
+    seen: list[float] = []
+
+    async def follow() -> None:
+        async for term in second.terms():
+            async with term:
+                seen.append(now())
+                assert term.transitions == 1
+            return
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(lead_for(first, 5))
+        await asyncio.sleep(0.5)
+        group.create_task(follow())
+    assert seen == [6.5]  # b looks each 2 s; a left at 5
+
+
+async def test_a_standby_waits_a_whole_lease_after_it_saw_the_last_change() -> None:
+    server = FakeServer()
+    first, first_client = make(server, "a", LeaderElectionConfig(release_on_cancel=False))
+    second, second_client = make(server, "b")
+    await lead_for(first, 5)  # last renewal at 4; b sees it first at 5
+    assert first_client.verbs[-1] == "update"
+    assert server.holder() == "a"
+    await lead_for(second, 0)
+    assert second_client.calls[0] == (5, "get")
+    assert second_client.calls[-2:] == [(21, "update"), (21, "update")]  # 5 + 15, then its next look
+
+
+@pytest.mark.parametrize(("fault", "lost_at"), [("hang", 10.0), ("refuse", 10.0)])
+async def test_a_leader_that_cannot_renew_stops_in_time(fault: Any, lost_at: float) -> None:
+    server = FakeServer()
+    elector, client = make(server)
+    ended: list[float] = []
+    async for term in elector.terms():
+        async with term:
+            client.always = fault
+            try:
+                await asyncio.sleep(100)
+            finally:
+                ended.append(now())
+        assert term.lost.is_set()
+        assert term.ended_because is TermEnd.RENEW_DEADLINE
+        assert asyncio.current_task().cancelling() == 0  # type: ignore[union-attr]
+        break
+    assert ended == [lost_at]  # counted from the start of the create at 0
+    assert now() <= 15  # giving up is bounded by the lease
+
+
+async def test_leadership_counts_from_the_start_of_the_renewal() -> None:
+    server = FakeServer()
+    elector, client = make(server)
+    client.delay = 3.0  # read 0 to 3, create 3 to 6
+    async for term in elector.terms():
+        assert now() == 6
+        async with term:
+            client.always = "hang"
+            await asyncio.sleep(100)
+        break
+    assert term.ended_because is TermEnd.RENEW_DEADLINE
+    lost = [at for at, verb in client.calls if verb == "update"]
+    assert lost[0] == 6
+    assert elector.leader == "a"
+
+
+async def test_leadership_ends_at_the_start_plus_the_deadline() -> None:
+    server = FakeServer()
+    elector, client = make(server)
+    client.delay = 3.0
+    term = await elector.win()
+    client.always = "hang"
+    await asyncio.sleep(6.75)
+    assert term.is_leading
+    await asyncio.sleep(0.25)
+    assert now() == 13
+    assert not term.is_leading
+    with pytest.raises(LeadershipLostError):
+        await term.client.delete("v1/Pod", "x")
+    client.always = None
+    client.delay = 0
+    await term.abandon()
+
+
+async def test_one_failed_renewal_costs_nothing() -> None:
+    server = FakeServer()
+    elector, client = make(server)
+    async for term in elector.terms():
+        async with term:
+            client.faults = ["lose answer"]
+            await asyncio.sleep(8)
+        break
+    assert term.ended_because is TermEnd.COMPLETED
+    # The update at 2 is given up at 7; its version is not known, so the leader reads, and writes at once.
+    assert client.calls[2:] == [(2, "update"), (7, "get"), (7, "update"), (8, "update")]
+
+
+async def test_a_lock_in_other_hands_ends_the_term_at_once() -> None:
+    server = FakeServer()
+    elector, _ = make(server)
+    async for term in elector.terms():
+        async with term:
+            server.edit(lambda lease: lease["spec"].update(holderIdentity="thief"))
+            await asyncio.sleep(100)
+        break
+    assert now() == 2
+    assert term.ended_because is TermEnd.TAKEN
+    assert elector.leader == "thief"
+    assert server.holder() == "thief"
+
+
+async def test_a_deleted_lock_ends_the_term_and_is_won_again() -> None:
+    server = FakeServer()
+    elector, _ = make(server)
+    tokens: list[int] = []
+    async for term in elector.terms():
+        async with term:
+            tokens.append(int(term.fencing_token))
+            if len(tokens) == 2:
+                break
+            del server.leases["default/example"]
+            await asyncio.sleep(100)
+        assert term.ended_because is TermEnd.GONE
+    assert tokens == sorted(tokens)
+    assert now() == 4  # lost at 2; the next attempt is a retry period after the last
+
+
+async def test_without_rejoin_a_loss_ends_the_terms() -> None:
+    server = FakeServer()
+    elector, client = make(server, config=LeaderElectionConfig(rejoin=False))
+
+    async def work(term: Term) -> None:
+        client.always = "refuse"
+        await asyncio.sleep(100)
+
+    with pytest.raises(LeadershipLostError, match="rejoin"):
+        await elector.run(work)
+
+
+async def test_run_starts_the_work_again_after_a_loss_and_returns_its_result() -> None:
+    server = FakeServer()
+    elector, client = make(server)
+    starts: list[float] = []
+
+    async def work(term: Term) -> str:
+        starts.append(now())
+        if len(starts) == 1:
+            client.faults = ["refuse"] * 12
+            await asyncio.sleep(100)
+        return "done"
+
+    assert await elector.run(work) == "done"
+    # Seven of the twelve go to renewals and the release; contending goes on each 2 s from 12 on.
+    assert starts == [0, 22]
+    assert server.holder() == ""
+
+
+async def test_what_the_work_raises_goes_on_after_the_release() -> None:
+    server = FakeServer()
+    elector, _ = make(server)
+
+    async def work(term: Term) -> None:
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        await elector.run(work)
+    assert server.holder() == ""
+
+
+async def test_cancellation_waits_for_the_work_then_releases_and_goes_on() -> None:
+    server = FakeServer()
+    elector, client = make(server)
+    holders: list[str | None] = []
+
+    async def work(term: Term) -> None:
+        try:
+            await asyncio.sleep(100)
+        finally:
+            await asyncio.sleep(20)  # renewals go on meanwhile
+            holders.append(server.holder())
+            assert term.is_leading
+
+    task = asyncio.create_task(elector.run(work))
+    await asyncio.sleep(5)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert now() == 25
+    assert holders == ["a"]
+    assert server.holder() == ""
+    assert client.calls[-1] == (25, "update")
+
+
+async def test_without_release_on_cancel_the_lock_is_left_to_expire() -> None:
+    server = FakeServer()
+    elector, client = make(server, config=LeaderElectionConfig(release_on_cancel=False))
+    await lead_for(elector, 1)
+    assert server.holder() == "a"
+    assert client.verbs == ["get", "create"]
+
+
+@pytest.mark.parametrize("cancel_at", [0.5, 1.5, 2.5, 3.5, 4.5])
+async def test_cancelled_during_a_get_or_a_write_it_still_releases(cancel_at: float) -> None:
+    server = FakeServer()
+    elector, client = make(server)
+    client.delay = 1.0  # get 0 to 1, create 1 to 2, updates from 3, 5, ...
+    task = asyncio.create_task(lead_for(elector, 100))
+    await asyncio.sleep(cancel_at)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert server.holder() in (None, "")
+
+
+async def test_cancelled_after_a_winning_write_was_carried_out_it_releases() -> None:
+    server = FakeServer()
+    elector, client = make(server)
+    client.faults = [None, "lose answer"]
+    task = asyncio.create_task(lead_for(elector, 100))
+    await asyncio.sleep(1)
+    assert server.holder() == "a"
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert server.holder() == ""
+    assert client.verbs == ["get", "create", "get", "update"]
+
+
+async def test_a_conflict_at_the_release_is_retried() -> None:
+    server = FakeServer()
+    elector, client = make(server)
+    async for term in elector.terms():
+        async with term:
+            await asyncio.sleep(1)
+            server.edit(lambda lease: lease["metadata"].update(labels={"theirs": "1"}))
+        break
+    assert client.verbs == ["get", "create", "update", "get", "update"]
+    assert server.holder() == ""
+    assert server.leases["default/example"].labels == {"theirs": "1"}
+
+
+async def test_a_second_cancellation_ends_the_release_and_the_elector_can_be_used_again() -> None:
+    server = FakeServer()
+    elector, client = make(server)
+    task = asyncio.create_task(lead_for(elector, 100))
+    await asyncio.sleep(1)
+    client.always = "hang"
+    task.cancel()
+    await asyncio.sleep(1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert now() == 2
+    client.always = None
+    await lead_for(elector, 0)
+    assert server.holder() == ""
+
+
+async def test_a_body_that_swallows_its_cancellation_is_named_and_its_writes_refused(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server = FakeServer()
+    elector, client = make(server)
+    refused: list[float] = []
+
+    async def deaf(term: Term) -> None:
+        client.always = "refuse"
+        await term.client.delete("v1/Pod", "allowed")
+        until = now() + 22
+        while now() < until:
+            try:
+                await asyncio.sleep(until - now())
+            except asyncio.CancelledError:
+                with pytest.raises(LeadershipLostError):
+                    await term.client.delete("v1/Pod", "refused")
+                refused.append(now())
+                elector.check(tolerance=20)
+        with pytest.raises(LeadershipLostError, match="not renewed"):
+            elector.check(tolerance=5)
+        client.always = None
+
+    with caplog.at_level(logging.WARNING, logger="deltaloop.leaderelection"):
+        async for term in elector.terms():
+            async with term:
+                await deaf(term)
+            break
+    assert refused == [10]
+    assert server.others == [("delete", "allowed")]
+    warned = [record for record in caplog.records if "goes on" in record.getMessage()]
+    assert len(warned) == 2  # at 15 and 20
+    assert vars(warned[0])["task"]
+    assert term.ended_because is TermEnd.RENEW_DEADLINE
+    elector.check()
+
+
+async def test_a_refusal_that_leaves_the_body_is_a_clean_end_of_the_term() -> None:
+    server = FakeServer()
+    elector, client = make(server)
+    client.delay = 0
+    for grouped in (False, True):
+        async for term in elector.terms():
+            async with term:
+                client.always = "refuse"
+                await asyncio.sleep(5)
+                elector._election.guard_until = now()  # the process was suspended until the deadline
+                if grouped:
+                    raise (
+                        ExceptionGroup("workers", [LeadershipLostError("", lock="x", identity="a")])
+                        if False
+                        else (ExceptionGroup("workers", [_refusal(term)]))
+                    )
+                await term.client.delete("v1/Pod", "x")
+            assert term.ended_because is TermEnd.RENEW_DEADLINE
+            client.always = None
+            break
+
+
+def _refusal(term: Term) -> Exception:
+    try:
+        term.ensure_leading()
+    except LeadershipLostError as error:
+        return error
+    raise AssertionError
+
+
+async def test_another_error_with_a_refusal_is_not_hidden() -> None:
+    server = FakeServer()
+    elector, _ = make(server)
+    with pytest.raises(ExceptionGroup):
+        async for term in elector.terms():
+            async with term:
+                elector._election.guard_until = now()
+                raise ExceptionGroup("workers", [_refusal(term), KeyError("real")])
+
+
+async def test_an_outer_cancellation_wins_over_our_own() -> None:
+    server = FakeServer()
+    elector, client = make(server)
+
+    async def work(term: Term) -> None:
+        client.always = "refuse"
+        try:
+            await asyncio.sleep(100)
+        except asyncio.CancelledError:
+            await asyncio.sleep(5)
+            raise
+
+    task = asyncio.create_task(elector.run(work))
+    await asyncio.sleep(12)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_callbacks_and_metrics_and_a_callback_that_raises() -> None:
+    told: list[tuple[float, str]] = []
+
+    def tell(text: str) -> Callable[[], object]:
+        return lambda: told.append((now(), text))
+
+    def new_leader(identity: str) -> None:
+        told.append((now(), f"leader {identity}"))
+        raise RuntimeError("a broken callback costs nothing")
+
+    class Metrics:
+        def leader_on(self, name: str) -> None:
+            told.append((now(), f"on {name}"))
+
+        def leader_off(self, name: str) -> None:
+            told.append((now(), f"off {name}"))
+
+        def slow_path_exercised(self, name: str) -> None:
+            told.append((now(), "slow"))
+
+    server = FakeServer()
+    config = LeaderElectionConfig(
+        name="n", on_started_leading=tell("started"), on_stopped_leading=tell("stopped"), on_new_leader=new_leader
+    )
+    elector, client = make(server, config=config, metrics=Metrics())
+    async for _term in elector.terms():
+        async with _term:
+            client.faults = ["refuse"]
+            await asyncio.sleep(3)
+        break
+    assert told == [(0, "leader a"), (0, "on n"), (0, "started"), (2, "slow"), (3, "off n"), (3, "stopped")]
+
+
+async def test_stopped_leading_is_not_called_if_leading_was_not_started() -> None:
+    told: list[str] = []
+    server = FakeServer()
+    first, _ = make(server, "a", LeaderElectionConfig(release_on_cancel=False))
+    await lead_for(first, 0)
+    second, _ = make(server, "b", LeaderElectionConfig(on_stopped_leading=lambda: told.append("stopped")))
+    task = asyncio.create_task(lead_for(second, 0))
+    await asyncio.sleep(1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert told == []
+    assert second.leader == "a"
+
+
+async def test_misuse_is_named() -> None:
+    elector, _ = make(FakeServer())
+    async for term in elector.terms():
+        async with term:
+            with pytest.raises(RuntimeError, match="not over"):
+                await elector.win()
+            with pytest.raises(RuntimeError, match="entered once"):
+                await term.__aenter__()
+        break
+    with pytest.raises(RuntimeError, match="entered once"):
+        await term.__aenter__()
+
+
+async def test_two_tasks_do_not_contend_with_one_elector() -> None:
+    server = FakeServer()
+    first, _ = make(server, "a", LeaderElectionConfig(release_on_cancel=False))
+    await lead_for(first, 0)
+    second, _ = make(server, "b")
+    task = asyncio.create_task(second.win())
+    await asyncio.sleep(1)
+    with pytest.raises(RuntimeError, match="another task"):
+        await second.win()
+    term = await task
+    await term.abandon()
+
+
+async def test_a_term_that_was_not_entered_is_abandoned_by_the_next() -> None:
+    server = FakeServer()
+    elector, _ = make(server)
+    first = await elector.win()
+    second = await elector.win()
+    assert first.over
+    assert not first.is_leading
+    assert second.is_leading
+    assert int(second.fencing_token) > int(first.fencing_token)
+    await second.abandon()
+
+
+@pytest.mark.parametrize(
+    ("durations", "message"),
+    [
+        ({"lease_duration": 10.0}, "lease_duration .* must be greater than renew_deadline"),
+        ({"renew_deadline": 2.4}, "must be greater than 1.2 times retry_period"),
+        ({"retry_period": 0.0}, "retry_period is 0.0"),
+        ({"lease_duration": float("nan")}, "lease_duration is nan"),
+        ({"renew_deadline": -1.0}, "renew_deadline is -1.0"),
+    ],
+)
+def test_durations_that_do_not_fit_are_refused(durations: dict[str, float], message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        LeaderElectionConfig(**durations)  # type: ignore[arg-type]
+
+
+def test_an_empty_identity_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match="identity"):
+        LeaseLock(FakeClient(FakeServer()), namespace="default", name="example", identity="")
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_two_electors_never_overlap_under_faults(seed: int) -> None:
+    numbers = random.Random(seed)
+    server = FakeServer()
+    pair = [make(server, identity) for identity in ("a", "b")]
+    bodies: set[str] = set()
+    terms = 0
+
+    async def contend(elector: LeaderElector) -> None:
+        nonlocal terms
+        async for term in elector.terms():
+            async with term:
+                terms += 1
+                bodies.add(elector.identity)
+                try:
+                    await asyncio.sleep(numbers.uniform(5, 60))
+                finally:
+                    bodies.discard(elector.identity)
+
+    async def disturb(client: FakeClient) -> None:
+        faults: list[Fault | None] = ["refuse", "hang", "lose answer", "slow", None, None]
+        while True:
+            await asyncio.sleep(numbers.uniform(0, 20))
+            client.delay = numbers.uniform(0, 4)
+            client.always = numbers.choice(faults)
+
+    tasks = [asyncio.create_task(contend(elector)) for elector, _ in pair]
+    tasks += [asyncio.create_task(disturb(client)) for _, client in pair]
+    while now() < 200:
+        await asyncio.sleep(0.37)
+        assert sum(elector.is_leader for elector, _ in pair) <= 1
+        assert len(bodies) <= 1
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+    assert [task.cancelled() for task in tasks] == [True] * 4
+    assert terms >= 2
