@@ -197,7 +197,7 @@ async def test_the_whole_demo(tmp_path: Path, emitted: Emitted) -> None:
         DemoOptions(token=dl.SecretText(TOKEN), log_folder=tmp_path, log_level="DEBUG"), Terminal(screen)
     )
     assert summary.ok, summary.failed
-    logs = {f"replica-{number}.log": (tmp_path / f"replica-{number}.log").read_text() for number in (1, 2)}  # noqa: ASYNC240
+    logs = {f"replica-{number}.log": (tmp_path / f"replica-{number}.log").read_text() for number in (1, 2)}
     emitted.texts += logs.values()
     emitted.texts += [screen.export_text(), msgspec.json.encode(summary).decode()]
     assert emitted.leaks() == []

@@ -218,8 +218,12 @@ def test_a_kubectl_was_found() -> None:
 @pytest.mark.parametrize("kubectl", KUBECTLS, indirect=True, ids=[str(path.name) for path in KUBECTLS])
 def test_kubectl(kubectl: Kubectl, versions: dict[Path, tuple[int, int]]) -> None:
     mine = versions[kubectl.path]
+    first = next(path for path, version in versions.items() if version == mine)
+    if first != kubectl.path:
+        pytest.skip(f"it is a kubectl 1.{mine[1]}, like {first}")
     _custom_resources(kubectl)
     if mine in (min(versions.values()), max(versions.values())):
+        _more_custom_resources(kubectl)
         _discovery(kubectl, explains=mine >= (1, 27))
         _watch(kubectl)
         _labels_and_patches(kubectl)
@@ -232,14 +236,17 @@ def test_kubectl(kubectl: Kubectl, versions: dict[Path, tuple[int, int]]) -> Non
 
 def _custom_resources(kubectl: Kubectl) -> None:
     assert kubectl("apply", manifest=CRD).strip().endswith("/foos.samples.example.com created")
-    kubectl("wait", "--for=condition=Established", "--timeout=10s", "crd/foos.samples.example.com")
     assert kubectl("apply", manifest=foo("one", 1, a="b")) == "foo.samples.example.com/one created\n"
-    assert kubectl("apply", manifest=foo("one", 1, a="b")) == "foo.samples.example.com/one unchanged\n"
     assert kubectl("apply", manifest=foo("one", 2, a="b")) == "foo.samples.example.com/one configured\n"
     header, row = cells(kubectl("get", "foos"))
     assert header == ["NAME", "SIZE", "AGE"]
     assert row[:2] == ["one", "2"]
     assert re.fullmatch(r"\d+s", row[2])
+
+
+def _more_custom_resources(kubectl: Kubectl) -> None:
+    kubectl("wait", "--for=condition=Established", "--timeout=10s", "crd/foos.samples.example.com")
+    assert kubectl("apply", manifest=foo("one", 2, a="b")) == "foo.samples.example.com/one unchanged\n"
     stored = read_yaml(kubectl("get", "foo", "one", "-o", "yaml"))
     assert (stored["kind"], stored["spec"], stored["metadata"]["generation"]) == ("Foo", {"size": 2}, 2)
 

@@ -541,6 +541,24 @@ async def test_a_token_that_was_replaced_is_read_after_a_401(
     assert "planted" not in caplog.text
 
 
+async def test_an_error_holds_no_header(authority: Authority) -> None:
+    async def rubbish(request: web.Request) -> web.StreamResponse:
+        assert request.transport is not None
+        request.transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: planted\r\n\r\n")
+        request.transport.close()
+        raise asyncio.CancelledError
+
+    async with serving(rubbish, tls=authority.server_context()) as address:
+        credentials = StaticToken(SecretText("planted-token"))
+        error = await failure(
+            ClientConfig(server=f"https://{address}", tls=TlsConfig(ca_data=authority.pem), credentials=credentials)
+        )
+    seen: BaseException | None = error
+    while seen is not None:
+        assert "planted" not in repr(seen)
+        seen = seen.__cause__ or seen.__context__
+
+
 # Proxies
 
 
@@ -557,7 +575,7 @@ async def test_a_proxy_is_used_and_its_refusal_is_named() -> None:
     assert "the proxy refused to connect to far.example:6443: 403" in str(error)
     assert not error.sent
     assert lines == [b"asked"]
-    assert "planted" not in str(error)
+    assert "planted" not in f"{error!r} {error.__cause__!r} {error.__context__!r}"
 
 
 async def test_a_proxy_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from deltaloop.leaderelection import GuardedClient, LeadershipGuard, LeadershipLostError
+from deltaloop.leaderelection import GuardedClient, LeadershipGuard, LeadershipLostError, WorkClient
 
 
 class Recording:
@@ -25,7 +25,7 @@ def make(*, leading: bool) -> GuardedClient:
     guard = LeadershipGuard(
         lambda: 10.0, lambda: 5.0 if leading else 10.0, lock="default/x", identity="a", fencing_token="7"
     )
-    return GuardedClient(Recording(), guard)
+    return GuardedClient(cast("WorkClient", Recording()), guard)
 
 
 WRITES: dict[str, tuple[Any, ...]] = {

@@ -9,7 +9,7 @@ import weakref
 
 import pytest
 
-from deltaloop.testing import run_virtual
+from deltaloop.testing import VirtualLoop, run_virtual
 from deltaloop.workqueue import QueueOptions, QueueShutDownError, WorkQueue
 
 
@@ -294,6 +294,21 @@ def test_a_queue_goes_on_when_its_loop_is_closed() -> None:
     assert run_virtual(take()) == "a"
     queue.add("b")
     assert run_virtual(take()) == "b"
+
+
+def test_waiters_of_a_loop_that_was_closed_under_them_are_in_nobodys_way() -> None:
+    queue = WorkQueue[str]()
+
+    async def take() -> str:
+        return await queue.get()
+
+    loop = VirtualLoop()
+    abandoned = loop.create_task(queue.get())
+    loop.run_until_complete(settle())
+    loop.close()
+    queue.add("a")
+    assert run_virtual(take()) == "a"
+    assert not abandoned.done()
 
 
 async def test_a_queue_serves_one_loop() -> None:

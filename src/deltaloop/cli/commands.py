@@ -81,12 +81,11 @@ def apiserver(
         raise typer.BadParameter(
             "give --write-kubeconfig FILE: without the token in it nobody can use the server (or --insecure-http)"
         )
-    options = ServerOptions(
-        host=host,
-        port=port,
-        insecure_http=insecure_http,
-        controllers=frozenset(name.strip() for name in controllers.split(",") if name.strip()),
-    )
+    names = frozenset(name.strip() for name in controllers.split(",") if name.strip())
+    try:
+        options = ServerOptions(host=host, port=port, insecure_http=insecure_http, controllers=names)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
     _run(serve(ApiServerCommand(server=options, kubeconfig=write_kubeconfig), typer.echo), interrupted=0)
 
 

@@ -9,6 +9,8 @@ namespace, else the client's. ``timeout`` is in seconds; None is the configured 
 All verbs raise ``ApiError`` if the server refuses, ``TransportError`` if there is no answer, ``MalformedObjectError``
 if an answer cannot be read, and ``InvalidInputError`` for what cannot be asked. A cancelled write may have been carried
 out.
+
+This module is longer than the others because every verb has two signatures, one for each way to name a resource.
 """
 
 from __future__ import annotations

@@ -95,11 +95,12 @@ class AiohttpTransport:
                 answer = await self._answer(request, request.pool, encoding, progress)
                 try:
                     body = await answer.read()
+                    return Response(status=answer.status, headers=Headers(answer.headers.items()), body=body)
                 except (aiohttp.ClientError, OSError) as error:
-                    raise self._failure(error, request, progress) from error
+                    failure = self._failure(error, request, progress)
                 finally:
                     answer.close()  # a complete answer has given its connection back already
-                return Response(status=answer.status, headers=Headers(answer.headers.items()), body=body)
+                raise failure
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -178,8 +179,10 @@ class AiohttpTransport:
             except (aiohttp.ClientError, OSError) as error:
                 # Each try takes one dead connection out of the pool, so this ends.
                 was_dead = progress.reused and progress.sent and not isinstance(error, aiohttp.ClientPayloadError)
-                if not (was_dead and request.method in _SAFE):
-                    raise self._failure(error, request, progress) from error
+                if was_dead and request.method in _SAFE:
+                    continue
+                failure = self._failure(error, request, progress)
+            raise failure
 
     def _session(self, pool: str, request: Request) -> aiohttp.ClientSession:
         if self._closed:
@@ -221,13 +224,16 @@ class AiohttpTransport:
         )
 
     def _failure(self, error: Exception, request: Request, progress: _Progress) -> TransportError:
-        return TransportError(
+        failure = TransportError(
             f"{request.method} {request.path}: {_why(error, self._address)}",
             method=request.method,
             path=request.path,
             refused=_is_refused(error),
             sent=progress.sent,
         )
+        # aiohttp's own errors hold the request's headers, credentials among them; they are neither cause nor context.
+        failure.__cause__ = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else None
+        return failure
 
     def __repr__(self) -> str:
         return f"<AiohttpTransport {self._config.server}>"
@@ -251,10 +257,12 @@ class _Chunks:
         except (aiohttp.ClientError, OSError) as error:
             method, path = self._request.method, self._request.path
             why = f"{method} {path}: the stream broke off: {_why(error, self._address)}"
-            raise StreamEndedError(why, method=method, path=path) from error
-        if not chunk:
-            raise StopAsyncIteration
-        return chunk
+            failure = StreamEndedError(why, method=method, path=path)
+        else:
+            if not chunk:
+                raise StopAsyncIteration
+            return chunk
+        raise failure
 
 
 def _headers(request: Request, encoding: str, authorization: SecretText | None) -> dict[str, str]:

@@ -84,6 +84,7 @@ class Term:
         self._renewals: asyncio.Task[None] | None = None
         self._cancellations_before = 0
         self._cancelled = False
+        self._body_ended = False
         self._loss: LossReason | None = None
         self._over = False
 
@@ -137,6 +138,7 @@ class Term:
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> bool:
         assert self._task is not None
+        self._body_ended = True
         if self._loss is None:
             self._loss = self._candidacy.election.step_down_if_due(self._clock())
             if self._loss is not None:
@@ -185,6 +187,8 @@ class Term:
         assert self._task is not None
         self._loss = because
         self._note_loss(because)
+        if self._body_ended:
+            return
         self._cancelled = True
         self._task.cancel(f"leadership of {self._guard.lock} is lost: {because}")
 

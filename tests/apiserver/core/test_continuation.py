@@ -43,5 +43,5 @@ def _token(**fields: object) -> str:
     ],
 )
 def test_others_are_refused(token: str) -> None:
-    with pytest.raises(InvalidTokenError, match="^continue key is not valid: "):
+    with pytest.raises(InvalidTokenError, match=r"^continue key is not valid: "):
         decode_continue(token)

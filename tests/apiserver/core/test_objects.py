@@ -77,7 +77,9 @@ def test_metadata_is_checked_field_by_field() -> None:
 
 
 def test_empty_metadata_is_left_out() -> None:
-    sent = {"metadata": {"name": "a", "labels": None, "finalizers": [], "creationTimestamp": None, "other": 1}}
+    sent: dict[str, Any] = {
+        "metadata": {"name": "a", "labels": None, "finalizers": [], "creationTimestamp": None, "other": 1}
+    }
     assert normalized_metadata(CONFIG_MAP, sent) == {"name": "a", "other": 1}
 
 
@@ -115,7 +117,7 @@ def test_fates() -> None:
     assert (fate, orphaning["metadata"]["finalizers"]) == (Fate.MARKED, ["x/y", "orphan"])
     fate, background = delete_object(CONFIG_MAP, orphaning, DeleteOptions(propagation_policy="Background"), now=99)
     assert background["metadata"]["finalizers"] == ["x/y"]
-    freed = {**background, "metadata": {**background["metadata"], "finalizers": []}}
+    freed: dict[str, Any] = {**background, "metadata": {**background["metadata"], "finalizers": []}}
     assert delete_object(CONFIG_MAP, freed, options, now=99)[0] is Fate.REMOVED
 
 

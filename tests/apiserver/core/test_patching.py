@@ -219,8 +219,8 @@ def test_parameters_and_case_of_the_content_type_do_not_matter() -> None:
 
 
 def test_a_strategic_patch_follows_the_kind() -> None:
-    current = {"spec": {"template": {"spec": {"containers": [{"name": "a", "image": "1"}]}}}}
-    patch = {"spec": {"template": {"spec": {"containers": [{"name": "a", "image": "2"}]}}}}
+    current = {"spec": {"template": {"spec": {"containers": [{"name": "the-container", "image": "1"}]}}}}
+    patch = {"spec": {"template": {"spec": {"containers": [{"name": "the-container", "image": "2"}]}}}}
     assert _patch(STRATEGIC_MERGE_PATCH, current, patch) == patch
     bad: dict[str, Any] = {"spec": {"template": {"spec": {"containers": [{"image": "2"}]}}}}
     with pytest.raises(PatchError) as caught:

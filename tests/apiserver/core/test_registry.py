@@ -54,11 +54,21 @@ def test_a_changed_crd_replaces_what_it_served() -> None:
     crd["status"] = registry.apply_crd(crd, now=0)
     before = registry.hash()
     crd["spec"]["versions"][0]["subresources"] = {"status": {}}
-    registry.apply_crd(crd, now=5)
+    assert registry.apply_crd(crd, now=5) == crd["status"]
     found = registry.find(GROUP, "v1", "foos")
     assert found is not None
     assert found.status
     assert registry.hash() != before
+
+
+def test_a_crd_without_served_versions_serves_nothing() -> None:
+    registry = Registry()
+    crd = default_crd(foo_crd())
+    crd["status"] = registry.apply_crd(crd, now=0)
+    crd["spec"]["versions"][0]["served"] = False
+    assert registry.apply_crd(crd, now=0) == crd["status"]
+    assert registry.find(GROUP, "v1", "foos") is None
+    assert registry.versions(GROUP) == ()
 
 
 def test_a_name_in_use_is_not_served_until_it_is_free() -> None:

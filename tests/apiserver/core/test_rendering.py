@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from deltaloop.api.resource import Resource
@@ -93,7 +95,7 @@ def test_codes(error: ApiError, code: int) -> None:
 def test_routes() -> None:
     registry = Registry()
 
-    def verb(method: str, *, watch: bool = False, **path: str) -> str | None:
+    def verb(method: str, *, watch: bool = False, **path: Any) -> str | None:
         route = find_route(registry, ResourcePath(group="", version="v1", **path), method, watch=watch)
         return route.verb if route is not None else None
 
@@ -107,12 +109,13 @@ def test_routes() -> None:
     assert verb("GET", plural="pods", name="p") is None
     assert verb("GET", plural="nodes", namespace="x") is None
     assert verb("GET", plural="pods", namespace="x", name="p", subresource="finalize") is None
-    for method, path in (
+    refused: tuple[tuple[str, dict[str, Any]], ...] = (
         ("DELETE", {"plural": "namespaces"}),
         ("POST", {"plural": "pods"}),
         ("PATCH", {"plural": "pods", "namespace": "x"}),
         ("DELETE", {"plural": "pods", "namespace": "x", "name": "p", "subresource": "status"}),
         ("GET", {"plural": "namespaces", "name": "x", "subresource": "finalize"}),
-    ):
+    )
+    for method, path in refused:
         with pytest.raises(MethodNotAllowedError):
             verb(method, **path)

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from deltaloop.leaderelection.core.effects import Create, Read, Request, StepDown, Wait
+from deltaloop.leaderelection.core.effects import Create, Effect, Read, Request, StepDown, Update, Wait
 from deltaloop.leaderelection.core.election import Election, Phase
 from deltaloop.leaderelection.core.record import LeaderElectionRecord, LockState
 from deltaloop.leaderelection.core.timing import ElectionTiming
@@ -142,7 +142,7 @@ def explore(settings: Settings, *, limit: int = 200_000, check_liveness_every: i
             result.states += 1
             leaders = following.leaders(settings)
             if len(leaders) > 1:
-                result.violation = trace(parents, new_key) + [f"two leaders: {' and '.join(leaders)}"]
+                result.violation = [*trace(parents, new_key), f"two leaders: {' and '.join(leaders)}"]
                 return result
             if (
                 check_liveness_every
@@ -247,7 +247,7 @@ def act(world: World, settings: Settings, index: int) -> tuple[str, World] | Non
     effect = candidate.ask(now, wall=wall)
     if isinstance(effect, Wait):
         return None
-    if isinstance(effect, Read | Create) or hasattr(effect, "version"):
+    if isinstance(effect, Read | Create | Update):
         return f"{candidate.identity} sends: {_shown(effect)}", following
     if isinstance(effect, StepDown):
         candidate.leave(now)
@@ -375,9 +375,9 @@ def _until(at: float, now: float) -> float:
     return math.inf if at == math.inf else max(at - now, 0.0)
 
 
-def _shown(request: object) -> str:
-    if isinstance(request, Read):
-        return "read"
-    record: LeaderElectionRecord = request.record  # type: ignore[attr-defined]
-    verb = "create" if isinstance(request, Create) else f"update of version {request.version}"  # type: ignore[attr-defined]
-    return f"{verb}, holder {record.holder_identity or 'nobody'}"
+def _shown(request: Effect) -> str:
+    if isinstance(request, Create):
+        return f"create, holder {request.record.holder_identity}"
+    if isinstance(request, Update):
+        return f"update of version {request.version}, holder {request.record.holder_identity or 'nobody'}"
+    return "read"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
@@ -233,12 +234,13 @@ def test_leaving_without_giving_up_asks_nothing() -> None:
 
 def test_what_was_not_asked_for_is_refused() -> None:
     election = leading()
-    for feed in (
+    feeds: tuple[Callable[[], object], ...] = (
         lambda: election.observed(None, 0.0, chance=0.0),
         lambda: election.wrote("2", 0.0, chance=0.0),
         lambda: election.conflicted(0.0, chance=0.0),
         lambda: election.failed(0.0, chance=0.0),
-    ):
+    )
+    for feed in feeds:
         with pytest.raises(RuntimeError, match="not asked for"):
             feed()
     with pytest.raises(RuntimeError, match="release"):

@@ -1,7 +1,8 @@
 """The table columns of the built-in kinds that people look at, and how their cells are computed.
 
 Some columns of numbers say that they hold strings: so does the real server. Columns of priority 1 are the ones that
-``kubectl get -o wide`` adds. Kinds without columns of their own show NAME and CREATED AT, as on the real server.
+``kubectl get -o wide`` adds. Kinds without columns of their own show NAME and CREATED AT, as on the real server. The
+file is long because it is a table: one entry for each kind.
 
 Source: Kubernetes pkg/printers/internalversion/printers.go.
 """

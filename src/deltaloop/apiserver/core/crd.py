@@ -89,7 +89,7 @@ def crd_status(crd: dict[str, Any], others: Iterable[ServedResource], *, now: fl
     wanted = mapping(at(crd, "spec", "names"))
     accepted = dict(mapping(at(crd, "status", "acceptedNames")))
     reason, message = "NoConflicts", "no conflicts found"
-    for field, value, conflict in _wanted_names(wanted, accepted, _names_in_use(crd, others)):
+    for field, value, conflict in _wanted_names(wanted, _names_in_use(crd, others)):
         if conflict:
             reason = f"{field[0].upper()}{field[1:]}Conflict"
             message = f'"{conflict}" is already in use'
@@ -215,20 +215,17 @@ def _names_in_use(crd: dict[str, Any], others: Iterable[ServedResource]) -> tupl
     return resources, kinds
 
 
-def _wanted_names(
-    wanted: dict[str, Any], accepted: dict[str, Any], in_use: tuple[set[str], set[str]]
-) -> Iterator[tuple[str, Any, str]]:
+def _wanted_names(wanted: dict[str, Any], in_use: tuple[set[str], set[str]]) -> Iterator[tuple[str, Any, str]]:
     """Give each name wanted with the name that stands against it, or the empty string."""
     resources, kinds = in_use
     for field in ("plural", "singular"):
         name = text(wanted.get(field))
-        yield field, name, name if name in resources and name != accepted.get(field) else ""
+        yield field, name, name if name in resources else ""
     short_names = texts(wanted.get("shortNames"))
-    held = texts(accepted.get("shortNames"))
-    yield "shortNames", list(short_names), next((it for it in short_names if it in resources and it not in held), "")
+    yield "shortNames", list(short_names), next((name for name in short_names if name in resources), "")
     for field in ("kind", "listKind"):
         name = text(wanted.get(field))
-        yield field, name, name if name in kinds and name != accepted.get(field) else ""
+        yield field, name, name if name in kinds else ""
 
 
 def _required(field: str, message: str = "") -> StatusCause:

@@ -89,7 +89,7 @@ def normalized_metadata(served: ServedResource, fields: dict[str, Any]) -> dict[
     Raises:
         BadRequestError: Naming the place; never the data.
     """
-    metadata = fields.get("metadata")
+    metadata: object = fields.get("metadata")
     if metadata is None:
         metadata = {}
     kind = served.type.kind

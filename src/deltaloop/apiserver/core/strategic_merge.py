@@ -182,7 +182,7 @@ def _without(current: list[Any], item: dict[str, Any], key: str) -> list[Any]:
 
 
 def _arranged(merged: list[Any], named: list[Any], before: list[Any], key: str) -> list[Any]:
-    """Put a merged list in order: ``named`` gives the order of its items, ``before`` that of all others."""
+    """Put a merged list in order: ``named`` gives that of its items, the others are as they were, ``before``."""
     order = [_identity(item, key) for item in named if not _has_directive(item)]
     places = [_identity(item, key) for item in before]
     chosen = sorted(
@@ -190,7 +190,6 @@ def _arranged(merged: list[Any], named: list[Any], before: list[Any], key: str) 
         key=lambda item: _position(order, _identity(item, key)),
     )
     others = [item for item in merged if not _contains(order, _identity(item, key))]
-    others.sort(key=lambda item: _position(places, _identity(item, key)))
     result: list[Any] = []
     while others and chosen:
         other = _position(places, _identity(others[0], key))

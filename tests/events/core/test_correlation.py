@@ -1,0 +1,208 @@
+"""The correlator by examples, and as a machine against a naive model; two seeded bugs must be caught by the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deltaloop.api.references import ObjectReference
+from deltaloop.events.core.correlation import (
+    COMBINED_PREFIX,
+    Correlated,
+    CorrelatorOptions,
+    EventCorrelator,
+    EventDraft,
+    Key,
+)
+
+START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def draft(
+    message: str = "m", *, name: str = "n1", at: float = 0.0, reason: str = "R", about: str = "pod", path: str = ""
+) -> EventDraft:
+    when = START + timedelta(seconds=at)
+    return EventDraft(
+        name=name,
+        namespace="default",
+        reference=ObjectReference(kind="Pod", namespace="default", name=about, field_path=path),
+        type="Normal",
+        reason=reason,
+        message=message,
+        component="c",
+        instance="",
+        first_at=when,
+        last_at=when,
+    )
+
+
+def sent(result: Correlated | None) -> Correlated:
+    assert result is not None
+    return result
+
+
+def test_the_first_is_created_and_repeats_are_counted_into_it() -> None:
+    correlator = EventCorrelator()
+    first = sent(correlator.correlate(draft(name="n1"), 0.0))
+    assert (first.is_update, first.event.count) == (False, 1)
+    second = sent(correlator.correlate(draft(name="n2", at=5), 5.0))
+    assert (second.is_update, second.event.count, second.event.name) == (True, 2, "n1")
+    assert second.event.first_at == START
+    assert second.event.last_at == START + timedelta(seconds=5)
+
+
+@pytest.mark.parametrize(
+    "other", [draft("other"), draft(reason="Other"), draft(about="other"), draft(path="spec.containers{x}")]
+)
+def test_what_differs_is_another_event(other: EventDraft) -> None:
+    correlator = EventCorrelator()
+    correlator.correlate(draft(), 0.0)
+    assert not sent(correlator.correlate(other, 0.0)).is_update
+
+
+def test_from_the_tenth_message_on_similar_events_are_one() -> None:
+    correlator = EventCorrelator()
+    results = [sent(correlator.correlate(draft(f"m{index}", name=f"n{index}"), 0.0)) for index in range(12)]
+    assert [result.is_update for result in results] == [False] * 10 + [True] * 2
+    assert [result.event.count for result in results] == [1] * 10 + [2, 3]
+    assert results[8].event.message == "m8"
+    assert results[9].event.message == COMBINED_PREFIX + "m9"
+    assert results[11].event.message == COMBINED_PREFIX + "m11"
+    assert {result.event.name for result in results[9:]} == {"n9"}
+
+
+def test_messages_are_forgotten_after_ten_quiet_minutes() -> None:
+    correlator = EventCorrelator()
+    for index in range(9):
+        correlator.correlate(draft(f"m{index}"), 0.0)
+    assert sent(correlator.correlate(draft("late"), 600.5)).event.message == "late"
+    correlator = EventCorrelator()
+    for index in range(9):
+        correlator.correlate(draft(f"m{index}"), 0.0)
+    assert sent(correlator.correlate(draft("late"), 600.0)).event.message == COMBINED_PREFIX + "late"
+
+
+def test_a_combined_message_stays_within_the_limit() -> None:
+    correlator = EventCorrelator(CorrelatorOptions(similar_limit=1))
+    assert len(sent(correlator.correlate(draft("x" * 1024), 0.0)).event.message) == 1024
+
+
+def test_the_spam_filter_lets_a_burst_pass_and_one_each_five_minutes() -> None:
+    correlator = EventCorrelator()
+    passed = [correlator.correlate(draft(), 0.0) is not None for _ in range(27)]
+    assert passed == [True] * 25 + [False] * 2
+    assert correlator.correlate(draft(), 299.0) is None
+    after = sent(correlator.correlate(draft(), 301.0))
+    assert after.event.count == 29  # what was dropped is counted, too
+    assert correlator.correlate(draft(about="other"), 301.0) is not None
+
+
+def test_only_the_last_keys_are_remembered() -> None:
+    correlator = EventCorrelator(CorrelatorOptions(cache_size=2))
+    for about in ("a", "b", "a", "c"):
+        correlator.correlate(draft(about=about), 0.0)
+    assert sent(correlator.correlate(draft(about="a"), 0.0)).is_update
+    assert not sent(correlator.correlate(draft(about="b"), 0.0)).is_update
+
+
+@pytest.mark.parametrize("option", ["cache_size", "similar_limit", "similar_interval", "spam_burst", "spam_rate"])
+def test_options_that_limit_nothing_are_refused(option: str) -> None:
+    with pytest.raises(ValueError, match=option):
+        CorrelatorOptions(**{option: 0})
+
+
+# The machine: a history of events, each judged from the whole history before it, without caches.
+
+OPTIONS = CorrelatorOptions(similar_limit=3, similar_interval=10.0, spam_burst=4, spam_rate=0.1)
+Happening = tuple[str, str, float]
+
+
+def judged(history: list[Happening]) -> list[tuple[bool, bool, int, str]]:
+    """Return for each event: passed, update, count, message; computed from its past alone."""
+    answers: list[tuple[bool, bool, int, str]] = []
+    counts: dict[tuple[str, str], int] = {}
+    now = 0.0
+    past: dict[str, list[tuple[float, str]]] = {}
+    tokens: dict[str, tuple[float, float]] = {}
+    for about, message, delay in history:
+        now += delay
+        mine = past.setdefault(about, [])
+        if mine and now - mine[-1][0] > OPTIONS.similar_interval:
+            mine.clear()
+        mine.append((now, message))
+        window: list[str] = []
+        combined = False
+        for _, earlier in mine:
+            if earlier not in window:
+                window.append(earlier)
+            if len(window) >= OPTIONS.similar_limit:
+                window.pop(0)
+                combined = True
+            else:
+                combined = False
+        shown = COMBINED_PREFIX + message if combined else message
+        key = (about, "combined" if combined else message)
+        counts[key] = counts.get(key, 0) + 1
+        level, at = tokens.get(about, (float(OPTIONS.spam_burst), now))
+        level = min(float(OPTIONS.spam_burst), level + (now - at) * OPTIONS.spam_rate)
+        passed = level >= 1.0
+        tokens[about] = (level - 1.0 if passed else level, now)
+        answers.append((passed, counts[key] > 1, counts[key], shown))
+    return answers
+
+
+def run(correlator: EventCorrelator, history: list[Happening]) -> list[tuple[bool, bool, int, str]]:
+    answers: list[tuple[bool, bool, int, str]] = []
+    now = 0.0
+    for number, ((about, message, delay), expected) in enumerate(zip(history, judged(history), strict=True)):
+        now += delay
+        result = correlator.correlate(draft(message, name=f"n{number}", about=about), now)
+        answers.append(
+            expected
+            if result is None and not expected[0]
+            else (
+                result is not None,
+                sent(result).is_update,
+                sent(result).event.count,
+                sent(result).event.message,
+            )
+        )
+    return answers
+
+
+histories = st.lists(
+    st.tuples(
+        st.sampled_from(["a", "b"]), st.sampled_from(["x", "y", "z", "w"]), st.sampled_from([0.0, 1.0, 8.0, 16.0])
+    ),
+    max_size=30,
+)
+
+
+@given(histories)
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_it_agrees_with_the_naive_model(history: list[Happening]) -> None:
+    assert run(EventCorrelator(OPTIONS), history) == judged(history)
+
+
+class ForgetsTheFirst(EventCorrelator):
+    def _count(self, event: EventDraft, key: Key) -> Correlated:
+        counted = super()._count(event, key)
+        return replace(counted, event=replace(counted.event, count=min(counted.event.count, 2)))
+
+
+class NeverForgetsMessages(EventCorrelator):
+    def _aggregate(self, event: EventDraft, now: float) -> tuple[EventDraft, Key]:
+        del now
+        return super()._aggregate(event, 0.0)
+
+
+@pytest.mark.parametrize("bug", [ForgetsTheFirst, NeverForgetsMessages])
+def test_the_model_catches_a_seeded_bug(bug: Callable[[CorrelatorOptions], EventCorrelator]) -> None:
+    history: list[Happening] = [("a", "x", 0.0), ("a", "y", 1.0), ("a", "z", 16.0), ("a", "z", 8.0), ("a", "z", 16.0)]
+    assert run(EventCorrelator(OPTIONS), history) == judged(history)
+    assert run(bug(OPTIONS), history) != judged(history)
