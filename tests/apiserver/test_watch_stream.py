@@ -249,6 +249,7 @@ async def test_a_watch_ends_with_its_crd_after_the_last_events() -> None:
             assert seen(await watch.next())[:2] == ("ADDED", "w")
             await on.call.delete(f"{CRDS}/widgets.example.com")
             assert [seen(event)[:2] for event in await watch.rest()] == [("DELETED", "w")]
+        assert asyncio.get_running_loop().time() < 1
 
 
 async def test_stopping_the_server_ends_watches_cleanly() -> None:

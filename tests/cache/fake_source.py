@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -67,7 +67,7 @@ End = None | Exception
 
 @dataclass
 class FakeSource(ListerWatcher):
-    """The server. ``list_faults`` and ``watch_faults`` answer the next requests instead of it; None in them means that it answers itself."""
+    """The server. ``list_faults`` and ``watch_faults`` answer the next requests; None in them lets it answer itself."""
 
     version: int = 10
     serves_from_cache: bool = True
@@ -191,7 +191,7 @@ class FakeSource(ListerWatcher):
         return self._watch(options)
 
     @asynccontextmanager
-    async def _watch(self, options: ListOptions) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+    async def _watch(self, options: ListOptions) -> AsyncGenerator[AsyncIterator[WatchEvent], None]:
         self._log("watch", options)
         if self.watch_faults and (fault := self.watch_faults.popleft()) is not None:
             raise fault

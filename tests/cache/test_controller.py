@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
@@ -17,17 +17,23 @@ from deltaloop.cache.errors import RequeueError
 from tests.cache.fake_source import FakeSource
 
 
-def config(source: FakeSource, process: Callable[[str], None], **options: bool) -> ControllerConfig:
+def config(source: FakeSource, process: Callable[[str], None], retry_on_error: bool = False) -> ControllerConfig:
     def handle(deltas: Deltas[Resource], initial: bool) -> None:
         newest = deltas[-1].object
         process(newest.key if isinstance(newest, DeletedFinalStateUnknown) else newest.name)
 
     queue = DeltaFIFO[Resource]()
-    return ControllerConfig(lister_watcher=source, queue=queue, process=handle, chance=lambda: 0.0, **options)
+    return ControllerConfig(
+        lister_watcher=source, queue=queue, process=handle, chance=lambda: 0.0, retry_on_error=retry_on_error
+    )
+
+
+def nothing(deltas: Deltas[Resource], initial: bool) -> None:
+    del deltas, initial
 
 
 @asynccontextmanager
-async def running(controller: Controller) -> AsyncIterator[None]:
+async def running(controller: Controller) -> AsyncGenerator[None, None]:
     task = asyncio.create_task(controller.run())
     await asyncio.sleep(0.001)
     yield
@@ -121,7 +127,7 @@ async def test_a_fault_of_the_reflector_itself_is_not_silent() -> None:
 
     queue = DeltaFIFO[Resource]()
     controller = Controller(
-        ControllerConfig(lister_watcher=FakeSource(), queue=queue, process=lambda *_: None, chance=broken_chance)
+        ControllerConfig(lister_watcher=FakeSource(), queue=queue, process=nothing, chance=broken_chance)
     )
     with pytest.raises(ZeroDivisionError):
         await controller.run()
@@ -134,6 +140,6 @@ def test_a_period_that_is_none_is_refused(period: float) -> None:
         ControllerConfig(
             lister_watcher=FakeSource(),
             queue=DeltaFIFO[Resource](),
-            process=lambda *_: None,
+            process=nothing,
             resync_period=period,
         )

@@ -125,11 +125,16 @@ async def test_wait_for_sync_names_every_kind_that_is_behind() -> None:
 
 async def test_a_failing_block_still_stops_everything() -> None:
     client = FakeClient()
-    with pytest.raises(ValueError, match="mine"):
-        async with InformerFactory(client, options=STILL) as factory:
-            pods = factory.informer(POD)
+    factory = InformerFactory(client, options=STILL)
+    pods = factory.informer(POD)
+
+    async def program() -> None:
+        async with factory:
             await factory.wait_for_sync(timeout=5)
             raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine"):
+        await program()
     assert pods.stopped
     assert repr(factory) == "<InformerFactory <Informer v1/Pod: 0 objects, stopped, synced>>"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -25,7 +25,7 @@ STILL = InformerOptions(chance=lambda: 0.0)
 
 
 class Recorder:
-    """Writes down what it hears, shortly: +a@11! is an addition of the initial list, -a@12? a deletion that nobody saw."""
+    """Writes down what it hears: +a@11! is an addition of the initial list, -a@12? a deletion that nobody saw."""
 
     def __init__(self) -> None:
         self.heard: list[str] = []
@@ -42,7 +42,7 @@ class Recorder:
 
 
 @asynccontextmanager
-async def running(informer: Informer[Any]) -> AsyncIterator[None]:
+async def running(informer: Informer[Any]) -> AsyncGenerator[None, None]:
     task = asyncio.create_task(informer.run())
     try:
         await informer.wait_for_sync(timeout=100)

@@ -29,7 +29,7 @@ async def test_selectors_go_into_lists_and_watches() -> None:
 
 
 @pytest.mark.parametrize("model", [None, dict])
-async def test_objects_are_asked_for_raw(model: type | None) -> None:
+async def test_objects_are_asked_for_raw(model: type[dict[str, object]] | None) -> None:
     list_watch = ListWatch(FakeClient(), ResourceType("", "v1", "Pod", "pods", model=model))
     assert len(await list_watch.list(ListOptions())) == 0
     assert str(list_watch) == "v1/Pod"

@@ -8,6 +8,7 @@ often, and nothing is left open.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
@@ -23,7 +24,7 @@ from deltaloop.testing import run_virtual
 from tests.cache.fake_source import FakeSource, api_error, broken, expired, refused, too_large
 from tests.cache.objects import nameless
 
-FAULTS = {
+FAULTS: dict[str, Callable[[], Exception]] = {
     "expired": expired,
     "too large": too_large,
     "busy": lambda: api_error(429, retry_after=2.0),

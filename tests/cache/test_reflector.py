@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
 
+from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
 from deltaloop.cache.core.listwatch import Decision, Place, Reaction, ReflectorOptions
@@ -43,7 +44,7 @@ class Bench:
         )
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    async def running(self) -> AsyncGenerator[None, None]:
         task = asyncio.create_task(self.reflector.run())
         try:
             yield
@@ -376,8 +377,8 @@ async def test_a_stream_that_is_always_ready_starves_nobody() -> None:
 async def test_a_watch_that_fails_on_the_way_out_is_a_failed_watch() -> None:
     class Leaky(FakeSource):
         @asynccontextmanager
-        async def _watch(self, options: object) -> AsyncIterator[AsyncIterator[WatchEvent]]:
-            async with super()._watch(options) as events:  # type: ignore[arg-type]
+        async def _watch(self, options: ListOptions) -> AsyncGenerator[AsyncIterator[WatchEvent], None]:
+            async with super()._watch(options) as events:
                 yield events
             raise OSError("closing failed")
 

@@ -15,7 +15,8 @@ from deltaloop.api.status import AlreadyExistsError, ConflictError, NotFoundErro
 from deltaloop.client.errors import RequestTimeoutError, TransportError
 
 Fault: TypeAlias = Literal["refuse", "hang", "lose answer", "slow"]
-"""refuse: nothing listens. hang: never carried out. lose answer: carried out, never answered. slow: see ``delay``."""
+"""refuse: nothing listens. hang: never carried out, and the time limit is ignored. lose answer: carried out, but not
+answered within the time limit. slow: see ``delay``."""
 
 
 def status(code: int, message: str) -> Status:
@@ -118,7 +119,7 @@ class FakeClient:
         if fault == "slow" or (fault is None and self.delay):
             await asyncio.sleep(self.delay)
         if fault == "hang":
-            await self._no_answer(verb, timeout)
+            await asyncio.sleep(10_000)
         answer = carry_out()
         if fault == "lose answer":
             await self._no_answer(verb, timeout)

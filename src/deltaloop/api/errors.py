@@ -1,4 +1,4 @@
-"""Every exception that deltaloop raises on purpose has the root defined here.
+"""The errors of what a caller hands in, below the one root of ``deltaloop.errors``.
 
     DeltaloopError
     ├── InvalidInputError        the caller's value is wrong: the message says what, where and what to do
@@ -16,23 +16,7 @@ Other rooms add theirs below the same root. Errors carry fields, not only text, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-
-class DeltaloopError(Exception):
-    """Root of all errors that deltaloop raises on purpose; whatever its constructor takes, it can be pickled."""
-
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return _restore, (type(self), self.args, self.__dict__)
-
-
-def _restore(cls: type[DeltaloopError], args: tuple[Any, ...], fields: dict[str, Any]) -> DeltaloopError:
-    """Make an error again from its text and fields, without its constructor: that takes what the text was made of."""
-    error = cls.__new__(cls, *args)
-    error.args = args
-    error.__dict__.update(fields)
-    return error
+from deltaloop.errors import DeltaloopError
 
 
 class InvalidInputError(DeltaloopError, ValueError):

@@ -37,7 +37,7 @@ class GarbageMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.operations, self.served = operations(window=12)
+        self.operations, self.served = operations(window=3)
         self.collector: Any = type(self).make(self.operations)
         self.owners: dict[str, set[str]] = {}  # by uid: the uids of its owners
         self.count = 0

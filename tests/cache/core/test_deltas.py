@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -49,9 +50,10 @@ def short(popped: Popped[Resource]) -> list[tuple[str, str, bool]]:
     """Types, versions, and whether each is a tombstone."""
     found: list[tuple[str, str, bool]] = []
     for delta in popped.deltas:
-        unknown = isinstance(delta.object, DeletedFinalStateUnknown)
-        obj: Any = delta.object.obj if unknown else delta.object
-        found.append((delta.type.value, obj.resource_version, unknown))
+        if isinstance(delta.object, DeletedFinalStateUnknown):
+            found.append((delta.type.value, delta.object.obj.resource_version, True))
+        else:
+            found.append((delta.type.value, delta.object.resource_version, False))
     return found
 
 
@@ -203,17 +205,35 @@ def _synced_after(*steps: Callable[[DeltaQueue[Resource]], object]) -> bool:
     return queue.has_synced
 
 
+def replace_two(queue: DeltaQueue[Resource]) -> None:
+    queue.replace([pod("known"), pod("b")])
+
+
+def replace_none(queue: DeltaQueue[Resource]) -> None:
+    queue.replace([])
+
+
+def add(queue: DeltaQueue[Resource]) -> None:
+    queue.add(pod("a"))
+
+
+def delete(queue: DeltaQueue[Resource]) -> None:
+    queue.delete(pod("unknown"))
+
+
+def pop(queue: DeltaQueue[Resource]) -> None:
+    queue.pop()
+
+
 def test_has_synced() -> None:
-    replace = lambda queue: queue.replace([pod("known"), pod("b")])
-    pop = lambda queue: queue.pop()
     assert not _synced_after()
-    assert _synced_after(lambda queue: queue.add(pod("a")))
-    assert _synced_after(lambda queue: queue.delete(pod("unknown")))
-    assert not _synced_after(replace)
-    assert not _synced_after(replace, pop)
-    assert _synced_after(replace, pop, pop)
-    assert not _synced_after(lambda queue: queue.replace([]))
-    assert _synced_after(lambda queue: queue.replace([]), pop)
+    assert _synced_after(add)
+    assert _synced_after(delete)
+    assert not _synced_after(replace_two)
+    assert not _synced_after(replace_two, pop)
+    assert _synced_after(replace_two, pop, pop)
+    assert not _synced_after(replace_none)
+    assert _synced_after(replace_none, pop)
     assert DeltaQueue[Resource]().has_synced is False
     empty = DeltaQueue[Resource](known_objects=Known())
     empty.replace([])
@@ -335,7 +355,7 @@ def make_machine(make: Callable[[Known], DeltaQueue[Resource]]) -> type[RuleBase
                 self.apply(popped.deltas)
 
         def apply(self, deltas: Deltas[Resource]) -> None:
-            for before, after in zip(deltas, deltas[1:], strict=False):
+            for before, after in pairwise(deltas):
                 assert (before.type, after.type) != (DeltaType.DELETED, DeltaType.DELETED)
                 assert after.type is not DeltaType.SYNC, "a resync behind something newer"
             for delta in deltas:

@@ -9,7 +9,7 @@ and a point before which versions are expired. Two promises are checked after an
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from hypothesis import strategies as st
@@ -55,6 +55,10 @@ ENDS = ["clean", "refused by the store", *FAULTS]
 PAGE = 2
 
 
+def fault_of(name: str) -> Exception:
+    return FAULTS[name]()
+
+
 class Server:
     """The model of an API server."""
 
@@ -98,7 +102,7 @@ class Server:
         self.snapshots[token] = items[PAGE:]
         return ResourceList(items[:PAGE], str(self.version), token)
 
-    def since(self, version: str) -> list[WatchEvent]:
+    def since(self, version: str) -> Sequence[WatchEvent]:
         if int(version) < self.oldest:
             raise expired()
         return [event for at, event in self.events if at > int(version)]
@@ -153,9 +157,9 @@ def make_machine(make: Callable[[], ReflectorMachine]) -> type[RuleBasedStateMac
         def list(self, options: ListOptions, fault: str | None, chance: float) -> None:
             try:
                 if fault is not None:
-                    raise FAULTS[fault]()
+                    raise fault_of(fault)
                 page = self.server.list(options)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - a fault may be any of them
                 self.failed(self.machine.list_failed(error, self.now, chance=chance))
                 return
             outcome = self.machine.listed(page, self.now, chance=chance)
@@ -170,13 +174,13 @@ def make_machine(make: Callable[[], ReflectorMachine]) -> type[RuleBasedStateMac
             assert options.allow_watch_bookmarks
             try:
                 if fault is not None:
-                    raise FAULTS[fault]()
+                    raise fault_of(fault)
                 events = self.server.since(options.resource_version)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - a fault may be any of them
                 self.failed(self.machine.watch_failed(error, self.now, chance=chance))
                 return
             self.machine.watch_opened(self.now)
-            self.stream = events
+            self.stream = [*events]
 
         @precondition(lambda self: self.stream)
         @rule(refuse=st.booleans())
@@ -196,6 +200,14 @@ def make_machine(make: Callable[[], ReflectorMachine]) -> type[RuleBasedStateMac
         @rule()
         def odd_event(self) -> None:
             assert self.machine.watch_event(WatchEvent(EventType.ADDED, nameless(9999)), self.now) is Verdict.SKIP
+
+        @precondition(lambda self: self.stream == [])
+        @rule(name=st.sampled_from(["a", "b"]))
+        def odd_event_before_a_gap(self, name: str) -> None:
+            self.odd_event()
+            self.now += 1.0
+            self.end(None, 0.0)
+            self.change(name, False)
 
         @precondition(lambda self: self.stream == [])
         @rule()

@@ -52,7 +52,7 @@ def test_a_deletion_takes_it_out() -> None:
 def test_a_deletion_that_nobody_saw_says_so() -> None:
     known = pod("a", 1)
     indexer = store(known)
-    gone = Delta(DeltaType.DELETED, DeletedFinalStateUnknown("default/a", known))
+    gone = Delta[Resource](DeltaType.DELETED, DeletedFinalStateUnknown("default/a", known))
     told = list(process_deltas((gone,), indexer, is_in_initial_list=False))
     assert told == [DeleteNotification(known, final_state_known=False)]
     assert len(indexer) == 0

@@ -117,7 +117,7 @@ def test_a_function_that_fails_on_what_is_stored_is_reported_when_it_is_added() 
 
 @pytest.mark.parametrize("result", ["node", None, [1], ["a", None], 3])
 def test_what_is_not_a_collection_of_strings_is_a_failure(result: object) -> None:
-    items = IndexedItems[str]({"bad": lambda _: result})  # type: ignore[arg-type,return-value]  # the fault under test
+    items = IndexedItems[str]({"bad": lambda _: result})  # type: ignore[dict-item,return-value]  # pyright: ignore[reportArgumentType]  # the fault
     (failure,) = items.put("k", "a")
     assert isinstance(failure.error, TypeError)
     assert items.index.values("bad") == []

@@ -13,7 +13,7 @@ from deltaloop.workqueue.core.rate_limiting import RateLimitingCore
 from deltaloop.workqueue.core.triggers import TriggerLog
 from tests.workqueue.core.machines import QueueMachine, RateLimitingMachine
 
-CHECK = settings(max_examples=40, stateful_step_count=40, deadline=None, derandomize=True, database=None)
+CHECK = settings(max_examples=30, stateful_step_count=40, deadline=None, derandomize=True, database=None)
 FIND = settings(
     max_examples=400,
     stateful_step_count=40,
@@ -158,7 +158,7 @@ class CancelledDelayComesBack(RateLimitingCore[str]):
 
 class WakesTooEarly(RateLimitingCore[str]):
     def promote(self, now: float) -> int:
-        return super().promote(now + 1.0)
+        return super().promote(now + 5.0)
 
 
 class NoTimerSlack(RateLimitingCore[str]):

@@ -186,7 +186,7 @@ def updated_object(
     if is_core(served, "namespaces"):
         finalizers = [*texts(at(current, "spec", "finalizers"))]
         result["spec"] = {**mapping(fields.get("spec")), "finalizers": finalizers}
-    if served.generation and _desired(served, result) != _desired(served, current):
+    if served.generation and _desired(result) != _desired(current):
         kept["generation"] = kept.get("generation", 0) + 1
     return result
 
@@ -206,6 +206,6 @@ def ends_with_update(served: ServedResource, fields: dict[str, Any]) -> bool:
     return not has_finalizers(served, fields)
 
 
-def _desired(served: ServedResource, fields: dict[str, Any]) -> bytes:
-    left_out = ("kind", "apiVersion", "metadata") + (("status",) if served.status else ())
-    return _encode({name: value for name, value in fields.items() if name not in left_out})
+def _desired(fields: dict[str, Any]) -> bytes:
+    # Where status is a subresource, both sides have the same one by now; elsewhere it counts like any other field.
+    return _encode({name: value for name, value in fields.items() if name not in ("kind", "apiVersion", "metadata")})
