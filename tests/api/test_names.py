@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from deltaloop.api import kinds
 from deltaloop.api.errors import (
-    DeltaloopError,
     InvalidInputError,
     InvalidKeyError,
     InvalidResourceVersionError,
@@ -29,6 +28,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType, resource_type
 from deltaloop.api.resource_version import compare_resource_versions, is_comparable, parse_resource_version
 from deltaloop.api.times import format_micro_time, format_time, from_epoch, parse_time
+from deltaloop.errors import DeltaloopError
 
 POD = Resource.from_json(b'{"metadata":{"namespace":"ns","name":"x","uid":"u","resourceVersion":"5"}}', kinds.POD)
 

@@ -281,6 +281,34 @@ async def test_resync_tells_everything_again_from_the_cache() -> None:
     assert len(source.asked) == 2, "a resync asks the server for nothing"
 
 
+async def test_the_period_of_resyncs_begins_when_the_cache_has_synced() -> None:
+    source = FakeSource(list_delay=45.0)
+    source.put("a")
+    informer = Informer(source, POD, options=InformerOptions(resync_period=30.0, chance=lambda: 0.0))
+    recorder = Recorder()
+    informer.add_event_handler(recorder)
+    async with running(informer):
+        await asyncio.sleep(29.9)
+        assert recorder.heard == ["+a@11!"]
+        await asyncio.sleep(0.2)
+        assert recorder.heard == ["+a@11!", "=a@11>11"]
+
+
+async def test_a_long_buffer_starves_nobody() -> None:
+    source = FakeSource()
+    for number in range(1000):
+        source.put(f"p{number}")
+    informer = Informer(source, POD, options=STILL)
+    async with running(informer):
+        recorder = Recorder()
+        informer.add_event_handler(recorder)
+        turns = 0
+        while len(recorder.heard) < 1000:
+            await asyncio.sleep(0)
+            turns += 1
+        assert turns >= 10
+
+
 async def test_without_a_period_there_is_no_resync_and_a_short_one_is_a_second() -> None:
     source = FakeSource()
     source.put("a")
@@ -382,8 +410,9 @@ async def test_a_kind_with_a_class_is_handed_out_typed(caplog: pytest.LogCapture
         async with running(informer):
             assert registration.has_synced
             assert registration.failures == 1
-            found = informer.lister().get("default/a")
-            assert found is not informer.lister().get("default/a"), "nobody can change what others see"
+            lister = informer.lister()
+            found = lister.get("default/a")
+            assert found is not lister.get("default/a"), "nobody can change what others see"
             assert isinstance(informer.indexer.get_by_key("default/a"), Resource)
             await asyncio.sleep(31)
     assert found == TypedPod(Metadata("a"), PodSpec("n1"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 
 import pytest
@@ -97,11 +98,38 @@ def test_threads_may_read_and_write_at_the_same_time() -> None:
         except Exception as error:  # noqa: BLE001 - handed to the test
             errors.append(error)
 
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)  # lets threads meet in the middle of an operation
     threads = [threading.Thread(target=write, args=(number,)) for number in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    sys.setswitchinterval(interval)
     assert errors == []
     assert store.list() == ["odd w149"] * 6
     assert store.list_index_func_values("words") == ["odd", "w149"]
+
+
+def test_nobody_reads_or_writes_in_the_middle_of_a_write() -> None:
+    inside, go_on = threading.Event(), threading.Event()
+    seen: list[list[str]] = []
+
+    def waits(text: str) -> list[str]:
+        if text == "slow":
+            inside.set()
+            assert go_on.wait(5)
+        return [text]
+
+    store = ThreadSafeStore[str]({"waits": waits})
+    writer = threading.Thread(target=store.add, args=("k1", "slow"))
+    reader = threading.Thread(target=lambda: seen.append(store.list()))
+    writer.start()
+    assert inside.wait(5)
+    reader.start()
+    reader.join(0.05)
+    assert reader.is_alive()
+    go_on.set()
+    writer.join()
+    reader.join()
+    assert seen == [["slow"]]

@@ -52,6 +52,19 @@ def test_timers_run_in_order_each_at_its_own_time(delays: list[float], start: fl
     assert all(moment == now for moment, now in seen)
 
 
+def test_no_rounding_error_comes_between_a_timer_and_its_time() -> None:
+    now, due = 0.901, 3.932
+    assert now + (due - now) != due
+
+    async def main() -> float:
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[float] = loop.create_future()
+        loop.call_at(due, lambda: done.set_result(loop.time()))
+        return await done
+
+    assert run_virtual(main(), start=now) == due
+
+
 async def test_timeouts_pass_at_their_time() -> None:
     loop = asyncio.get_running_loop()
     with pytest.raises(TimeoutError):

@@ -308,6 +308,11 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
             return True
         return self.metadata == other.metadata and self._canonical() == other._canonical()
 
+    def __ne__(self, other: object) -> bool:
+        # msgspec's own would win over the inverse of ours, and it compares identities.
+        equal = self.__eq__(other)
+        return equal if equal is NotImplemented else not equal
+
     def __hash__(self) -> int:
         meta = self.metadata
         return hash((meta.namespace, meta.name, meta.uid, meta.resource_version))

@@ -22,8 +22,8 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from deltaloop.api.errors import DeltaloopError
 from deltaloop.api.redaction import redact
+from deltaloop.errors import DeltaloopError
 
 
 class StatusCause(msgspec.Struct, frozen=True, omit_defaults=True):

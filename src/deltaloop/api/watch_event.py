@@ -7,10 +7,11 @@ from typing import Any, Final
 
 import msgspec
 
-from deltaloop.api.errors import DeltaloopError, MalformedObjectError
+from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ApiError, Status, decode_status, error_from_status
+from deltaloop.errors import DeltaloopError
 
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 

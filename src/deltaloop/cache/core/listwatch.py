@@ -31,6 +31,8 @@ less than a second are followed by a wait if they fail the same way.
 
 WatchList (a watch that begins with the whole state) will be a phase beside LISTING, with the same exits.
 
+This file is longer than most: its tables, effects and the machine are read together.
+
 Source: client-go tools/cache/reflector.go, tools/pager/pager.go, tools/cache/retry_with_deadline.go.
 """
 
