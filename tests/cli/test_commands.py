@@ -78,7 +78,7 @@ def test_somebody_elses_kubeconfig_is_not_overwritten(tmp_path: Path) -> None:
     [
         (["apiserver"], "--write-kubeconfig FILE"),
         (["apiserver", "--insecure-http", "--controllers", "gc,nonsense"], "nonsense"),
-        (["apiserver", "--insecure-http", "--host", "0.0.0.0"], "loopback"),
+        (["apiserver", "--insecure-http", "--host", "0.0.0.0"], "127.0.0.1"),
         (["apiserver", "--insecure-http", "--port", "70000"], "65535"),
         (["apiserver", "--insecure-http", "--log-level", "LOUD"], "LOUD"),
         (["demo", "--log-level", "LOUD"], "LOUD"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import pkgutil
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -39,6 +41,24 @@ def test_the_facade_exports_what_the_rooms_export_and_nothing_by_two_meanings() 
             if name in exported(importlib.import_module(package))
         }
         assert homes <= {id(value)}, f"{name} means different things in different rooms"
+
+
+def test_the_facade_and_its_stub_say_the_same() -> None:
+    stub = Path(str(deltaloop.__file__)).with_suffix(".pyi").read_text()
+    promised = {
+        (alias.asname, node.module)
+        for node in ast.parse(stub).body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert promised == {(name, home) for name, home in deltaloop._HOME_OF.items()} | {("kinds", "deltaloop.api")}
+    listed = next(node for node in ast.parse(stub).body if isinstance(node, ast.Assign))
+    assert ast.literal_eval(listed.value) == sorted(deltaloop.__all__)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
+        _ = deltaloop.Nonsense  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue]
 
 
 def test_nothing_of_the_tests_or_the_command_is_in_the_facade() -> None:

@@ -18,6 +18,18 @@ from __future__ import annotations
 
 from deltaloop.errors import DeltaloopError
 
+__all__ = [
+    "DeltaloopError",
+    "InvalidInputError",
+    "InvalidKeyError",
+    "InvalidPathError",
+    "InvalidResourceVersionError",
+    "InvalidSelectorError",
+    "MalformedObjectError",
+    "MissingExtraError",
+    "UnknownResourceError",
+]
+
 
 class InvalidInputError(DeltaloopError, ValueError):
     """A value given by the caller cannot be used; the caller has to change it."""

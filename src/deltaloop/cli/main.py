@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+from typing import TYPE_CHECKING
 
-from deltaloop.api.errors import DeltaloopError, MissingExtraError
+from deltaloop.errors import DeltaloopError
+
+if TYPE_CHECKING:
+    import typer
 
 
 def main() -> None:
@@ -12,16 +18,25 @@ def main() -> None:
 
     Exit codes: 0 done, 1 something that should happen did not, 2 the input is wrong or cannot be used, 130 interrupted.
     """
+    signal.signal(signal.SIGINT, lambda *_: os._exit(130))  # while importing, nothing has begun that would have to end
     try:
-        try:
-            from deltaloop.cli.commands import app
-        except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] in ("typer", "rich"):
-                raise MissingExtraError("the command line", "cli") from None
-            raise
-        app()
+        run = _command_line()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        run()
     except DeltaloopError as error:
         print(f"error: {error}", file=sys.stderr)
         raise SystemExit(2) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None
+
+
+def _command_line() -> typer.Typer:
+    from deltaloop.api.errors import MissingExtraError
+
+    try:
+        from deltaloop.cli.commands import app
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in ("typer", "rich"):
+            raise MissingExtraError("the command line", "cli") from None
+        raise
+    return app

@@ -12,7 +12,10 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
 
+from yarl import URL
+
 from deltaloop.api.redaction import SecretText
+from deltaloop.client.core.impersonation import Impersonation
 from deltaloop.client.credentials import Credentials
 from deltaloop.client.errors import ConfigError
 from deltaloop.pacing.checks import require_positive
@@ -79,7 +82,8 @@ class ClientConfig:
         server: ``https://host:port``, with a path where the API is not at the root.
         namespace: Namespace of calls that name none.
         tls: Certificates; without effect for ``http://``.
-        credentials: Source of the ``Authorization`` header, or None. Never sent over ``http://``, as in client-go.
+        credentials: Who is asking, or None. Never sent over ``http://``, as in client-go.
+        impersonate: Whom to ask as, or None.
         proxy_url: Proxy to use, or "" to follow ``HTTPS_PROXY``, ``HTTP_PROXY`` and ``NO_PROXY``.
         request_timeout: Seconds until an ordinary call fails, unless the call says otherwise.
         compression: Whether answers may be sent gzipped.
@@ -92,6 +96,7 @@ class ClientConfig:
     namespace: str = "default"
     tls: TlsConfig = field(default_factory=TlsConfig)
     credentials: Credentials | None = None
+    impersonate: Impersonation | None = None
     proxy_url: str = field(default="", repr=False)
     request_timeout: float = 30.0
     compression: bool = True
@@ -138,5 +143,14 @@ def check_url(url: str, what: str, schemes: tuple[str, ...], *, may_have_user: b
         raise ConfigError(f"{what} has a user name or password in it; those belong to the user entry")
     if parts.scheme not in schemes:
         raise ConfigError(f"{what} has the scheme {parts.scheme!r}; {wanted}")
-    if not host or port == 0 or parts.query or parts.fragment:
+    if not host or port == 0 or parts.query or parts.fragment or not _is_sendable(host, url):
         raise ConfigError(f"{what} is not the address of a server; {wanted}")
+
+
+def _is_sendable(host: str, url: str) -> bool:
+    try:
+        return URL(url).raw_host is not None and all(
+            character.isalnum() or character in "-._~:%" for character in host
+        )
+    except ValueError:
+        return False

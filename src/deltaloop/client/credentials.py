@@ -1,7 +1,8 @@
-"""Who is asking: where the ``Authorization`` header comes from. The core of the token file is ``core/token_file.py``.
+"""Who is asking: the sources of credentials that need nobody's help. The core of the token file: ``core/token_file.py``.
 
 A source is asked before every request and may answer from memory. When the server refuses what it gave (401), it is
-asked to renew: if it has something else to offer, the request is sent once more.
+asked to renew: if it has something else to offer, the request is sent once more. Sources that ask others are in
+``exec_plugin`` and ``oidc``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Protocol, final
 
 from deltaloop.api.redaction import SecretText
+from deltaloop.client.core.credential import Credential, bearer, is_header_value
 from deltaloop.client.core.token_file import TokenFileState
 from deltaloop.client.errors import ConfigError
 
@@ -20,18 +22,23 @@ _log = logging.getLogger("deltaloop.client")
 
 
 class Credentials(Protocol):
-    """A source of ``Authorization`` headers; client certificates are part of the TLS configuration instead."""
+    """A source of credentials. May be shared by several clients."""
 
-    async def authorization(self) -> SecretText:
-        """Return the whole header value, such as ``Bearer …``.
+    async def credential(self) -> Credential:
+        """Return what the next request shows.
 
         Raises:
-            ConfigError: If there is none to be had.
+            ConfigError: If there is none to be had, because of the configuration.
+            CredentialsError: If there is none to be had, because of somebody else.
         """
         ...
 
-    async def renew(self, rejected: SecretText) -> SecretText | None:
-        """The server refused ``rejected``: return another value, or None if there is no other."""
+    async def renew(self, rejected: Credential) -> Credential | None:
+        """The server refused ``rejected``: return another one, or None if there is no other.
+
+        Raises:
+            ConfigError, CredentialsError: As ``credential``.
+        """
         ...
 
 
@@ -41,13 +48,13 @@ class StaticToken:
 
     def __init__(self, token: SecretText) -> None:
         """Keep the token."""
-        self._header = SecretText(f"Bearer {token.reveal()}")
+        self._credential = bearer(token.reveal())
 
-    async def authorization(self) -> SecretText:
+    async def credential(self) -> Credential:
         """Return ``Bearer`` and the token."""
-        return self._header
+        return self._credential
 
-    async def renew(self, rejected: SecretText) -> SecretText | None:
+    async def renew(self, rejected: Credential) -> Credential | None:
         """Return None: there is no other token."""
         _ = rejected
         return None
@@ -63,13 +70,13 @@ class BasicAuth:
     def __init__(self, username: str, password: SecretText) -> None:
         """Keep both, encoded as the header wants them."""
         pair = f"{username}:{password.reveal()}".encode()
-        self._header = SecretText(f"Basic {base64.b64encode(pair).decode('ascii')}")
+        self._credential = Credential(authorization=SecretText(f"Basic {base64.b64encode(pair).decode('ascii')}"))
 
-    async def authorization(self) -> SecretText:
+    async def credential(self) -> Credential:
         """Return ``Basic`` and the encoded pair."""
-        return self._header
+        return self._credential
 
-    async def renew(self, rejected: SecretText) -> SecretText | None:
+    async def renew(self, rejected: Credential) -> Credential | None:
         """Return None: there is no other password."""
         _ = rejected
         return None
@@ -91,7 +98,7 @@ class TokenFile:
         self._path = path
         self._state = TokenFileState(fallback=fallback)
 
-    async def authorization(self) -> SecretText:
+    async def credential(self) -> Credential:
         """Return ``Bearer`` and the token of the file.
 
         Raises:
@@ -100,19 +107,22 @@ class TokenFile:
         now = asyncio.get_running_loop().time()
         if self._state.is_due(now):
             self._read(now)
-        return self._header()
+        return self._current()
 
-    async def renew(self, rejected: SecretText) -> SecretText | None:
+    async def renew(self, rejected: Credential) -> Credential | None:
         """Read the file again; return its token if it is another one."""
         self._read(asyncio.get_running_loop().time())
-        header = self._header()
-        return header if header != rejected else None
+        current = self._current()
+        return current if current != rejected else None
 
-    def _header(self) -> SecretText:
+    def _current(self) -> Credential:
         token = self._state.token
         if token is None:
-            raise ConfigError(f"the token file {self._path} cannot be read or is empty; requests cannot be authorized")
-        return SecretText(f"Bearer {token.reveal()}")
+            raise ConfigError(
+                f"the token file {self._path} cannot be read or is empty, so requests cannot be authorized; "
+                "see that a token is written there, or correct tokenFile"
+            )
+        return bearer(token.reveal())
 
     def _read(self, now: float) -> None:
         try:
@@ -122,7 +132,10 @@ class TokenFile:
             reason = getattr(error, "strerror", None) or type(error).__name__
             _log.warning("token file cannot be read", extra={"file": str(self._path), "reason": reason})
             return
-        if not self._state.read(text, now=now):
+        if not is_header_value(text.strip()):
+            self._state.read_failed(now=now)
+            _log.warning("token file holds no token", extra={"file": str(self._path)})
+        elif not self._state.read(text, now=now):
             _log.warning("token file is empty", extra={"file": str(self._path)})
 
     def __repr__(self) -> str:

@@ -1,9 +1,11 @@
-"""Fetches all pages of a list. Core: ``core/pager.py``."""
+"""Fetches all pages of a list: at once, or item by item with pages read ahead. Core: ``core/pager.py``."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import suppress
 from typing import TypeVar
 
 from deltaloop.api.errors import DeltaloopError
@@ -36,3 +38,51 @@ async def fetch_all(fetch: Callable[[ListOptions], Awaitable[ResourceList[T]]], 
         else:
             pager.saw(page)
     return pager.result()
+
+
+async def each_item(
+    fetch: Callable[[ListOptions], Awaitable[ResourceList[T]]], pager: Pager[T], *, page_buffer: int
+) -> AsyncGenerator[T, None]:
+    """Give one item after the other, and meanwhile fetch pages ahead in a task of its own.
+
+    A failure is raised after the items of the pages before it. Leaving the loop, or cancelling, ends the task and drops
+    what was read ahead.
+
+    Args:
+        fetch: Asks for one page.
+        pager: A fresh pager that neither collects nor falls back.
+        page_buffer: Most pages that are fetched and not yet begun; with 0 each page is asked for when the one before it
+            is used up.
+
+    Raises:
+        DeltaloopError: Whatever ``fetch`` raises.
+    """
+    pages: asyncio.Queue[ResourceList[T] | None] = asyncio.Queue()
+    room = asyncio.Semaphore(page_buffer)
+
+    async def read_ahead() -> None:
+        try:
+            while (options := pager.next_request) is not None:
+                await room.acquire()
+                page = await fetch(options)
+                pager.saw(page)
+                pages.put_nowait(page)
+        finally:
+            pages.put_nowait(None)
+
+    reader = asyncio.create_task(read_ahead(), name="pages of a list")
+    try:
+        if page_buffer == 0:
+            room.release()
+        while (page := await pages.get()) is not None:
+            if page_buffer > 0:
+                room.release()
+            for item in page.items:
+                yield item
+            if page_buffer == 0:
+                room.release()
+        await reader
+    finally:
+        reader.cancel()
+        with suppress(asyncio.CancelledError, DeltaloopError):
+            await reader

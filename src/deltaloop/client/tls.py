@@ -1,22 +1,114 @@
-"""Makes the TLS context of a configuration.
+"""Makes the TLS context of a configuration, and a new one when certificates are replaced. Core: ``core/tls_files.py``.
 
 Python's ``ssl`` reads a client's key from files only. Key material that is given as data is therefore written to a
-file of mode 0600 in a directory of mode 0700, loaded, and deleted at once: it exists for some milliseconds, once in the
-life of a client, never per connection or per refresh.
+file of mode 0600 in a directory of mode 0700, loaded, and deleted at once: it exists for some milliseconds, and again
+only when a certificate was really replaced, never per connection or per refresh.
 """
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import ssl
 import tempfile
+from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, final
 
 from deltaloop.client.config import ClientConfig, TlsConfig
+from deltaloop.client.core.credential import ClientCertificate
+from deltaloop.client.core.tls_files import TlsFilesState
 from deltaloop.client.errors import ConfigError
 
 _log = logging.getLogger("deltaloop.client")
+
+
+@final
+class TlsContexts:
+    """The context that new connections use; connections that stand keep the one they were made with.
+
+    Files are local and small, so they are read on the event loop. Times are the running loop's.
+    """
+
+    def __init__(self, config: ClientConfig) -> None:
+        """Make the first context.
+
+        Raises:
+            ConfigError: If a certificate or key cannot be used.
+        """
+        self._config = config
+        tls = config.tls
+        self._files = [
+            path
+            for path, data in (
+                (tls.ca_file, tls.ca_data),
+                (tls.client_certificate_file, tls.client_certificate_data),
+                (tls.client_key_file, tls.client_key_data),
+            )
+            if path is not None and data is None
+        ]
+        self._state = TlsFilesState(self._fingerprint() if self._files else None)
+        self._certificate: ClientCertificate | None = None
+        self._context = make_ssl_context(config)
+
+    def context(self, certificate: ClientCertificate | None, *, now: float) -> ssl.SSLContext:
+        """Return the context for a connection that is opened now.
+
+        Args:
+            certificate: What the client shows in place of the configuration's certificate, or None.
+            now: The loop's time.
+
+        Raises:
+            ConfigError: If ``certificate`` cannot be used.
+        """
+        if self._state.is_due(now):
+            self.reload(now)
+        if certificate != self._certificate:
+            self._context = self._make(certificate)
+            self._certificate = certificate
+        return self._context
+
+    def reload(self, now: float) -> bool:
+        """Look at the files; return whether there is a new context. Files that cannot be used change nothing."""
+        fingerprint = self._fingerprint() if self._files else None
+        if not self._state.saw(fingerprint, now=now):
+            return False
+        assert fingerprint is not None
+        try:
+            self._context = self._make(self._certificate)
+        except ConfigError as error:
+            _log.warning("certificate files changed and cannot be used", extra={"reason": str(error)})
+            return False
+        self._state.took(fingerprint)
+        _log.info("certificate files were read again", extra={"files": [str(path) for path in self._files]})
+        return True
+
+    def suspect(self) -> None:
+        """A connection failed for TLS's sake when it was too late to try again: look before the next request."""
+        self._state.suspect()
+
+    def _make(self, certificate: ClientCertificate | None) -> ssl.SSLContext:
+        if certificate is None:
+            return make_ssl_context(self._config)
+        tls = replace(
+            self._config.tls,
+            client_certificate_data=certificate.certificate,
+            client_certificate_file=None,
+            client_key_data=certificate.key,
+            client_key_file=None,
+        )
+        return make_ssl_context(self._config.replace(tls=tls))
+
+    def _fingerprint(self) -> bytes | None:
+        digest = hashlib.sha256()
+        for path in self._files:
+            try:
+                data = path.read_bytes()
+            except OSError as error:
+                _log.warning("certificate file cannot be read", extra={"file": str(path), "reason": error.strerror})
+                return None
+            digest.update(len(data).to_bytes(8, "big") + data)
+        return digest.digest()
 
 
 def make_ssl_context(config: ClientConfig) -> ssl.SSLContext:
@@ -58,14 +150,19 @@ def _load_ca(context: ssl.SSLContext, config: ClientConfig) -> None:
         context.load_verify_locations(cadata=data.decode("ascii", "replace").replace("\ufffd", "?"))
     except (ssl.SSLError, ValueError):
         where = "certificate-authority-data" if tls.ca_data is not None else f"CA file {tls.ca_file}"
-        raise ConfigError(f"{_where(config)}{where} holds no PEM certificate") from None
+        raise ConfigError(
+            f"{_where(config)}{where} holds no PEM certificate; put the one of the cluster's CA there"
+        ) from None
 
 
 def _load_client_certificate(context: ssl.SSLContext, config: ClientConfig) -> None:
     tls = config.tls
 
     def refuse_to_ask() -> NoReturn:
-        raise ConfigError(f"{_where(config)}the client key is encrypted; nobody can be asked for its password here")
+        raise ConfigError(
+            f"{_where(config)}the client key is encrypted, and nobody can be asked for its password here; "
+            "write client-key[-data] without a password (openssl pkey)"
+        )
 
     try:
         if tls.client_certificate_data is None and tls.client_key_data is None:
@@ -74,7 +171,10 @@ def _load_client_certificate(context: ssl.SSLContext, config: ClientConfig) -> N
         else:
             _load_from_data(context, config, refuse_to_ask)
     except OSError as error:  # ssl.SSLError is one; its text names the fault, not the data
-        raise ConfigError(f"{_where(config)}the client certificate and key cannot be used: {_reason(error)}") from None
+        raise ConfigError(
+            f"{_where(config)}the client certificate and key cannot be used: {_reason(error)}; "
+            "correct client-certificate[-data] and client-key[-data]"
+        ) from None
 
 
 def _load_from_data(context: ssl.SSLContext, config: ClientConfig, password: object) -> None:
@@ -103,7 +203,9 @@ def _read(path: Path | None, config: ClientConfig) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise ConfigError(f"{_where(config)}{path} cannot be read: {error.strerror}") from None
+        raise ConfigError(
+            f"{_where(config)}{path} cannot be read: {error.strerror}; correct the path, or the file's permissions"
+        ) from None
 
 
 def _reason(error: OSError) -> str:

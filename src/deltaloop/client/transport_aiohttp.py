@@ -18,24 +18,27 @@ import math
 import os
 import socket
 import ssl
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, Final, final
+from typing import Any, Final, TypeVar, final
 from urllib.parse import urlsplit
 
 import aiohttp
 from yarl import URL
 
-from deltaloop.api.redaction import SecretText, redact
+from deltaloop.api.redaction import redact
 from deltaloop.client.config import ClientConfig
+from deltaloop.client.core.credential import Credential
+from deltaloop.client.core.impersonation import impersonation_headers
 from deltaloop.client.core.proxy import proxy_for
 from deltaloop.client.errors import RequestTimeoutError, StreamEndedError, TransportError
-from deltaloop.client.tls import make_ssl_context
+from deltaloop.client.tls import TlsContexts
 from deltaloop.client.transport import Headers, Request, Response, StreamResponse
 
 _log = logging.getLogger("deltaloop.client")
+_T = TypeVar("_T")
 
 _WATCHES: Final = "watches"
 _SAFE: Final = frozenset({"GET", "HEAD"})
@@ -68,7 +71,7 @@ class AiohttpTransport:
             ConfigError: If certificates or keys cannot be used.
         """
         self._config = config
-        self._ssl = make_ssl_context(config) if config.is_tls else None
+        self._tls = TlsContexts(config) if config.is_tls else None
         self._base = str(URL(config.server)).rstrip("/")
         parts = urlsplit(config.server)
         port = parts.port or (443 if config.is_tls else 80)
@@ -77,6 +80,7 @@ class AiohttpTransport:
         self._credentials = config.credentials if config.is_tls else None
         if config.credentials is not None and not config.is_tls:
             _log.warning("credentials are not sent: the connection is not encrypted", extra={"server": config.server})
+        self._identity = impersonation_headers(config.impersonate) if config.impersonate is not None else []
         self._sessions: dict[str, aiohttp.ClientSession] = {}
         self._closed = False
 
@@ -92,7 +96,7 @@ class AiohttpTransport:
         limit = asyncio.timeout(_finite(request.timeout))
         try:
             async with limit:
-                answer = await self._answer(request, request.pool, encoding, progress)
+                answer = await self._answer(request, request.pool, encoding, progress, limit)
                 try:
                     body = await answer.read()
                     return Response(status=answer.status, headers=Headers(answer.headers.items()), body=body)
@@ -118,7 +122,7 @@ class AiohttpTransport:
         limit = asyncio.timeout(_finite(request.timeout))
         try:
             async with limit:
-                answer = await self._answer(request, _WATCHES, "identity", progress)
+                answer = await self._answer(request, _WATCHES, "identity", progress, limit)
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -139,16 +143,18 @@ class AiohttpTransport:
         for session in sessions:
             await session.close()
 
-    async def _answer(self, request: Request, pool: str, encoding: str, progress: _Progress) -> aiohttp.ClientResponse:
+    async def _answer(
+        self, request: Request, pool: str, encoding: str, progress: _Progress, limit: asyncio.Timeout
+    ) -> aiohttp.ClientResponse:
         """Send a request; once more with other credentials if the first ones are refused and there are others."""
         if self._credentials is None:
-            return await self._send(request, pool, _headers(request, encoding, None), progress)
-        authorization = await self._credentials.authorization()
-        answer = await self._send(request, pool, _headers(request, encoding, authorization), progress)
+            return await self._send(request, pool, encoding, Credential(), progress)
+        credential = await _outside(limit, self._credentials.credential())
+        answer = await self._send(request, pool, encoding, credential, progress)
         if answer.status != 401:
             return answer
         try:
-            renewed = await self._credentials.renew(authorization)
+            renewed = await _outside(limit, self._credentials.renew(credential))
         except BaseException:
             answer.close()
             raise
@@ -156,12 +162,14 @@ class AiohttpTransport:
             return answer
         answer.close()
         _log.info("credentials were refused and have been renewed", extra={"server": self._address})
-        return await self._send(request, pool, _headers(request, encoding, renewed), progress)
+        return await self._send(request, pool, encoding, renewed, progress)
 
     async def _send(
-        self, request: Request, pool: str, headers: Mapping[str, str], progress: _Progress
+        self, request: Request, pool: str, encoding: str, credential: Credential, progress: _Progress
     ) -> aiohttp.ClientResponse:
         session = self._session(pool, request)
+        loop = asyncio.get_running_loop()
+        headers = [*_headers(request, encoding, credential), *self._identity]
         url = URL(self._base + request.path, encoded=True).with_query(request.query)
         while True:
             progress.sent = progress.reused = False
@@ -173,6 +181,7 @@ class AiohttpTransport:
                     data=_payload(request.body),
                     allow_redirects=False,
                     proxy=self._proxy,
+                    ssl=self._tls.context(credential.certificate, now=loop.time()) if self._tls is not None else True,
                     server_hostname=self._config.tls.server_name or None,
                     trace_request_ctx=progress,
                 )
@@ -181,6 +190,11 @@ class AiohttpTransport:
                 was_dead = progress.reused and progress.sent and not isinstance(error, aiohttp.ClientPayloadError)
                 if was_dead and request.method in _SAFE:
                     continue
+                # Without a TLS connection nothing was sent. Each try uses up one change of the files, so this ends.
+                if self._tls is not None and isinstance(error, aiohttp.ClientSSLError) and self._tls.reload(loop.time()):
+                    continue
+                if self._tls is not None and isinstance(error, ssl.SSLError):
+                    self._tls.suspect()
                 failure = self._failure(error, request, progress)
             raise failure
 
@@ -198,7 +212,6 @@ class AiohttpTransport:
             limit_per_host=0,
             keepalive_timeout=_IDLE_CONNECTION,
             resolver=aiohttp.ThreadedResolver(),
-            ssl=self._ssl if self._ssl is not None else True,
             socket_factory=_make_socket,
         )
         session = aiohttp.ClientSession(
@@ -265,11 +278,23 @@ class _Chunks:
         raise failure
 
 
-def _headers(request: Request, encoding: str, authorization: SecretText | None) -> dict[str, str]:
+async def _outside(limit: asyncio.Timeout, login: Awaitable[_T]) -> _T:
+    """Wait for credentials while the request's clock stands still: a login may take a person, and has its own limit."""
+    loop = asyncio.get_running_loop()
+    ends_at, began_at = limit.when(), loop.time()
+    limit.reschedule(None)
+    try:
+        return await login
+    finally:
+        if ends_at is not None:
+            limit.reschedule(ends_at + loop.time() - began_at)
+
+
+def _headers(request: Request, encoding: str, credential: Credential) -> list[tuple[str, str]]:
     headers = {"Accept-Encoding": encoding, **request.headers}
-    if authorization is not None:
-        headers["Authorization"] = authorization.reveal()
-    return headers
+    if credential.authorization is not None:
+        headers["Authorization"] = credential.authorization.reveal()
+    return list(headers.items())
 
 
 def _payload(body: bytes | None) -> bytes | io.BytesIO | None:

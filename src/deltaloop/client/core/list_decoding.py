@@ -32,8 +32,16 @@ class _List(msgspec.Struct, gc=False):
 _decode_list: Final = msgspec.json.Decoder(_List).decode
 
 
-def decode_list(resource_type: ResourceType[T], body: bytes) -> ResourceList[T]:
+def decode_list(
+    resource_type: ResourceType[T], body: bytes | bytearray, *, first_index: int = 0, size: int | None = None
+) -> ResourceList[T]:
     """Decode one page.
+
+    Args:
+        resource_type: What the items are.
+        body: The answer.
+        first_index: Index of the first item in errors, where items before it were taken off the body already.
+        size: Bytes of the whole body in errors, for the same case.
 
     Raises:
         MalformedObjectError: If the body is not JSON, is not a list, or holds an item that is not an object of the
@@ -41,14 +49,14 @@ def decode_list(resource_type: ResourceType[T], body: bytes) -> ResourceList[T]:
     """
     try:
         page = _decode_list(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise MalformedObjectError(_why_not(resource_type, body, error)) from None
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise MalformedObjectError(_why_not(resource_type, len(body) if size is None else size, error)) from None
     items: list[T] = []
-    for index, raw in enumerate(page.items or ()):
+    for index, raw in enumerate(page.items or (), first_index):
         try:
             items.append(decode_object(resource_type, raw))
         except MalformedObjectError as error:
-            raise MalformedObjectError(f"item {index} of a list of {resource_type}: {error}") from None
+            raise not_an_item(resource_type, index, error) from None
     meta = page.metadata
     return ResourceList(
         items=tuple(items),
@@ -58,8 +66,13 @@ def decode_list(resource_type: ResourceType[T], body: bytes) -> ResourceList[T]:
     )
 
 
-def _why_not(resource_type: ResourceType[Any], body: bytes, error: Exception) -> str:
-    what = f"the answer to a list of {resource_type}, {len(body)} bytes,"
+def not_an_item(resource_type: ResourceType[Any], index: int, error: MalformedObjectError) -> MalformedObjectError:
+    """Say which item of a list it was."""
+    return MalformedObjectError(f"item {index} of a list of {resource_type}: {error}")
+
+
+def _why_not(resource_type: ResourceType[Any], size: int, error: Exception) -> str:
+    what = f"the answer to a list of {resource_type}, {size} bytes,"
     if "missing required field `items`" in str(error):
         return f"{what} is not a list: it has no items"
     if isinstance(error, msgspec.ValidationError):

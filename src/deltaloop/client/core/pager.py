@@ -10,7 +10,10 @@
 
 A server that answers a token with the same token would be asked for ever; that is an error.
 
-Source: client-go tools/pager/pager.go, ``ListPager.List``.
+Going through a list item by item is rules 1 and 2 only: items that were handed on cannot be taken back, so an expired
+token is the caller's to see.
+
+Source: client-go tools/pager/pager.go, ``ListPager.List``, ``ListPager.EachListItem``.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from deltaloop.api.status import ExpiredError
 from deltaloop.client.resource_list import ResourceList
 
 DEFAULT_PAGE_SIZE = 500
+DEFAULT_PAGE_BUFFER = 10
 
 T = TypeVar("T")
 
@@ -36,7 +40,12 @@ class Pager(Generic[T]):
     """
 
     def __init__(
-        self, options: ListOptions, *, page_size: int = DEFAULT_PAGE_SIZE, full_list_if_expired: bool = True
+        self,
+        options: ListOptions,
+        *,
+        page_size: int = DEFAULT_PAGE_SIZE,
+        full_list_if_expired: bool = True,
+        collect: bool = True,
     ) -> None:
         """Begin a list.
 
@@ -44,6 +53,7 @@ class Pager(Generic[T]):
             options: What to list; its ``limit``, where it has one, goes before ``page_size``.
             page_size: Objects in one page; 0 asks for everything at once.
             full_list_if_expired: Whether rule 3 applies.
+            collect: Whether the items are kept for ``result``; not where each page is handed on as it comes.
 
         Raises:
             ValueError: If ``page_size`` is negative.
@@ -53,6 +63,7 @@ class Pager(Generic[T]):
         self._first = options
         self._next: ListOptions | None = options.replace(limit=options.limit or page_size)
         self._full_list_if_expired = full_list_if_expired
+        self._collect = collect
         self._items: list[T] = []
         self._resource_version = ""
         self._pages = 0
@@ -83,7 +94,8 @@ class Pager(Generic[T]):
         self._pages += 1
         if self._pages == 1:
             self._resource_version = page.resource_version
-        self._items.extend(page.items)
+        if self._collect:
+            self._items.extend(page.items)
         if not page.continue_:
             self._next = None
             return

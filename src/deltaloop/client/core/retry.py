@@ -3,16 +3,21 @@
 | answer                                             | again?                                                       |
 | -------------------------------------------------- | ------------------------------------------------------------ |
 | 429 or 5xx with ``Retry-After`` in whole seconds   | after that time: the server refused it and says when to come |
-| the connection broke, and the request was a GET    | after 1 s                                                    |
+| the connection was cut before the request was sent | after 1 s, whatever the method: nothing can have happened    |
+| the connection broke, and the request was a GET    | after 1 s: reading twice does no harm                        |
+| the connection broke, and it was a write           | no: it may have been carried out                             |
 | "resource version too large" (504)                 | no: the reflector knows a better answer than waiting         |
-| connection refused, request not sent, time limit   | no: whoever called has a backoff                             |
+| connection refused, name unknown, bad certificate  | no: it will be the same in a second, and whoever called has  |
+|                                                    | a backoff                                                    |
+| time limit                                         | no                                                           |
 | everything else                                    | no                                                           |
 
 At most 10 times, and only if the wait ends before the call's own time limit: an error now is worth more than a timeout
 later.
 
 Source: client-go rest/with_retry.go (``IsNextRetry``, ``checkWait``), rest/request.go (``maxRetries``). client-go also
-retries "resource version too large", and waits beyond what is left of the caller's time.
+retries "resource version too large", and waits beyond what is left of the caller's time; it does not repeat a write
+that was not sent.
 """
 
 from __future__ import annotations
@@ -55,5 +60,6 @@ class RetryDecision:
             may_come_again = code == 429 or 500 <= code < 600
             return error.retry_after if may_come_again and not is_too_large_resource_version(error) else None
         if isinstance(error, TransportError) and not isinstance(error, RequestTimeoutError):
-            return BROKEN_CONNECTION_WAIT if self._method == "GET" and error.sent else None
+            harmless = self._method == "GET" if error.sent else error.cut
+            return BROKEN_CONNECTION_WAIT if harmless else None
         return None

@@ -1,0 +1,209 @@
+from deltaloop.api import kinds as kinds
+from deltaloop.api.errors import InvalidInputError as InvalidInputError
+from deltaloop.api.errors import InvalidKeyError as InvalidKeyError
+from deltaloop.api.errors import InvalidPathError as InvalidPathError
+from deltaloop.api.errors import InvalidResourceVersionError as InvalidResourceVersionError
+from deltaloop.api.errors import InvalidSelectorError as InvalidSelectorError
+from deltaloop.api.errors import MalformedObjectError as MalformedObjectError
+from deltaloop.api.errors import MissingExtraError as MissingExtraError
+from deltaloop.api.errors import UnknownResourceError as UnknownResourceError
+from deltaloop.api.keys import ExplicitKey as ExplicitKey
+from deltaloop.api.keys import ObjectName as ObjectName
+from deltaloop.api.keys import meta_namespace_key as meta_namespace_key
+from deltaloop.api.keys import split_meta_namespace_key as split_meta_namespace_key
+from deltaloop.api.list_options import ListOptions as ListOptions
+from deltaloop.api.path import Path as Path
+from deltaloop.api.path import path as path
+from deltaloop.api.redaction import SecretText as SecretText
+from deltaloop.api.redaction import redact as redact
+from deltaloop.api.references import ObjectReference as ObjectReference
+from deltaloop.api.references import Trigger as Trigger
+from deltaloop.api.references import controller_reference as controller_reference
+from deltaloop.api.references import reference_to as reference_to
+from deltaloop.api.resource import ObjectMeta as ObjectMeta
+from deltaloop.api.resource import OwnerReference as OwnerReference
+from deltaloop.api.resource import Resource as Resource
+from deltaloop.api.resource_type import ResourceType as ResourceType
+from deltaloop.api.resource_type import resource_type as resource_type
+from deltaloop.api.resource_version import compare_resource_versions as compare_resource_versions
+from deltaloop.api.selectors import FieldSelector as FieldSelector
+from deltaloop.api.selectors import LabelSelector as LabelSelector
+from deltaloop.api.status import AlreadyExistsError as AlreadyExistsError
+from deltaloop.api.status import ApiError as ApiError
+from deltaloop.api.status import BadRequestError as BadRequestError
+from deltaloop.api.status import ConflictError as ConflictError
+from deltaloop.api.status import ExpiredError as ExpiredError
+from deltaloop.api.status import ForbiddenError as ForbiddenError
+from deltaloop.api.status import GoneError as GoneError
+from deltaloop.api.status import InternalServerError as InternalServerError
+from deltaloop.api.status import InvalidError as InvalidError
+from deltaloop.api.status import MethodNotAllowedError as MethodNotAllowedError
+from deltaloop.api.status import NotAcceptableError as NotAcceptableError
+from deltaloop.api.status import NotFoundError as NotFoundError
+from deltaloop.api.status import RequestEntityTooLargeError as RequestEntityTooLargeError
+from deltaloop.api.status import ServerTimeoutError as ServerTimeoutError
+from deltaloop.api.status import ServiceUnavailableError as ServiceUnavailableError
+from deltaloop.api.status import Status as Status
+from deltaloop.api.status import TooManyRequestsError as TooManyRequestsError
+from deltaloop.api.status import UnauthorizedError as UnauthorizedError
+from deltaloop.api.status import UnsupportedMediaTypeError as UnsupportedMediaTypeError
+from deltaloop.api.watch_event import EventType as EventType
+from deltaloop.api.watch_event import MalformedEventError as MalformedEventError
+from deltaloop.api.watch_event import WatchEvent as WatchEvent
+from deltaloop.api.yaml_reader import read_yaml as read_yaml
+from deltaloop.api.yaml_reader import read_yaml_documents as read_yaml_documents
+from deltaloop.cache import CacheSyncError as CacheSyncError
+from deltaloop.cache import DeletedFinalStateUnknown as DeletedFinalStateUnknown
+from deltaloop.cache import HandlerFuncs as HandlerFuncs
+from deltaloop.cache import Indexer as Indexer
+from deltaloop.cache import Informer as Informer
+from deltaloop.cache import InformerFactory as InformerFactory
+from deltaloop.cache import InformerOptions as InformerOptions
+from deltaloop.cache import Lister as Lister
+from deltaloop.cache import ListerWatcher as ListerWatcher
+from deltaloop.cache import ListWatch as ListWatch
+from deltaloop.cache import Registration as Registration
+from deltaloop.cache import ResourceEventHandler as ResourceEventHandler
+from deltaloop.cache import new_indexer_informer as new_indexer_informer
+from deltaloop.cache import new_informer as new_informer
+from deltaloop.cache import wait_for_cache_sync as wait_for_cache_sync
+from deltaloop.client import Client as Client
+from deltaloop.client import ClientConfig as ClientConfig
+from deltaloop.client import ConfigError as ConfigError
+from deltaloop.client import DeleteOptions as DeleteOptions
+from deltaloop.client import RequestTimeoutError as RequestTimeoutError
+from deltaloop.client import ResourceList as ResourceList
+from deltaloop.client import StreamEndedError as StreamEndedError
+from deltaloop.client import Transport as Transport
+from deltaloop.client import TransportError as TransportError
+from deltaloop.client import connect as connect
+from deltaloop.errors import DeltaloopError as DeltaloopError
+from deltaloop.events import EventRecorder as EventRecorder
+from deltaloop.leaderelection import GuardedClient as GuardedClient
+from deltaloop.leaderelection import LeaderElectionConfig as LeaderElectionConfig
+from deltaloop.leaderelection import LeaderElector as LeaderElector
+from deltaloop.leaderelection import LeadershipLostError as LeadershipLostError
+from deltaloop.leaderelection import LeaseLock as LeaseLock
+from deltaloop.leaderelection import Term as Term
+from deltaloop.runtime import configure_logging as configure_logging
+from deltaloop.runtime import enqueue as enqueue
+from deltaloop.runtime import enqueue_owner as enqueue_owner
+from deltaloop.workqueue import BucketRateLimiter as BucketRateLimiter
+from deltaloop.workqueue import DelayingQueue as DelayingQueue
+from deltaloop.workqueue import ItemExponentialFailureRateLimiter as ItemExponentialFailureRateLimiter
+from deltaloop.workqueue import ItemFastSlowRateLimiter as ItemFastSlowRateLimiter
+from deltaloop.workqueue import MaxOfRateLimiter as MaxOfRateLimiter
+from deltaloop.workqueue import QueueOptions as QueueOptions
+from deltaloop.workqueue import QueueShutDownError as QueueShutDownError
+from deltaloop.workqueue import RateLimiter as RateLimiter
+from deltaloop.workqueue import RateLimitingQueue as RateLimitingQueue
+from deltaloop.workqueue import WithMaxWaitRateLimiter as WithMaxWaitRateLimiter
+from deltaloop.workqueue import Work as Work
+from deltaloop.workqueue import WorkQueue as WorkQueue
+from deltaloop.workqueue import default_controller_rate_limiter as default_controller_rate_limiter
+
+__all__ = [
+    "AlreadyExistsError",
+    "ApiError",
+    "BadRequestError",
+    "BucketRateLimiter",
+    "CacheSyncError",
+    "Client",
+    "ClientConfig",
+    "ConfigError",
+    "ConflictError",
+    "DelayingQueue",
+    "DeleteOptions",
+    "DeletedFinalStateUnknown",
+    "DeltaloopError",
+    "EventRecorder",
+    "EventType",
+    "ExpiredError",
+    "ExplicitKey",
+    "FieldSelector",
+    "ForbiddenError",
+    "GoneError",
+    "GuardedClient",
+    "HandlerFuncs",
+    "Indexer",
+    "Informer",
+    "InformerFactory",
+    "InformerOptions",
+    "InternalServerError",
+    "InvalidError",
+    "InvalidInputError",
+    "InvalidKeyError",
+    "InvalidPathError",
+    "InvalidResourceVersionError",
+    "InvalidSelectorError",
+    "ItemExponentialFailureRateLimiter",
+    "ItemFastSlowRateLimiter",
+    "LabelSelector",
+    "LeaderElectionConfig",
+    "LeaderElector",
+    "LeadershipLostError",
+    "LeaseLock",
+    "ListOptions",
+    "ListWatch",
+    "Lister",
+    "ListerWatcher",
+    "MalformedEventError",
+    "MalformedObjectError",
+    "MaxOfRateLimiter",
+    "MethodNotAllowedError",
+    "MissingExtraError",
+    "NotAcceptableError",
+    "NotFoundError",
+    "ObjectMeta",
+    "ObjectName",
+    "ObjectReference",
+    "OwnerReference",
+    "Path",
+    "QueueOptions",
+    "QueueShutDownError",
+    "RateLimiter",
+    "RateLimitingQueue",
+    "Registration",
+    "RequestEntityTooLargeError",
+    "RequestTimeoutError",
+    "Resource",
+    "ResourceEventHandler",
+    "ResourceList",
+    "ResourceType",
+    "SecretText",
+    "ServerTimeoutError",
+    "ServiceUnavailableError",
+    "Status",
+    "StreamEndedError",
+    "Term",
+    "TooManyRequestsError",
+    "Transport",
+    "TransportError",
+    "Trigger",
+    "UnauthorizedError",
+    "UnknownResourceError",
+    "UnsupportedMediaTypeError",
+    "WatchEvent",
+    "WithMaxWaitRateLimiter",
+    "Work",
+    "WorkQueue",
+    "compare_resource_versions",
+    "configure_logging",
+    "connect",
+    "controller_reference",
+    "default_controller_rate_limiter",
+    "enqueue",
+    "enqueue_owner",
+    "kinds",
+    "meta_namespace_key",
+    "new_indexer_informer",
+    "new_informer",
+    "path",
+    "read_yaml",
+    "read_yaml_documents",
+    "redact",
+    "reference_to",
+    "resource_type",
+    "split_meta_namespace_key",
+    "wait_for_cache_sync",
+]

@@ -1,0 +1,160 @@
+r"""Decodes the answer to a list request while it arrives: the body of a large list never exists as a whole.
+
+Some servers ignore ``limit``, and a full list after an expired token has none. Read at once and then decoded, 50 000
+pods are 280 MB of body beside 280 MB of objects. Here complete items are taken off the front of the ``items`` array as
+the bytes come, so that at any time there is one body: partly objects, partly about a megabyte that waits.
+
+How an end of an item is found, without looking at each byte in Python:
+
+1. Everything up to and with ``"items":[`` is the *head*. It is the right place if the head plus ``]}`` is a JSON object
+   with an empty ``items``: a place deeper down, or in a text, leaves brackets or a text open.
+2. The first item shows how items begin (``{"metadata":``, ``{"apiVersion":"example.com/v1"``). The last occurrence of
+   ``},`` plus that beginning in the buffer is a candidate for the border of two items.
+3. What lies before it, put in brackets, is decoded as an array. If that succeeds, every bracket and text in it is
+   closed, and so the border is one. A place that only looks like a border (the volume claim templates of a StatefulSet)
+   fails, and the one before it is tried.
+4. What remains at the end, behind the head, is again the JSON of a list, with the last items and whatever follows them,
+   and is decoded as such. That finds everything that is wrong with the body, too.
+
+A body in which no border is found (indented JSON, items that begin differently) is collected and decoded at the end, as
+one always did: slower and larger, never wrong. After a failure the buffer has to double before the next try, so the
+work stays linear.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Generic, TypeVar, final
+
+import msgspec
+
+from deltaloop.api.errors import MalformedObjectError
+from deltaloop.api.resource import decode_object
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.client.core.list_decoding import decode_list, not_an_item
+from deltaloop.client.resource_list import ResourceList
+
+T = TypeVar("T")
+
+_STEP: Final = 1024 * 1024
+_CANDIDATES: Final = 8
+_HEAD: Final = b'"items":['
+_BEGINNING: Final = re.compile(rb'\{"[^"\\]{1,200}":(?:"[^"\\]{0,200}"|[\[{0-9tfn-])')
+
+
+class _Empty(msgspec.Struct, gc=False):
+    items: list[msgspec.Raw]
+
+
+_decode_head: Final = msgspec.json.Decoder(_Empty).decode
+_decode_items: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_ERRORS: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+
+@final
+class ListSplitter(Generic[T]):
+    """Takes the body of one list in slices; ``finish`` gives the list."""
+
+    __slots__ = ("_beginning", "_buffer", "_head", "_items", "_next_try", "_resource_type", "_size", "_step")
+
+    def __init__(self, resource_type: ResourceType[T], *, step: int = _STEP) -> None:
+        """Begin with nothing.
+
+        Args:
+            resource_type: What the items are.
+            step: How many bytes are collected between two tries to take items off.
+        """
+        self._resource_type = resource_type
+        self._step = step
+        self._buffer = bytearray()
+        self._head: bytes | None = None
+        self._beginning = b""
+        self._items: list[T] = []
+        self._next_try = step
+        self._size = 0
+
+    @property
+    def pending(self) -> int:
+        """Bytes that are not decoded yet."""
+        return len(self._buffer)
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next slice of the body.
+
+        Raises:
+            MalformedObjectError: If an item is not an object of the type.
+        """
+        self._size += len(chunk)
+        self._buffer += chunk
+        if len(self._buffer) < self._next_try:
+            return
+        if self._find_head() and self._take_items():
+            self._next_try = len(self._buffer) + self._step
+        else:
+            self._next_try = 2 * len(self._buffer)
+
+    def finish(self) -> ResourceList[T]:
+        """Return the list, after the last slice.
+
+        Raises:
+            MalformedObjectError: If the body is not JSON, is not a list, or holds an item that is not an object of the
+                type; the message has no data of it.
+        """
+        body, self._buffer = self._buffer, bytearray()
+        if self._head is not None:
+            body = bytearray(self._head) + body
+        rest = decode_list(self._resource_type, body, first_index=len(self._items), size=self._size)
+        if not self._items:
+            return rest
+        self._items.extend(rest.items)
+        return ResourceList(
+            items=tuple(self._items),
+            resource_version=rest.resource_version,
+            continue_=rest.continue_,
+            remaining_item_count=rest.remaining_item_count,
+        )
+
+    def _find_head(self) -> bool:
+        if self._head is not None:
+            return True
+        end = 0
+        for _ in range(_CANDIDATES):
+            found = self._buffer.find(_HEAD, end)
+            if found < 0:
+                return False
+            end = found + len(_HEAD)
+            head = bytes(self._buffer[:end])
+            try:
+                right = not _decode_head(head + b"]}").items
+            except _ERRORS:
+                right = False
+            beginning = _BEGINNING.match(self._buffer, end) if right else None
+            if beginning is not None:
+                self._head = head
+                self._beginning = b"}," + beginning.group()
+                del self._buffer[:end]
+                return True
+        return False
+
+    def _take_items(self) -> bool:
+        end = len(self._buffer)
+        for _ in range(_CANDIDATES):
+            end = self._buffer.rfind(self._beginning, 0, end)
+            if end < 0:
+                return False
+            try:
+                with memoryview(self._buffer) as view:
+                    items = _decode_items(b"".join((b"[", view[: end + 1], b"]")))
+            except _ERRORS:
+                continue
+            del self._buffer[: end + 2]
+            self._decode(items)
+            return True
+        return False
+
+    def _decode(self, items: list[msgspec.Raw]) -> None:
+        for raw in items:
+            try:
+                self._items.append(decode_object(self._resource_type, raw))
+            except MalformedObjectError as error:
+                raise not_an_item(self._resource_type, len(self._items), error) from None
