@@ -14,7 +14,7 @@ import contextlib
 import io
 import logging
 import traceback
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,7 @@ SECRET: dict[str, Any] = {
 class Emitted(logging.Handler):
     """Everything that was emitted, as it was: nothing is redacted here."""
 
-    texts: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list[str])
 
     def __post_init__(self) -> None:
         super().__init__(logging.DEBUG)
@@ -88,7 +88,7 @@ def emitted() -> Iterator[Emitted]:
 
 
 @contextlib.asynccontextmanager
-async def connected(folder: Path) -> AsyncIterator[tuple[ApiServer, dl.Client]]:
+async def connected(folder: Path) -> AsyncGenerator[tuple[ApiServer, dl.Client], None]:
     async with ApiServer(ServerOptions(token=dl.SecretText(TOKEN))) as server:
         path = folder / "kubeconfig"
         write_kubeconfig(path, server.kubeconfig())

@@ -90,10 +90,11 @@ class Controller:
         self._recorder.event(foo, "Normal", "Synced", "Foo synced successfully")
 
     async def _update_status(self, foo: dl.Resource, deployment: dl.Resource, client: dl.GuardedClient) -> None:
-        status = {
+        observed: Mapping[str, Any] = deployment.get("status", {})
+        status: dict[str, Any] = {
             "observedGeneration": foo.generation,
             "replicas": wanted_replicas(foo),
-            "availableReplicas": (deployment.get("status") or {}).get("availableReplicas", 0),
+            "availableReplicas": observed.get("availableReplicas", 0),
             "message": f"deployment {deployment.name} is in place",
         }
         if foo.get("status") == status:

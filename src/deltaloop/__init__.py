@@ -9,6 +9,8 @@ Ctrl-C from its first moment on, and a test run that only has deltaloop installe
 says the same to type checkers; a test holds the two together.
 """
 
+# pyright: reportUnsupportedDunderAll=false
+
 from importlib import import_module
 from typing import Any
 

@@ -83,11 +83,18 @@ async def list_once() -> None:
                 assert [(each.name, each["data"]) for each in listed if each.name == "smoke"] == [("smoke", {"a": "b"})]
 
 
+def the_demo_brings_its_controller_along() -> None:
+    """The sample controller is in the wheel, and everything in the demo happens."""
+    summary = json.loads(run("demo", "--json"))
+    assert summary["ok"], summary["failed"]
+
+
 CHECKS: tuple[Callable[[], None], ...] = (
     the_package_is_the_installed_one,
     no_test_tool_is_needed,
     the_command_explains_itself,
     a_client_lists_from_the_embedded_server,
+    the_demo_brings_its_controller_along,
 )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING
+from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
 
 from deltaloop.errors import DeltaloopError
 
@@ -18,7 +19,7 @@ def main() -> None:
 
     Exit codes: 0 done, 1 something that should happen did not, 2 the input is wrong or cannot be used, 130 interrupted.
     """
-    signal.signal(signal.SIGINT, lambda *_: os._exit(130))  # while importing, nothing has begun that would have to end
+    signal.signal(signal.SIGINT, _leave_at_once)
     try:
         run = _command_line()
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -28,6 +29,11 @@ def main() -> None:
         raise SystemExit(2) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None
+
+
+def _leave_at_once(_: int, __: FrameType | None) -> NoReturn:
+    """Answer Ctrl-C while modules are imported: nothing has begun that would have to end."""
+    os._exit(130)
 
 
 def _command_line() -> typer.Typer:

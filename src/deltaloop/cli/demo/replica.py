@@ -9,15 +9,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import importlib.util
 import os
 import signal
 import sys
-from types import ModuleType
 from typing import Any
 
 from deltaloop.api.errors import DeltaloopError
-from deltaloop.cli.demo.sample import sample_controller
+from deltaloop.cli.demo.sample_controller import controller
 from deltaloop.leaderelection import LeaderElectionConfig
 from deltaloop.runtime.logs import configure_logging
 
@@ -32,28 +30,15 @@ def main() -> None:
     arguments = parser.parse_args()
     configure_logging(output="json", level=arguments.log_level)
     duration, deadline, period = (float(part) for part in arguments.lease.split(","))
-    sample = load_sample()
-    options = sample.Options(
+    options = controller.Options(
         kubeconfig=arguments.kubeconfig,
         identity=arguments.identity,
         lease=LeaderElectionConfig(lease_duration=duration, renew_deadline=deadline, retry_period=period),
     )
     try:
-        asyncio.run(_run_until_told(sample.run(options)))
+        asyncio.run(_run_until_told(controller.run(options)))
     except DeltaloopError as error:
         raise SystemExit(f"error: {error}") from None
-
-
-def load_sample() -> ModuleType:
-    """Import the sample controller from its file."""
-    path = sample_controller() / "controller.py"
-    spec = importlib.util.spec_from_file_location("deltaloop_sample_controller", path)
-    if spec is None or spec.loader is None:
-        raise DeltaloopError(f"{path} cannot be imported")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 async def _run_until_told(work: Any) -> None:

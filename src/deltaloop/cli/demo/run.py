@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from deltaloop.api.yaml_reader import read_yaml
 from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.cache import InformerFactory
 from deltaloop.cli.demo.replicas import LogLine, Replica
-from deltaloop.cli.demo.sample import sample_controller
+from deltaloop.cli.demo.sample_controller.controller import CRD_FILE
 from deltaloop.cli.demo.screen import Screen
 from deltaloop.cli.demo.story import Story, Summary
 from deltaloop.cli.demo.world import FOO, StepFailedError, World
@@ -85,7 +85,7 @@ async def _tell(story: Story, options: DemoOptions) -> None:
 
 
 @asynccontextmanager
-async def _stage(options: DemoOptions, screen: Screen, kubeconfig: Path) -> AsyncIterator[Story]:
+async def _stage(options: DemoOptions, screen: Screen, kubeconfig: Path) -> AsyncGenerator[Story, None]:
     begun = monotonic()
     server_options = ServerOptions(port=options.port, token=options.token, controllers=frozenset({"gc", "namespace"}))
     async with ApiServer(server_options) as server:
@@ -122,8 +122,7 @@ async def _start_replica(
 
 
 async def _install_crd(client: Client) -> None:
-    path = sample_controller() / "crd.yaml"
-    await client.create(kinds.CUSTOM_RESOURCE_DEFINITION, read_yaml(path.read_text(), source=path.name))
+    await client.create(kinds.CUSTOM_RESOURCE_DEFINITION, read_yaml(CRD_FILE.read_text(), source=CRD_FILE.name))
     await client.list(FOO)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from time import monotonic
-from typing import Final, Protocol, final
+from typing import Final, Protocol, cast, final
 
 import msgspec
 from rich.console import Console
@@ -118,7 +118,7 @@ class Terminal:
 
 
 def _why(triggers: object) -> str:
-    texts = [str(trigger) for trigger in triggers] if isinstance(triggers, Sequence) else []
+    texts = [str(trigger) for trigger in cast("list[object]", triggers)] if isinstance(triggers, list) else []
     return "; ".join(texts) or "nothing that was noted"
 
 

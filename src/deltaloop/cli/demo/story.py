@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -80,7 +80,7 @@ class Story:
         self._start_replica = start_replica
 
     @asynccontextmanager
-    async def step(self, name: str) -> AsyncIterator[StepResult]:
+    async def step(self, name: str) -> AsyncGenerator[StepResult, None]:
         """Time a step and keep how it went."""
         result = StepResult(name)
         self.summary.steps.append(result)
