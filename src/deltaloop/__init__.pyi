@@ -52,9 +52,14 @@ from deltaloop.api.watch_event import MalformedEventError as MalformedEventError
 from deltaloop.api.watch_event import WatchEvent as WatchEvent
 from deltaloop.api.yaml_reader import read_yaml as read_yaml
 from deltaloop.api.yaml_reader import read_yaml_documents as read_yaml_documents
+from deltaloop.blocking import BackgroundLoop as BackgroundLoop
+from deltaloop.blocking import BackgroundLoopError as BackgroundLoopError
+from deltaloop.cache import BufferPolicy as BufferPolicy
 from deltaloop.cache import CacheSyncError as CacheSyncError
 from deltaloop.cache import DeletedFinalStateUnknown as DeletedFinalStateUnknown
+from deltaloop.cache import FilteringResourceEventHandler as FilteringResourceEventHandler
 from deltaloop.cache import HandlerFuncs as HandlerFuncs
+from deltaloop.cache import HandlerOptions as HandlerOptions
 from deltaloop.cache import Indexer as Indexer
 from deltaloop.cache import Informer as Informer
 from deltaloop.cache import InformerFactory as InformerFactory
@@ -62,33 +67,55 @@ from deltaloop.cache import InformerOptions as InformerOptions
 from deltaloop.cache import Lister as Lister
 from deltaloop.cache import ListerWatcher as ListerWatcher
 from deltaloop.cache import ListWatch as ListWatch
+from deltaloop.cache import MultiNamespaceInformer as MultiNamespaceInformer
+from deltaloop.cache import NotFreshError as NotFreshError
+from deltaloop.cache import QueueKind as QueueKind
+from deltaloop.cache import ReflectorOptions as ReflectorOptions
 from deltaloop.cache import Registration as Registration
 from deltaloop.cache import ResourceEventHandler as ResourceEventHandler
+from deltaloop.cache import SharedIndexInformer as SharedIndexInformer
+from deltaloop.cache import SharedInformer as SharedInformer
 from deltaloop.cache import new_indexer_informer as new_indexer_informer
 from deltaloop.cache import new_informer as new_informer
 from deltaloop.cache import wait_for_cache_sync as wait_for_cache_sync
 from deltaloop.client import Client as Client
 from deltaloop.client import ClientConfig as ClientConfig
+from deltaloop.client import ClientOptions as ClientOptions
 from deltaloop.client import ConfigError as ConfigError
+from deltaloop.client import CredentialsError as CredentialsError
 from deltaloop.client import DeleteOptions as DeleteOptions
+from deltaloop.client import LogOptions as LogOptions
+from deltaloop.client import PatchType as PatchType
 from deltaloop.client import RequestTimeoutError as RequestTimeoutError
 from deltaloop.client import ResourceList as ResourceList
 from deltaloop.client import StreamEndedError as StreamEndedError
 from deltaloop.client import Transport as Transport
 from deltaloop.client import TransportError as TransportError
+from deltaloop.client import UnreadableItemsError as UnreadableItemsError
+from deltaloop.client import WaitTimeoutError as WaitTimeoutError
+from deltaloop.client import WriteOptions as WriteOptions
+from deltaloop.client import conditions as conditions
 from deltaloop.client import connect as connect
 from deltaloop.errors import DeltaloopError as DeltaloopError
 from deltaloop.events import EventRecorder as EventRecorder
+from deltaloop.leaderelection import ConfigMapLock as ConfigMapLock
+from deltaloop.leaderelection import EndpointsLock as EndpointsLock
 from deltaloop.leaderelection import GuardedClient as GuardedClient
 from deltaloop.leaderelection import LeaderElectionConfig as LeaderElectionConfig
 from deltaloop.leaderelection import LeaderElector as LeaderElector
+from deltaloop.leaderelection import LeaderHealthCheck as LeaderHealthCheck
 from deltaloop.leaderelection import LeadershipLostError as LeadershipLostError
 from deltaloop.leaderelection import LeaseLock as LeaseLock
+from deltaloop.leaderelection import Lock as Lock
+from deltaloop.leaderelection import MultiLock as MultiLock
 from deltaloop.leaderelection import Term as Term
+from deltaloop.leaderelection import TermEnd as TermEnd
+from deltaloop.leaderelection import run_or_die as run_or_die
 from deltaloop.runtime import configure_logging as configure_logging
 from deltaloop.runtime import enqueue as enqueue
 from deltaloop.runtime import enqueue_owner as enqueue_owner
 from deltaloop.workqueue import BucketRateLimiter as BucketRateLimiter
+from deltaloop.workqueue import ByErrorRateLimiter as ByErrorRateLimiter
 from deltaloop.workqueue import DelayingQueue as DelayingQueue
 from deltaloop.workqueue import ItemExponentialFailureRateLimiter as ItemExponentialFailureRateLimiter
 from deltaloop.workqueue import ItemFastSlowRateLimiter as ItemFastSlowRateLimiter
@@ -97,34 +124,48 @@ from deltaloop.workqueue import QueueOptions as QueueOptions
 from deltaloop.workqueue import QueueShutDownError as QueueShutDownError
 from deltaloop.workqueue import RateLimiter as RateLimiter
 from deltaloop.workqueue import RateLimitingQueue as RateLimitingQueue
+from deltaloop.workqueue import TerminalError as TerminalError
+from deltaloop.workqueue import WithJitterRateLimiter as WithJitterRateLimiter
 from deltaloop.workqueue import WithMaxWaitRateLimiter as WithMaxWaitRateLimiter
 from deltaloop.workqueue import Work as Work
 from deltaloop.workqueue import WorkQueue as WorkQueue
 from deltaloop.workqueue import default_controller_rate_limiter as default_controller_rate_limiter
+from deltaloop.workqueue import namespace_flow as namespace_flow
+from deltaloop.workqueue import parallelize_until as parallelize_until
 
 __all__ = [
     "AlreadyExistsError",
     "ApiError",
+    "BackgroundLoop",
+    "BackgroundLoopError",
     "BadRequestError",
     "BucketRateLimiter",
+    "BufferPolicy",
+    "ByErrorRateLimiter",
     "CacheSyncError",
     "Client",
     "ClientConfig",
+    "ClientOptions",
     "ConfigError",
+    "ConfigMapLock",
     "ConflictError",
+    "CredentialsError",
     "DelayingQueue",
     "DeleteOptions",
     "DeletedFinalStateUnknown",
     "DeltaloopError",
+    "EndpointsLock",
     "EventRecorder",
     "EventType",
     "ExpiredError",
     "ExplicitKey",
     "FieldSelector",
+    "FilteringResourceEventHandler",
     "ForbiddenError",
     "GoneError",
     "GuardedClient",
     "HandlerFuncs",
+    "HandlerOptions",
     "Indexer",
     "Informer",
     "InformerFactory",
@@ -141,28 +182,37 @@ __all__ = [
     "LabelSelector",
     "LeaderElectionConfig",
     "LeaderElector",
+    "LeaderHealthCheck",
     "LeadershipLostError",
     "LeaseLock",
     "ListOptions",
     "ListWatch",
     "Lister",
     "ListerWatcher",
+    "Lock",
+    "LogOptions",
     "MalformedEventError",
     "MalformedObjectError",
     "MaxOfRateLimiter",
     "MethodNotAllowedError",
     "MissingExtraError",
+    "MultiLock",
+    "MultiNamespaceInformer",
     "NotAcceptableError",
     "NotFoundError",
+    "NotFreshError",
     "ObjectMeta",
     "ObjectName",
     "ObjectReference",
     "OwnerReference",
+    "PatchType",
     "Path",
+    "QueueKind",
     "QueueOptions",
     "QueueShutDownError",
     "RateLimiter",
     "RateLimitingQueue",
+    "ReflectorOptions",
     "Registration",
     "RequestEntityTooLargeError",
     "RequestTimeoutError",
@@ -173,21 +223,30 @@ __all__ = [
     "SecretText",
     "ServerTimeoutError",
     "ServiceUnavailableError",
+    "SharedIndexInformer",
+    "SharedInformer",
     "Status",
     "StreamEndedError",
     "Term",
+    "TermEnd",
+    "TerminalError",
     "TooManyRequestsError",
     "Transport",
     "TransportError",
     "Trigger",
     "UnauthorizedError",
     "UnknownResourceError",
+    "UnreadableItemsError",
     "UnsupportedMediaTypeError",
+    "WaitTimeoutError",
     "WatchEvent",
+    "WithJitterRateLimiter",
     "WithMaxWaitRateLimiter",
     "Work",
     "WorkQueue",
+    "WriteOptions",
     "compare_resource_versions",
+    "conditions",
     "configure_logging",
     "connect",
     "controller_reference",
@@ -196,14 +255,17 @@ __all__ = [
     "enqueue_owner",
     "kinds",
     "meta_namespace_key",
+    "namespace_flow",
     "new_indexer_informer",
     "new_informer",
+    "parallelize_until",
     "path",
     "read_yaml",
     "read_yaml_documents",
     "redact",
     "reference_to",
     "resource_type",
+    "run_or_die",
     "split_meta_namespace_key",
     "wait_for_cache_sync",
 ]

@@ -109,7 +109,7 @@ async def test_yaml_bodies_are_read_and_other_formats_refused() -> None:
         made = await on.call.call("POST", CONFIG_MAPS, text, Content_Type="application/yaml")
         assert made.status == 201
         assert made.json["data"]["when"] == "2026-01-02"
-        refused = await on.call.call("POST", CONFIG_MAPS, b"x", Content_Type="application/vnd.kubernetes.protobuf")
+        refused = await on.call.call("POST", CONFIG_MAPS, b"x", Content_Type="application/cbor")
         message = refused.refuses(415, "UnsupportedMediaType")
         assert message.startswith("the body of the request was in an unknown format - accepted media types include: ")
 

@@ -231,6 +231,11 @@ def test_kubectl(kubectl: Kubectl, versions: dict[Path, tuple[int, int]]) -> Non
         _events(kubectl)
         _namespaces(kubectl)
         _mistakes(kubectl)
+    if mine >= (1, 32):
+        _made_by_kubectl(kubectl)
+    if mine >= (1, 33):  # older ones ask for autoscaling/v1, which is not served
+        scaled = kubectl("autoscale", "deployment", "made", "--max=3", "--cpu-percent=80")
+        assert scaled == "horizontalpodautoscaler.autoscaling/made autoscaled\n"
     _deletion(kubectl)
 
 
@@ -344,6 +349,63 @@ def _namespaces(kubectl: Kubectl) -> None:
     assert cells(kubectl("-n", "demo", "get", "cm", "settings"))[1][:2] == ["settings", "1"]
     kubectl("delete", "namespace", "demo", "--timeout=15s")
     assert "NotFound" in kubectl.refused("get", "namespace", "demo")
+
+
+def _made_by_kubectl(kubectl: Kubectl) -> None:
+    """Make objects without a manifest: since 1.32 these bodies are protobuf."""
+    for made, arguments in (
+        ("namespace/made", ("ns", "made")),
+        ("configmap/made", ("cm", "made", "--from-literal=a=b", "--from-literal=empty=")),
+        ("secret/made", ("secret", "generic", "made", "--from-literal=a=b")),
+        ("serviceaccount/made", ("sa", "made")),
+        (
+            "role.rbac.authorization.k8s.io/made",
+            ("role", "made", "--verb=get,list", "--resource=pods,deployments.apps"),
+        ),
+        (
+            "rolebinding.rbac.authorization.k8s.io/made",
+            ("rolebinding", "made", "--role=made", "--serviceaccount=default:made"),
+        ),
+        (
+            "clusterrole.rbac.authorization.k8s.io/made",
+            ("clusterrole", "made", "--verb=get", "--non-resource-url=/healthz"),
+        ),
+        (
+            "clusterrolebinding.rbac.authorization.k8s.io/made",
+            ("clusterrolebinding", "made", "--clusterrole=made", "--user=me"),
+        ),
+        ("deployment.apps/made", ("deployment", "made", "--image=web:1", "--replicas=2", "--port=80")),
+        ("service/made", ("service", "nodeport", "made", "--tcp=80:http", "--node-port=30080")),
+        ("job.batch/made", ("job", "made", "--image=web:1", "--", "date", "-u")),
+        ("cronjob.batch/made", ("cronjob", "made", "--image=web:1", "--schedule=*/5 * * * *")),
+        ("ingress.networking.k8s.io/made", ("ingress", "made", "--rule=example.com/a*=made:80,tls=cert")),
+        ("poddisruptionbudget.policy/made", ("pdb", "made", "--selector=app=made", "--min-available=50%")),
+        ("priorityclass.scheduling.k8s.io/made", ("priorityclass", "made", "--value=-7")),
+        ("resourcequota/made", ("quota", "made", "--hard=cpu=500m,pods=2")),
+    ):
+        assert kubectl("create", *arguments) == f"{made} created\n"
+    assert kubectl("auth", "can-i", "create", "pods") == "yes\n"
+
+    def read(kind: str) -> Any:
+        return json.loads(kubectl("get", kind, "made", "-o", "json"))
+
+    assert read("cm")["data"] == {"a": "b", "empty": ""}
+    assert read("secret")["data"] == {"a": "Yg=="}
+    pods = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]}
+    assert read("role")["rules"] == [pods, {**pods, "apiGroups": ["apps"], "resources": ["deployments"]}]
+    deployed = read("deploy")["spec"]
+    assert (deployed["replicas"], deployed["selector"]) == (2, {"matchLabels": {"app": "made"}})
+    container = deployed["template"]["spec"]["containers"][0]
+    assert (container["image"], container["ports"]) == ("web:1", [{"containerPort": 80}])
+    port = {"name": "80-http", "port": 80, "protocol": "TCP", "targetPort": "http", "nodePort": 30080}
+    assert read("service")["spec"]["ports"] == [port]
+    assert read("job")["spec"]["template"]["spec"]["containers"][0]["command"] == ["date", "-u"]
+    assert read("pdb")["spec"]["minAvailable"] == "50%"
+    assert read("priorityclass")["value"] == -7
+    assert read("quota")["spec"]["hard"] == {"cpu": "500m", "pods": "2"}
+    rule = read("ingress")["spec"]["rules"][0]
+    backend = {"service": {"name": "made", "port": {"number": 80}}}
+    assert rule["http"]["paths"] == [{"backend": backend, "path": "/a", "pathType": "Prefix"}]
 
 
 def _mistakes(kubectl: Kubectl) -> None:

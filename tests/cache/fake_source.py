@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError, Status, StatusCause, StatusDetails, error_from_status
-from deltaloop.api.watch_event import EventType, WatchEvent
+from deltaloop.api.watch_event import INITIAL_EVENTS_END, EventType, WatchEvent
 from deltaloop.cache.listwatch import ListerWatcher
 from deltaloop.client.errors import StreamEndedError, TransportError
 from deltaloop.client.resource_list import ResourceList
@@ -46,6 +46,13 @@ def refused() -> TransportError:
 def broken() -> StreamEndedError:
     """Make a stream that breaks off."""
     return StreamEndedError("the stream broke off", method="GET", path="/api/v1/pods")
+
+
+def initial_events_end(version: int | str, *, says: str = "true") -> WatchEvent:
+    """Make the bookmark that ends the first part of a streamed list."""
+    annotations = {INITIAL_EVENTS_END: says}
+    metadata = {"resourceVersion": str(version), "annotations": annotations}
+    return WatchEvent(EventType.BOOKMARK, Resource.from_dict({"metadata": metadata}))
 
 
 @dataclass(frozen=True)
@@ -85,6 +92,8 @@ class FakeSource(ListerWatcher):
     snapshots: dict[str, tuple[int, tuple[Resource, ...]]] = field(
         default_factory=dict[str, tuple[int, tuple[Resource, ...]]]
     )
+    offers_watch_list: bool = True
+    holds_back_after: int | None = None  # streamed lists bring so many objects, and then nothing more
     before_page: Callable[[ListOptions], None] | None = None
 
     def __str__(self) -> str:
@@ -196,11 +205,17 @@ class FakeSource(ListerWatcher):
         if self.watch_faults and (fault := self.watch_faults.popleft()) is not None:
             raise fault
         wanted = options.resource_version
+        if options.send_initial_events and not self.offers_watch_list:
+            raise api_error(422, "Invalid", message="sendInitialEvents is forbidden for watch")
         too_old = wanted not in {"", "0"} and int(wanted) < self.oldest
         if too_old and self.expires_at_start:
             raise expired()
         stream: asyncio.Queue[WatchEvent | End] = asyncio.Queue()
-        if too_old:
+        if options.send_initial_events:
+            if wanted and int(wanted) > self.version:
+                raise too_large()
+            self._send_state(stream)
+        elif too_old:
             stream.put_nowait(expired())
         elif wanted in {"", "0"}:
             for obj in self.objects.values():
@@ -218,6 +233,14 @@ class FakeSource(ListerWatcher):
         finally:
             self.streams.remove(stream)
             self.closed += 1
+
+    def _send_state(self, stream: asyncio.Queue[WatchEvent | End]) -> None:
+        for number, obj in enumerate(self.objects.values()):
+            if number == self.holds_back_after:
+                return
+            stream.put_nowait(WatchEvent(EventType.ADDED, obj))
+        if self.holds_back_after is None:
+            stream.put_nowait(initial_events_end(self.version))
 
     @staticmethod
     async def _read(stream: asyncio.Queue[WatchEvent | End], deadline: float) -> AsyncIterator[WatchEvent]:

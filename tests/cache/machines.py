@@ -1,9 +1,13 @@
-"""Runs Hypothesis machines: thoroughly on what stands, and only as far as the first failure on seeded bugs."""
+"""Runs Hypothesis machines on what stands, and fixed histories, found by them, on seeded bugs."""
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, Phase, settings
-from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import INVARIANT_MARKER, RuleBasedStateMachine, run_state_machine_as_test
 
 SOUND = settings(
     max_examples=50,
@@ -13,9 +17,40 @@ SOUND = settings(
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
-MUTANT = settings(SOUND, max_examples=400, phases=[Phase.generate], report_multiple_bugs=False)
 
 
-def run_machine(machine: type[RuleBasedStateMachine], *, of_a_mutant: bool = False) -> None:
-    """Run a machine; the failure of a mutant's is not shrunk."""
-    run_state_machine_as_test(machine, settings=MUTANT if of_a_mutant else SOUND)
+def run_machine(machine: type[RuleBasedStateMachine]) -> None:
+    """Run a machine through what Hypothesis makes up."""
+    run_state_machine_as_test(machine, settings=SOUND)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One rule and what it is given."""
+
+    rule: str
+    arguments: dict[str, Any]
+
+
+def step(rule: str, /, **arguments: Any) -> Step:
+    """Name one rule of a machine."""
+    return Step(rule, arguments)
+
+
+def replay(machine: type[RuleBasedStateMachine], history: list[Step]) -> None:
+    """Play a history on a new machine, with its invariants checked after every step."""
+    player = machine()
+    invariants = [function for function in vars(machine).values() if hasattr(function, INVARIANT_MARKER)]
+    assert invariants
+    for each in history:
+        getattr(player, each.rule)(**each.arguments)
+        for invariant in invariants:
+            invariant(player)
+    player.teardown()
+
+
+def show_the_bug(sound: type[RuleBasedStateMachine], mutant: type[RuleBasedStateMachine], history: list[Step]) -> None:
+    """Check that a history passes on what stands and fails on a mutant of it."""
+    replay(sound, history)
+    with pytest.raises((AssertionError, KeyError, RuntimeError)):
+        replay(mutant, history)

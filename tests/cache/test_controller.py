@@ -12,6 +12,7 @@ import pytest
 from deltaloop.api.resource import Resource
 from deltaloop.cache.controller import Controller, ControllerConfig
 from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Deltas
+from deltaloop.cache.core.listwatch import ReflectorOptions
 from deltaloop.cache.delta_fifo import DeltaFIFO
 from deltaloop.cache.errors import RequeueError
 from tests.cache.fake_source import FakeSource
@@ -24,7 +25,12 @@ def config(source: FakeSource, process: Callable[[str], None], retry_on_error: b
 
     queue = DeltaFIFO[Resource]()
     return ControllerConfig(
-        lister_watcher=source, queue=queue, process=handle, chance=lambda: 0.0, retry_on_error=retry_on_error
+        lister_watcher=source,
+        queue=queue,
+        process=handle,
+        reflector_options=ReflectorOptions(watch_list=False, probe=False),
+        chance=lambda: 0.0,
+        retry_on_error=retry_on_error,
     )
 
 

@@ -9,17 +9,20 @@ import pytest
 
 from deltaloop.api.errors import UnknownResourceError
 from deltaloop.api.kinds import DEPLOYMENT, NODE, POD
+from deltaloop.api.list_options import ListOptions
 from deltaloop.api.path import path
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
+from deltaloop.cache.core.listwatch import ReflectorOptions
 from deltaloop.cache.errors import CacheSyncError, IndexerConflictError, InformerStoppedError
 from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.handlers import HandlerFuncs
-from deltaloop.cache.informer import InformerOptions
+from deltaloop.cache.informer import Informer, InformerOptions
 from tests.cache.fake_client import FakeClient
 from tests.cache.fake_source import api_error
 
-STILL = InformerOptions(chance=lambda: 0.0)
+PAGED = ReflectorOptions(watch_list=False, probe=False)
+STILL = InformerOptions(chance=lambda: 0.0, reflector=PAGED)
 
 
 async def test_informers_run_inside_the_factory_and_end_with_it() -> None:
@@ -111,7 +114,7 @@ async def test_indexers_are_added_to_those_that_are_there() -> None:
 
 async def test_wait_for_sync_names_every_kind_that_is_behind() -> None:
     client = FakeClient()
-    client.source("v1/Pod").list_faults.extend(api_error(403, message="pods is forbidden") for _ in range(9))
+    client.source("v1/Pod").list_faults.extend(api_error(500, message="pods are ill") for _ in range(9))
     client.source("v1/Node").list_delay = 1000.0
     async with InformerFactory(client, options=STILL) as factory:
         for kind in (POD, NODE, DEPLOYMENT):
@@ -120,7 +123,96 @@ async def test_wait_for_sync_names_every_kind_that_is_behind() -> None:
             await factory.wait_for_sync(timeout=5)
         assert asyncio.get_running_loop().time() == 5.0
     assert [failure.resource for failure in caught.value.failures] == ["v1/Pod", "v1/Node"]
-    assert "ForbiddenError: pods is forbidden" in str(caught.value)
+    assert "InternalServerError: pods are ill" in str(caught.value)
+
+
+@pytest.mark.parametrize("code", [401, 403, 404])
+async def test_wait_for_sync_does_not_wait_for_what_is_refused(code: int) -> None:
+    client = FakeClient()
+    pods, nodes = client.source("v1/Pod"), client.source("v1/Node")
+    pods.list_faults.extend(api_error(code) for _ in range(4))
+    nodes.list_delay = 3.0
+    async with InformerFactory(client, options=STILL) as factory:
+        factory.informer(POD)
+        factory.informer(NODE)
+        with pytest.raises(CacheSyncError, match="the cache of v1/Pod cannot fill: the server refuses") as caught:
+            await factory.wait_for_sync(timeout=30)
+        assert asyncio.get_running_loop().time() == 0.0
+        assert [(failure.resource, failure.refused) for failure in caught.value.failures] == [("v1/Pod", True)]
+        with pytest.raises(CacheSyncError):  # it is still refused: at once again
+            await factory.wait_for_sync(timeout=30)
+        assert asyncio.get_running_loop().time() == 0.0
+        await factory.wait_for_sync(timeout=30, fail_fast=False)
+        assert asyncio.get_running_loop().time() == pytest.approx(12.0)  # four waits, then it was mended
+
+
+async def test_an_informer_in_use_stops_when_its_last_user_leaves() -> None:
+    client = FakeClient()
+    source = client.source("v1/Pod")
+    source.put("a")
+    async with InformerFactory(client, options=STILL) as factory:
+        async with factory.use(POD) as first:
+            await first.wait_for_sync()
+            async with factory.use(POD) as second:
+                assert second is first
+            assert not first.stopped
+            assert first.lister().find("default/a") is not None
+        assert first.stopped
+        assert source.opened == source.closed == 1
+        async with factory.use(POD) as again:
+            assert again is not first
+            await again.wait_for_sync()
+            assert factory.informer(POD) is again, "kept from now on"
+        assert not again.stopped
+    assert again.stopped
+    with pytest.raises(InformerStoppedError):
+        async with factory.use(POD):
+            pass
+
+
+async def test_a_user_that_leaves_while_the_informer_cannot_list_leaves_nothing_behind() -> None:
+    client = FakeClient()
+    client.source("v1/Pod").list_delay = 1000.0
+    async with InformerFactory(client, options=STILL) as factory:
+        seen: list[Informer[Resource]] = []
+
+        async def use() -> None:
+            async with factory.use(POD) as pods:
+                seen.append(pods)
+                await pods.wait_for_sync(timeout=3)
+
+        with pytest.raises(CacheSyncError):
+            await use()
+        assert seen[0].stopped
+        assert repr(factory) == "<InformerFactory empty>"
+
+
+def rename_node(obj: Resource) -> Resource:
+    fields = obj.to_dict()
+    fields["spec"]["nodeName"] = "elsewhere"
+    return Resource.from_dict(fields, obj.resource_type)
+
+
+def only_new(options: ListOptions) -> ListOptions:
+    return options.replace(label_selector="tweaked=yes")
+
+
+async def test_namespaces_transforms_and_tweaks_tell_informers_apart() -> None:
+    client = FakeClient()
+    source = client.source("v1/Pod", namespace="team", labels="tweaked=yes")
+    source.put("a", node="n1")
+    async with InformerFactory(client, namespace="team", options=STILL, tweak=only_new) as factory:
+        plain = factory.informer(POD)
+        renamed = factory.informer(POD, transform=rename_node)
+        assert renamed is not plain
+        assert factory.informer(POD, transform=rename_node) is renamed
+        assert factory.informer(POD, namespace="team") is plain
+        other = factory.informer(POD, namespace="other")
+        await factory.wait_for_sync(timeout=5)
+        assert plain.lister().get("default/a")["spec"]["nodeName"] == "n1"
+        assert renamed.lister().get("default/a")["spec"]["nodeName"] == "elsewhere"
+        assert other.lister().list() == []
+    assert {key[1:3] for key in client.sources} == {("team", "tweaked=yes"), ("other", "tweaked=yes")}
 
 
 async def test_a_failing_block_still_stops_everything() -> None:

@@ -15,13 +15,15 @@ from deltaloop.api.kinds import POD
 from deltaloop.api.path import path
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
+from deltaloop.cache.core.listwatch import ReflectorOptions
 from deltaloop.cache.errors import CacheSyncError, IndexerConflictError, InformerStoppedError
 from deltaloop.cache.handlers import HandlerFuncs, ResourceEventHandler
 from deltaloop.cache.informer import Informer, InformerOptions, new_indexer_informer, new_informer
 from deltaloop.cache.store import NAMESPACE_INDEX
 from tests.cache.fake_source import FakeSource, api_error, expired
 
-STILL = InformerOptions(chance=lambda: 0.0)
+PAGED = ReflectorOptions(watch_list=False, probe=False)
+STILL = InformerOptions(chance=lambda: 0.0, reflector=PAGED)
 
 
 class Recorder:
@@ -269,7 +271,7 @@ async def test_resync_tells_everything_again_from_the_cache() -> None:
     source = FakeSource()
     source.put("a")
     source.put("b")
-    informer = Informer(source, POD, options=InformerOptions(resync_period=30.0, chance=lambda: 0.0))
+    informer = Informer(source, POD, options=InformerOptions(resync_period=30.0, chance=lambda: 0.0, reflector=PAGED))
     recorder = Recorder()
     informer.add_event_handler(recorder)
     async with running(informer):
@@ -284,7 +286,7 @@ async def test_resync_tells_everything_again_from_the_cache() -> None:
 async def test_the_period_of_resyncs_begins_when_the_cache_has_synced() -> None:
     source = FakeSource(list_delay=45.0)
     source.put("a")
-    informer = Informer(source, POD, options=InformerOptions(resync_period=30.0, chance=lambda: 0.0))
+    informer = Informer(source, POD, options=InformerOptions(resync_period=30.0, chance=lambda: 0.0, reflector=PAGED))
     recorder = Recorder()
     informer.add_event_handler(recorder)
     async with running(informer):
@@ -314,7 +316,9 @@ async def test_without_a_period_there_is_no_resync_and_a_short_one_is_a_second()
     source.put("a")
     recorders: list[Recorder] = []
     for period in (0.0, 0.1):
-        informer = Informer(source, POD, options=InformerOptions(resync_period=period, chance=lambda: 0.0))
+        informer = Informer(
+            source, POD, options=InformerOptions(resync_period=period, chance=lambda: 0.0, reflector=PAGED)
+        )
         recorders.append(Recorder())
         informer.add_event_handler(recorders[-1])
         async with running(informer):
@@ -324,12 +328,14 @@ async def test_without_a_period_there_is_no_resync_and_a_short_one_is_a_second()
 
 async def test_wait_for_sync_names_the_kind_the_last_error_and_since_when() -> None:
     source = FakeSource()
-    source.list_faults.extend(api_error(403, message="pods is forbidden") for _ in range(100))
+    source.list_faults.extend(api_error(500, message="pods are ill") for _ in range(100))
     errors: list[float] = []
     informer = Informer(
         source,
         POD,
-        options=InformerOptions(chance=lambda: 0.0, on_error=lambda reaction: errors.append(reaction.delay)),
+        options=InformerOptions(
+            chance=lambda: 0.0, reflector=PAGED, on_error=lambda reaction: errors.append(reaction.delay)
+        ),
     )
     task = asyncio.create_task(informer.run())
     with pytest.raises(CacheSyncError) as caught:
@@ -337,7 +343,7 @@ async def test_wait_for_sync_names_the_kind_the_last_error_and_since_when() -> N
     assert asyncio.get_running_loop().time() == 10.0
     assert str(caught.value) == (
         "the cache of v1/Pod has not synced within 10 s: failing for 10.0 s, "
-        "last error ForbiddenError: pods is forbidden"
+        "last error InternalServerError: pods are ill"
     )
     assert errors == pytest.approx([0.8, 1.6, 3.2, 6.4])
     waiting = asyncio.create_task(informer.wait_for_sync(timeout=None))
@@ -397,7 +403,7 @@ async def test_a_kind_with_a_class_is_handed_out_typed(caplog: pytest.LogCapture
     source = FakeSource()
     source.put("a", node="n1")
     source.put("misfit")
-    informer = Informer(source, TYPED, options=InformerOptions(resync_period=30.0, chance=lambda: 0.0))
+    informer = Informer(source, TYPED, options=InformerOptions(resync_period=30.0, chance=lambda: 0.0, reflector=PAGED))
     heard: list[str] = []
     updates: list[bool] = []
     handler = HandlerFuncs[TypedPod](

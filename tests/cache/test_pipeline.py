@@ -20,6 +20,7 @@ from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
 from deltaloop.cache.core.listwatch import ReflectorOptions
 from deltaloop.cache.informer import Informer, InformerOptions
 from deltaloop.cache.listener import Registration
+from deltaloop.cache.queue import QueueKind
 from deltaloop.testing import run_virtual
 from tests.cache.fake_source import FakeSource, api_error, broken, expired, refused, too_large
 from tests.cache.objects import nameless
@@ -87,13 +88,18 @@ class Witness:
 class Play:
     """Carries out one script."""
 
-    def __init__(self, *, page_size: int, serves_from_cache: bool, resync_period: float) -> None:
+    def __init__(
+        self, *, page_size: int, serves_from_cache: bool, resync_period: float, watch_list: bool, queue: QueueKind
+    ) -> None:
         self.source = FakeSource(serves_from_cache=serves_from_cache)
         self.informer = Informer(
             self.source,
             POD,
             options=InformerOptions(
-                chance=lambda: 0.0, resync_period=resync_period, reflector=ReflectorOptions(page_size=page_size)
+                chance=lambda: 0.0,
+                resync_period=resync_period,
+                queue=queue,
+                reflector=ReflectorOptions(page_size=page_size, watch_list=watch_list),
             ),
         )
         self.witnesses: list[tuple[Registration, Witness]] = []
@@ -186,9 +192,22 @@ class Play:
     page_size=st.sampled_from([0, 2]),
     serves_from_cache=st.booleans(),
     resync_period=st.sampled_from([0.0, 7.0]),
+    watch_list=st.booleans(),
+    queue=st.sampled_from([*QueueKind]),
 )
 def test_the_cache_always_comes_to_equal_the_server(
-    script: list[tuple[str, Any, Any]], page_size: int, serves_from_cache: bool, resync_period: float
+    script: list[tuple[str, Any, Any]],
+    page_size: int,
+    serves_from_cache: bool,
+    resync_period: float,
+    watch_list: bool,
+    queue: QueueKind,
 ) -> None:
-    play = Play(page_size=page_size, serves_from_cache=serves_from_cache, resync_period=resync_period)
+    play = Play(
+        page_size=page_size,
+        serves_from_cache=serves_from_cache,
+        resync_period=resync_period,
+        watch_list=watch_list,
+        queue=queue,
+    )
     run_virtual(play.run(script), debug=False)

@@ -20,6 +20,8 @@ from deltaloop.cache.store import Store
 from tests.cache.fake_source import FakeSource, api_error, broken, expired, refused
 from tests.cache.objects import nameless
 
+PAGED = ReflectorOptions(watch_list=False, probe=False)
+
 
 class Bench:
     """A reflector that fills a store, and everything that it reported."""
@@ -38,7 +40,7 @@ class Bench:
         self.reflector = Reflector(
             source,
             self.store if store is None else store,
-            options=options,
+            options=options or PAGED,
             on_error=self.reactions.append,
             chance=lambda: chance,
         )
@@ -201,7 +203,7 @@ async def test_pages_are_put_together_and_an_expired_page_means_everything_at_on
     source = FakeSource(serves_from_cache=False)
     for number in range(10):
         source.put(f"p{number}")
-    bench = Bench(source, options=ReflectorOptions(page_size=4))
+    bench = Bench(source, options=ReflectorOptions(page_size=4, watch_list=False, probe=False))
     async with bench.running():
         await settle()
         assert bench.equal
@@ -281,7 +283,7 @@ async def test_objects_without_a_name_are_logged_and_passed_over(caplog: pytest.
             assert bench.reflector.last_sync_resource_version == "11"
     assert bench.reflector.statistics().skipped == 2
     assert [record.getMessage() for record in caplog.records] == [
-        "a list has objects without a name; they are left out",
+        "a list has objects that cannot be read or have no name; they are left out",
         "a watch event carries an object without a name; it is passed over",
     ]
 
@@ -328,7 +330,7 @@ async def test_every_error_is_logged_with_its_place_and_what_follows(caplog: pyt
     def fails(reaction: Reaction) -> None:
         raise ValueError("the handler itself")
 
-    reflector = Reflector(source, Store[Resource](), name="pods", on_error=fails, chance=lambda: 0.0)
+    reflector = Reflector(source, Store[Resource](), name="pods", options=PAGED, on_error=fails, chance=lambda: 0.0)
     with caplog.at_level(logging.WARNING, logger="deltaloop.cache"):
         task = asyncio.create_task(reflector.run())
         await asyncio.sleep(2)

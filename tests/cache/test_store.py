@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.path import path
 from deltaloop.api.resource import Resource
+from deltaloop.cache.core.store import StoreWrite
+from deltaloop.cache.errors import TransactionError
 from deltaloop.cache.store import NAMESPACE_INDEX, Indexer, Store, namespace_index_func
 from tests.cache.objects import nameless, pod
 
@@ -54,3 +58,54 @@ def test_an_indexer_with_paths() -> None:
     indexer.update(pod("a", 2, node="n2"))
     assert indexer.index_keys("node", "n2") == ["default/a", "x/b"]
     assert repr(indexer) == "<Indexer pods: 3 objects>"
+
+
+def test_a_transaction_is_one_step_and_names_what_has_no_key() -> None:
+    store = Indexer[Resource](indexers={"node": path("spec.nodeName")})
+    store.add(pod("gone"))
+    nameless = Resource.from_dict({"metadata": {}})
+    writes = [
+        StoreWrite(pod("a", node="n1")),
+        StoreWrite(nameless),
+        StoreWrite(pod("gone"), delete=True),
+        StoreWrite(pod("never there"), delete=True),
+        StoreWrite(pod("a", 2, node="n2")),
+    ]
+    with pytest.raises(TransactionError, match="1 of 5 writes failed: their objects have no key") as caught:
+        store.transaction(writes)
+    assert list(caught.value.failures) == [1]
+    assert [obj.resource_version for obj in store.list()] == ["2"]
+    assert store.list_index_func_values("node") == ["n2"]
+    assert store.index_keys("node", "n2") == ["default/a"]
+    store.transaction([])
+
+
+def test_readers_on_other_threads_never_see_half_of_a_transaction() -> None:
+    store = Indexer[Resource](indexers={"node": path("spec.nodeName")})
+    stop = threading.Event()
+    seen: set[int] = set()
+
+    def read() -> None:
+        while not stop.is_set():
+            seen.add(len(store.by_index("node", "n1")))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for _ in range(200):
+        store.transaction([StoreWrite(pod(f"p{number}", node="n1")) for number in range(10)])
+        store.transaction([StoreWrite(pod(f"p{number}"), delete=True) for number in range(10)])
+    stop.set()
+    reader.join()
+    assert seen <= {0, 10}
+
+
+def test_a_store_knows_how_far_it_has_come() -> None:
+    store = Store[Resource]()
+    assert store.last_sync_resource_version == ""
+    store.replace([pod("a")], "10")
+    assert store.last_sync_resource_version == "10"
+    store.replace([pod("a")])
+    store.update_resource_version("")
+    assert store.last_sync_resource_version == "10"
+    store.update_resource_version("11")
+    assert store.last_sync_resource_version == "11"

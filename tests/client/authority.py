@@ -26,6 +26,16 @@ class Authority:
             context.verify_mode = ssl.CERT_REQUIRED
         return context
 
+    def ask_for_certificates(self, context: ssl.SSLContext) -> None:
+        """Let a server read a client's certificate if it shows one."""
+        self._ca.configure_trust(context)  # pyright: ignore[reportUnknownMemberType]  # PyOpenSSL
+        context.verify_mode = ssl.CERT_OPTIONAL
+
+    def issue(self, name: str) -> tuple[bytes, bytes]:
+        """Make a client's certificate and key."""
+        issued = self._ca.issue_cert(name)
+        return b"".join(blob.bytes() for blob in issued.cert_chain_pems), issued.private_key_pem.bytes()
+
 
 def base64_text(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")

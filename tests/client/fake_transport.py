@@ -86,9 +86,13 @@ class FakeTransport:
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncGenerator[StreamResponse, None]:
         answer = self._next(request)
+        if isinstance(answer, After):
+            await asyncio.sleep(answer.delay)
+            answer = answer.what
         if isinstance(answer, Exception):
             raise answer
-        assert isinstance(answer, Stream)
+        if isinstance(answer, Response):
+            answer = Stream((answer.body,), status=answer.status, headers=answer.headers)
         self.open_streams += 1
         chunks = _play(answer.script)
         try:

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from deltaloop.api import kinds
-from deltaloop.api.errors import InvalidInputError, MalformedObjectError, UnknownResourceError
+from deltaloop.api.errors import InvalidInputError, MalformedObjectError
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
@@ -76,13 +76,6 @@ async def test_names_that_would_leave_the_path(name: str) -> None:
     client, _ = client_over()
     with pytest.raises(InvalidInputError, match="not the name"):
         await client.get(kinds.POD, name)
-
-
-async def test_an_unknown_text_is_refused_before_anything_is_sent() -> None:
-    client, transport = client_over()
-    with pytest.raises(UnknownResourceError):
-        await client.get("v1/Pood", "a")
-    assert transport.requests == []
 
 
 async def test_list_is_one_request_over_all_namespaces() -> None:

@@ -7,41 +7,48 @@ from pathlib import Path
 import pytest
 
 from deltaloop.api.redaction import SecretText
-from deltaloop.client import BasicAuth, ConfigError, StaticToken, TokenFile
+from deltaloop.client import BasicAuth, ConfigError, Credentials, StaticToken, TokenFile
+from deltaloop.client.core.credential import bearer
+
+
+async def header(source: Credentials) -> str:
+    authorization = (await source.credential()).authorization
+    assert authorization is not None
+    return authorization.reveal()
 
 
 async def test_a_token_file_is_read_once_a_minute(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text("one\n")
     source = TokenFile(path)
-    assert (await source.authorization()).reveal() == "Bearer one"
+    assert await header(source) == "Bearer one"
     path.write_text("two\n")
     await asyncio.sleep(59.0)
-    assert (await source.authorization()).reveal() == "Bearer one"
+    assert await header(source) == "Bearer one"
     await asyncio.sleep(1.0)
-    assert (await source.authorization()).reveal() == "Bearer two"
+    assert await header(source) == "Bearer two"
 
 
 async def test_a_refused_token_is_read_again_at_once(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text("one")
     source = TokenFile(path)
-    first = await source.authorization()
+    first = await source.credential()
     assert await source.renew(first) is None
     path.write_text("two")
     renewed = await source.renew(first)
     assert renewed is not None
-    assert renewed.reveal() == "Bearer two"
+    assert renewed == bearer("two")
 
 
 async def test_a_file_that_goes_away_leaves_the_last_token(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "token"
     path.write_text("planted-token")
     source = TokenFile(path)
-    first = await source.authorization()
+    first = await source.credential()
     path.unlink()
     await asyncio.sleep(60.0)
-    assert await source.authorization() == first
+    assert await source.credential() == first
     path.write_text("")
     assert await source.renew(first) is None
     messages = [record.getMessage() for record in caplog.records if record.name == "deltaloop.client"]
@@ -53,13 +60,25 @@ async def test_a_file_that_goes_away_leaves_the_last_token(tmp_path: Path, caplo
 async def test_a_file_that_never_was(tmp_path: Path) -> None:
     source = TokenFile(tmp_path / "token")
     with pytest.raises(ConfigError, match="token cannot be read or is empty"):
-        await source.authorization()
+        await source.credential()
     (tmp_path / "token").write_text("one")
-    assert (await source.authorization()).reveal() == "Bearer one"
+    assert await header(source) == "Bearer one"
+
+
+async def test_a_file_that_holds_no_token(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "token"
+    path.write_text("planted\nplanted")
+    source = TokenFile(path)
+    with pytest.raises(ConfigError, match="see that a token is written there"):
+        await source.credential()
+    path.write_text("one")
+    assert await source.credential() == bearer("one")
+    assert [record.getMessage() for record in caplog.records] == ["token file holds no token"]
+    assert "planted" not in caplog.text
 
 
 async def test_what_never_changes_cannot_be_renewed() -> None:
     for source in (StaticToken(SecretText("planted")), BasicAuth("me", SecretText("planted"))):
-        assert await source.renew(await source.authorization()) is None
+        assert await source.renew(await source.credential()) is None
         assert "planted" not in repr(source)
-        assert "planted" not in repr(await source.authorization())
+        assert "planted" not in repr(await source.credential())

@@ -83,6 +83,19 @@ async def test_an_unknown_name_is_looked_for_again() -> None:
     assert str(await client.resource("foo")) == "samples.example/v1/Foo"
 
 
+async def test_a_name_that_exists_nowhere_does_not_become_a_load() -> None:
+    client, transport = make()
+    await client.resource("deploy")
+    for _ in range(20):
+        with pytest.raises(UnknownResourceError):
+            await client.resource("foo")
+    assert len(transport.requests) == 4 * (1 + 3)
+    transport.by_path["/apis"] = groups("samples.example/v1")
+    transport.by_path["/apis/samples.example/v1"] = FOOS
+    await asyncio.sleep(5.0)
+    assert str(await client.resource("foo")) == "samples.example/v1/Foo"
+
+
 async def test_near_matches_are_named() -> None:
     client, _ = make()
     with pytest.raises(UnknownResourceError, match=r"near matches: .*deployment"):
@@ -107,6 +120,15 @@ async def test_one_group_that_fails_hides_no_other(
     assert [record.getMessage() for record in logged(caplog)] == ["discovery of an API group failed"]
     with pytest.raises(UnknownResourceError, match="discovery failed for apps/v1"):
         await client.resource("deploy")
+
+
+async def test_what_was_known_of_a_failed_group_stays() -> None:
+    client, transport = make()
+    assert str(await client.resource("deploy")) == "apps/v1/Deployment"
+    transport.by_path["/apis/apps/v1"] = text_answer("down", status=503)
+    with pytest.raises(UnknownResourceError, match="discovery failed for apps/v1"):
+        await client.resource("foo")
+    assert str(await client.resource("deploy")) == "apps/v1/Deployment"
 
 
 async def test_a_group_that_went_away_is_no_failure() -> None:
@@ -138,3 +160,132 @@ async def test_cancelling_one_caller_does_not_break_the_next() -> None:
     with pytest.raises(asyncio.CancelledError):
         await first
     assert str(await client.resource("deploy")) == "apps/v1/Deployment"
+
+
+# --- Aggregated ---
+
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+def aggregated(*items: dict[str, Any], content_type: str = AGGREGATED) -> Response:
+    fields = {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "items": list(items)}
+    return json_answer(fields, headers=[("Content-Type", content_type)])
+
+
+def group(name: str, version: str, *resources: dict[str, Any], freshness: str = "Current") -> dict[str, Any]:
+    return {
+        "metadata": {"name": name},
+        "versions": [{"version": version, "resources": list(resources), "freshness": freshness}],
+    }
+
+
+def served(plural: str, kind: str, **more: Any) -> dict[str, Any]:
+    return {
+        "resource": plural,
+        "responseKind": {"group": "", "version": "", "kind": kind},
+        "scope": "Namespaced",
+        "singularResource": kind.lower(),
+        "verbs": ["get", "list"],
+        **more,
+    }
+
+
+CORE = group("", "v1", served("pods", "Pod", shortNames=["po"], subresources=[{"subresource": "log"}]))
+APPS = group("apps", "v1", served("deployments", "Deployment", shortNames=["deploy"], categories=["all"]))
+
+
+def make_aggregated(**answers: Response | Exception) -> tuple[Client, Paths]:
+    client, transport = make()
+    transport.by_path = {"/api": aggregated(CORE), "/apis": aggregated(APPS), **answers}
+    return client, transport
+
+
+async def test_two_answers_say_everything() -> None:
+    client, transport = make_aggregated()
+    assert str(await client.resource("po")) == "v1/Pod"
+    assert str(await client.resource("deployments.v1.apps")) == "apps/v1/Deployment"
+    assert [request.path for request in transport.requests] == ["/api", "/apis"]
+    assert transport.requests[0].headers["Accept"].startswith(AGGREGATED + ",")
+    pods, deployments = (await client.resources()).resources
+    assert (pods.subresources, pods.verbs, pods.singular) == (("log",), ("get", "list"), "pod")
+    assert deployments.categories == ("all",)
+
+
+async def test_a_stale_group_is_asked_for_itself() -> None:
+    stale = group("metrics.k8s.io", "v1beta1", freshness="Stale")
+    client, transport = make_aggregated()
+    transport.by_path["/apis"] = aggregated(stale, APPS)
+    transport.by_path["/apis/metrics.k8s.io/v1beta1"] = resources({"name": "nodes", "kind": "NodeMetrics"})
+    assert str(await client.resource("nodes.metrics.k8s.io")) == "metrics.k8s.io/v1beta1/NodeMetrics"
+    assert (await client.resources()).failed_groups == ()
+
+
+async def test_a_broken_aggregated_server_hides_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    stale = group("metrics.k8s.io", "v1beta1", served("nodes", "NodeMetrics"), freshness="Stale")
+    client, transport = make_aggregated()
+    transport.by_path["/apis"] = aggregated(stale, APPS)
+    transport.by_path["/apis/metrics.k8s.io/v1beta1"] = text_answer("service unavailable", status=503)
+    assert str(await client.resource("deploy")) == "apps/v1/Deployment"
+    (warned,) = logged(caplog)
+    assert warned.__dict__["group_version"] == "metrics.k8s.io/v1beta1"
+    assert (await client.resources()).failed_groups == ("metrics.k8s.io/v1beta1",)
+    assert str(await client.resource("NodeMetrics")) == "metrics.k8s.io/v1beta1/NodeMetrics", "as last known"
+
+
+@pytest.mark.parametrize("path", ["/api", "/apis"])
+async def test_one_path_may_be_legacy(path: str) -> None:
+    client, transport = make()
+    legacy = transport.by_path
+    transport.by_path = {**legacy, "/api": aggregated(CORE), "/apis": aggregated(APPS), path: legacy[path]}
+    assert str(await client.resource("po")) == "v1/Pod"
+    assert str(await client.resource("deploy")) == "apps/v1/Deployment"
+
+
+class Refusing(Paths):
+    """Answers the aggregated form with a 406, or with something else."""
+
+    def __init__(self, answer: Response) -> None:
+        super().__init__()
+        self.answer = answer
+
+    def _next(self, request: Request) -> Response | Exception:
+        found = super()._next(request)
+        return self.answer if "apidiscovery" in request.headers["Accept"] else found
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        text_answer("only JSON", status=406),
+        json_answer({"items": 5}, headers=[("Content-Type", AGGREGATED)]),
+        json_answer(
+            "odd",
+            headers=[("Content-Type", "application/json; g=apidiscovery.k8s.io; v=v2beta1; as=APIGroupDiscoveryList")],
+        ),
+    ],
+)
+async def test_what_cannot_be_read_is_asked_for_in_the_legacy_form(answer: Response) -> None:
+    client = Client(ClientConfig(server="http://fake"), transport=Refusing(answer))
+    assert str(await client.resource("deploy")) == "apps/v1/Deployment"
+
+
+async def test_another_content_type_is_legacy() -> None:
+    client, transport = make()
+    newer = AGGREGATED.replace("v=v2", "v=v9")
+    transport.by_path["/apis"] = json_answer({"groups": []}, headers=[("Content-Type", newer)])
+    assert str(await client.resource("po")) == "v1/Pod"
+
+
+# --- Texts in verbs ---
+
+
+async def test_a_text_that_is_not_built_in_is_looked_up() -> None:
+    client, transport = make()
+    transport.by_path["/apis/apps/v1/namespaces/default/deployments/a"] = json_answer({"metadata": {"name": "a"}})
+    assert (await client.get("deploy", "a")).name == "a"
+    asked = len(transport.requests)
+    await client.get("apps/v1/Deployment", "a")
+    assert len(transport.requests) == asked + 1, "built-in names need no question"
+    with pytest.raises(UnknownResourceError):
+        async with client.watch("foo"):
+            pass

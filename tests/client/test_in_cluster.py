@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from deltaloop.client import ConfigError, TokenFile, load_in_cluster
+from deltaloop.client.core.credential import bearer
 from deltaloop.client.in_cluster import is_in_cluster
 from tests.client.authority import Authority
 
@@ -24,7 +25,7 @@ async def test_a_pod(service_account: Path) -> None:
     assert (config.server, config.namespace) == ("https://10.0.0.1:443", "mine")
     assert config.tls.ca_file == service_account / "ca.crt"
     assert isinstance(config.credentials, TokenFile)
-    assert (await config.credentials.authorization()).reveal() == "Bearer planted-token"
+    assert await config.credentials.credential() == bearer("planted-token")
     assert "planted" not in repr(config)
     assert load_in_cluster(ENVIRON, namespace="other", service_account=service_account).namespace == "other"
 

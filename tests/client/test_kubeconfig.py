@@ -1,16 +1,23 @@
 from __future__ import annotations
 
-import contextlib
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from deltaloop.client import BasicAuth, ConfigError, StaticToken, TokenFile, load_kubeconfig
+from deltaloop.client import (
+    BasicAuth,
+    ConfigError,
+    ExecCredentials,
+    Impersonation,
+    StaticToken,
+    TokenFile,
+    load_kubeconfig,
+)
 from deltaloop.client.kubeconfig import find_kubeconfigs
+from deltaloop.client.kubeconfig_entry import Entry
+from deltaloop.client.kubeconfig_user import cluster_info
 from tests.client.authority import Authority, base64_text
 
 PLAIN = """
@@ -57,7 +64,9 @@ def content(cluster: dict[str, Any] | None = None, user: dict[str, Any] | None =
 
 async def header(credentials: object) -> str:
     assert isinstance(credentials, StaticToken | TokenFile | BasicAuth)
-    return (await credentials.authorization()).reveal()
+    authorization = (await credentials.credential()).authorization
+    assert authorization is not None
+    return authorization.reveal()
 
 
 async def test_the_current_context(plain: Path) -> None:
@@ -228,25 +237,28 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
         ("a: [planted\n", "is not valid YAML: line 2"),
         ("\x00\x01", "is not valid YAML"),
         ("a: 1\n---\nb: 2\n", "holds 2 documents"),
-        ("kind: Pod\n", "is not a kubeconfig: its kind is 'Pod'"),
+        ("kind: Pod\n", "is not a kubeconfig: its kind is not Config"),
         ("kind: Config\n", "no current-context; choose one of the contexts: none at all"),
         ("current-context: 5\n", "current-context is not text"),
         ("clusters: {a: b}\n", "clusters is not a list"),
-        ("clusters: [planted]\n", r"clusters\[0\] is not an entry"),
+        ("clusters: [planted]\n", r"clusters\[0\] is not a mapping"),
         ("clusters: [{cluster: {}}]\n", r"clusters\[0\] has no name"),
         ("users: [{name: 5, user: {}}]\n", r"users\[0\] has no name, or one that is not text"),
         ("users: [{name: u, user: planted}]\n", r"users\[0\]: user of 'u' is not a mapping"),
         (PLAIN.replace("current-context: here", ""), "choose one of the contexts: here, there, userless"),
         (
             PLAIN.replace("current-context: here", "current-context: gone"),
-            "current-context 'gone' is not there; contex",
+            "current-context 'gone' is not there; choose",
         ),
         (
             PLAIN.replace("cluster: near,", "cluster: gone,"),
             "names the cluster 'gone', which is not there; .*: far, near",
         ),
         (PLAIN.replace("cluster: near,", ""), "context 'here' names no cluster"),
-        (PLAIN.replace("user: me,", "user: gone,"), "names the user 'gone', which is not there; users: me, nobody"),
+        (
+            PLAIN.replace("user: me,", "user: gone,"),
+            "names the user 'gone', which is not there; write one of the users: me, nobody",
+        ),
         (PLAIN.replace("server: https://near.example:6443/", "{}"), "cluster 'near' has no server"),
     ],
 )
@@ -260,7 +272,9 @@ def test_files_that_are_wrong(tmp_path: Path, text: str, message: str) -> None:
 
 
 def test_a_wrong_context_lists_those_there_are(plain: Path) -> None:
-    with pytest.raises(ConfigError, match="context 'gone' is not there; contexts: here, there, userless"):
+    with pytest.raises(
+        ConfigError, match="context 'gone' is not there; choose one of the contexts: here, there, userless"
+    ):
         load_kubeconfig(plain, context="gone")
 
 
@@ -299,10 +313,6 @@ CERTIFICATE = base64_text(b"certificate")
         ({}, {"client-key-data": "planted!"}, "client-key-data is not base64"),
         ({}, {"client-key-data": base64_text(b"\xff")}, "client-key-data is not a PEM private key"),
         ({}, {"client-key": "/missing"}, "client-key names /missing"),
-        ({}, {"exec": {"command": "planted"}}, "exec credential plugins are not supported yet"),
-        ({}, {"auth-provider": {"name": "oidc"}}, "auth providers are not supported yet"),
-        ({}, {"as": "planted", "token": "planted"}, "impersonation is not supported yet"),
-        ({}, {"as-groups": ["planted"]}, "impersonation is not supported yet"),
     ],
 )
 def test_entries_that_are_wrong(cluster: dict[str, Any], user: dict[str, Any], message: str) -> None:
@@ -313,29 +323,77 @@ def test_entries_that_are_wrong(cluster: dict[str, Any], user: dict[str, Any], m
     assert "planted" not in str(caught.value)
 
 
-_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-5, 5) | st.sampled_from(["c", "u", "https://h", "", "x: y"]),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["name", "cluster", "user", "context", "server", "token", "kind"]), inner)
-    ),
-    max_leaves=8,
-)
+# Plugins, issuers, impersonation. What is wrong with them: test_malformed_kubeconfigs; what they do:
+# test_every_configuration.
 
 
-@given(
-    st.dictionaries(
-        st.sampled_from(["clusters", "users", "contexts", "current-context", "kind", "preferences"]),
-        _VALUES,
-        max_size=5,
+def test_text_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"user 'u': password has half a character .*; write it anew"):
+        load_kubeconfig(content(user={"username": "me", "password": "\ud800"}))
+
+
+def test_exec_goes_with_impersonation_and_a_certificate(authority: Authority) -> None:
+    config = load_kubeconfig(
+        content(
+            user={
+                "exec": {"apiVersion": "client.authentication.k8s.io/v1beta1", "command": "login", "env": None},
+                "as": "somebody",
+                "client-certificate-data": base64_text(authority.client_certificate),
+                "client-key-data": base64_text(authority.client_key),
+            }
+        )
     )
+    assert isinstance(config.credentials, ExecCredentials)
+    assert config.impersonate == Impersonation(user="somebody")
+    assert config.tls.has_client_certificate
+
+
+def test_what_a_plugin_is_told_about_the_cluster(tmp_path: Path, authority: Authority) -> None:
+    (tmp_path / "ca").write_bytes(authority.pem)
+    cluster = Entry(
+        "cluster 'c'",
+        {
+            "server": "https://h",
+            "certificate-authority": "ca",
+            "proxy-url": "http://p",
+            "extensions": [
+                {"name": "other", "extension": 1},
+                {"name": "client.authentication.k8s.io/exec", "extension": {"a": 1}},
+            ],
+        },
+        "the test",
+        tmp_path,
+    )
+    assert cluster_info(cluster) == {
+        "server": "https://h",
+        "certificate-authority-data": base64_text(authority.pem),
+        "proxy-url": "http://p",
+        "config": {"a": 1},
+    }
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        {"token": "t", "exec": {"apiVersion": "client.authentication.k8s.io/v1beta1", "command": "x"}},
+        {
+            "username": "t",
+            "auth-provider": {
+                "name": "oidc",
+                "config": {"idp-issuer-url": "https://i", "client-id": "c", "id-token": "planted"},
+            },
+        },
+    ],
 )
-def test_whatever_a_kubeconfig_holds_the_error_is_ours(fields: dict[str, Any]) -> None:
-    with contextlib.suppress(ConfigError):
-        load_kubeconfig(fields)
+def test_what_is_fixed_goes_before_what_others_give(user: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
+    assert isinstance(load_kubeconfig(content(user=user)).credentials, StaticToken | BasicAuth)
+    assert "is not used: the user has a token or a password, too" in caplog.text
 
 
-@given(st.sampled_from(["clusters", "users", "contexts"]), _VALUES)
-def test_whatever_stands_in_one_section(section: str, value: Any) -> None:
-    with contextlib.suppress(ConfigError):
-        load_kubeconfig({**content(), section: value})
+def test_impersonation_without_credentials() -> None:
+    config = load_kubeconfig(
+        content(user={"as": "x", "as-uid": "1", "as-groups": ["g"], "as-user-extra": {"k": ["v"]}})
+    )
+    assert config.credentials is None
+    assert config.impersonate == Impersonation(user="x", uid="1", groups=("g",), extra={"k": ("v",)})
+    assert load_kubeconfig(content(user={"as": "", "as-groups": [], "as-user-extra": {}})).impersonate is None

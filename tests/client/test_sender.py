@@ -6,7 +6,15 @@ import logging
 import pytest
 
 from deltaloop.api.status import NotFoundError, ServiceUnavailableError, TooManyRequestsError
-from deltaloop.client import Headers, Pool, RequestTimeoutError, TransportError
+from deltaloop.client import (
+    ClientOptions,
+    Headers,
+    Pool,
+    RequestTimeoutError,
+    ServerWarning,
+    StreamEndedError,
+    TransportError,
+)
 from deltaloop.client.sender import RequestSender
 from tests.client.fake_transport import After, FakeTransport, Pause, Stream, json_answer, logged, text_answer
 
@@ -138,3 +146,198 @@ async def test_a_refusal_that_never_ends_is_cut_at_the_time_limit() -> None:
     with pytest.raises(Exception, match="500"):
         async with sender.stream("/x", query={}):
             pass
+
+
+# --- A body that is taken while it comes ---
+
+
+class Collected:
+    """Keeps the slices of one try."""
+
+    def __init__(self) -> None:
+        self.slices: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> None:
+        self.slices.append(chunk)
+
+
+async def test_a_body_is_given_on_as_it_comes() -> None:
+    transport = FakeTransport(Stream((b"a", Pause(1.0), b"b")))
+    taken = await sender_over(transport).receive("/x", query={"limit": "1"}, sink=Collected, pool=Pool.LEADER_ELECTION)
+    assert taken.slices == [b"a", b"b"]
+    (request,) = transport.requests
+    assert (request.method, request.bounded, request.pool) == ("GET", True, Pool.LEADER_ELECTION)
+    assert transport.open_streams == 0
+
+
+async def test_a_body_that_breaks_off_is_asked_for_again_with_a_fresh_sink() -> None:
+    broken_off = StreamEndedError("reset", method="GET", path="/x")
+    transport = FakeTransport(Stream((b"half", broken_off)), BUSY, Stream((b"whole",)))
+    assert (await sender_over(transport).receive("/x", query={}, sink=Collected)).slices == [b"whole"]
+    assert transport.sent_at == [0.0, 1.0, 4.0]
+
+
+async def test_a_body_that_does_not_end_in_time() -> None:
+    transport = FakeTransport(Stream((b"half", Pause(100.0), b"late")))
+    with pytest.raises(RequestTimeoutError, match="did not end within 5 s") as caught:
+        await sender_over(transport).receive("/x", query={}, sink=Collected, timeout=5.0)
+    assert caught.value.sent
+    assert asyncio.get_running_loop().time() == 5.0
+    assert transport.open_streams == 0
+
+
+async def test_a_refused_list_has_the_servers_words() -> None:
+    transport = FakeTransport(text_answer("404 page not found", status=404))
+    with pytest.raises(NotFoundError, match="404 page not found"):
+        await sender_over(transport).receive("/x", query={}, sink=Collected)
+
+
+# --- Rate, warnings, metrics ---
+
+
+class Counted:
+    """Writes down what is measured."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[object, ...]] = []
+
+    def request_done(self, *, code: str, method: str, host: str) -> None:
+        self.seen.append(("done", code, method, host))
+
+    def request_duration(self, seconds: float, *, verb: str, host: str) -> None:
+        self.seen.append(("duration", seconds, verb, host))
+
+    def rate_limiter_duration(self, seconds: float, *, verb: str, host: str) -> None:
+        self.seen.append(("limiter", seconds, verb, host))
+
+    def request_retried(self, *, code: str, verb: str, host: str) -> None:
+        self.seen.append(("retried", code, verb, host))
+
+
+def limited(transport: FakeTransport, *, qps: float, burst: int) -> RequestSender:
+    return RequestSender(transport, default_timeout=30.0, options=ClientOptions(qps=qps, burst=burst))
+
+
+async def test_no_limit_by_default() -> None:
+    transport = FakeTransport(*[OK] * 100)
+    sender = sender_over(transport)
+    await asyncio.gather(*(sender.send("GET", "/x") for _ in range(100)))
+    assert set(transport.sent_at) == {0.0}
+
+
+async def test_qps_and_burst() -> None:
+    transport = FakeTransport(*[OK] * 6)
+    sender = limited(transport, qps=2.0, burst=2)
+    await asyncio.gather(*(sender.send("GET", "/x") for _ in range(6)))
+    assert transport.sent_at == [0.0, 0.0, 0.5, 1.0, 1.5, 2.0]
+
+
+async def test_each_try_and_each_stream_takes_its_turn() -> None:
+    transport = FakeTransport(text_answer("", status=429, headers=[("retry-after", "1")]), OK, Stream((b"x",)))
+    sender = limited(transport, qps=0.25, burst=1)
+    await sender.send("GET", "/x")
+    async with sender.stream("/x", query={}):
+        pass
+    assert transport.sent_at == [0.0, 4.0, 8.0]
+
+
+async def test_leader_election_does_not_wait_for_others() -> None:
+    transport = FakeTransport(*[OK] * 3)
+    sender = limited(transport, qps=0.1, burst=1)
+    await sender.send("GET", "/x")
+    await asyncio.gather(*(sender.send("GET", "/x", pool=Pool.LEADER_ELECTION) for _ in range(2)))
+    assert transport.sent_at == [0.0, 0.0, 0.0]
+
+
+async def test_a_turn_beyond_the_time_limit_is_refused_at_once_and_given_back() -> None:
+    transport = FakeTransport(*[OK] * 2)
+    sender = limited(transport, qps=0.1, burst=1)
+    await sender.send("GET", "/x")
+    with pytest.raises(RequestTimeoutError, match=r"ClientOptions\.qps") as caught:
+        await sender.send("GET", "/x", timeout=5.0)
+    assert not caught.value.sent
+    await sender.send("GET", "/x")
+    assert transport.sent_at == [0.0, 10.0]
+
+
+async def test_cancelling_gives_the_turn_back() -> None:
+    transport = FakeTransport(*[OK] * 2)
+    sender = limited(transport, qps=0.1, burst=1)
+    await sender.send("GET", "/x")
+    waits = asyncio.create_task(sender.send("POST", "/x"))
+    await asyncio.sleep(1.0)
+    waits.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waits
+    await sender.send("GET", "/x")
+    assert transport.sent_at == [0.0, 10.0]
+
+
+async def test_warnings_reach_the_caller_each_time() -> None:
+    warned = json_answer({}, headers=[("Warning", '299 - "old \\"API\\"", 299 - "b"'), ("warning", '299 - "b"')])
+    sender = sender_over(FakeTransport(warned, warned, Stream((), headers=warned.headers)))
+    seen: list[ServerWarning] = []
+    await sender.send("POST", "/x", on_warning=seen.append)
+    assert seen == [ServerWarning('old "API"', "POST", "/x"), ServerWarning("b", "POST", "/x")]
+    await sender.send("GET", "/x", on_warning=seen.append)
+    async with sender.stream("/x", query={}, on_warning=seen.append):
+        pass
+    assert len(seen) == 6
+
+
+async def test_metrics() -> None:
+    counted = Counted()
+    transport = FakeTransport(
+        After(0.5, BUSY),
+        OK,
+        TransportError("reset", method="POST", path="/x"),
+        Stream((b"x", Pause(9.0))),
+        Stream((), status=410),
+        After(2.0, json_answer([])),
+    )
+    sender = RequestSender(transport, default_timeout=30.0, host="h:1", options=ClientOptions(metrics=counted))
+    await sender.send("GET", "/x")
+    with pytest.raises(TransportError):
+        await sender.send("POST", "/x")
+    async with sender.stream("/x", query={}) as answer:
+        assert [chunk async for chunk in answer.chunks] == [b"x"]
+    with pytest.raises(Exception, match="410"):
+        async with sender.stream("/x", query={}):
+            pass
+    await sender.receive("/x", query={}, sink=Collected)
+    assert counted.seen == [
+        ("done", "429", "GET", "h:1"),
+        ("duration", 0.5, "GET", "h:1"),
+        ("retried", "429", "GET", "h:1"),
+        ("done", "200", "GET", "h:1"),
+        ("duration", 0.0, "GET", "h:1"),
+        ("done", "<error>", "POST", "h:1"),
+        ("duration", 0.0, "POST", "h:1"),
+        ("done", "200", "GET", "h:1"),
+        ("duration", 0.0, "GET", "h:1"),
+        ("done", "410", "GET", "h:1"),
+        ("duration", 0.0, "GET", "h:1"),
+        ("done", "200", "GET", "h:1"),
+        ("duration", 2.0, "GET", "h:1"),
+    ]
+
+
+async def test_the_wait_for_a_turn_is_measured() -> None:
+    counted = Counted()
+    options = ClientOptions(metrics=counted, qps=1.0, burst=1)
+    sender = RequestSender(FakeTransport(OK, OK), default_timeout=30.0, host="h", options=options)
+    await asyncio.gather(sender.send("GET", "/x"), sender.send("GET", "/x"))
+    assert [entry for entry in counted.seen if entry[0] == "limiter"] == [
+        ("limiter", 0.0, "GET", "h"),
+        ("limiter", 1.0, "GET", "h"),
+    ]
+
+
+async def test_metrics_that_fail_do_not_fail_the_request(caplog: pytest.LogCaptureFixture) -> None:
+    class Failing(Counted):
+        def request_done(self, *, code: str, method: str, host: str) -> None:
+            raise ZeroDivisionError
+
+    options = ClientOptions(metrics=Failing())
+    assert await RequestSender(FakeTransport(OK), default_timeout=30.0, options=options).send("GET", "/x") is OK
+    assert [record.getMessage() for record in logged(caplog)] == ["a metrics hook of the client raised"]

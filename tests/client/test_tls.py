@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
@@ -16,8 +17,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from deltaloop.api.redaction import SecretText
-from deltaloop.client import ClientConfig, ConfigError, TlsConfig
-from deltaloop.client.tls import make_ssl_context
+from deltaloop.client import ClientCertificate, ClientConfig, ConfigError, TlsConfig
+from deltaloop.client.tls import TlsContexts, make_ssl_context
 from tests.client.authority import Authority
 
 pytestmark = pytest.mark.usefixtures("temporary_files")
@@ -90,8 +91,6 @@ def test_a_key_that_is_none(authority: Authority) -> None:
 
 
 def test_a_key_of_another_certificate(authority: Authority, tmp_path: Path) -> None:
-    import trustme
-
     other = Authority(trustme.CA())
     with pytest.raises(ConfigError, match="key values mismatch"):
         context(
@@ -118,3 +117,84 @@ def test_an_encrypted_key_asks_nobody(authority: Authority, tmp_path: Path) -> N
 def test_temporary_files_go_where_the_fixture_says(temporary_files: Path) -> None:
     with tempfile.TemporaryDirectory() as directory:
         assert Path(directory).parent == temporary_files
+
+
+# Rotation
+
+
+def contexts(**tls: Any) -> TlsContexts:
+    return TlsContexts(ClientConfig(server="https://h", tls=TlsConfig(**tls), source="the test"))
+
+
+def test_an_authority_that_is_replaced_is_noticed_within_a_minute(authority: Authority, tmp_path: Path) -> None:
+    path = tmp_path / "ca"
+    path.write_bytes(authority.pem)
+    source = contexts(ca_file=path)
+    first = source.context(None, now=0.0)
+    path.write_bytes(Authority(trustme.CA()).pem)
+    assert source.context(None, now=59.0) is first
+    second = source.context(None, now=60.0)
+    assert second is not first
+    assert second.get_ca_certs() != first.get_ca_certs()
+    assert source.context(None, now=500.0) is second
+
+
+def test_a_file_that_is_half_written_changes_nothing(
+    authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "ca"
+    path.write_bytes(authority.pem)
+    source = contexts(ca_file=path)
+    first = source.context(None, now=0.0)
+    path.write_bytes(b"planted")
+    assert source.context(None, now=60.0) is first
+    path.unlink()
+    assert source.context(None, now=120.0) is first
+    path.write_bytes(Authority(trustme.CA()).pem)
+    assert source.reload(121.0)
+    assert source.context(None, now=121.0) is not first
+    messages = [record.getMessage() for record in caplog.records]
+    assert messages == ["certificate files changed and cannot be used", "certificate file cannot be read"]
+    assert "planted" not in caplog.text
+
+
+def test_without_files_nothing_is_read_again(authority: Authority) -> None:
+    source = contexts(ca_data=authority.pem)
+    source.suspect()
+    assert not source.reload(1e6)
+    assert source.context(None, now=1e6) is source.context(None, now=0.0)
+
+
+def test_a_certificate_of_a_plugin_makes_one_context(
+    authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads = 0
+    load = ssl.SSLContext.load_cert_chain
+
+    def counting(self: ssl.SSLContext, certfile: Any, keyfile: Any = None, password: Any = None) -> None:
+        nonlocal loads
+        loads += 1
+        load(self, certfile, keyfile, password)
+
+    monkeypatch.setattr(ssl.SSLContext, "load_cert_chain", counting)
+    first, second = (
+        ClientCertificate(certificate=certificate, key=SecretText(key.decode()))
+        for certificate, key in (authority.issue("a@example.org"), authority.issue("b@example.org"))
+    )
+    source = contexts(ca_data=authority.pem)
+    made = [source.context(each, now=0.0) for each in (None, first, first, second, second)]
+    assert made[1] is made[2]
+    assert made[3] is made[4]
+    assert len(set(map(id, made))) == 3
+    assert loads == 2, "the key is written once for each certificate, not for each request"
+    path = tmp_path / "ca"
+    path.write_bytes(authority.pem)
+    source = contexts(ca_file=path)
+    made = [source.context(first, now=0.0)]
+    path.write_bytes(Authority(trustme.CA()).pem)
+    made.append(source.context(first, now=60.0))
+    assert made[1] is not made[0]
+    assert loads == 4, "the new context has the plugin's certificate, too"
+    with pytest.raises(ConfigError, match=r"what the exec plugin gave: .* cannot be used"):
+        source.context(ClientCertificate(certificate=b"planted", key=SecretText("planted")), now=60.0)
+    assert source.context(first, now=60.0) is made[1]

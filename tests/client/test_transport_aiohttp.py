@@ -616,3 +616,47 @@ async def test_the_hidden_retry_of_aiohttp_can_be_switched_off() -> None:
     # A private name: this test fails when aiohttp drops it.
     async with aiohttp.ClientSession() as session:
         assert session._retry_connection is True
+
+
+async def test_a_list_that_is_decoded_while_it_comes_is_compressed_and_gives_its_connection_back() -> None:
+    seen: list[tuple[str, object]] = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        seen.append((request.headers["Accept-Encoding"], request.transport))
+        response = web.Response(body=b"x" * 1_000_000)
+        response.enable_compression()
+        return response
+
+    async with serving(answer) as address:
+        transport = AiohttpTransport(ClientConfig(server=f"http://{address}"))
+        bounded = Request(method="GET", path="/x", timeout=5.0, bounded=True)
+        for _ in range(2):
+            async with transport.stream(bounded) as response:
+                assert sum([len(chunk) async for chunk in response.chunks]) == 1_000_000
+        await transport.request(GET)
+        await transport.close()
+    assert [encoding for encoding, _ in seen] == ["gzip", "gzip", "gzip"]
+    assert len({id(connection) for _, connection in seen}) == 1
+
+
+async def test_what_is_cut_is_told_from_what_stays_as_it_is(authority: Authority) -> None:
+    async def reset(_: int, writer: asyncio.StreamWriter) -> None:
+        abort(writer)
+
+    async with raw_server(reset) as address:
+        found = await failure(ClientConfig(server=f"http://{address}"))
+        assert (found.cut, found.sent) == (True, True)
+
+    async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        abort(writer)
+
+    server = await asyncio.start_server(greet, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        at_handshake = await failure(ClientConfig(server=f"https://127.0.0.1:{port}"))
+    assert (at_handshake.cut, at_handshake.sent) == (True, False)
+    refused = await failure(ClientConfig(server=f"http://127.0.0.1:{free_port()}"))
+    assert (refused.cut, refused.refused) == (False, True)
+    async with serving(echo, tls=authority.server_context()) as address:
+        untrusted = await failure(ClientConfig(server=f"https://{address}"))
+        assert (untrusted.cut, untrusted.sent) == (False, False)

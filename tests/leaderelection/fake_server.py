@@ -1,4 +1,4 @@
-"""A small server of Leases behind the client verbs: optimistic concurrency, delays, hangs, refusals, lost answers."""
+"""A small server of locks behind the client verbs: optimistic concurrency, delays, hangs, refusals, lost answers."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ class FakeServer:
 
     leases: dict[str, Resource] = field(default_factory=dict[str, Resource])
     version: int = 0
+    kind: ResourceType[Resource] = LEASE
     others: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
     def next_version(self) -> str:
@@ -48,7 +49,7 @@ class FakeServer:
         return lease
 
     def update(self, obj: Mapping[str, Any]) -> Resource:
-        given = Resource.from_dict(obj, LEASE)
+        given = Resource.from_dict(obj, self.kind)
         present = self.get(given.key)
         if present.resource_version != given.resource_version:
             raise ConflictError(status(409, "changed"))
@@ -67,10 +68,10 @@ class FakeServer:
         self.leases[key] = self._stored(fields)
 
     def _stored(self, obj: Mapping[str, Any]) -> Resource:
-        fields = Resource.from_dict(obj, LEASE).to_dict()
+        fields = Resource.from_dict(obj, self.kind).to_dict()
         fields["metadata"]["resourceVersion"] = self.next_version()
         fields["metadata"].setdefault("uid", f"uid-{self.version}")
-        return Resource.from_dict(fields, LEASE)
+        return Resource.from_dict(fields, self.kind)
 
 
 @dataclass

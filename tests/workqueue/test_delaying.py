@@ -41,6 +41,7 @@ async def test_the_earlier_time_wins() -> None:
     assert work.triggers == (1, 2, 3)
     with pytest.raises(TimeoutError):
         await queue.get(timeout=100.0)
+    work.put_back()
 
 
 async def test_an_earlier_item_moves_the_timer_of_a_waiting_worker() -> None:

@@ -384,3 +384,4 @@ async def test_number_of_kept_triggers_is_an_option() -> None:
         queue.add("a", trigger=trigger)
     work = await queue.get_work()
     assert (work.triggers, work.triggers_dropped) == ((0, 4), 3)
+    work.put_back()

@@ -81,6 +81,7 @@ async def test_cancellation_puts_the_item_back_uncounted_and_goes_on() -> None:
     assert queue.num_requeues("a") == 0
     work = await queue.get_work(timeout=0)
     assert (work.triggers, work.attempts) == (("why", "meanwhile"), 1)
+    work.put_back()
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(3)])
@@ -92,6 +93,7 @@ async def test_interrupts_put_the_item_back_and_go_on(error: BaseException) -> N
             raise error
     work = await queue.get_work(timeout=0)
     assert (work.triggers, work.attempts) == (("why",), 1)
+    work.put_back()
 
 
 async def test_after_shutdown_what_fails_or_is_cancelled_is_given_up(caplog: pytest.LogCaptureFixture) -> None:
@@ -146,6 +148,7 @@ async def test_a_run_may_ask_for_a_later_one_without_an_error() -> None:
         work.retry_after(0, trigger="at once", keep_triggers=False)
     work = await queue.get_work(timeout=0)
     assert work.triggers == ("at once",)
+    work.put_back()
 
 
 async def test_an_error_voids_the_later_run_that_was_asked_for() -> None:

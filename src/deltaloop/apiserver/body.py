@@ -1,7 +1,10 @@
-"""Reads the body of a request: at most 3 MiB, JSON or YAML."""
+"""Reads the body of a request: at most 3 MiB, JSON, YAML or protobuf. Core: ``core/protobuf.py``."""
 
 from __future__ import annotations
 
+import gzip
+from functools import cache
+from importlib import resources
 from typing import Any, Final, cast
 
 import msgspec
@@ -9,10 +12,18 @@ from aiohttp import web
 
 from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.yaml_reader import read_yaml
-from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core import failures, protobuf
+from deltaloop.apiserver.core.protobuf_table import FieldTable, parse_table
 
 _JSON: Final = ("", "application/json")
 _YAML: Final = ("application/yaml", "application/x-yaml", "text/yaml")
+
+
+@cache
+def field_table() -> FieldTable:
+    """Return the table of protobuf fields; the first protobuf body of the process pays for it."""
+    packed = resources.files("deltaloop.apiserver").joinpath("protobuf_fields.txt.gz").read_bytes()
+    return parse_table(gzip.decompress(packed).decode())
 
 
 async def read_body(request: web.BaseRequest) -> bytes:
@@ -31,22 +42,30 @@ async def read_body(request: web.BaseRequest) -> bytes:
     return bytes(body)
 
 
-async def read_fields(request: web.BaseRequest, *, body: bytes | None = None) -> dict[str, Any]:
+async def read_fields(
+    request: web.BaseRequest, *, body: bytes | None = None, protobuf_kind: tuple[str, str] | None = None
+) -> dict[str, Any]:
     """Read an object.
 
     Args:
         request: The request; its content type says how to read the body.
         body: The body, if it has been read.
+        protobuf_kind: API version and kind of an object that says neither, if protobuf is read here at all.
 
     Raises:
-        UnsupportedMediaTypeError: If it is neither JSON nor YAML.
+        UnsupportedMediaTypeError: If it is in another format.
         BadRequestError: If it cannot be read, or is no object; the message has the place, not the data.
         RequestEntityTooLargeError: If it is larger than 3 MiB.
     """
     media_type = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    if media_type not in (*_JSON, *_YAML):
-        raise failures.unsupported_media_type(("application/json", "application/yaml"))
+    in_protobuf = media_type == protobuf.CONTENT_TYPE and protobuf_kind is not None
+    if media_type not in (*_JSON, *_YAML) and not in_protobuf:
+        accepted = ("application/json", "application/yaml", protobuf.CONTENT_TYPE)
+        raise failures.unsupported_media_type(accepted[: 2 if protobuf_kind is None else 3])
     raw = body if body is not None else await read_body(request)
+    if in_protobuf and protobuf_kind is not None:
+        api_version, kind = protobuf_kind
+        return protobuf.decode_body(raw, field_table(), api_version=api_version, kind=kind)
     try:
         if media_type in _YAML:
             raw = msgspec.json.encode(read_yaml(raw, source="the body of the request"))

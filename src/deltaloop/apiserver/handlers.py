@@ -10,7 +10,7 @@ import asyncio
 import logging
 import random
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any, Final, final
 from urllib.parse import unquote
@@ -24,10 +24,17 @@ from deltaloop.apiserver import authentication
 from deltaloop.apiserver.body import read_body, read_fields
 from deltaloop.apiserver.change_signal import ChangeSignal
 from deltaloop.apiserver.core import failures, requests
+from deltaloop.apiserver.core.crd import crd_warnings
 from deltaloop.apiserver.core.deletion import DeleteOptions, parse_delete_options
 from deltaloop.apiserver.core.encoding import decode_object, encode_json, list_metadata
+from deltaloop.apiserver.core.field_validation import (
+    check_object,
+    check_patched,
+    parse_field_validation,
+    warning_header,
+)
 from deltaloop.apiserver.core.listing import Listed, plan_list, run_list
-from deltaloop.apiserver.core.objects import Stamp
+from deltaloop.apiserver.core.objects import Stamp, is_crd
 from deltaloop.apiserver.core.operations import Operations, prefix_of
 from deltaloop.apiserver.core.patching import PatchError, apply_patch
 from deltaloop.apiserver.core.rendering import Rendering, WatchRendering, choose_rendering
@@ -290,14 +297,23 @@ class Handlers:
     async def _create(self, request: web.BaseRequest, route: Route) -> web.Response:
         rendering = self._rendering(request, route.served)
         dry_run = self._dry_run(request, "CreateOptions")
-        fields = await read_fields(request)
+        mode = parse_field_validation("CreateOptions", request.query.get("fieldValidation", ""))
+        body = await read_body(request)
+        fields = await read_fields(request, body=body, protobuf_kind=_protobuf_kind(route))
+        warnings = check_object(route.served, fields, body, mode)
+        if is_crd(route.served):
+            warnings += crd_warnings(fields)
         created = self._operations.create(route.served, route.namespace, fields, stamp=self.stamp(), dry_run=dry_run)
-        return json_answer(rendering.object(created), self._headers, status=201)
+        return _warned(json_answer(rendering.object(created), self._headers, status=201), warnings)
 
     async def _update(self, request: web.BaseRequest, route: Route) -> web.Response:
         rendering = self._rendering(request, route.served)
         dry_run = self._dry_run(request, "UpdateOptions")
-        fields = await read_fields(request)
+        mode = parse_field_validation("UpdateOptions", request.query.get("fieldValidation", ""))
+        body = await read_body(request)
+        fields = await read_fields(request, body=body, protobuf_kind=_protobuf_kind(route))
+        # A Scale has a schema of its own, which is not the custom resource's.
+        warnings = () if route.subresource == "scale" else check_object(route.served, fields, body, mode)
         updated = self._operations.update(
             route.served,
             route.namespace,
@@ -307,18 +323,23 @@ class Handlers:
             subresource=route.subresource,
             dry_run=dry_run,
         )
-        return self._changed(rendering, route, updated)
+        return _warned(self._changed(rendering, route, updated), warnings)
 
     async def _patch(self, request: web.BaseRequest, route: Route) -> web.Response:
         served = route.served
         rendering = self._rendering(request, served)
         dry_run = self._dry_run(request, "PatchOptions")
         content_type = request.headers.get("Content-Type", "")
+        mode = parse_field_validation("PatchOptions", request.query.get("fieldValidation", ""))
         body = await read_body(request)
+        warnings: list[str] = []
 
         def change(current: dict[str, Any]) -> dict[str, Any]:
             shown = scale_of(served, current) if route.subresource == "scale" else current
-            return apply_patch(content_type, shown, body, served)
+            result = apply_patch(content_type, shown, body, served)
+            if route.subresource != "scale":
+                warnings.extend(check_patched(served, result, body, mode))
+            return result
 
         patched = self._operations.patch(
             served,
@@ -329,7 +350,7 @@ class Handlers:
             subresource=route.subresource,
             dry_run=dry_run,
         )
-        return self._changed(rendering, route, patched)
+        return _warned(self._changed(rendering, route, patched), warnings)
 
     def _changed(self, rendering: Rendering, route: Route, obj: Any) -> web.Response:
         if route.subresource == "scale":
@@ -339,7 +360,7 @@ class Handlers:
     async def _delete_options(self, request: web.BaseRequest) -> DeleteOptions:
         body = await read_body(request)
         if body.strip():
-            fields = await read_fields(request, body=body)
+            fields = await read_fields(request, body=body, protobuf_kind=("v1", "DeleteOptions"))
             fields = {name: value for name, value in fields.items() if name not in ("kind", "apiVersion")}
         else:
             fields = requests.delete_query(request.query)
@@ -385,7 +406,7 @@ class Handlers:
     async def _review_access(self, request: web.BaseRequest, path: ResourcePath) -> web.Response:
         if request.method != "POST" or path.version != "v1" or path.name:
             return text_answer(404, "404 page not found\n", self._headers)
-        fields = await read_fields(request)
+        fields = await read_fields(request, protobuf_kind=("authorization.k8s.io/v1", "SelfSubjectAccessReview"))
         review = {
             "kind": "SelfSubjectAccessReview",
             "apiVersion": "authorization.k8s.io/v1",
@@ -394,6 +415,20 @@ class Handlers:
             "status": {"allowed": True, "reason": "this server allows its one user everything"},
         }
         return json_answer(encode_json(review), self._headers, status=201)
+
+
+def _protobuf_kind(route: Route) -> tuple[str, str] | None:
+    """Return what a body in protobuf is; custom resources are not read from it."""
+    if route.subresource == "scale":
+        return "autoscaling/v1", "Scale"
+    kind = route.served.type
+    return None if route.served.custom else (kind.api_version, kind.kind)
+
+
+def _warned(answer: web.Response, warnings: Iterable[str]) -> web.Response:
+    for text in warnings:
+        answer.headers.add("Warning", warning_header(text))
+    return answer
 
 
 def _wants_watch(request: web.BaseRequest) -> bool:

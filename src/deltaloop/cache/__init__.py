@@ -1,6 +1,6 @@
 """The informer cache: what the server has, kept here, with everybody told who asked.
 
-    Reflector ──▶ DeltaFIFO ──▶ Controller ──▶ Indexer
+    Reflector ──▶ Queue ──▶ Controller ──▶ Indexer
                                           └──▶ handlers, each with its own buffer and task
 
 This room owns listing and watching without end (``Reflector``), the queue of deltas, the store with indexes,
@@ -13,6 +13,7 @@ Follow one event: ``reflector.py`` (core/listwatch.py) → ``delta_fifo.py`` (co
 """
 
 from deltaloop.cache.controller import Controller, ControllerConfig
+from deltaloop.cache.core.consistency import ConsistencyReport
 from deltaloop.cache.core.deltas import (
     DeletedFinalStateUnknown,
     Delta,
@@ -21,34 +22,60 @@ from deltaloop.cache.core.deltas import (
     KnownObjects,
     deletion_handling_key,
 )
+from deltaloop.cache.core.freshness import Freshness
 from deltaloop.cache.core.listwatch import Decision, Place, Reaction, ReflectorOptions, ReflectorStatistics
-from deltaloop.cache.core.store import Indexers, IndexFailure, IndexFunc
+from deltaloop.cache.core.notification_buffer import BufferPolicy
+from deltaloop.cache.core.store import Indexers, IndexFailure, IndexFunc, StoreWrite
 from deltaloop.cache.delta_fifo import DeltaFIFO
 from deltaloop.cache.errors import (
     CacheSyncError,
     FifoClosedError,
     IndexerConflictError,
     InformerStoppedError,
+    NotFreshError,
     RepeatedContinueError,
     RequeueError,
     SyncFailure,
+    TransactionError,
+    TransformError,
     UnknownIndexError,
+    VersionWentBackError,
     VeryShortWatchError,
+    WatchListEndedError,
+    WatchListStalledError,
 )
 from deltaloop.cache.factory import InformerFactory
-from deltaloop.cache.handlers import HandlerFuncs, ResourceEventHandler
+from deltaloop.cache.handlers import (
+    FilteringResourceEventHandler,
+    HandlerFuncs,
+    HandlerOptions,
+    ResourceEventHandler,
+)
 from deltaloop.cache.informer import Informer, InformerOptions, new_indexer_informer, new_informer
 from deltaloop.cache.listener import Registration
-from deltaloop.cache.lister import Lister, NamespaceLister
+from deltaloop.cache.lister import Lister, NamespaceLister, ReadableIndexer
 from deltaloop.cache.listwatch import ListerWatcher, ListWatch, ListWatchClient
-from deltaloop.cache.reflector import Reflector, ReflectorStore
+from deltaloop.cache.metrics import CacheMetrics
+from deltaloop.cache.multi_namespace import MultiNamespaceInformer
+from deltaloop.cache.queue import Queue, QueueKind
+from deltaloop.cache.real_fifo import RealFIFO
+from deltaloop.cache.reflector import Reflector, ReflectorStore, ResourceVersionUpdater
+from deltaloop.cache.shared_informer import (
+    SharedIndexInformer,
+    SharedInformer,
+    new_shared_index_informer,
+    new_shared_informer,
+)
 from deltaloop.cache.store import NAMESPACE_INDEX, Indexer, Store, namespace_index_func
 from deltaloop.cache.sync import HasSynced, wait_for_cache_sync
 from deltaloop.cache.thread_safe_store import ThreadSafeStore
 
 __all__ = [
     "NAMESPACE_INDEX",
+    "BufferPolicy",
+    "CacheMetrics",
     "CacheSyncError",
+    "ConsistencyReport",
     "Controller",
     "ControllerConfig",
     "Decision",
@@ -58,7 +85,10 @@ __all__ = [
     "DeltaType",
     "Deltas",
     "FifoClosedError",
+    "FilteringResourceEventHandler",
+    "Freshness",
     "HandlerFuncs",
+    "HandlerOptions",
     "HasSynced",
     "IndexFailure",
     "IndexFunc",
@@ -74,9 +104,15 @@ __all__ = [
     "ListWatchClient",
     "Lister",
     "ListerWatcher",
+    "MultiNamespaceInformer",
     "NamespaceLister",
+    "NotFreshError",
     "Place",
+    "Queue",
+    "QueueKind",
     "Reaction",
+    "ReadableIndexer",
+    "RealFIFO",
     "Reflector",
     "ReflectorOptions",
     "ReflectorStatistics",
@@ -85,14 +121,25 @@ __all__ = [
     "RepeatedContinueError",
     "RequeueError",
     "ResourceEventHandler",
+    "ResourceVersionUpdater",
+    "SharedIndexInformer",
+    "SharedInformer",
     "Store",
+    "StoreWrite",
     "SyncFailure",
     "ThreadSafeStore",
+    "TransactionError",
+    "TransformError",
     "UnknownIndexError",
+    "VersionWentBackError",
     "VeryShortWatchError",
+    "WatchListEndedError",
+    "WatchListStalledError",
     "deletion_handling_key",
     "namespace_index_func",
     "new_indexer_informer",
     "new_informer",
+    "new_shared_index_informer",
+    "new_shared_informer",
     "wait_for_cache_sync",
 ]

@@ -8,16 +8,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, final
 
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.deltas import Deltas
 from deltaloop.cache.core.listwatch import Reaction, ReflectorOptions, ReflectorStatistics
-from deltaloop.cache.delta_fifo import DeltaFIFO
 from deltaloop.cache.errors import FifoClosedError, RequeueError, describe_error
 from deltaloop.cache.listwatch import ListerWatcher
+from deltaloop.cache.metrics import CacheMetrics
+from deltaloop.cache.queue import Queue
 from deltaloop.cache.reflector import Reflector
 from deltaloop.pacing.checks import require_not_negative
 
@@ -34,24 +35,29 @@ class ControllerConfig:
     Attributes:
         lister_watcher: Where objects come from.
         queue: Through which queue they go.
-        process: What is done with them: called with the deltas of one key, and whether they are of the initial list.
+        process: What is done with them: called with deltas of one key (``DeltaFIFO``) or of different keys
+            (``RealFIFO``), and whether they are of the initial list.
         name: What to call it in the log; ``str(lister_watcher)`` by default.
         reflector_options: Numbers of the reflector.
         resync_period: Every so many seconds all known objects are told again; 0 is never, less than 1 is 1.
         retry_on_error: Whether deltas whose ``process`` raised are put back and tried again a second later; else they
             are logged and lost.
         on_error: Called with every error of list and watch.
+        room: Awaited before deltas are popped and before events are read, so that the consumer can hold up both.
+        metrics: Who counts.
         chance: Draws the numbers in [0, 1) that spread waits and watch timeouts.
     """
 
     lister_watcher: ListerWatcher
-    queue: DeltaFIFO[Resource]
+    queue: Queue[Resource]
     process: Callable[[Deltas[Resource], bool], None]
     name: str = ""
     reflector_options: ReflectorOptions | None = None
     resync_period: float = 0.0
     retry_on_error: bool = False
     on_error: Callable[[Reaction], object] | None = None
+    room: Callable[[], Awaitable[None]] | None = None
+    metrics: CacheMetrics | None = None
     chance: Callable[[], float] = random.random
 
     def __post_init__(self) -> None:
@@ -73,6 +79,8 @@ class Controller:
             name=config.name,
             options=config.reflector_options,
             on_error=config.on_error,
+            room=config.room,
+            metrics=config.metrics,
             chance=config.chance,
         )
         self.name = self._reflector.name
@@ -115,6 +123,8 @@ class Controller:
     async def _process_loop(self) -> None:
         popped = 0
         while True:
+            if self._config.room is not None:
+                await self._config.room()
             try:
                 await self._queue.pop(self._process)
             except FifoClosedError:

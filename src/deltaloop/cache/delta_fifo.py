@@ -24,7 +24,12 @@ class DeltaFIFO(Generic[V]):
     """A queue of deltas by key; see the core for what is merged, dropped and made up."""
 
     def __init__(
-        self, *, known_objects: KnownObjects[V] | None = None, key_func: Callable[[V], str] = meta_namespace_key
+        self,
+        *,
+        known_objects: KnownObjects[V] | None = None,
+        key_func: Callable[[V], str] = meta_namespace_key,
+        transform: Callable[[V], V] | None = None,
+        on_version: Callable[[str], None] | None = None,
     ) -> None:
         """Begin empty.
 
@@ -32,14 +37,23 @@ class DeltaFIFO(Generic[V]):
             known_objects: What the consumer holds (its ``Store``): deletions that nobody saw are found by it, and
                 ``resync`` tells it again.
             key_func: Gives the key of an object.
+            transform: Makes the object that is kept out of the one that comes; called once for each.
+            on_version: Called with a version when everything up to it was processed.
         """
-        self._core = DeltaQueue[V](known_objects=known_objects, key_func=key_func)
+        self._core = DeltaQueue[V](known_objects=known_objects, key_func=key_func, transform=transform)
+        self._on_version = on_version
+        self._told_version = ""
         self._changed = asyncio.Event()
+        self._progressed = asyncio.Event()
         self._synced = asyncio.Event()
         self._processing = 0
 
     def add(self, obj: V) -> None:
-        """An object came into being."""
+        """An object came into being.
+
+        Raises:
+            TransformError: If the transform fails; nothing was added. The same holds for the other writes.
+        """
         self._core.add(obj)
         self._wake()
 
@@ -58,10 +72,16 @@ class DeltaFIFO(Generic[V]):
 
         Args:
             objects: All objects.
-            resource_version: Version of the list; not used here, as upstream.
+            resource_version: Version of the list, reached when everything of it was processed.
         """
-        del resource_version
         self._core.replace(objects)
+        if resource_version:
+            self._core.update_resource_version(resource_version)
+        self._wake()
+
+    def update_resource_version(self, resource_version: str) -> None:
+        """Everything up to this version has come: an event was added, or a bookmark says so."""
+        self._core.update_resource_version(resource_version)
         self._wake()
 
     def resync(self) -> None:
@@ -120,6 +140,16 @@ class DeltaFIFO(Generic[V]):
         """Wait until ``has_synced`` is true; cancellation leaves nothing behind."""
         await self._synced.wait()
 
+    @property
+    def processed_version(self) -> str:
+        """The version that everything processed amounts to; "" before the first one."""
+        return self._core.processed_version
+
+    async def wait_for_progress(self) -> None:
+        """Wait until something comes or was processed; cancellation leaves nothing behind."""
+        self._progressed.clear()
+        await self._progressed.wait()
+
     def list_keys(self) -> list[str]:
         """Return the keys that wait, first in line first."""
         return self._core.list_keys()
@@ -133,5 +163,10 @@ class DeltaFIFO(Generic[V]):
 
     def _wake(self) -> None:
         self._changed.set()
+        self._progressed.set()
+        version = self._core.processed_version
+        if version != self._told_version and self._on_version is not None:
+            self._told_version = version
+            self._on_version(version)
         if self.has_synced:
             self._synced.set()

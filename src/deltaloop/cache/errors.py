@@ -3,9 +3,15 @@
 DeltaloopError
 ├── CacheSyncError           a cache did not fill in time: names each kind, its last error and since when
 ├── InformerStoppedError     the caller uses an informer after its end
+├── NotFreshError            a cache did not reach a version in time
+├── TransformError           the user's transform raised, or changed what an object is called
+├── TransactionError         some writes of a transaction could not be done
 ├── FifoClosedError          the queue of deltas is closed and empty: the consumer's loop ends
 ├── RequeueError             raised by a process function that wants its deltas again
 ├── VeryShortWatchError      a server or proxy ends watches at once; reported, never raised
+├── WatchListEndedError      a server ended a streamed list before it was whole; reported, never raised
+├── WatchListStalledError    a server began a streamed list and sent nothing more; reported, never raised
+├── VersionWentBackError     a server's resource versions are lower than before; reported, never raised
 ├── RepeatedContinueError    a server hands out the same page again and again; reported, never raised
 └── InvalidInputError
     ├── IndexerConflictError an index of that name exists with another function
@@ -14,7 +20,7 @@ DeltaloopError
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from deltaloop.api.errors import DeltaloopError, InvalidInputError
@@ -37,6 +43,7 @@ class SyncFailure:
         last_error: The last error of list or watch, or None if there was none.
         failing_for: Seconds since the first of the errors without a success between, or None.
         stopped: Whether the informer had ended, so that it would never fill.
+        refused: Whether the server says that it is not allowed (401, 403), or that there is no such kind (404).
     """
 
     resource: str
@@ -44,9 +51,12 @@ class SyncFailure:
     last_error: BaseException | None = None
     failing_for: float | None = None
     stopped: bool = False
+    refused: bool = False
 
     def __str__(self) -> str:
         end = "has stopped" if self.stopped else f"has not synced within {self.waited:g} s"
+        if self.refused and not self.stopped:
+            end = "cannot fill: the server refuses to list or watch it, or does not know it"
         if self.last_error is None:
             return f"the cache of {self.resource} {end}; no error was seen: the server is slow, or was never asked"
         since = f"failing for {self.failing_for:.1f} s, " if self.failing_for is not None else ""
@@ -85,6 +95,54 @@ class InformerStoppedError(DeltaloopError):
     """An informer has stopped, or runs already, and cannot do what was asked; make a new one."""
 
 
+class NotFreshError(DeltaloopError, TimeoutError):
+    """A cache did not reach a resource version in time: the server is slow, the watch is broken, or it is not of it.
+
+    Attributes:
+        resource: What is cached.
+        wanted: The version asked for.
+        reached: The version that the cache has come to.
+    """
+
+    def __init__(self, resource: str, *, wanted: str, reached: str, waited: float) -> None:
+        """Keep both versions."""
+        super().__init__(
+            f"the cache of {resource} has not reached resource version {wanted} within {waited:g} s; "
+            f"it is at {reached or 'none'}"
+        )
+        self.resource = resource
+        self.wanted = wanted
+        self.reached = reached
+
+
+class TransformError(DeltaloopError):
+    """A transform raised, or gave back an object of another name; mend the function. What it raised is the cause.
+
+    Attributes:
+        key: Key of the object.
+    """
+
+    def __init__(self, key: str, problem: str) -> None:
+        """Name the object."""
+        super().__init__(f"the transform of {key!r} {problem}")
+        self.key = key
+
+
+class TransactionError(DeltaloopError):
+    """Some writes of a transaction could not be done, because their objects have no key; the others were.
+
+    Attributes:
+        failures: Place in the transaction, beginning with 0, and what was raised.
+        total: How many writes there were.
+    """
+
+    def __init__(self, failures: Mapping[int, Exception], total: int) -> None:
+        """Keep the failures."""
+        self.failures = dict(failures)
+        self.total = total
+        super().__init__(f"{len(self.failures)} of {total} writes failed: their objects have no key")
+
+
 class FifoClosedError(DeltaloopError):
     """The queue of deltas is closed and empty: nothing will come any more."""
 
@@ -104,6 +162,29 @@ class RequeueError(DeltaloopError):
 
 class VeryShortWatchError(DeltaloopError):
     """A watch ended within a second and brought nothing: a server or proxy between that cuts streams at once."""
+
+
+class WatchListEndedError(DeltaloopError):
+    """A server, or a proxy between, ended a streamed list before it was whole; the list is asked for in pages."""
+
+
+class WatchListStalledError(DeltaloopError):
+    """A server began a streamed list and then sent nothing for too long; lists are asked for in pages for a while."""
+
+
+class VersionWentBackError(DeltaloopError):
+    """A server says lower resource versions than before: it was restored from a backup, or is another one.
+
+    Attributes:
+        before: The version known.
+        now: The version that the server gives.
+    """
+
+    def __init__(self, before: str, now: str) -> None:
+        """Keep both versions."""
+        super().__init__(f"the server's resource version went back from {before} to {now}")
+        self.before = before
+        self.now = now
 
 
 class RepeatedContinueError(DeltaloopError):

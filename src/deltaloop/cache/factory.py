@@ -6,22 +6,40 @@ Source: client-go informers/factory.go.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar, final, overload
 
+from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.kinds import parse_resource_type
+from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.cache.core.store import IndexFunc
-from deltaloop.cache.errors import CacheSyncError, InformerStoppedError, SyncFailure
+from deltaloop.cache.errors import CacheSyncError, InformerStoppedError
 from deltaloop.cache.informer import Informer, InformerOptions
 from deltaloop.cache.listwatch import ListWatch, ListWatchClient
+from deltaloop.cache.multi_namespace import MultiNamespaceInformer
 
 T = TypeVar("T")
 
 _logger: Final = logging.getLogger("deltaloop.cache")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Identity:
+    """What makes two requests for an informer the same."""
+
+    kind: ResourceType[Any]
+    model: type[Any] | None
+    namespace: str | None
+    label_selector: str
+    field_selector: str
+    transform: Callable[[Resource], Resource] | None
 
 
 @final
@@ -33,20 +51,29 @@ class InformerFactory:
     """
 
     def __init__(
-        self, client: ListWatchClient, *, namespace: str | None = None, options: InformerOptions | None = None
+        self,
+        client: ListWatchClient,
+        *,
+        namespace: str | None = None,
+        options: InformerOptions | None = None,
+        tweak: Callable[[ListOptions], ListOptions] | None = None,
     ) -> None:
         """Make a factory without informers.
 
         Args:
             client: Who asks the server; the factory does not close it.
             namespace: Watch this namespace only; None means all. Kinds without namespaces are not affected.
-            options: Options of all its informers.
+            options: Options of all its informers, a transform among them.
+            tweak: Changes the options of every list and watch; see ``ListWatch``.
         """
         self._client = client
         self._namespace = namespace
         self._options = options or InformerOptions()
-        self._informers: dict[tuple[object, ...], Informer[Any]] = {}
+        self._tweak = tweak
+        self._informers: dict[_Identity, Informer[Any]] = {}
         self._tasks: dict[Informer[Any], asyncio.Task[None]] = {}
+        self._kept: set[_Identity] = set()
+        self._users: Counter[_Identity] = Counter()
         self._entered = False
         self._left = False
 
@@ -55,60 +82,165 @@ class InformerFactory:
         self,
         resource_type: ResourceType[T],
         *,
+        namespace: str | None = None,
         indexers: Mapping[str, IndexFunc[Resource]] | None = None,
         label_selector: str = "",
         field_selector: str = "",
+        transform: Callable[[Resource], Resource] | None = None,
     ) -> Informer[T]: ...
     @overload
     def informer(
         self,
         resource_type: str,
         *,
+        namespace: str | None = None,
         indexers: Mapping[str, IndexFunc[Resource]] | None = None,
         label_selector: str = "",
         field_selector: str = "",
+        transform: Callable[[Resource], Resource] | None = None,
     ) -> Informer[Resource]: ...
     def informer(
         self,
         resource_type: ResourceType[Any] | str,
         *,
+        namespace: str | None = None,
         indexers: Mapping[str, IndexFunc[Resource]] | None = None,
         label_selector: str = "",
         field_selector: str = "",
+        transform: Callable[[Resource], Resource] | None = None,
     ) -> Informer[Any]:
-        """Return the informer of a kind: the same one whenever kind, class and selectors are the same.
+        """Return an informer: the same one whenever kind, class, namespace, selectors and transform are the same.
+
+        It is kept until the factory is left; ``use`` is for those who need it for a while.
 
         Args:
             resource_type: Which kind; a built-in one may be named, such as ``apps/v1/Deployment``.
+            namespace: Watch this namespace only; None is the factory's own. Kinds without namespaces are not affected.
             indexers: Index functions by name; added to those that it has.
             label_selector: Only objects with such labels.
             field_selector: Only objects with such fields.
+            transform: Makes the object that is cached out of the one that comes; None is the factory's own.
 
         Raises:
             UnknownResourceError: If no built-in kind has that name.
             IndexerConflictError: If an index of that name exists with another function.
             InformerStoppedError: If the factory was left: nothing would ever come.
         """
-        if self._left:
-            raise InformerStoppedError("the informer factory was left; make a new one")
-        kind: ResourceType[Any] = parse_resource_type(resource_type)
-        identity = (kind, kind.model, label_selector, field_selector)
-        informer = self._informers.get(identity)
-        if informer is None:
-            lister_watcher = ListWatch(
-                self._client,
-                kind,
-                namespace=self._namespace if kind.namespaced else None,
-                label_selector=label_selector,
-                field_selector=field_selector,
-            )
-            informer = Informer(lister_watcher, kind, indexers=indexers, options=self._options)
-            self._informers[identity] = informer
-        else:
-            informer.add_indexers(indexers or {})
+        identity = self._identify(resource_type, namespace, label_selector, field_selector, transform)
+        informer = self._find_or_make(identity, indexers)
+        self._kept.add(identity)
         if self._entered:
             self.start()
         return informer
+
+    def multi_namespace_informer(
+        self,
+        resource_type: ResourceType[T],
+        namespaces: Iterable[str],
+        *,
+        indexers: Mapping[str, IndexFunc[Resource]] | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> MultiNamespaceInformer[T]:
+        """Return the informers of several namespaces as one.
+
+        Raises:
+            InvalidInputError: If there is no namespace, or the kind has none.
+        """
+        if not resource_type.namespaced:
+            raise InvalidInputError(f"{resource_type} has no namespaces")
+        informers = {
+            namespace: self.informer(
+                resource_type,
+                namespace=namespace,
+                indexers=indexers,
+                label_selector=label_selector,
+                field_selector=field_selector,
+            )
+            for namespace in dict.fromkeys(namespaces)
+        }
+        return MultiNamespaceInformer(resource_type, informers)
+
+    @asynccontextmanager
+    async def use(
+        self,
+        resource_type: ResourceType[T],
+        *,
+        namespace: str | None = None,
+        indexers: Mapping[str, IndexFunc[Resource]] | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+        transform: Callable[[Resource], Resource] | None = None,
+    ) -> AsyncGenerator[Informer[T], None]:
+        """Use an informer for a while: it runs inside the block, and stops when its last user leaves.
+
+        An informer that was asked for with ``informer``, too, goes on. Leaving waits for the end of one that stops.
+
+        Raises:
+            InformerStoppedError: If the factory was left.
+        """
+        identity = self._identify(resource_type, namespace, label_selector, field_selector, transform)
+        informer = self._find_or_make(identity, indexers)
+        self._users[identity] += 1
+        try:
+            self._start(informer)
+            yield informer
+        finally:
+            self._users[identity] -= 1
+            if not self._users[identity]:
+                del self._users[identity]
+                if identity not in self._kept:
+                    await self._stop(identity, informer)
+
+    def _identify(
+        self,
+        resource_type: ResourceType[Any] | str,
+        namespace: str | None,
+        label_selector: str,
+        field_selector: str,
+        transform: Callable[[Resource], Resource] | None,
+    ) -> _Identity:
+        if self._left:
+            raise InformerStoppedError("the informer factory was left; make a new one")
+        kind: ResourceType[Any] = parse_resource_type(resource_type)
+        return _Identity(
+            kind,
+            kind.model,
+            (namespace or self._namespace) if kind.namespaced else None,
+            label_selector,
+            field_selector,
+            transform or self._options.transform,
+        )
+
+    def _find_or_make(self, identity: _Identity, indexers: Mapping[str, IndexFunc[Resource]] | None) -> Informer[Any]:
+        informer = self._informers.get(identity)
+        if informer is not None:
+            informer.add_indexers(indexers or {})
+            return informer
+        lister_watcher = ListWatch(
+            self._client,
+            identity.kind,
+            namespace=identity.namespace,
+            label_selector=identity.label_selector,
+            field_selector=identity.field_selector,
+            tweak=self._tweak,
+        )
+        options = dataclasses.replace(self._options, transform=identity.transform)
+        informer = Informer(lister_watcher, identity.kind, indexers=indexers, options=options)
+        self._informers[identity] = informer
+        return informer
+
+    def _start(self, informer: Informer[Any]) -> None:
+        if informer not in self._tasks and not informer.started:
+            self._tasks[informer] = asyncio.create_task(self._run(informer), name=f"informer of {informer.name}")
+
+    async def _stop(self, identity: _Identity, informer: Informer[Any]) -> None:
+        if self._informers.get(identity) is informer:
+            del self._informers[identity]
+        task = self._tasks.pop(informer, None)
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
 
     def start(self) -> None:
         """Start the informers that do not run yet; entering the factory does it, too.
@@ -119,30 +251,47 @@ class InformerFactory:
         if self._left:
             raise InformerStoppedError("the informer factory was left; make a new one")
         for informer in self._informers.values():
-            if informer not in self._tasks and not informer.started:
-                self._tasks[informer] = asyncio.create_task(self._run(informer), name=f"informer of {informer.name}")
+            self._start(informer)
 
-    async def wait_for_sync(self, timeout: float | None = 30.0) -> None:
+    async def wait_for_sync(self, timeout: float | None = 30.0, *, fail_fast: bool = True) -> None:
         """Start what does not run yet, and wait until every cache holds its first full list.
 
         Args:
             timeout: Seconds for all of them together; None waits for ever.
+            fail_fast: Whether to raise as soon as the server says of one kind that it is not allowed (401, 403) or does
+                not exist (404); the informers go on trying. False waits for somebody to mend it.
 
         Raises:
-            CacheSyncError: If that takes longer; it names each kind that is behind, its last error and since when.
+            CacheSyncError: If that takes longer, or the server refuses; it names each kind that is refused or behind,
+                its last error and since when.
         """
         self.start()
-        results = await asyncio.gather(
-            *(informer.wait_for_sync(timeout) for informer in self._informers.values()), return_exceptions=True
-        )
-        failures: list[SyncFailure] = []
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        informers = [*self._informers.values()]
+        waits = [
+            asyncio.create_task(informer.wait_for_sync(timeout, fail_fast=fail_fast), name=f"sync of {informer.name}")
+            for informer in informers
+        ]
+        try:
+            if waits:
+                await asyncio.wait(waits, return_when=asyncio.FIRST_EXCEPTION)
+            late = [
+                informer.sync_failure(loop.time() - began, now=loop.time())
+                for informer in informers
+                if not informer.has_synced
+            ]
+        finally:
+            for wait in waits:
+                wait.cancel()
+            results = await asyncio.gather(*waits, return_exceptions=True)
         for result in results:
-            if isinstance(result, CacheSyncError):
-                failures.extend(result.failures)
-            elif isinstance(result, BaseException):
+            if isinstance(result, BaseException) and not isinstance(result, CacheSyncError | asyncio.CancelledError):
                 raise result
-        if failures:
-            raise CacheSyncError(failures)
+        # Those that only have not come yet are not named when another one is refused.
+        refused = [failure for failure in late if fail_fast and failure.refused]
+        if late:
+            raise CacheSyncError(refused or late)
 
     async def shutdown(self) -> None:
         """Stop all informers and wait for their end; leaving the factory does it, too. Repeating it is fine."""

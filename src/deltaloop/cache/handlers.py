@@ -6,7 +6,11 @@ Source: client-go tools/cache/controller.go (``ResourceEventHandler``, ``Resourc
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar, final
+
+from deltaloop.cache.core.notification_buffer import BufferPolicy
+from deltaloop.pacing.checks import require_not_negative, require_positive
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -91,8 +95,89 @@ class HandlerFuncs(Generic[T]):
         return tuple(function for function in (self._on_add, self._on_update, self._on_delete) if function is not None)
 
 
+@final
+class FilteringResourceEventHandler(Generic[T]):
+    """Tells another handler about the objects that a function lets through, and of nothing else.
+
+    An object that begins to fit is told as an addition (not one of the initial list), one that ceases to fit as a
+    deletion whose object is the old state. The function sees each state once or twice and must answer from the object
+    alone: the handler keeps no memory of what it let through.
+
+    Source: client-go tools/cache/controller.go, ``FilteringResourceEventHandler``.
+    """
+
+    __slots__ = ("_handler", "_lets_through")
+
+    def __init__(self, lets_through: Callable[[T], bool], handler: ResourceEventHandler[T]) -> None:
+        """Put a filter before a handler.
+
+        Args:
+            lets_through: Whether the handler is to hear of an object in this state.
+            handler: Who is told.
+        """
+        self._lets_through = lets_through
+        self._handler = handler
+
+    @property
+    def handler(self) -> ResourceEventHandler[T]:
+        """The handler behind the filter."""
+        return self._handler
+
+    def on_add(self, obj: T, *, is_in_initial_list: bool) -> object:
+        """Tell it if it fits."""
+        if not self._lets_through(obj):
+            return None
+        return self._handler.on_add(obj, is_in_initial_list=is_in_initial_list)
+
+    def on_update(self, old: T, new: T) -> object:
+        """Tell it as what it is to the handler: an update, an addition, a deletion, or nothing."""
+        match self._lets_through(old), self._lets_through(new):
+            case True, True:
+                return self._handler.on_update(old, new)
+            case False, True:
+                return self._handler.on_add(new, is_in_initial_list=False)
+            case True, False:
+                return self._handler.on_delete(old, final_state_known=True)
+            case _:
+                return None
+
+    def on_delete(self, obj: T, *, final_state_known: bool) -> object:
+        """Tell it if it fits."""
+        if not self._lets_through(obj):
+            return None
+        return self._handler.on_delete(obj, final_state_known=final_state_known)
+
+    def __repr__(self) -> str:
+        return f"<FilteringResourceEventHandler {handler_name(self)}>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandlerOptions:
+    """How one handler is served.
+
+    Attributes:
+        resync_period: Every so many seconds the handler is told all objects again, from the cache; 0 is never, less
+            than 1 is 1; None is the informer's own period. An object for which something waits already is left out.
+        buffer: How notifications wait while the handler is busy. ``BOUNDED`` stalls the whole informer, cache and
+            other handlers included, while the buffer is full: nothing is read from the server until the handler has
+            caught up, and a warning names it. Choose it only for handlers that must see every state.
+        buffer_size: How many may wait under ``BOUNDED``. What is told at the beginning and by resyncs may go beyond.
+    """
+
+    resync_period: float | None = None
+    buffer: BufferPolicy = BufferPolicy.UNBOUNDED
+    buffer_size: int = 1024
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that make no sense."""
+        require_not_negative("HandlerOptions", resync_period=self.resync_period or 0.0)
+        require_positive("HandlerOptions", buffer_size=self.buffer_size)
+
+
 def handler_name(handler: object) -> str:
     """Return a readable name: the class of a handler, or the functions that it is made of."""
+    if isinstance(handler, FilteringResourceEventHandler):
+        return handler_name(handler.handler)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
     if isinstance(handler, HandlerFuncs):
         names = [_qualified(function) for function in handler.functions]  # pyright: ignore[reportUnknownMemberType]
         return "+".join(dict.fromkeys(names)) or "no functions"

@@ -1,12 +1,16 @@
 """Keeps a cache of one kind and tells handlers about every change; the decisions are in core/process_deltas.py.
 
-    Reflector ──▶ DeltaFIFO ──▶ process: Indexer first, then every Listener's buffer ──▶ handlers
+    Reflector ──▶ Queue ──▶ process: Indexer first, then every Listener's buffer ──▶ handlers
 
 One informer serves any number of handlers and listers. A handler added while it runs is first told every object that
 is there (``is_in_initial_list=True``), then what happens next, with nothing lost or doubled between.
 
 An unchanged object that a relist brings again (same uid and resource version) is stored and told to nobody. A resync
-is told to everybody, as an update whose old and new are one object.
+is told to its handler, as an update whose old and new are one object; it comes from the cache, and each handler has
+its own period.
+
+A handler with a bounded buffer that is full holds up everything: no deltas are popped and no events are read until
+there is room. ``stalled_by`` and a warning name it.
 
 Source: client-go tools/cache/shared_informer.go, controller.go (``NewIndexerInformer``).
 """
@@ -22,18 +26,25 @@ from typing import Final, Generic, TypeVar, final
 
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.cache.controller import Controller, ControllerConfig
+from deltaloop.cache.consistency import check_consistency
+from deltaloop.cache.controller import MINIMUM_RESYNC_PERIOD, Controller, ControllerConfig
+from deltaloop.cache.core.consistency import ConsistencyReport, state_of
 from deltaloop.cache.core.deltas import Deltas
-from deltaloop.cache.core.listwatch import Reaction, ReflectorOptions, ReflectorStatistics
+from deltaloop.cache.core.freshness import Freshness, is_reached
+from deltaloop.cache.core.listwatch import Decision, Reaction, ReflectorOptions, ReflectorStatistics
+from deltaloop.cache.core.notification_buffer import BufferPolicy
 from deltaloop.cache.core.process_deltas import AddNotification, UpdateNotification, process_deltas
+from deltaloop.cache.core.reactions import is_refusal
 from deltaloop.cache.core.store import IndexFunc
-from deltaloop.cache.delta_fifo import DeltaFIFO
-from deltaloop.cache.errors import CacheSyncError, InformerStoppedError, SyncFailure
-from deltaloop.cache.handlers import ResourceEventHandler, handler_name
+from deltaloop.cache.errors import CacheSyncError, InformerStoppedError, NotFreshError, SyncFailure
+from deltaloop.cache.handlers import HandlerOptions, ResourceEventHandler, handler_name
 from deltaloop.cache.listener import Listener, Registration
 from deltaloop.cache.lister import Lister, decoder
 from deltaloop.cache.listwatch import ListerWatcher
+from deltaloop.cache.metrics import CacheMetrics, GuardedMetrics
+from deltaloop.cache.queue import QueueKind, new_queue
 from deltaloop.cache.store import NAMESPACE_INDEX, Indexer, namespace_index_func
+from deltaloop.pacing.checks import require_not_negative
 
 T = TypeVar("T")
 
@@ -45,17 +56,29 @@ class InformerOptions:
     """Options of an informer.
 
     Attributes:
-        resync_period: Every so many seconds every handler is told all objects again, from the cache; 0 is never, less
-            than 1 is 1.
+        resync_period: Every so many seconds each handler that has no period of its own is told all objects again, from
+            the cache; 0 is never, less than 1 is 1.
+        queue: Which queue stands between the reflector and the cache.
+        transform: Makes the object that is cached out of the one that comes, before anything else sees it. Called once
+            for each object of a list and of an event, never for a resync; it need not be idempotent. One that raises,
+            or changes the name, fails the list or the watch: what it failed on is named, and tried again later.
         reflector: Numbers of listing, watching and waiting.
         on_error: Called with every error of list and watch, and what follows it; they are logged in any case.
+        metrics: Who counts lists, watches, events, failures and deliveries.
         chance: Draws the numbers in [0, 1) that spread waits and watch timeouts.
     """
 
     resync_period: float = 0.0
+    queue: QueueKind = QueueKind.DELTA_FIFO
+    transform: Callable[[Resource], Resource] | None = None
     reflector: ReflectorOptions = field(default_factory=ReflectorOptions)
     on_error: Callable[[Reaction], object] | None = None
+    metrics: CacheMetrics | None = None
     chance: Callable[[], float] = random.random
+
+    def __post_init__(self) -> None:
+        """Refuse a period that is none."""
+        require_not_negative("InformerOptions", resync_period=self.resync_period)
 
 
 @final
@@ -87,7 +110,15 @@ class Informer(Generic[T]):
         self.indexer = Indexer[Resource](indexers={NAMESPACE_INDEX: namespace_index_func}, name=self.name)
         self.indexer.add_indexers(indexers or {})
         self._decode = decoder(resource_type)
-        self._queue = DeltaFIFO[Resource](known_objects=self.indexer)
+        self._options = options
+        self._lister_watcher = lister_watcher
+        self._metrics = GuardedMetrics(options.metrics, self.name)
+        self._queue = new_queue(
+            options.queue,
+            known_objects=self.indexer,
+            transform=options.transform,
+            on_version=self.indexer.update_resource_version,
+        )
         self._controller = Controller(
             ControllerConfig(
                 lister_watcher=lister_watcher,
@@ -95,12 +126,19 @@ class Informer(Generic[T]):
                 process=self._process,
                 name=self.name,
                 reflector_options=options.reflector,
-                resync_period=options.resync_period,
-                on_error=options.on_error,
+                on_error=self._on_error,
+                room=self._wait_for_room,
+                metrics=options.metrics,
                 chance=options.chance,
             )
         )
         self._listeners: dict[Listener[T], asyncio.Task[None] | None] = {}
+        self._resyncs: dict[Listener[T], tuple[float, asyncio.TimerHandle | None]] = {}
+        self._resyncing = False
+        self._bounded: set[Listener[T]] = set()
+        self._room = asyncio.Event()
+        self._stalled = False
+        self._refused = asyncio.Event()
         self._ending: set[asyncio.Task[None]] = set()
         self._started = False
         self._stopped = False
@@ -132,6 +170,102 @@ class Informer(Generic[T]):
         """Return what was listed, watched and failed so far, and when the server last confirmed the state."""
         return self._controller.statistics()
 
+    @property
+    def stalled_by(self) -> tuple[str, ...]:
+        """Names of the handlers whose full buffers hold up this informer at this moment."""
+        return tuple(listener.name for listener in self._bounded if listener.is_full)
+
+    @property
+    def resource_version(self) -> str:
+        """The version that the cache has come to; "" before the first list."""
+        return self._queue.processed_version
+
+    def freshness(self) -> Freshness:
+        """Return how current the cache is."""
+        seen = self.statistics()
+        return Freshness(
+            resource_version=self.resource_version,
+            seen_resource_version=seen.resource_version,
+            waiting=len(self._queue),
+            last_event_at=seen.last_event_at,
+            last_bookmark_at=seen.last_bookmark_at,
+            last_confirmed_at=seen.last_confirmed_at,
+            relists=max(0, seen.lists - 1),
+            restarts=max(0, seen.streams - 1),
+            stalled_by=self.stalled_by,
+        )
+
+    async def check_consistency(self, *, timeout: float | None = 30.0) -> ConsistencyReport:
+        """List at exactly the version of the cache and compare; nothing does that by itself, because it costs a list.
+
+        What differs is logged as an error, and not mended: it is a bug, of this library, the server or a proxy.
+
+        Args:
+            timeout: Seconds to wait until nothing is on its way into the cache; None waits for ever.
+
+        Raises:
+            NotFreshError: If something always is on its way.
+            GoneError: If the server does not have that version any more.
+            ApiError, TransportError: If it does not answer.
+        """
+        limit = asyncio.timeout(timeout)
+        try:
+            async with limit:
+                while len(self._queue) or not self.has_synced:
+                    await self._queue.wait_for_progress()
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            version = self.last_sync_resource_version
+            raise NotFreshError(
+                self.name, wanted=version, reached=self.resource_version, waited=timeout or 0.0
+            ) from None
+        report = await check_consistency(self._lister_watcher, state_of(self.indexer.list()), self.resource_version)
+        if not report.is_consistent:
+            _logger.error(
+                "a cache differs from its server",
+                extra={
+                    "resource": self.name,
+                    "resource_version": report.resource_version,
+                    "missing": len(report.missing),
+                    "left_over": len(report.left_over),
+                    "different": len(report.different),
+                },
+            )
+        return report
+
+    def bytes_held(self) -> int:
+        """Return the size of all cached objects as JSON; it looks at each of them."""
+        return sum(len(obj.raw) for obj in self.indexer.list())
+
+    async def at_least(self, resource_version: str, *, timeout: float | None = 30.0) -> None:
+        """Wait until the cache holds everything up to a resource version, such as that of a write of one's own.
+
+        Handlers may be behind. On a quiet kind only a bookmark (about one a minute) tells of versions of other kinds,
+        so ask for versions of objects of this kind only.
+
+        Args:
+            resource_version: Which version. If it cannot be compared (KEP-5504), only that very version counts.
+            timeout: Seconds; None waits for ever.
+
+        Raises:
+            NotFreshError: If that takes longer.
+            InformerStoppedError: If the informer stops before.
+        """
+        limit = asyncio.timeout(timeout)
+        try:
+            async with limit:
+                while not is_reached(resource_version, reached=self.resource_version):
+                    if self._queue.closed:
+                        raise InformerStoppedError(f"the informer of {self.name} has stopped: it gets no fresher")
+                    await self._queue.wait_for_progress()
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise NotFreshError(
+                self.name, wanted=resource_version, reached=self.resource_version, waited=timeout or 0.0
+            ) from None
+
     # Reading
 
     def lister(self) -> Lister[T]:
@@ -148,7 +282,9 @@ class Informer(Generic[T]):
 
     # Handlers
 
-    def add_event_handler(self, handler: ResourceEventHandler[T], *, name: str = "") -> Registration:
+    def add_event_handler(
+        self, handler: ResourceEventHandler[T], *, name: str = "", options: HandlerOptions | None = None
+    ) -> Registration:
         """Tell a handler about every change from now on, and first about every object that is there.
 
         The same handler may be added several times; each time is a registration of its own.
@@ -156,6 +292,7 @@ class Informer(Generic[T]):
         Args:
             handler: Whom to tell, on the event loop.
             name: What to call it in the log; its class or functions by default.
+            options: Its resync period, and how notifications wait while it is busy.
 
         Raises:
             InformerStoppedError: If the informer has stopped: nothing would ever come.
@@ -164,16 +301,27 @@ class Informer(Generic[T]):
         """
         if self._stopped:
             raise InformerStoppedError(f"the informer of {self.name} has stopped; the handler was not added")
+        options = options or HandlerOptions()
         listener = Listener(
             handler,
             self._decode,
             name=name or handler_name(handler),
             resource=self.name,
             upstream_has_synced=lambda: self.has_synced,
+            options=options,
+            on_room=self._room.set,
+            metrics=self._metrics,
         )
         for obj in self.indexer.list():
             listener.add(AddNotification(obj, is_in_initial_list=True))
         self._listeners[listener] = self._start(listener) if self._started else None
+        if options.buffer is BufferPolicy.BOUNDED:
+            self._bounded.add(listener)
+        period = self._options.resync_period if options.resync_period is None else options.resync_period
+        if period > 0:
+            self._resyncs[listener] = (max(period, MINIMUM_RESYNC_PERIOD), None)
+            if self._resyncing:
+                self._schedule_resync(listener)
         return listener
 
     def remove_event_handler(self, registration: Registration) -> None:
@@ -183,6 +331,10 @@ class Informer(Generic[T]):
         """
         for listener in [known for known in self._listeners if known is registration]:
             task = self._listeners.pop(listener)
+            self._bounded.discard(listener)
+            _, timer = self._resyncs.pop(listener, (0.0, None))
+            if timer is not None:
+                timer.cancel()
             listener.close()
             if task is not None:
                 self._ending.add(task)
@@ -205,33 +357,44 @@ class Informer(Generic[T]):
         for listener in self._listeners:
             self._listeners[listener] = self._start(listener)
         _logger.info("informer started", extra={"resource": self.name})
+        resyncs = asyncio.create_task(self._begin_resyncs(), name=f"begin of resyncs of {self.name}")
+        self._ending.add(resyncs)
         try:
             await self._controller.run()
         finally:
             self._stopped = True
             self._stopped_event.set()
+            for _, timer in self._resyncs.values():
+                if timer is not None:
+                    timer.cancel()
             tasks = [task for task in (*self._listeners.values(), *self._ending) if task is not None]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             _logger.info("informer stopped", extra={"resource": self.name})
 
-    async def wait_for_sync(self, timeout: float | None = 30.0) -> None:
+    async def wait_for_sync(self, timeout: float | None = 30.0, *, fail_fast: bool = True) -> None:
         """Wait until the first full list is in the cache.
 
         Args:
             timeout: Seconds; None waits for ever.
+            fail_fast: Whether to raise as soon as the server says that it is not allowed (401, 403) or that there is no
+                such kind (404); the informer goes on trying. False waits for somebody to mend it.
 
         Raises:
-            CacheSyncError: If that takes longer, or the informer stops; it names the kind, the last error and since
-                when.
+            CacheSyncError: If that takes longer, the server refuses, or the informer stops; it names the kind, the last
+                error and since when.
         """
         loop = asyncio.get_running_loop()
         began = loop.time()
+        if not is_refusal(self.statistics().last_error):
+            self._refused.clear()
         waits: list[asyncio.Task[object]] = [
             asyncio.create_task(self._queue.wait_for_sync()),
             asyncio.create_task(self._stopped_event.wait()),
         ]
+        if fail_fast:
+            waits.append(asyncio.create_task(self._refused.wait()))
         try:
             await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -255,7 +418,45 @@ class Informer(Generic[T]):
             last_error=seen.last_error,
             failing_for=None if seen.failing_since is None else now - seen.failing_since,
             stopped=self._stopped,
+            refused=is_refusal(seen.last_error),
         )
+
+    def _on_error(self, reaction: Reaction) -> None:
+        if is_refusal(reaction.error) and reaction.decision is Decision.LIST_LATER:
+            self._refused.set()
+        else:
+            self._refused.clear()
+        if self._options.on_error is not None:
+            self._options.on_error(reaction)
+
+    async def _wait_for_room(self) -> None:
+        while full := self.stalled_by:
+            if not self._stalled:
+                self._stalled = True
+                _logger.warning(
+                    "an informer stands still until a handler has caught up",
+                    extra={"resource": self.name, "handlers": list(full)},
+                )
+            self._room.clear()
+            await self._room.wait()
+        if self._stalled:
+            self._stalled = False
+            _logger.info("the informer goes on", extra={"resource": self.name})
+
+    async def _begin_resyncs(self) -> None:
+        await self._queue.wait_for_sync()
+        self._resyncing = True
+        for listener in self._resyncs:
+            self._schedule_resync(listener)
+
+    def _schedule_resync(self, listener: Listener[T]) -> None:
+        period, _ = self._resyncs[listener]
+        timer = asyncio.get_running_loop().call_later(period, self._resync, listener)
+        self._resyncs[listener] = (period, timer)
+
+    def _resync(self, listener: Listener[T]) -> None:
+        listener.resync(self.indexer.list())
+        self._schedule_resync(listener)
 
     def _start(self, listener: Listener[T]) -> asyncio.Task[None]:
         return asyncio.create_task(listener.run(), name=f"handler {listener.name} of {self.name}")

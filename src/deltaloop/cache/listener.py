@@ -1,7 +1,7 @@
 """Delivers notifications to one handler, in order; core/sync_tracker.py says when the initial list has arrived there.
 
-Each handler has a buffer of its own, without a bound, and a task of its own. A handler that waits holds up itself
-and grows its buffer; nobody else notices.
+Each handler has a buffer of its own (core/notification_buffer.py) and a task of its own. A handler that waits holds up
+itself; nobody else notices, unless its buffer is bounded and full: then its informer waits for it.
 
 Source: client-go tools/cache/shared_informer.go, ``processorListener``.
 """
@@ -11,16 +11,17 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, Generic, Protocol, TypeVar, final
 
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.resource import Resource
+from deltaloop.cache.core.notification_buffer import NotificationBuffer, is_initial, key_of, make_buffer
 from deltaloop.cache.core.process_deltas import AddNotification, Notification, UpdateNotification
 from deltaloop.cache.core.sync_tracker import SingleFileTracker
 from deltaloop.cache.errors import describe_error
-from deltaloop.cache.handlers import ResourceEventHandler
+from deltaloop.cache.handlers import HandlerOptions, ResourceEventHandler
+from deltaloop.cache.metrics import GuardedMetrics
 
 T = TypeVar("T")
 
@@ -65,6 +66,9 @@ class Listener(Generic[T]):
         name: str,
         resource: str,
         upstream_has_synced: Callable[[], bool],
+        options: HandlerOptions | None = None,
+        on_room: Callable[[], None] | None = None,
+        metrics: GuardedMetrics | None = None,
     ) -> None:
         """Begin with an empty buffer.
 
@@ -74,13 +78,19 @@ class Listener(Generic[T]):
             name: The handler's name in the log.
             resource: What the informer watches, for the log.
             upstream_has_synced: Whether the informer has handed out its whole initial list.
+            options: How notifications wait.
+            on_room: Called whenever there is room again in a buffer that was full.
+            metrics: Who counts.
         """
+        options = options or HandlerOptions()
         self._handler = handler
         self._decode = decode
         self._name = name
         self._resource = resource
         self._tracker = SingleFileTracker(upstream_has_synced)
-        self._buffer: deque[Notification[Resource]] = deque()
+        self._buffer: NotificationBuffer[Resource] = make_buffer(options.buffer, options.buffer_size)
+        self._on_room = on_room
+        self._metrics = metrics or GuardedMetrics(None, resource)
         self._filled = asyncio.Event()
         self._closed = False
         self._failures = 0
@@ -105,34 +115,64 @@ class Listener(Generic[T]):
         """Deliveries that failed."""
         return self._failures
 
+    @property
+    def is_full(self) -> bool:
+        """Whether its bounded buffer has no room; never true once it is closed."""
+        return self._buffer.is_full
+
     def add(self, notification: Notification[Resource]) -> None:
-        """Put a notification at the end of the buffer."""
+        """Put a notification into the buffer."""
         if self._closed:
             return
-        if isinstance(notification, AddNotification) and notification.is_in_initial_list:
+        if is_initial(notification):
             self._tracker.start()
-        self._buffer.append(notification)
+        for _ in range(self._buffer.put(notification)):
+            self._tracker.finished()
         self._filled.set()
+
+    def resync(self, objects: Iterable[Resource]) -> None:
+        """Tell objects again, except those for which something waits: that is newer, or the same."""
+        waiting = self._buffer.keys()
+        for obj in objects:
+            if obj.key not in waiting:
+                self.add(UpdateNotification(obj, obj))
 
     def close(self) -> None:
         """Deliver nothing more; what waits is dropped. A call that the handler is in goes on to its end."""
         self._closed = True
         self._buffer.clear()
         self._filled.set()
+        self._tell_room()
+
+    def _tell_room(self) -> None:
+        if self._on_room is not None:
+            self._on_room()
 
     async def run(self) -> None:
         """Deliver until closed or cancelled; cancellation reaches a handler that waits, and drops the rest."""
         handled = 0
         while not self._closed:
-            if not self._buffer:
+            was_full = self._buffer.is_full
+            taken = self._buffer.take()
+            if taken is None:
                 self._filled.clear()
                 await self._filled.wait()
                 continue
-            notification = self._buffer.popleft()
+            notification, initial = taken
+            if was_full and not self._buffer.is_full:
+                self._tell_room()
+            clock = asyncio.get_running_loop().time
+            began, failures = clock(), self._failures
             try:
                 await self._deliver(notification)
             finally:
-                if isinstance(notification, AddNotification) and notification.is_in_initial_list:
+                self._metrics.handled(
+                    handler=self._name,
+                    seconds=clock() - began,
+                    waiting=len(self._buffer),
+                    failed=self._failures > failures,
+                )
+                if initial:
                     self._tracker.finished()
             handled += 1
             if handled % _ITEMS_PER_TURN == 0:
@@ -175,11 +215,10 @@ class Listener(Generic[T]):
         return handler.on_delete(decode(notification.obj), final_state_known=notification.final_state_known)
 
     def _extra(self, notification: Notification[Resource]) -> dict[str, object]:
-        obj = notification.new if isinstance(notification, UpdateNotification) else notification.obj
         return {
             "handler": self._name,
             "resource": self._resource,
-            "key": obj.key,
+            "key": key_of(notification),
             "notification": type(notification).__name__,
         }
 

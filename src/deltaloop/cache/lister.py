@@ -10,23 +10,30 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar, cast, final
+from typing import Any, Generic, Protocol, TypeVar, cast, final, get_origin
 
 from deltaloop.api.keys import join_key
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.selectors import LabelSelector
 from deltaloop.api.status import ApiError, Status, StatusDetails, error_from_status
-from deltaloop.cache.store import NAMESPACE_INDEX, Indexer
+from deltaloop.cache.store import NAMESPACE_INDEX
 
 T = TypeVar("T")
 
 
 def decoder(resource_type: ResourceType[T]) -> Callable[[Resource], T]:
-    """Return the function that makes a ``T`` out of a cached object: the object itself for kinds without a class."""
+    """Return the function that makes a ``T`` out of a cached object.
+
+    That is the object itself for kinds without a class, a new dict for ``dict``, the JSON as received for ``bytes``.
+    """
     model: Any = resource_type.model
     if model is None or model is Resource:
         return cast("Callable[[Resource], T]", _same)
+    if model is dict or get_origin(model) is dict:
+        return cast("Callable[[Resource], T]", Resource.to_dict)
+    if model is bytes:
+        return cast("Callable[[Resource], T]", _raw)
 
     def decode(obj: Resource) -> T:
         return cast("T", obj.decode(model))
@@ -38,11 +45,33 @@ def _same(obj: Resource) -> Resource:
     return obj
 
 
+def _raw(obj: Resource) -> bytes:
+    return obj.raw
+
+
+class ReadableIndexer(Protocol):
+    """The reading half of an ``Indexer``, as far as listers need it."""
+
+    def get_by_key(self, key: str) -> Resource | None:
+        """Return one object, or None."""
+        ...
+
+    def list(self) -> builtins.list[Resource]:
+        """Return all objects."""
+        ...
+
+    def by_index(self, name: str, value: str) -> builtins.list[Resource]:
+        """Return the objects filed under an index value."""
+        ...
+
+    def __len__(self) -> int: ...
+
+
 @final
 class Lister(Generic[T]):
     """Reads objects of one kind from a cache; safe from any thread, never asks the server."""
 
-    def __init__(self, indexer: Indexer[Resource], resource_type: ResourceType[T]) -> None:
+    def __init__(self, indexer: ReadableIndexer, resource_type: ResourceType[T]) -> None:
         """Read from ``indexer``, which holds objects of ``resource_type``."""
         self._indexer = indexer
         self._resource_type = resource_type

@@ -9,7 +9,7 @@ Source: client-go tools/cache/listwatch.go.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol, cast, final
 
@@ -17,7 +17,7 @@ from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.watch_event import WatchEvent
-from deltaloop.client.resource_list import ResourceList
+from deltaloop.client.resource_list import ResourceList, UnreadableItemsError
 
 
 class ListerWatcher(Protocol):
@@ -63,6 +63,7 @@ class ListWatch:
         namespace: str | None = None,
         label_selector: str = "",
         field_selector: str = "",
+        tweak: Callable[[ListOptions], ListOptions] | None = None,
     ) -> None:
         """Ask ``client`` for objects of ``resource_type``.
 
@@ -72,24 +73,32 @@ class ListWatch:
             namespace: Namespace; None means all. Has to be None for kinds without namespaces.
             label_selector: Only objects with such labels, such as ``app=web``.
             field_selector: Only objects with such fields, such as ``spec.nodeName=a``; the server knows a few of them.
+            tweak: Called with the options of each list and watch, selectors included; what it returns is asked for.
+                What it changes must be the same for lists and watches, and versions and bookmarks are not its affair.
         """
         self.resource_type = resource_type
         self.namespace = namespace
         self.label_selector = label_selector
         self.field_selector = field_selector
+        self._tweak = tweak
         self._client = client
         self._raw_type = cast("ResourceType[Resource]", dataclasses.replace(resource_type, model=None))
 
     async def list(self, options: ListOptions) -> ResourceList[Resource]:
-        """Return one page of the list, by the selectors."""
-        return await self._client.list(self._raw_type, namespace=self.namespace, options=self._with_selectors(options))
+        """Return one page of the list, by the selectors; items that cannot be read are in its ``unreadable``."""
+        asked = self._with_selectors(options)
+        try:
+            return await self._client.list(self._raw_type, namespace=self.namespace, options=asked)
+        except UnreadableItemsError as error:
+            return error.page  # one bad object must not keep all others from the cache
 
     def watch(self, options: ListOptions) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
         """Open a watch, by the selectors."""
         return self._client.watch(self._raw_type, namespace=self.namespace, options=self._with_selectors(options))
 
     def _with_selectors(self, options: ListOptions) -> ListOptions:
-        return options.replace(label_selector=self.label_selector, field_selector=self.field_selector)
+        asked = options.replace(label_selector=self.label_selector, field_selector=self.field_selector)
+        return asked if self._tweak is None else self._tweak(asked)
 
     def __str__(self) -> str:
         parts = [str(self.resource_type)]

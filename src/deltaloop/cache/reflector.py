@@ -15,14 +15,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable
-from typing import Final, Protocol, final
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Final, Protocol, final, runtime_checkable
 
 from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType, WatchEvent
 from deltaloop.cache.core.listwatch import (
     Decision,
     Listed,
+    Phase,
+    Probe,
     Reaction,
     ReflectorMachine,
     ReflectorOptions,
@@ -32,11 +35,14 @@ from deltaloop.cache.core.listwatch import (
 )
 from deltaloop.cache.core.listwatch import List as ListEffect
 from deltaloop.cache.core.listwatch import Watch as WatchEffect
-from deltaloop.cache.errors import describe_error
+from deltaloop.cache.core.listwatch import WatchList as WatchListEffect
+from deltaloop.cache.errors import WatchListStalledError, describe_error
 from deltaloop.cache.listwatch import ListerWatcher
+from deltaloop.cache.metrics import CacheMetrics, GuardedMetrics
 
 _logger: Final = logging.getLogger("deltaloop.cache")
 _EVENTS_PER_TURN: Final = 100
+_BEFORE_THE_LIST: Final = (Phase.LISTING, Phase.RECEIVING)
 
 
 class ReflectorStore(Protocol):
@@ -59,6 +65,15 @@ class ReflectorStore(Protocol):
         ...
 
 
+@runtime_checkable
+class ResourceVersionUpdater(Protocol):
+    """A store that wants to know how far it has come; both queues and ``Store`` do."""
+
+    def update_resource_version(self, resource_version: str) -> None:
+        """Everything up to this version was given to the store."""
+        ...
+
+
 @final
 class Reflector:
     """Mirrors one kind into a store, for as long as it runs."""
@@ -71,6 +86,8 @@ class Reflector:
         name: str = "",
         options: ReflectorOptions | None = None,
         on_error: Callable[[Reaction], object] | None = None,
+        room: Callable[[], Awaitable[None]] | None = None,
+        metrics: CacheMetrics | None = None,
         chance: Callable[[], float] = random.random,
     ) -> None:
         """Make a reflector that does nothing yet.
@@ -81,13 +98,20 @@ class Reflector:
             name: What to call it in the log; ``str(lister_watcher)`` by default.
             options: Numbers.
             on_error: Called with every error and what follows it; what it raises is logged.
+            room: Awaited before the next event is read, so that a store can hold up the stream.
+            metrics: Who counts.
             chance: Draws the numbers in [0, 1) that spread waits and watch timeouts.
         """
         self.name = name or str(lister_watcher)
         self._lister_watcher = lister_watcher
         self._store = store
+        self._updater = store if isinstance(store, ResourceVersionUpdater) else None
         self._core = ReflectorMachine(options)
         self._on_error = on_error
+        self._room = room
+        self._metrics = GuardedMetrics(metrics, self.name)
+        self._began_at = 0.0
+        self._events = 0
         self._chance = chance
 
     def statistics(self) -> ReflectorStatistics:
@@ -112,11 +136,15 @@ class Reflector:
                     continue
                 case ListEffect() as effect:
                     await self._list(effect, loop)
-                case WatchEffect() as effect:
+                case Probe() as effect:
+                    await self._probe(effect, loop)
+                case (WatchEffect() | WatchListEffect()) as effect:
                     await self._watch(effect, loop)
             now = loop.time()
 
     async def _list(self, effect: ListEffect, loop: asyncio.AbstractEventLoop) -> None:
+        if not effect.options.continue_:
+            self._began_at = loop.time()
         try:
             page = await self._lister_watcher.list(effect.options)
         except Exception as error:  # noqa: BLE001 - whatever the way to the server raises is reported and answered
@@ -129,16 +157,25 @@ class Reflector:
             self._replace(outcome, loop)
 
     def _replace(self, listed: Listed, loop: asyncio.AbstractEventLoop) -> None:
+        self._metrics.listed(seconds=loop.time() - self._began_at, items=len(listed.items), streamed=False)
+        refusal = self._replace_with(listed)
+        if refusal is not None:
+            self._report(self._core.store_failed(refusal, loop.time(), chance=self._chance()))
+
+    def _replace_with(self, listed: Listed) -> Exception | None:
         if listed.skipped:
             _logger.warning(
-                "a list has objects without a name; they are left out",
-                extra={"reflector": self.name, "objects": listed.skipped},
+                "a list has objects that cannot be read or have no name; they are left out",
+                extra={
+                    "reflector": self.name,
+                    "objects": listed.skipped,
+                    "error": None if listed.first_error is None else describe_error(listed.first_error),
+                },
             )
         try:
             self._store.replace(listed.items, listed.resource_version)
         except Exception as error:  # noqa: BLE001 - a store may raise anything; the answer is to list again
-            self._report(self._core.store_failed(error, loop.time(), chance=self._chance()))
-            return
+            return error
         _logger.debug(
             "listed",
             extra={
@@ -147,39 +184,105 @@ class Reflector:
                 "resource_version": listed.resource_version,
             },
         )
+        return None
 
-    async def _watch(self, effect: WatchEffect, loop: asyncio.AbstractEventLoop) -> None:
-        refusal: Exception | None = None
+    async def _probe(self, effect: Probe, loop: asyncio.AbstractEventLoop) -> None:
         try:
-            async with self._lister_watcher.watch(effect.options) as events:
-                self._core.watch_opened(loop.time())
-                handled = 0
-                async for event in events:
-                    refusal = self._handle(event, loop)
-                    if refusal is not None:
-                        break
-                    handled += 1
-                    if handled % _EVENTS_PER_TURN == 0:
-                        await asyncio.sleep(0)  # a stream that is always ready must not starve everybody else
+            page = await self._lister_watcher.list(effect.options)
         except Exception as error:  # noqa: BLE001 - whatever the way to the server raises is reported and answered
-            if refusal is None:
-                self._report(self._core.watch_failed(error, loop.time(), chance=self._chance()))
-                return
-        if refusal is not None:
-            self._report(self._core.store_failed(refusal, loop.time(), chance=self._chance()))
+            self._report(self._core.probe_failed(error, loop.time(), chance=self._chance()))
             return
-        reaction = self._core.watch_ended(loop.time(), chance=self._chance())
+        reaction = self._core.probed(page.resource_version, loop.time())
         if reaction is not None:
             self._report(reaction)
 
+    async def _watch(self, effect: WatchEffect | WatchListEffect, loop: asyncio.AbstractEventLoop) -> None:
+        core = self._core
+        refusal: Exception | None = None
+        self._began_at = loop.time()
+        self._events = 0
+        try:
+            async with self._open(effect, loop) as events:
+                if isinstance(effect, WatchListEffect):
+                    core.watch_list_opened(loop.time())
+                    refusal = await self._receive(events, loop)
+                else:
+                    core.watch_opened(loop.time())
+                if refusal is None and core.phase is Phase.STREAMING:
+                    refusal = await self._stream(events, loop)
+        except Exception as error:  # noqa: BLE001 - whatever the way to the server raises is reported and answered
+            if refusal is None:
+                failed = core.watch_list_failed if core.phase in _BEFORE_THE_LIST else core.watch_failed
+                self._report(failed(error, loop.time(), chance=self._chance()))
+                return
+        if refusal is not None:
+            self._report(core.store_failed(refusal, loop.time(), chance=self._chance()))
+            return
+        if core.phase is Phase.RECEIVING:
+            self._report(core.watch_list_ended(loop.time(), chance=self._chance()))
+            return
+        reaction = core.watch_ended(loop.time(), chance=self._chance())
+        if reaction is not None:
+            self._report(reaction)
+
+    @asynccontextmanager
+    async def _open(
+        self, effect: WatchEffect | WatchListEffect, loop: asyncio.AbstractEventLoop
+    ) -> AsyncGenerator[AsyncIterator[WatchEvent], None]:
+        async with self._lister_watcher.watch(effect.options) as events:
+            self._metrics.watch_opened()
+            try:
+                yield events
+            finally:
+                self._metrics.watch_ended(seconds=loop.time() - self._began_at, events=self._events)
+
+    async def _receive(self, events: AsyncIterator[WatchEvent], loop: asyncio.AbstractEventLoop) -> Exception | None:
+        """Read the events of a streamed list, until it is whole or the stream ends; return what a store refused."""
+        handled = 0
+        while True:
+            limit = asyncio.timeout_at(self._core.give_up_at)
+            try:
+                async with limit:
+                    event = await anext(events, None)
+            except TimeoutError as error:
+                if not limit.expired():
+                    raise
+                raise WatchListStalledError("the streamed list has brought nothing for too long") from error
+            if event is None:
+                return None
+            outcome = self._core.initial_event(event, loop.time())
+            if isinstance(outcome, Listed):
+                self._metrics.listed(seconds=loop.time() - self._began_at, items=len(outcome.items), streamed=True)
+                return self._replace_with(outcome)
+            if outcome is Verdict.SKIP:
+                self._warn_of_nameless(event)
+            handled += 1
+            if handled % _EVENTS_PER_TURN == 0:
+                await asyncio.sleep(0)
+
+    async def _stream(self, events: AsyncIterator[WatchEvent], loop: asyncio.AbstractEventLoop) -> Exception | None:
+        """Read events until the stream ends; return what a store refused."""
+        handled = 0
+        async for event in events:
+            refusal = self._handle(event, loop)
+            if refusal is not None:
+                return refusal
+            handled += 1
+            if handled % _EVENTS_PER_TURN == 0:
+                await asyncio.sleep(0)  # a stream that is always ready must not starve everybody else
+            if self._room is not None:
+                await self._room()
+        return None
+
     def _handle(self, event: WatchEvent, loop: asyncio.AbstractEventLoop) -> Exception | None:
         verdict = self._core.watch_event(event, loop.time())
+        self._events += 1
+        self._metrics.event(event_type=event.type.value, size=len(event.object.raw))
         if verdict is Verdict.SKIP:
-            _logger.warning(
-                "a watch event carries an object without a name; it is passed over",
-                extra={"reflector": self.name, "type": event.type.value},
-            )
+            self._warn_of_nameless(event)
+            return None
         if verdict is not Verdict.APPLY:
+            self._tell_version()
             return None
         try:
             match event.type:
@@ -191,9 +294,22 @@ class Reflector:
                     self._store.delete(event.object)
         except Exception as error:  # noqa: BLE001 - a store may raise anything; the answer is to list again
             return error
+        self._tell_version()
         return None
 
+    def _tell_version(self) -> None:
+        version = self._core.resource_version
+        if version and self._updater is not None:
+            self._updater.update_resource_version(version)
+
+    def _warn_of_nameless(self, event: WatchEvent) -> None:
+        _logger.warning(
+            "a watch event carries an object without a name; it is passed over",
+            extra={"reflector": self.name, "type": event.type.value},
+        )
+
     def _report(self, reaction: Reaction) -> None:
+        self._metrics.failed(place=reaction.place.value, error=type(reaction.error).__name__)
         expected = reaction.decision is not Decision.LIST_LATER and reaction.delay == 0
         _logger.log(
             logging.INFO if expected else logging.WARNING,

@@ -13,7 +13,8 @@ from typing import Final, Generic, TypeVar, final
 
 from deltaloop.api.keys import HasObjectName
 from deltaloop.cache.core.deltas import deletion_handling_key
-from deltaloop.cache.core.store import Indexers
+from deltaloop.cache.core.store import Indexers, StoreWrite
+from deltaloop.cache.errors import TransactionError
 from deltaloop.cache.thread_safe_store import ThreadSafeStore
 
 V = TypeVar("V")
@@ -39,6 +40,7 @@ class Store(Generic[V]):
         """
         self._key_func = key_func
         self._items = ThreadSafeStore[V](name=name)
+        self._last_sync_resource_version = ""
 
     def key_of(self, obj: V) -> str:
         """Return the key of an object.
@@ -69,10 +71,40 @@ class Store(Generic[V]):
 
         Args:
             objects: What to hold.
-            resource_version: Version of the list they come from; not used here, as upstream.
+            resource_version: Version of the list they come from; "" leaves ``last_sync_resource_version`` as it is.
         """
-        del resource_version
         self._items.replace({self._key_func(obj): obj for obj in objects})
+        self.update_resource_version(resource_version)
+
+    def transaction(self, writes: Iterable[StoreWrite[V]]) -> None:
+        """Do several writes in one step: no reader sees some of them.
+
+        Raises:
+            TransactionError: If some objects have no key; all other writes are done.
+        """
+        keyed: builtins.list[tuple[str, V | None]] = []
+        failures: dict[int, Exception] = {}
+        place = -1
+        for place, write in enumerate(writes):
+            try:
+                key = self._key_func(write.obj)
+            except Exception as error:  # noqa: BLE001 - a key function may raise anything; it is reported
+                failures[place] = error
+            else:
+                keyed.append((key, None if write.delete else write.obj))
+        self._items.transaction(keyed)
+        if failures:
+            raise TransactionError(failures, place + 1)
+
+    @property
+    def last_sync_resource_version(self) -> str:
+        """How far this store has come: the version of the last list, event or bookmark that it was told of."""
+        return self._last_sync_resource_version
+
+    def update_resource_version(self, resource_version: str) -> None:
+        """Everything up to this version is stored; an empty one says nothing."""
+        if resource_version:
+            self._last_sync_resource_version = resource_version
 
     def get(self, obj: V) -> V | None:
         """Return what is stored under the key of ``obj``, or None."""

@@ -15,7 +15,7 @@ import builtins
 import logging
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, Generic, TypeVar, final
 
 from deltaloop.cache.core.store import IndexedItems, Indexers, IndexFailure
@@ -66,6 +66,21 @@ class ThreadSafeStore(Generic[V]):
         """Hold these objects and no others, in one step."""
         with self._lock:
             failures = self._items.replace(items)
+        self._report(failures)
+
+    def transaction(self, writes: Iterable[tuple[str, V | None]]) -> None:
+        """Do several writes in one step: nobody sees some of them.
+
+        Args:
+            writes: Keys with the objects to store under them, or None to take out what is there; done in order.
+        """
+        failures: builtins.list[IndexFailure] = []
+        with self._lock:
+            for key, obj in writes:
+                if obj is None:
+                    self._items.delete(key)
+                else:
+                    failures += self._items.put(key, obj)
         self._report(failures)
 
     def get(self, key: str) -> V | None:

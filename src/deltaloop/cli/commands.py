@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import uuid
 from collections.abc import Coroutine
 from importlib.metadata import version as distribution_version
 from pathlib import Path
@@ -87,6 +88,64 @@ def apiserver(
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     _run(serve(ApiServerCommand(server=options, kubeconfig=write_kubeconfig), typer.echo), interrupted=0)
+
+
+@app.command("leader-elect")
+def leader_elect(
+    *,
+    lease_lock_name: Annotated[str, typer.Option(help="Name of the lock's object.")],
+    lease_lock_namespace: Annotated[str, typer.Option(help="Namespace of the lock's object.")],
+    identity: Annotated[str, typer.Option("--id", help="Name of this candidate; a uuid by default.")] = "",
+    kubeconfig: Annotated[
+        Path | None, typer.Option(help="Kubeconfig; by default where kubectl looks, then the pod's own account.")
+    ] = None,
+    verbosity: Annotated[int, typer.Option("-v", help="4 prints each failed try, too.", min=0)] = 0,
+    logtostderr: Annotated[
+        bool, typer.Option("--logtostderr", help="Accepted, as in client-go's example: the log goes there anyway.")
+    ] = True,
+    lock: Annotated[
+        str, typer.Option(help="lease, configmaps, endpoints, configmapsleases or endpointsleases.")
+    ] = "lease",
+    lease_duration: Annotated[float, typer.Option(help="Seconds that others wait before they take over.")] = 60.0,
+    renew_deadline: Annotated[float, typer.Option(help="Seconds that a leader leads without a renewal.")] = 15.0,
+    retry_period: Annotated[float, typer.Option(help="Seconds from one try to the next.")] = 5.0,
+    command: Annotated[
+        list[str] | None, typer.Argument(help="After `--`: a command that runs only while this candidate leads.")
+    ] = None,
+) -> None:
+    """Take part in a leader election until SIGINT or SIGTERM, and run a command only while leading.
+
+    Alone, it is client-go's example program: it prints what happens, and ends once leadership is lost. With a command,
+    it contends again after a loss; the command gets SIGTERM, and SIGKILL before the lease can expire. The exit code is
+    the command's.
+    """
+    from deltaloop.cli.leader_elect import LOCKS, LeaderElectCommand, print_as_klog
+    from deltaloop.cli.leader_elect import leader_elect as elect
+    from deltaloop.leaderelection import LeaderElectionConfig
+
+    _ = logtostderr
+    if lock not in LOCKS:
+        raise typer.BadParameter(f"--lock {lock!r} is not one of {', '.join(LOCKS)}")
+    for flag, value in (("--lease-lock-name", lease_lock_name), ("--lease-lock-namespace", lease_lock_namespace)):
+        if not value:
+            raise typer.BadParameter(f"{flag} is empty")
+    try:
+        election = LeaderElectionConfig(
+            lease_duration=lease_duration, renew_deadline=renew_deadline, retry_period=retry_period
+        )
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    print_as_klog(verbosity)
+    asked = LeaderElectCommand(
+        name=lease_lock_name,
+        namespace=lease_lock_namespace,
+        identity=identity or str(uuid.uuid4()),
+        kubeconfig=kubeconfig,
+        lock=lock,
+        election=election,
+        command=tuple(command or ()),
+    )
+    raise typer.Exit(asyncio.run(elect(asked)))
 
 
 def _configure(log_level: str) -> None:

@@ -3,23 +3,46 @@
 This room owns everything between a call such as ``client.list(POD)`` and the socket. It knows ``api`` (what an object
 is) and ``pacing``, and nothing above it; it keeps no objects and resumes no watch, that is the cache's business.
 
-One call goes: ``client`` (verb) → ``sender`` (time limit, repeats, errors, log) → ``transport`` (protocol) →
-``transport_aiohttp`` (sockets). A watch goes back: ``transport_aiohttp`` → ``watch`` → events. Every decision on the
-way is in ``core``.
+One call goes: a verb (``read_verbs``, ``write_verbs``, ``subresource_verbs``; ``client`` is all of them) → ``sender``
+(time limit, repeats, rate, errors, log, metrics) → ``transport`` (protocol) → ``transport_aiohttp`` (sockets). A watch
+goes back: ``transport_aiohttp`` → ``watch`` → events. Every decision on the way is in ``core``.
 """
 
+from deltaloop.client import conditions
 from deltaloop.client.client import Client
 from deltaloop.client.config import ClientConfig, TlsConfig
 from deltaloop.client.connect import connect, load_config
+from deltaloop.client.core.credential import ClientCertificate, Credential
+from deltaloop.client.core.exec_credential import ExecPlugin, InteractiveMode
+from deltaloop.client.core.impersonation import Impersonation
+from deltaloop.client.core.oidc import OidcProvider
 from deltaloop.client.core.pager import Pager
-from deltaloop.client.core.resource_index import ResourceIndex
+from deltaloop.client.core.resource_index import DiscoveredResource, ResourceIndex
 from deltaloop.client.core.watch_limits import WatchLimitOptions
 from deltaloop.client.credentials import BasicAuth, Credentials, StaticToken, TokenFile
-from deltaloop.client.errors import ConfigError, RequestTimeoutError, StreamEndedError, TransportError
+from deltaloop.client.errors import (
+    ConfigError,
+    CredentialsError,
+    RequestTimeoutError,
+    StreamEndedError,
+    TransportError,
+    WaitTimeoutError,
+)
+from deltaloop.client.exec_plugin import ExecCredentials
 from deltaloop.client.in_cluster import load_in_cluster
 from deltaloop.client.kubeconfig import load_kubeconfig
-from deltaloop.client.options import DeleteOptions
-from deltaloop.client.resource_list import ResourceList
+from deltaloop.client.logs import LogStream
+from deltaloop.client.metrics import ClientMetrics
+from deltaloop.client.oidc import OidcCredentials
+from deltaloop.client.options import (
+    ClientOptions,
+    DeleteOptions,
+    LogOptions,
+    PatchType,
+    ServerWarning,
+    WriteOptions,
+)
+from deltaloop.client.resource_list import ResourceList, UnreadableItemsError
 from deltaloop.client.transport import Headers, Pool, Request, Response, StreamResponse, Transport
 from deltaloop.client.transport_aiohttp import AiohttpTransport
 
@@ -27,18 +50,34 @@ __all__ = [
     "AiohttpTransport",
     "BasicAuth",
     "Client",
+    "ClientCertificate",
     "ClientConfig",
+    "ClientMetrics",
+    "ClientOptions",
     "ConfigError",
+    "Credential",
     "Credentials",
+    "CredentialsError",
     "DeleteOptions",
+    "DiscoveredResource",
+    "ExecCredentials",
+    "ExecPlugin",
     "Headers",
+    "Impersonation",
+    "InteractiveMode",
+    "LogOptions",
+    "LogStream",
+    "OidcCredentials",
+    "OidcProvider",
     "Pager",
+    "PatchType",
     "Pool",
     "Request",
     "RequestTimeoutError",
     "ResourceIndex",
     "ResourceList",
     "Response",
+    "ServerWarning",
     "StaticToken",
     "StreamEndedError",
     "StreamResponse",
@@ -46,7 +85,11 @@ __all__ = [
     "TokenFile",
     "Transport",
     "TransportError",
+    "UnreadableItemsError",
+    "WaitTimeoutError",
     "WatchLimitOptions",
+    "WriteOptions",
+    "conditions",
     "connect",
     "load_config",
     "load_in_cluster",

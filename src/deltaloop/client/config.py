@@ -62,7 +62,8 @@ class TlsConfig:
         """
         if self.insecure_skip_verify and (self.ca_data or self.ca_file):
             raise ConfigError(
-                "insecure-skip-tls-verify together with a CA: the CA would not be used; remove one of both"
+                "insecure-skip-tls-verify together with a CA (certificate-authority[-data]): the CA would not be used; "
+                "remove one of both"
             )
         if self.has_client_certificate != bool(self.client_key_data or self.client_key_file):
             given, missing = ("certificate", "key") if self.has_client_certificate else ("key", "certificate")
@@ -149,8 +150,6 @@ def check_url(url: str, what: str, schemes: tuple[str, ...], *, may_have_user: b
 
 def _is_sendable(host: str, url: str) -> bool:
     try:
-        return URL(url).raw_host is not None and all(
-            character.isalnum() or character in "-._~:%" for character in host
-        )
+        return URL(url).raw_host is not None and all(character.isalnum() or character in "-._~:%" for character in host)
     except ValueError:
         return False

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from deltaloop.client.client import Client
 from deltaloop.client.config import ClientConfig
 from deltaloop.client.errors import ConfigError
 from deltaloop.client.in_cluster import SERVICE_ACCOUNT, is_in_cluster, load_in_cluster
 from deltaloop.client.kubeconfig import default_kubeconfig, find_kubeconfigs, load_kubeconfig
+from deltaloop.client.options import ClientOptions
+
+_DEFAULTS: Final = ClientOptions()
 
 
 def load_config(
@@ -56,6 +59,7 @@ def connect(
     kubeconfig: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     context: str | None = None,
     namespace: str | None = None,
+    options: ClientOptions = _DEFAULTS,
 ) -> Client:
     """Make a client for the cluster that kubectl would use here; nothing is sent yet.
 
@@ -65,8 +69,9 @@ def connect(
         kubeconfig: A file, or the content of one; else ``KUBECONFIG``, ``~/.kube/config``, the pod's service account.
         context: Name of the context, if not the current one.
         namespace: Default namespace, if not the context's.
+        options: Manners of the client: rate, field manager, warnings, metrics.
 
     Raises:
         ConfigError: If there is no configuration, or it cannot be used; the message says where and what to do.
     """
-    return Client(load_config(kubeconfig=kubeconfig, context=context, namespace=namespace))
+    return Client(load_config(kubeconfig=kubeconfig, context=context, namespace=namespace), options=options)

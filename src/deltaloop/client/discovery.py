@@ -1,9 +1,16 @@
-"""Asks a server which resources it serves. Core: ``core/resource_index.py``.
+"""Asks a server which resources it serves. Core: ``core/resource_index.py``, ``core/aggregated_discovery.py``.
 
 Everything is asked at once, on first use, and kept; again when a name is not found, because a CRD may have been
-installed meanwhile. A group that cannot be asked (an aggregated API server that is down) does not hide the others.
+installed meanwhile: three times in a row, then once in five seconds, so that a name that exists nowhere does not become
+a load.
 
-Source: client-go discovery/discovery_client.go (legacy discovery).
+``/api`` and ``/apis`` are asked for in the aggregated form, which says everything in one answer. Where a server answers
+in the legacy form, each group version is asked for its resources. The same is done for a version that the aggregated
+answer calls stale, and for ``/api`` or ``/apis`` alone if its aggregated answer cannot be read. A group that cannot be
+asked (an aggregated API server that is down) does not hide the others: it is named in a warning and in errors about
+unknown names, and what was known of it before stays.
+
+Source: client-go discovery/discovery_client.go, discovery/aggregated_discovery.go; restmapper (``deferredDiscovery``).
 """
 
 from __future__ import annotations
@@ -12,10 +19,16 @@ import asyncio
 import logging
 from typing import Final, final
 
-from deltaloop.api.errors import DeltaloopError
+from deltaloop.api.errors import DeltaloopError, MalformedObjectError
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.api.status import NotFoundError
+from deltaloop.api.status import NotAcceptableError, NotFoundError
+from deltaloop.client.core.aggregated_discovery import (
+    AGGREGATED_ACCEPT,
+    DiscoveredVersion,
+    decode_aggregated,
+    is_aggregated,
+)
 from deltaloop.client.core.resource_index import (
     DiscoveredResource,
     ResourceIndex,
@@ -24,10 +37,15 @@ from deltaloop.client.core.resource_index import (
     decode_resources,
 )
 from deltaloop.client.sender import RequestSender
+from deltaloop.client.transport import Response
+from deltaloop.pacing import TokenBucket
 
 _log = logging.getLogger("deltaloop.client")
 
 _AT_ONCE: Final = 16
+_REFRESHES: Final = 3
+_REFRESH_INTERVAL: Final = 5.0
+_LEGACY: Final = "application/json"
 
 
 @final
@@ -39,12 +57,14 @@ class Discovery:
         self._sender = sender
         self._index: ResourceIndex | None = None
         self._lock = asyncio.Lock()
+        self._refreshes = TokenBucket(rate=1 / _REFRESH_INTERVAL, burst=_REFRESHES)
 
     async def find(self, name: str, *, timeout: float | None = None) -> ResourceType[Resource]:
         """Find a resource by any of its names.
 
         Args:
-            name: Plural, singular, kind, short name, ``deployments.apps``, ``apps/v1/Deployment``, in any case.
+            name: Plural, singular, kind, short name, ``deployments.apps``, ``deployments.v1.apps``,
+                ``apps/v1/Deployment``, in any case.
             timeout: Seconds for each request.
 
         Raises:
@@ -67,51 +87,75 @@ class Discovery:
 
     async def _refreshed(self, before: ResourceIndex | None, timeout: float | None) -> ResourceIndex:
         async with self._lock:
-            if self._index is None or self._index is before:  # else another caller has just asked
-                self._index = await self._ask(timeout)
+            if self._index is not None and self._index is not before:
+                return self._index  # another caller has just asked
+            now = asyncio.get_running_loop().time()
+            if self._index is None or self._refreshes.try_take(now):
+                self._index = await self._ask(self._index, timeout)
             return self._index
 
-    async def _ask(self, timeout: float | None) -> ResourceIndex:
-        core = await self._body("/api", timeout)
-        named = await self._body("/apis", timeout)
-        paths = [(version, f"/api/{version}") for version in (decode_core_versions(core) if core else ())]
-        paths += [
-            (group_version, f"/apis/{group_version}") for group_version in (decode_groups(named) if named else ())
-        ]
+    async def _ask(self, before: ResourceIndex | None, timeout: float | None) -> ResourceIndex:
         at_once = asyncio.Semaphore(_AT_ONCE)
+        versions = [*await self._listed("/api", timeout), *await self._listed("/apis", timeout)]
         async with asyncio.TaskGroup() as tasks:
             asked = [
-                (group_version, tasks.create_task(self._ask_group(group_version, path, at_once, timeout)))
-                for group_version, path in paths
+                (version, tasks.create_task(self._resources_of(version, at_once, timeout))) for version in versions
             ]
         resources: list[DiscoveredResource] = []
         failed: list[str] = []
-        for group_version, task in asked:
+        for version, task in asked:
             found = task.result()
             if found is None:
-                failed.append(group_version)
-            else:
-                resources.extend(found)
+                failed.append(version.group_version)
+                found = list(version.resources) or _known_before(before, version.group_version)
+            resources.extend(found)
         _log.debug("discovery", extra={"resources": len(resources), "failed_groups": failed})
         return ResourceIndex(resources, failed_groups=failed)
 
-    async def _ask_group(
-        self, group_version: str, path: str, at_once: asyncio.Semaphore, timeout: float | None
+    async def _listed(self, path: str, timeout: float | None) -> list[DiscoveredVersion]:
+        """Return the versions below a path; in the legacy form, and if they are stale, their resources are missing."""
+        answer = await self._answer(path, AGGREGATED_ACCEPT, timeout)
+        if answer is not None and is_aggregated(answer.headers.get("content-type")):
+            try:
+                return decode_aggregated(path, answer.body)
+            except MalformedObjectError:
+                _log.warning("aggregated discovery cannot be read; the legacy form is asked for", extra={"path": path})
+                answer = await self._answer(path, _LEGACY, timeout)
+        if answer is None:
+            return []  # a server without a core group, or with nothing else
+        names = decode_core_versions(answer.body) if path == "/api" else decode_groups(answer.body)
+        return [DiscoveredVersion(name, (), stale=True) for name in names]
+
+    async def _resources_of(
+        self, version: DiscoveredVersion, at_once: asyncio.Semaphore, timeout: float | None
     ) -> list[DiscoveredResource] | None:
+        if not version.stale:
+            return list(version.resources)
+        name = version.group_version
+        path = f"/apis/{name}" if "/" in name else f"/api/{name}"
         async with at_once:
             try:
-                return decode_resources(group_version, (await self._sender.send("GET", path, timeout=timeout)).body)
+                return decode_resources(name, (await self._sender.send("GET", path, timeout=timeout)).body)
             except NotFoundError:
                 return []  # the group went away between the two requests
             except DeltaloopError as error:
                 _log.warning(
                     "discovery of an API group failed",
-                    extra={"group_version": group_version, "error_type": type(error).__name__},
+                    extra={"group_version": name, "error_type": type(error).__name__},
                 )
                 return None
 
-    async def _body(self, path: str, timeout: float | None) -> bytes | None:
+    async def _answer(self, path: str, accept: str, timeout: float | None) -> Response | None:
         try:
-            return (await self._sender.send("GET", path, timeout=timeout)).body
+            return await self._sender.send("GET", path, accept=accept, timeout=timeout)
         except NotFoundError:
-            return None  # a server without a core group, or with nothing else
+            return None
+        except NotAcceptableError:
+            if accept == _LEGACY:
+                raise
+            return await self._answer(path, _LEGACY, timeout)
+
+
+def _known_before(index: ResourceIndex | None, group_version: str) -> list[DiscoveredResource]:
+    known = index.resources if index is not None else ()
+    return [resource for resource in known if resource.resource_type.api_version == group_version]

@@ -4,15 +4,13 @@ Merging is kubectl's: of several files in ``KUBECONFIG`` the first one that says
 that do not exist are passed over; relative paths are relative to the file they stand in.
 
 Every fault is one ``ConfigError`` that names the file, the entry, the field and the cure, and shows no value of a
-secret field. What is not supported (exec plugins, auth providers, impersonation) is refused, never ignored.
+secret field. What is not supported is refused, never ignored.
 
 Source: client-go tools/clientcmd (``loader.go``, ``client_config.go``, ``validation.go``).
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,82 +21,20 @@ from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.redaction import SecretText
 from deltaloop.api.yaml_reader import read_yaml
 from deltaloop.client.config import ClientConfig, TlsConfig
-from deltaloop.client.credentials import BasicAuth, Credentials, StaticToken, TokenFile
 from deltaloop.client.errors import ConfigError
+from deltaloop.client.kubeconfig_entry import Entry
+from deltaloop.client.kubeconfig_user import read_credentials, read_impersonation
 
 _IN_MEMORY: Final = "kubeconfig (given as a mapping)"
-_NOT_SUPPORTED: Final = {
-    "exec": "exec credential plugins",
-    "auth-provider": "auth providers",
-    "as": "impersonation",
-    "as-uid": "impersonation",
-    "as-groups": "impersonation",
-    "as-user-extra": "impersonation",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """One cluster, user or context, and the file it stands in. The repr has no values: some are secret."""
-
-    what: str
-    fields: Mapping[str, Any] = field(repr=False)
-    source: str
-    directory: Path
-
-    def text(self, name: str) -> str:
-        value = self.fields.get(name)
-        if value is None:
-            return ""
-        if isinstance(value, str):
-            return value
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            raise ConfigError(f"{self}: {name} is a number where text is needed; put it in quotes")
-        raise ConfigError(f"{self}: {name} is not text")
-
-    def flag(self, name: str) -> bool:
-        value = self.fields.get(name, False)
-        if value is None or isinstance(value, bool):
-            return bool(value)
-        raise ConfigError(f"{self}: {name} is neither true nor false")
-
-    def path(self, name: str) -> Path | None:
-        text = self.text(name)
-        return self.directory / text if text else None
-
-    def file(self, name: str) -> Path | None:
-        found = self.path(name)
-        if found is not None:
-            try:
-                with found.open("rb"):
-                    pass
-            except OSError as error:
-                raise ConfigError(f"{self}: {name} names {found}, which cannot be read: {error.strerror}") from None
-        return found
-
-    def data(self, name: str) -> bytes | None:
-        text = self.text(name)
-        if not text:
-            return None
-        try:
-            return base64.b64decode("".join(text.split()), validate=True)
-        except (binascii.Error, ValueError):
-            raise ConfigError(
-                f"{self}: {name} is not base64; write the PEM file through `base64 -w0`, "
-                f"or name the file in {name.removesuffix('-data')}"
-            ) from None
-
-    def __str__(self) -> str:
-        return f"{self.source}: {self.what}"
 
 
 @dataclass(slots=True)
 class _Merged:
     sources: list[str] = field(default_factory=list[str])
     current_context: str = ""
-    clusters: dict[str, _Entry] = field(default_factory=dict[str, _Entry])
-    users: dict[str, _Entry] = field(default_factory=dict[str, _Entry])
-    contexts: dict[str, _Entry] = field(default_factory=dict[str, _Entry])
+    clusters: dict[str, Entry] = field(default_factory=dict[str, Entry])
+    users: dict[str, Entry] = field(default_factory=dict[str, Entry])
+    contexts: dict[str, Entry] = field(default_factory=dict[str, Entry])
 
     def __str__(self) -> str:
         return ", ".join(self.sources)
@@ -158,7 +94,9 @@ def load_kubeconfig(
     chosen = merged.contexts.get(name)
     if chosen is None:
         which = "context" if context else "current-context"
-        raise ConfigError(f"{merged}: {which} {name!r} is not there; contexts: {_names(merged.contexts)}")
+        raise ConfigError(
+            f"{merged}: {which} {name!r} is not there; choose one of the contexts: {_names(merged.contexts)}"
+        )
     cluster = _refer(chosen, "cluster", merged.clusters)
     user = _refer(chosen, "user", merged.users) if chosen.text("user") else None
     return _config(cluster, user, context=name, namespace=namespace or chosen.text("namespace") or "default")
@@ -185,13 +123,15 @@ def _read(path: Path) -> Mapping[str, Any]:
     try:
         text = path.read_bytes()
     except OSError as error:
-        raise ConfigError(f"{source} cannot be read: {error.strerror}") from None
+        raise ConfigError(
+            f"{source} cannot be read: {error.strerror}; name another file, or correct its permissions"
+        ) from None
     try:
         content = read_yaml(text, source=source)
     except InvalidInputError as error:
-        raise ConfigError(str(error)) from None
+        raise ConfigError(f"{error}; correct the file there, or name another one") from None
     if content is None:
-        raise ConfigError(f"{source} is empty")
+        raise ConfigError(f"{source} is empty; name another file, or write clusters, users and contexts into it")
     if not isinstance(content, Mapping):
         raise ConfigError(f"{source} is not a kubeconfig: a mapping with clusters, users and contexts is needed")
     return cast("Mapping[str, Any]", content)
@@ -201,7 +141,7 @@ def _merge(merged: _Merged, content: Mapping[str, Any], source: str, directory: 
     merged.sources.append(source)
     kind = content.get("kind") or "Config"
     if kind != "Config":
-        raise ConfigError(f"{source} is not a kubeconfig: its kind is {str(kind)[:40]!r}")
+        raise ConfigError(f"{source} is not a kubeconfig: its kind is not Config; name another file")
     current = content.get("current-context") or ""
     if not isinstance(current, str):
         raise ConfigError(f"{source}: current-context is not text; put it in quotes")
@@ -212,7 +152,7 @@ def _merge(merged: _Merged, content: Mapping[str, Any], source: str, directory: 
         ("contexts", "context", merged.contexts),
     ):
         for name, fields in _entries(content, section, singular, source):
-            known.setdefault(name, _Entry(f"{singular} {name!r}", fields, source, directory))
+            known.setdefault(name, Entry(f"{singular} {name!r}", fields, source, directory))
 
 
 def _entries(
@@ -222,38 +162,40 @@ def _entries(
     if listed is None:
         return []
     if not isinstance(listed, list):
-        raise ConfigError(f"{source}: {section} is not a list of entries with name and {singular}")
+        raise ConfigError(f"{source}: {section} is not a list; write a list of entries with name and {singular}")
     found: list[tuple[str, Mapping[str, Any]]] = []
     for index, entry in enumerate(cast("list[Any]", listed)):
         where = f"{source}: {section}[{index}]"
         if not isinstance(entry, Mapping):
-            raise ConfigError(f"{where} is not an entry with name and {singular}")
+            raise ConfigError(f"{where} is not a mapping; write an entry with name and {singular}")
         fields = cast("Mapping[str, Any]", entry)
         name, body = fields.get("name"), fields.get(singular)
         if not isinstance(name, str) or not name:
-            raise ConfigError(f"{where} has no name, or one that is not text (put it in quotes)")
+            raise ConfigError(f"{where} has no name, or one that is not text; write one, in quotes if need be")
         # kubectl writes `user: null` for a user without credentials.
         if body is not None and not isinstance(body, Mapping):
-            raise ConfigError(f"{where}: {singular} of {name!r} is not a mapping")
+            raise ConfigError(f"{where}: {singular} of {name!r} is not a mapping; write its fields below it, indented")
         found.append((name, cast("Mapping[str, Any]", body or {})))
     return found
 
 
-def _refer(chosen: _Entry, what: str, known: Mapping[str, _Entry]) -> _Entry:
+def _refer(chosen: Entry, what: str, known: Mapping[str, Entry]) -> Entry:
     name = chosen.text(what)
     if not name:
-        raise ConfigError(f"{chosen} names no {what}; {what}s: {_names(known)}")
+        raise ConfigError(f"{chosen} names no {what}; write one of the {what}s: {_names(known)}")
     found = known.get(name)
     if found is None:
-        raise ConfigError(f"{chosen} names the {what} {name!r}, which is not there; {what}s: {_names(known)}")
+        raise ConfigError(
+            f"{chosen} names the {what} {name!r}, which is not there; write one of the {what}s: {_names(known)}"
+        )
     return found
 
 
-def _names(known: Mapping[str, _Entry]) -> str:
+def _names(known: Mapping[str, Entry]) -> str:
     return ", ".join(sorted(known)) or "none at all"
 
 
-def _config(cluster: _Entry, user: _Entry | None, *, context: str, namespace: str) -> ClientConfig:
+def _config(cluster: Entry, user: Entry | None, *, context: str, namespace: str) -> ClientConfig:
     server = cluster.text("server")
     if not server:
         raise ConfigError(f"{cluster} has no server; write the address of the API server there")
@@ -279,45 +221,23 @@ def _config(cluster: _Entry, user: _Entry | None, *, context: str, namespace: st
                 server_name=cluster.text("tls-server-name"),
                 insecure_skip_verify=insecure,
             ),
-            credentials=_credentials(user) if user else None,
+            credentials=read_credentials(user, cluster) if user else None,
+            impersonate=read_impersonation(user) if user else None,
             proxy_url=cluster.text("proxy-url"),
             compression=not cluster.flag("disable-compression"),
             context=context,
             source=f"{cluster.source}, context {context!r}",
         )
     except ConfigError as error:
-        if str(error).startswith(("kubeconfig", _IN_MEMORY)):
+        if str(error).startswith((cluster.source, user.source if user else cluster.source)):
             raise
         raise ConfigError(f"{cluster}, or its user: {error}") from None
 
 
-def _pem(user: _Entry | None, data: bytes) -> str:
+def _pem(user: Entry | None, data: bytes) -> str:
     try:
         return data.decode("ascii")
     except UnicodeDecodeError:
-        raise ConfigError(f"{user}: client-key-data is not a PEM private key in base64") from None
-
-
-def _credentials(user: _Entry) -> Credentials | None:
-    for name, what in _NOT_SUPPORTED.items():
-        if user.fields.get(name):
-            raise ConfigError(
-                f"{user} uses {name}: {what} are not supported yet; "
-                "use a token, a tokenFile, a client certificate or a user name and password"
-                if what != "impersonation"
-                else f"{user} uses {name}: impersonation is not supported yet; remove it or use another user"
-            )
-    token, token_file = user.text("token"), user.path("tokenFile")
-    username, password = user.text("username"), user.text("password")
-    if (token or token_file) and (username or password):
-        raise ConfigError(f"{user} has a token and a user name or password; only one of both can be sent")
-    if token_file is not None:
-        user.file("tokenFile")
-        return TokenFile(token_file, fallback=SecretText(token) if token else None)
-    if token:
-        if any(character in token for character in "\r\n"):
-            raise ConfigError(f"{user}: token has a line break in it; write it on one line")
-        return StaticToken(SecretText(token))
-    if username:
-        return BasicAuth(username, SecretText(password))
-    return None
+        raise ConfigError(
+            f"{user}: client-key-data is not a PEM private key in base64; write the key file through `base64 -w0`"
+        ) from None

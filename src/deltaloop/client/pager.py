@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import suppress
 from typing import TypeVar
 
 from deltaloop.api.errors import DeltaloopError
@@ -58,7 +57,7 @@ async def each_item(
         DeltaloopError: Whatever ``fetch`` raises.
     """
     pages: asyncio.Queue[ResourceList[T] | None] = asyncio.Queue()
-    room = asyncio.Semaphore(page_buffer)
+    room = asyncio.Semaphore(max(1, page_buffer))
 
     async def read_ahead() -> None:
         try:
@@ -72,8 +71,6 @@ async def each_item(
 
     reader = asyncio.create_task(read_ahead(), name="pages of a list")
     try:
-        if page_buffer == 0:
-            room.release()
         while (page := await pages.get()) is not None:
             if page_buffer > 0:
                 room.release()
@@ -84,5 +81,6 @@ async def each_item(
         await reader
     finally:
         reader.cancel()
-        with suppress(asyncio.CancelledError, DeltaloopError):
-            await reader
+        await asyncio.wait([reader])
+        if not reader.cancelled():
+            reader.exception()  # looked at: the reader has seen it, or has left before it

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar, final
+
+from deltaloop.api.errors import MalformedObjectError
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -18,15 +20,33 @@ class ResourceList(Generic[T_co]):
         resource_version: The version of the whole list; watch from here.
         continue_: Token of the next page, or "" if this is the last.
         remaining_item_count: How many more there are, where the server says.
+        unreadable: Why items that were in the answer are not among ``items``; empty unless somebody chose to go on
+            without them (``UnreadableItemsError.page``).
     """
 
     items: tuple[T_co, ...]
     resource_version: str = ""
     continue_: str = ""
     remaining_item_count: int | None = None
+    unreadable: tuple[MalformedObjectError, ...] = ()
 
     def __iter__(self) -> Iterator[T_co]:
         return iter(self.items)
 
     def __len__(self) -> int:
         return len(self.items)
+
+
+@final
+class UnreadableItemsError(MalformedObjectError):
+    """Some items of a list are not objects; the server's fault. Those that are can be had from ``page``.
+
+    Attributes:
+        page: The list without these items; its ``unreadable`` has one error for each.
+    """
+
+    def __init__(self, page: ResourceList[Any]) -> None:
+        """Keep what could be read; the message is that of the first item, and how many more there are."""
+        others = len(page.unreadable) - 1
+        super().__init__(f"{page.unreadable[0]}" + (f" (and {others} more such items)" if others else ""))
+        self.page = page

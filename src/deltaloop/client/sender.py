@@ -1,4 +1,4 @@
-"""Sends requests: time limit, repeats, errors, request log, warnings. Core: ``core/retry.py``, ``core/answers.py``.
+"""Sends requests: time limit, repeats, rate, errors, log, metrics. Core: ``core/retry.py``, ``core/answers.py``.
 
 What every verb has in common, between the verbs above and the transport below.
 """
@@ -7,31 +7,62 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Mapping
+import math
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Final, final
+from functools import partial
+from typing import Final, Protocol, TypeVar, final
 
 from deltaloop.api.status import ApiError
 from deltaloop.client.core.answers import error_from_answer, is_success
 from deltaloop.client.core.retry import RetryDecision
-from deltaloop.client.core.warning_headers import WarningMemory
-from deltaloop.client.errors import TransportError
+from deltaloop.client.core.warning_headers import WarningMemory, all_warnings
+from deltaloop.client.errors import RequestTimeoutError, TransportError
+from deltaloop.client.options import ClientOptions, ServerWarning, WarningHandler
 from deltaloop.client.transport import Headers, Pool, Request, Response, StreamResponse, Transport
+from deltaloop.pacing import TokenBucket
 
 _log = logging.getLogger("deltaloop.client")
 
 _JSON: Final = "application/json"
 _ERROR_BODY: Final = 64 * 1024
+_NO_ANSWER: Final = "<error>"
+_LONG_WAIT: Final = 1.0
+_DEFAULTS: Final = ClientOptions()
+
+
+class Sink(Protocol):
+    """Takes a body as it arrives."""
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next slice."""
+        ...
+
+
+S = TypeVar("S", bound=Sink)
+R = TypeVar("R")
 
 
 @final
 class RequestSender:
     """Sends requests over a transport and raises ``ApiError`` for answers that are none."""
 
-    def __init__(self, transport: Transport, *, default_timeout: float) -> None:
-        """Use ``transport``; a call that names no time limit has ``default_timeout`` seconds."""
+    def __init__(
+        self, transport: Transport, *, default_timeout: float, host: str = "", options: ClientOptions = _DEFAULTS
+    ) -> None:
+        """Use a transport.
+
+        Args:
+            transport: The way to the server.
+            default_timeout: Seconds for a call that names no time limit.
+            host: The server, as metrics name it.
+            options: Rate and metrics.
+        """
         self._transport = transport
         self._default_timeout = default_timeout
+        self._host = host
+        self._metrics = options.metrics
+        self._bucket = None if options.qps is None else TokenBucket(rate=options.qps, burst=options.burst)
         self._warnings = WarningMemory()
 
     async def send(
@@ -42,8 +73,10 @@ class RequestSender:
         query: Mapping[str, str] | None = None,
         body: bytes | None = None,
         content_type: str = _JSON,
+        accept: str = _JSON,
         timeout: float | None = None,
         pool: Pool = Pool.REQUESTS,
+        on_warning: WarningHandler | None = None,
     ) -> Response:
         """Send a request and return its successful answer, repeating it as ``core/retry.py`` says.
 
@@ -53,52 +86,106 @@ class RequestSender:
             query: Query parameters.
             body: Body, or None.
             content_type: What the body is.
+            accept: What the answer may be.
             timeout: Seconds for everything together, waits included; None is the default.
             pool: Connections to use.
+            on_warning: Called with each warning of the answer.
 
         Raises:
             ApiError: The server refused.
             TransportError: There was no answer.
         """
-        loop = asyncio.get_running_loop()
-        deadline_at = loop.time() + (self._default_timeout if timeout is None else timeout)
-        retry = RetryDecision(method, deadline_at=deadline_at)
-        headers = {"Accept": _JSON}
+        headers = {"Accept": accept}
         if body is not None:
             headers["Content-Type"] = content_type
-        while True:
+
+        async def attempt(left: float) -> Response:
             request = Request(
-                method=method,
-                path=path,
-                query=query or {},
-                headers=headers,
-                body=body,
-                timeout=max(0.0, deadline_at - loop.time()),
-                pool=pool,
+                method=method, path=path, query=query or {}, headers=headers, body=body, timeout=left, pool=pool
             )
-            try:
-                return await self._once(request)
-            except (ApiError, TransportError) as error:
-                wait = retry.failed(error, now=loop.time())
-                if wait is None:
-                    raise
-                _log.warning(
-                    "request is sent again",
-                    extra={"method": method, "path": path, "wait": wait, "error_type": type(error).__name__},
-                )
-            await asyncio.sleep(wait)
+            answer = await self._transport.request(request)
+            self._saw_headers(request, answer.headers, on_warning)
+            if not is_success(answer.status):
+                raise _error(request, answer.status, answer.headers, answer.body)
+            return answer
+
+        return await self._repeated(method, path, attempt, timeout=timeout, pool=pool)
+
+    async def receive(
+        self,
+        path: str,
+        *,
+        query: Mapping[str, str],
+        sink: Callable[[], S],
+        timeout: float | None = None,
+        pool: Pool = Pool.REQUESTS,
+        on_warning: WarningHandler | None = None,
+    ) -> S:
+        """Ask by GET and give the answer's body to a sink while it arrives; otherwise as ``send``.
+
+        Args:
+            path: URL path.
+            query: Query parameters.
+            sink: Makes a fresh sink for each try.
+            timeout: Seconds for everything together, waits included; None is the default.
+            pool: Connections to use.
+            on_warning: Called with each warning of the answer.
+
+        Raises:
+            ApiError: The server refused.
+            TransportError: There was no answer, or it broke off.
+        """
+        loop = asyncio.get_running_loop()
+
+        async def attempt(left: float) -> S:
+            request = Request(
+                method="GET",
+                path=path,
+                query=query,
+                headers={"Accept": _JSON},
+                timeout=left,
+                pool=pool,
+                bounded=True,
+            )
+            until = None if math.isinf(left) else loop.time() + left
+            async with self._transport.stream(request) as answer:
+                self._saw_headers(request, answer.headers, on_warning)
+                if not is_success(answer.status):
+                    body = await _beginning(answer, until=until)
+                    raise _error(request, answer.status, answer.headers, body)
+                taken = sink()
+                limit = asyncio.timeout_at(until)
+                try:
+                    async with limit:
+                        async for chunk in answer.chunks:
+                            taken.feed(chunk)
+                except TimeoutError:
+                    if not limit.expired():
+                        raise
+                    raise _late(request, f"the answer did not end within {left:g} s", sent=True) from None
+                return taken
+
+        return await self._repeated("GET", path, attempt, timeout=timeout, pool=pool)
 
     @asynccontextmanager
     async def stream(
-        self, path: str, *, query: Mapping[str, str], timeout: float | None = None
+        self,
+        path: str,
+        *,
+        query: Mapping[str, str],
+        accept: str = _JSON,
+        timeout: float | None = None,
+        on_warning: WarningHandler | None = None,
     ) -> AsyncGenerator[StreamResponse, None]:
         """Open a stream by GET; nothing is repeated. Leaving the context closes its connection.
 
         Args:
             path: URL path.
             query: Query parameters.
+            accept: What the answer may be.
             timeout: Seconds until the server has accepted; None is the default. How long the stream lives is up to
                 the reader.
+            on_warning: Called with each warning of the answer.
 
         Raises:
             ApiError: The server refused.
@@ -107,14 +194,22 @@ class RequestSender:
         loop = asyncio.get_running_loop()
         started_at = loop.time()
         limit = self._default_timeout if timeout is None else timeout
-        request = Request(method="GET", path=path, query=query, headers={"Accept": _JSON}, timeout=limit)
+        request = Request(method="GET", path=path, query=query, headers={"Accept": accept}, timeout=limit)
+        await self._wait_for_turn(request.method, path, deadline_at=started_at + limit, pool=None)
+        opened = False
         try:
             async with self._transport.stream(request) as answer:
-                self._log_answer(request, answer.status, answer.headers, loop.time() - started_at)
+                opened = True
+                self._count(request.method, path, str(answer.status), loop.time() - started_at)
+                self._saw_headers(request, answer.headers, on_warning)
                 if not is_success(answer.status):
                     body = await _beginning(answer, until=started_at + limit)
                     raise _error(request, answer.status, answer.headers, body)
                 yield answer
+        except TransportError as error:
+            if not opened:
+                self._count_failure(request.method, path, error, loop.time() - started_at)
+            raise
         finally:
             _log.debug("stream closed", extra={"method": "GET", "path": path, "duration": loop.time() - started_at})
 
@@ -122,36 +217,102 @@ class RequestSender:
         """Close the transport."""
         await self._transport.close()
 
-    async def _once(self, request: Request) -> Response:
+    async def _repeated(
+        self,
+        method: str,
+        path: str,
+        attempt: Callable[[float], Awaitable[R]],
+        *,
+        timeout: float | None,
+        pool: Pool,
+    ) -> R:
         loop = asyncio.get_running_loop()
-        started_at = loop.time()
-        try:
-            answer = await self._transport.request(request)
-        except TransportError as error:
-            _log.debug(
-                "request failed",
-                extra={
-                    "method": request.method,
-                    "path": request.path,
-                    "error_type": type(error).__name__,
-                    "duration": loop.time() - started_at,
-                },
-            )
-            raise
-        self._log_answer(request, answer.status, answer.headers, loop.time() - started_at)
-        if not is_success(answer.status):
-            raise _error(request, answer.status, answer.headers, answer.body)
-        return answer
+        deadline_at = loop.time() + (self._default_timeout if timeout is None else timeout)
+        retry = RetryDecision(method, deadline_at=deadline_at)
+        while True:
+            await self._wait_for_turn(method, path, deadline_at=deadline_at, pool=pool)
+            started_at = loop.time()
+            try:
+                answer = await attempt(max(0.0, deadline_at - started_at))
+            except (ApiError, TransportError) as error:
+                code = self._count_failure(method, path, error, loop.time() - started_at)
+                wait = retry.failed(error, now=loop.time())
+                if wait is None:
+                    raise
+                self._measure(partial(self._metrics.request_retried, code=code, verb=method, host=self._host))
+                _log.warning(
+                    "request is sent again",
+                    extra={"method": method, "path": path, "wait": wait, "error_type": type(error).__name__},
+                )
+            else:
+                code = str(answer.status) if isinstance(answer, Response) else "200"
+                self._count(method, path, code, loop.time() - started_at)
+                return answer
+            await asyncio.sleep(wait)
 
-    def _log_answer(self, request: Request, status: int, headers: Headers, duration: float) -> None:
-        _log.debug(
-            "request",
-            extra={"method": request.method, "path": request.path, "status": status, "duration": duration},
-        )
-        for text in self._warnings.new_warnings(headers.get_all("warning")):
-            _log.warning(
-                "warning from the server", extra={"warning": text, "method": request.method, "path": request.path}
+    async def _wait_for_turn(self, method: str, path: str, *, deadline_at: float, pool: Pool | None) -> None:
+        if self._bucket is None or pool is Pool.LEADER_ELECTION:
+            return
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        turn = self._bucket.reserve(now)
+        wait = turn.delay(now)
+        if now + wait > deadline_at:
+            self._bucket.give_back(turn, now)
+            raise RequestTimeoutError(
+                f"{method} {path}: the client's own limit of {self._bucket.rate:g} requests a second would delay it "
+                f"by {wait:.1f} s, beyond its time limit; raise ClientOptions.qps, or ask less often",
+                method=method,
+                path=path,
+                sent=False,
             )
+        if wait > 0:
+            log = _log.warning if wait > _LONG_WAIT else _log.debug
+            log("request waits for the client's own limit", extra={"method": method, "path": path, "wait": wait})
+            try:
+                await asyncio.sleep(wait)
+            except asyncio.CancelledError:
+                self._bucket.give_back(turn, loop.time())
+                raise
+        self._measure(partial(self._metrics.rate_limiter_duration, wait, verb=method, host=self._host))
+
+    def _count(self, method: str, path: str, code: str, duration: float) -> None:
+        status = int(code) if code.isdigit() else code
+        _log.debug("request", extra={"method": method, "path": path, "status": status, "duration": duration})
+        self._measure_request(method, code, duration)
+
+    def _count_failure(self, method: str, path: str, error: ApiError | TransportError, duration: float) -> str:
+        if isinstance(error, ApiError):
+            code = str(error.status.code)
+            self._count(method, path, code, duration)
+            return code
+        _log.debug(
+            "request failed",
+            extra={"method": method, "path": path, "error_type": type(error).__name__, "duration": duration},
+        )
+        self._measure_request(method, _NO_ANSWER, duration)
+        return _NO_ANSWER
+
+    def _measure_request(self, method: str, code: str, duration: float) -> None:
+        self._measure(partial(self._metrics.request_done, code=code, method=method, host=self._host))
+        self._measure(partial(self._metrics.request_duration, duration, verb=method, host=self._host))
+
+    def _measure(self, call: Callable[[], None]) -> None:
+        try:
+            call()
+        except Exception:  # noqa: BLE001 - a metrics system that fails must not fail the request that it measures
+            _log.exception("a metrics hook of the client raised")
+
+    def _saw_headers(self, request: Request, headers: Headers, on_warning: WarningHandler | None) -> None:
+        given = headers.get_all("warning")
+        if not given:
+            return
+        where = {"method": request.method, "path": request.path}
+        for text in self._warnings.new_warnings(given):
+            _log.warning("warning from the server", extra={"warning": text, **where})
+        if on_warning is not None:
+            for text in all_warnings(given):
+                on_warning(ServerWarning(text, request.method, request.path))
 
 
 def _error(request: Request, status: int, headers: Headers, body: bytes) -> ApiError:
@@ -160,7 +321,13 @@ def _error(request: Request, status: int, headers: Headers, body: bytes) -> ApiE
     )
 
 
-async def _beginning(answer: StreamResponse, *, until: float) -> bytes:
+def _late(request: Request, why: str, *, sent: bool) -> RequestTimeoutError:
+    return RequestTimeoutError(
+        f"{request.method} {request.path}: {why}", method=request.method, path=request.path, sent=sent
+    )
+
+
+async def _beginning(answer: StreamResponse, *, until: float | None) -> bytes:
     """Read the body of a refusal: as much as comes until the time limit, and not more than it takes to understand."""
     body = bytearray()
     try:

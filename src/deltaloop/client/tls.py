@@ -97,7 +97,7 @@ class TlsContexts:
             client_key_data=certificate.key,
             client_key_file=None,
         )
-        return make_ssl_context(self._config.replace(tls=tls))
+        return make_ssl_context(self._config.replace(tls=tls, source="what the exec plugin gave"))
 
     def _fingerprint(self) -> bytes | None:
         digest = hashlib.sha256()

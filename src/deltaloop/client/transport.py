@@ -59,6 +59,8 @@ class Request:
         body: Body, or None.
         timeout: Seconds until the answer is complete; of a stream, until its headers are there. None waits for ever.
         pool: Connections to use for an ordinary call; streams have their own.
+        bounded: Of a stream: it ends by itself, as a list does that is decoded while it arrives; it goes over ``pool``
+            and may be compressed, like an ordinary call.
     """
 
     method: str
@@ -68,6 +70,7 @@ class Request:
     body: bytes | None = field(default=None, repr=False)
     timeout: float | None = None
     pool: Pool = Pool.REQUESTS
+    bounded: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -81,6 +81,7 @@ class AiohttpTransport:
         if config.credentials is not None and not config.is_tls:
             _log.warning("credentials are not sent: the connection is not encrypted", extra={"server": config.server})
         self._identity = impersonation_headers(config.impersonate) if config.impersonate is not None else []
+        self._encoding = "gzip" if config.compression else "identity"
         self._sessions: dict[str, aiohttp.ClientSession] = {}
         self._closed = False
 
@@ -92,11 +93,10 @@ class AiohttpTransport:
             ConfigError: If the credentials cannot be read.
         """
         progress = _Progress()
-        encoding = "gzip" if self._config.compression else "identity"
         limit = asyncio.timeout(_finite(request.timeout))
         try:
             async with limit:
-                answer = await self._answer(request, request.pool, encoding, progress, limit)
+                answer = await self._answer(request, request.pool, self._encoding, progress, limit)
                 try:
                     body = await answer.read()
                     return Response(status=answer.status, headers=Headers(answer.headers.items()), body=body)
@@ -122,7 +122,8 @@ class AiohttpTransport:
         limit = asyncio.timeout(_finite(request.timeout))
         try:
             async with limit:
-                answer = await self._answer(request, _WATCHES, "identity", progress, limit)
+                pool, encoding = (request.pool, self._encoding) if request.bounded else (_WATCHES, "identity")
+                answer = await self._answer(request, pool, encoding, progress, limit)
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -191,7 +192,11 @@ class AiohttpTransport:
                 if was_dead and request.method in _SAFE:
                     continue
                 # Without a TLS connection nothing was sent. Each try uses up one change of the files, so this ends.
-                if self._tls is not None and isinstance(error, aiohttp.ClientSSLError) and self._tls.reload(loop.time()):
+                if (
+                    self._tls is not None
+                    and isinstance(error, aiohttp.ClientSSLError)
+                    and self._tls.reload(loop.time())
+                ):
                     continue
                 if self._tls is not None and isinstance(error, ssl.SSLError):
                     self._tls.suspect()
@@ -243,6 +248,7 @@ class AiohttpTransport:
             path=request.path,
             refused=_is_refused(error),
             sent=progress.sent,
+            cut=_is_cut(error),
         )
         # aiohttp's own errors hold the request's headers, credentials among them; they are neither cause nor context.
         failure.__cause__ = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else None
@@ -345,6 +351,20 @@ def _is_refused(error: Exception) -> bool:
     if not isinstance(error, aiohttp.ClientConnectorError):
         return False
     return isinstance(error.os_error, ConnectionRefusedError)
+
+
+def _is_cut(error: Exception) -> bool:
+    """Tell whether a connection was cut that was there, or nearly: the next one may hold."""
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return isinstance(error.os_error, ConnectionResetError | BrokenPipeError | ConnectionAbortedError)
+    return isinstance(
+        error,
+        aiohttp.ServerDisconnectedError
+        | aiohttp.ClientOSError
+        | ConnectionResetError
+        | BrokenPipeError
+        | ConnectionAbortedError,
+    )
 
 
 def _why(error: Exception, address: str) -> str:

@@ -13,6 +13,7 @@ from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
 from deltaloop.client.core.framing import LineFramer
 from deltaloop.client.core.watch_limits import WatchLimitOptions, WatchLimits
 from deltaloop.client.errors import StreamEndedError
+from deltaloop.client.options import WarningHandler
 from deltaloop.client.sender import RequestSender
 
 _LIMITS: Final = WatchLimitOptions()
@@ -28,6 +29,7 @@ async def open_watch(
     timeout_seconds: int | None = None,
     timeout: float | None = None,
     limits: WatchLimitOptions = _LIMITS,
+    on_warning: WarningHandler | None = None,
 ) -> AsyncGenerator[WatchStream, None]:
     """Open a watch; leaving the context closes its connection, at any point of the stream.
 
@@ -39,13 +41,14 @@ async def open_watch(
         timeout_seconds: After how long the server was asked to end the stream.
         timeout: Seconds until the server has accepted.
         limits: When to give up a stream that is silent.
+        on_warning: Called with each warning of the answer.
 
     Raises:
         ApiError: The server refused.
         TransportError: There was no answer.
     """
     started_at = asyncio.get_running_loop().time()
-    async with sender.stream(path, query={**query, "watch": "true"}, timeout=timeout) as answer:
+    async with sender.stream(path, query={**query, "watch": "true"}, timeout=timeout, on_warning=on_warning) as answer:
         watch_limits = WatchLimits(limits, now=started_at, timeout_seconds=timeout_seconds)
         yield WatchStream(answer.chunks, resource_type, path, watch_limits)
 

@@ -8,22 +8,43 @@ Not here: what a leader does (runtime), the clients (client), the recorder of ev
 """
 
 from deltaloop.leaderelection.config import LeaderElectionConfig, LeaderElectionMetrics
+from deltaloop.leaderelection.core.annotation import LEADER_ANNOTATION
+from deltaloop.leaderelection.core.combined import UNKNOWN_LEADER
 from deltaloop.leaderelection.core.effects import LossReason, ReleaseOutcome
 from deltaloop.leaderelection.core.record import LeaderElectionRecord, LockState
 from deltaloop.leaderelection.core.timing import ElectionTiming
 from deltaloop.leaderelection.elector import LeaderElector, Terms
 from deltaloop.leaderelection.guard import LeadershipGuard, LeadershipLostError
 from deltaloop.leaderelection.guarded_client import GuardedClient, WorkClient
-from deltaloop.leaderelection.lock import LeaseClient, LeaseLock, Lock, LockEventRecorder
+from deltaloop.leaderelection.health import LeaderHealthCheck
+from deltaloop.leaderelection.last_resort import LAST_RESORT_EXIT_CODE
+from deltaloop.leaderelection.lock import LeaseClient, Lock, LockEventRecorder, MovableLock
+from deltaloop.leaderelection.metrics import MASTER_STATUS, SLOWPATH_TOTAL, LeaderElectionCounters
+from deltaloop.leaderelection.multi_lock import MultiLock
+from deltaloop.leaderelection.object_lock import ConfigMapLock, EndpointsLock, LeaseLock, ObjectLock
+from deltaloop.leaderelection.presets import CONTROL_PLANE_UPGRADES, CORE_COMPONENTS, EXAMPLE
+from deltaloop.leaderelection.run_or_die import run_or_die
 from deltaloop.leaderelection.term import Term, TermEnd
 
 __all__ = [
+    "CONTROL_PLANE_UPGRADES",
+    "CORE_COMPONENTS",
+    "EXAMPLE",
+    "LAST_RESORT_EXIT_CODE",
+    "LEADER_ANNOTATION",
+    "MASTER_STATUS",
+    "SLOWPATH_TOTAL",
+    "UNKNOWN_LEADER",
+    "ConfigMapLock",
     "ElectionTiming",
+    "EndpointsLock",
     "GuardedClient",
     "LeaderElectionConfig",
+    "LeaderElectionCounters",
     "LeaderElectionMetrics",
     "LeaderElectionRecord",
     "LeaderElector",
+    "LeaderHealthCheck",
     "LeadershipGuard",
     "LeadershipLostError",
     "LeaseClient",
@@ -32,9 +53,13 @@ __all__ = [
     "LockEventRecorder",
     "LockState",
     "LossReason",
+    "MovableLock",
+    "MultiLock",
+    "ObjectLock",
     "ReleaseOutcome",
     "Term",
     "TermEnd",
     "Terms",
     "WorkClient",
+    "run_or_die",
 ]

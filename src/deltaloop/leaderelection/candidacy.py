@@ -1,6 +1,7 @@
 """Performs what an election decides (core/election.py): sends the requests, waits, and feeds the answers back.
 
-Everything that keeps a lease alive is here and knows neither terms nor bodies, so that it can run on a loop of its own.
+Everything that keeps a lease alive is here and knows neither terms nor bodies, so that it can run on a loop of its own
+(renewal_thread.py).
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from datetime import datetime
-from typing import Final, final
+from typing import Final, Protocol, final
 
 from deltaloop.api.errors import DeltaloopError
 from deltaloop.api.redaction import redact
@@ -28,16 +29,54 @@ from deltaloop.leaderelection.core.effects import (
     Update,
     Wait,
 )
-from deltaloop.leaderelection.core.election import Election
+from deltaloop.leaderelection.core.election import Election, Phase
 from deltaloop.leaderelection.core.record import LockState
+from deltaloop.leaderelection.last_resort import LastResort
 from deltaloop.leaderelection.lock import Lock
 
 _log: Final = logging.getLogger("deltaloop.leaderelection")
 
 
+class Candidate(Protocol):
+    """What a term and its elector need: opened first, closed last, and one of the three coroutines at a time."""
+
+    @property
+    def election(self) -> Election:
+        """The decisions; others only read them."""
+        ...
+
+    async def open(self) -> None:
+        """Get ready."""
+        ...
+
+    async def close(self) -> None:
+        """Let everything go that ``open`` made."""
+        ...
+
+    async def contend(self) -> BecameLeader:
+        """Wait until the lock is won."""
+        ...
+
+    def begin(self) -> None:
+        """Begin to renew, if that can be done without waiting; ``renew`` follows."""
+        ...
+
+    async def renew(self) -> LossReason:
+        """Renew until leadership ends by itself."""
+        ...
+
+    async def give_up(self, *, release: bool) -> ReleaseOutcome:
+        """Stop being a leader or candidate."""
+        ...
+
+    def record_event(self, message: str) -> None:
+        """Tell the world through the lock."""
+        ...
+
+
 @final
 class Candidacy:
-    """One candidate's election and its lock. One of the three coroutines runs at a time."""
+    """One candidate's election and its lock, on the loop that calls it."""
 
     def __init__(
         self,
@@ -49,6 +88,7 @@ class Candidacy:
         chance: Callable[[], float],
         on_new_leader: Callable[[str], object],
         on_slow_path: Callable[[], object],
+        last_resort: LastResort,
     ) -> None:
         """Join an election with a lock; the callables are as in ``LeaderElector``."""
         self.election = election
@@ -58,6 +98,18 @@ class Candidacy:
         self._chance = chance
         self._on_new_leader = on_new_leader
         self._on_slow_path = on_slow_path
+        self.last_resort = last_resort
+
+    async def open(self) -> None:
+        """Nothing is needed on the caller's loop."""
+
+    async def close(self) -> None:
+        """End the last resort's waiting."""
+        self.last_resort.cancel()
+
+    def record_event(self, message: str) -> None:
+        """Tell the world through the lock."""
+        self._lock.record_event(message)
 
     async def contend(self) -> BecameLeader:
         """Wait until the lock is won. Cancellation leaves the election as it is; ``give_up`` comes next."""
@@ -74,6 +126,9 @@ class Candidacy:
                         if isinstance(fact, BecameLeader):
                             return fact
 
+    def begin(self) -> None:
+        """Nothing can be done before ``renew``: the caller's loop is the only one."""
+
     async def renew(self) -> LossReason:
         """Renew until leadership ends by itself, and return why. Cancellation leaves the lock as it is."""
         while True:
@@ -82,14 +137,17 @@ class Candidacy:
                 case Wait():
                     await self._wait(effect)
                 case StepDown(because):
+                    self.last_resort.start()
                     return because
                 case Done():
                     raise RuntimeError(f"{effect} while leading; a bug in deltaloop")
                 case _:
-                    slow_paths = self.election.slow_paths
+                    slow_paths, renewed_at = self.election.slow_paths, self.election.renewed_at
                     await self._perform(effect)
                     if self.election.slow_paths != slow_paths:
                         self._on_slow_path()
+                    elif self.election.renewed_at != renewed_at:
+                        _log.debug("renewed the lease", extra=self._names())
 
     async def give_up(self, *, release: bool) -> ReleaseOutcome:
         """Stop being a leader or candidate, and release the lock if it may be held.
@@ -99,6 +157,7 @@ class Candidacy:
         Args:
             release: False leaves the lock to expire, too.
         """
+        self.last_resort.cancel()
         self.election.release(self._clock(), give_up=release)
         try:
             while True:
@@ -118,7 +177,10 @@ class Candidacy:
         await asyncio.sleep(max(0.0, effect.until - self._clock()))
 
     async def _perform(self, request: Request) -> tuple[Fact, ...]:
+        contending = self.election.phase is Phase.CONTENDING
         facts = await self._answer_to(request)
+        if contending and self.election.attempt_is_over:
+            _log.debug("failed to acquire the lease", extra=self._names())
         for fact in facts:
             if isinstance(fact, NewLeader):
                 self._on_new_leader(fact.identity)
@@ -144,9 +206,12 @@ class Candidacy:
         except Exception as error:  # noqa: BLE001 - whatever a lock raises, the lease counts down
             return self._failed(request, error)
         if isinstance(request, Read):
-            return election.observed(state, self._clock(), chance=self._chance())
+            facts = election.observed(state, self._clock(), chance=self._chance())
+            if election.attempt_is_over:
+                _log.debug("the lease is held and has not yet expired", extra=self._names(holder=election.leader))
+            return facts
         assert state is not None
-        return election.wrote(state.version, self._clock(), chance=self._chance())
+        return election.wrote(state.version, self._clock(), chance=self._chance(), token=state.token)
 
     def _failed(self, request: Request, error: Exception) -> tuple[Fact, ...]:
         expected = isinstance(error, DeltaloopError | OSError)

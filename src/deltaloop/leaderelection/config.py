@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from deltaloop.leaderelection.core.timing import ElectionTiming
-from deltaloop.pacing.checks import require_positive
+from deltaloop.pacing.checks import require_not_negative, require_positive
 
 
 class LeaderElectionMetrics(Protocol):
@@ -48,6 +48,11 @@ class LeaderElectionConfig:
         on_stopped_leading: Called when an entered term's body has ended, before the lock is released.
         on_new_leader: Called with the identity when another leader is seen than before, the own one included.
         warning_interval: A term's body that does not end after leadership was lost is named in the log this often.
+        own_thread: Renew on a thread, event loop and connection of their own, so that a slow step of the work costs
+            nothing; as long as the work's loop answers within the renew deadline. Only if the lock can be moved there
+            (the locks of this package over a client of this package). False renews on the loop of the work.
+        last_resort_after: Seconds after leadership was lost at which the process is ended (exit code 70) if the work
+            has still not ended; None never does. 0 or more. A loop that is blocked can only be ended by ``own_thread``.
 
     Raises:
         InvalidInputError: If the durations do not fit together: all greater than 0, and
@@ -64,10 +69,14 @@ class LeaderElectionConfig:
     on_stopped_leading: Callable[[], object] | None = None
     on_new_leader: Callable[[str], object] | None = None
     warning_interval: float = 5.0
+    own_thread: bool = True
+    last_resort_after: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse durations that do not fit together."""
         require_positive("LeaderElectionConfig", warning_interval=self.warning_interval)
+        if self.last_resort_after is not None:
+            require_not_negative("LeaderElectionConfig", last_resort_after=self.last_resort_after)
         self.timing()
 
     def timing(self) -> ElectionTiming:

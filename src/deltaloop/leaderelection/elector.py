@@ -5,18 +5,20 @@
         async with term:
             await work(term.client)
 
-Nothing of an elector runs between the terms: while ``terms()`` waits, the waiting task contends; while a term's body
-runs, a task of the term renews.
+Nothing of an elector runs between the terms: while ``terms()`` waits, the lock is contended for; while a term's body
+runs, its lease is renewed. Both happen on a thread of their own (renewal_thread.py), or on the caller's loop where the
+lock cannot be moved.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from typing import Self, TypeVar, cast, final
 
-from deltaloop.leaderelection.candidacy import Candidacy
+from deltaloop.leaderelection.candidacy import Candidacy, Candidate
 from deltaloop.leaderelection.clock import boot_time
 from deltaloop.leaderelection.config import LeaderElectionConfig, LeaderElectionMetrics
 from deltaloop.leaderelection.core.effects import BecameLeader
@@ -24,7 +26,9 @@ from deltaloop.leaderelection.core.election import Election
 from deltaloop.leaderelection.core.record import whole_seconds
 from deltaloop.leaderelection.guard import LeadershipGuard, LeadershipLostError
 from deltaloop.leaderelection.guarded_client import WorkClient
-from deltaloop.leaderelection.lock import Lock
+from deltaloop.leaderelection.last_resort import LastResort, end_process
+from deltaloop.leaderelection.lock import Lock, MovableLock
+from deltaloop.leaderelection.renewal_thread import RenewalThread
 from deltaloop.leaderelection.reports import Reports
 from deltaloop.leaderelection.term import Term
 
@@ -33,6 +37,13 @@ T = TypeVar("T")
 
 def _utc_now() -> datetime:
     return datetime.now(UTC)
+
+
+def _moved(lock: MovableLock) -> AbstractAsyncContextManager[Lock]:
+    moved = lock.on_own_connection()
+    if moved is None:
+        raise RuntimeError("a lock that could be moved before cannot be moved now; a bug of the lock")
+    return moved
 
 
 @final
@@ -47,6 +58,7 @@ class LeaderElector:
         clock: Seconds by which leadership is counted; has to run during suspend. In virtual time: the loop's clock.
         wall_clock: Aware time that is written into the lock, for people to read.
         chance: Draws numbers in [0, 1), for jitter.
+        end_process: The last resort (``last_resort_after``); called on any thread, and not expected to return.
     """
 
     def __init__(
@@ -59,6 +71,7 @@ class LeaderElector:
         clock: Callable[[], float] = boot_time,
         wall_clock: Callable[[], datetime] = _utc_now,
         chance: Callable[[], float] = random.random,
+        end_process: Callable[[], object] = end_process,
     ) -> None:
         self.config = config if config is not None else LeaderElectionConfig()
         self.lock = lock
@@ -66,15 +79,11 @@ class LeaderElector:
         self._client = client if client is not None else cast("WorkClient | None", getattr(lock, "client", None))
         self._clock = clock
         self._election = Election(lock.identity, self.config.timing())
-        self._candidacy = Candidacy(
-            self._election,
-            lock,
-            clock=clock,
-            wall_clock=wall_clock,
-            chance=chance,
-            on_new_leader=self._reports.new_leader,
-            on_slow_path=self._reports.slow_path,
-        )
+        self._wall_clock = wall_clock
+        self._chance = chance
+        self._end_process = end_process
+        self._candidacy = self._make_candidate()
+        self._reports.record_event = self._candidacy.record_event
         self._term: Term | None = None
         self._contending = False
 
@@ -180,11 +189,47 @@ class LeaderElector:
 
     async def _contend(self) -> BecameLeader:
         try:
+            await self._candidacy.open()
+        except BaseException:
+            await self._candidacy.close()
+            raise
+        try:
             return await self._candidacy.contend()
         except BaseException:
             # A write that was cancelled on its way may have won the lock.
-            await self._candidacy.give_up(release=self.config.release_on_cancel)
+            try:
+                await self._candidacy.give_up(release=self.config.release_on_cancel)
+            finally:
+                await self._candidacy.close()
             raise
+
+    def _make_candidate(self) -> Candidate:
+        lock = self.lock
+        if self.config.own_thread and isinstance(lock, MovableLock) and lock.on_own_connection() is not None:
+            return RenewalThread(
+                self._election,
+                lambda: _moved(lock),
+                self._make_candidacy,
+                clock=self._clock,
+                on_new_leader=self._reports.new_leader,
+                on_slow_path=self._reports.slow_path,
+                name=self.name,
+            )
+        return self._make_candidacy(lock, on_new_leader=self._reports.new_leader, on_slow_path=self._reports.slow_path)
+
+    def _make_candidacy(
+        self, lock: Lock, *, on_new_leader: Callable[[str], object], on_slow_path: Callable[[], object]
+    ) -> Candidacy:
+        return Candidacy(
+            self._election,
+            lock,
+            clock=self._clock,
+            wall_clock=self._wall_clock,
+            chance=self._chance,
+            on_new_leader=on_new_leader,
+            on_slow_path=on_slow_path,
+            last_resort=LastResort(self.config.last_resort_after, self._end_process),
+        )
 
     def _make_term(self, won: BecameLeader) -> Term:
         guard = LeadershipGuard(
@@ -192,7 +237,7 @@ class LeaderElector:
             self._clock,
             lock=self.lock.describe(),
             identity=self.identity,
-            fencing_token=won.version,
+            fencing_token=won.token,
         )
         return Term(
             self._candidacy,

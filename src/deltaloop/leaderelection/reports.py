@@ -22,6 +22,7 @@ class Reports:
 
     def __init__(self, lock: Lock, config: LeaderElectionConfig, metrics: LeaderElectionMetrics | None) -> None:
         """Report under the configuration's name, or the lock's."""
+        self.record_event: Callable[[str], None] = lock.record_event
         self.name = config.name or lock.describe()
         self._lock = lock
         self._config = config
@@ -33,14 +34,14 @@ class Reports:
 
     def won(self, fact: BecameLeader) -> None:
         """The lock was won."""
-        _log.info("won the leader election", extra=self._names(token=fact.version, transitions=fact.transitions))
+        _log.info("won the leader election", extra=self._names(token=fact.token, transitions=fact.transitions))
 
     def started_leading(self) -> None:
         """A term was entered."""
         if self._metrics is not None:
             metrics = self._metrics
             self._call("leader_on", lambda: metrics.leader_on(self.name))
-        self._call("record_event", lambda: self._lock.record_event("became leader"))
+        self._call("record_event", lambda: self.record_event("became leader"))
         if self._config.on_started_leading is not None:
             self._call("on_started_leading", self._config.on_started_leading)
 
@@ -53,7 +54,7 @@ class Reports:
         """The body has ended; the lock is released next."""
         if not was_lost:
             self._leader_off()
-        self._call("record_event", lambda: self._lock.record_event("stopped leading"))
+        self._call("record_event", lambda: self.record_event("stopped leading"))
         if self._config.on_stopped_leading is not None:
             self._call("on_stopped_leading", self._config.on_stopped_leading)
 

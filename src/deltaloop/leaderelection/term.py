@@ -13,7 +13,7 @@ from enum import StrEnum
 from types import TracebackType
 from typing import Final, Self, final
 
-from deltaloop.leaderelection.candidacy import Candidacy
+from deltaloop.leaderelection.candidacy import Candidate
 from deltaloop.leaderelection.core.effects import LossReason, ReleaseOutcome
 from deltaloop.leaderelection.guard import LeadershipGuard
 from deltaloop.leaderelection.guarded_client import GuardedClient, WorkClient
@@ -21,7 +21,7 @@ from deltaloop.leaderelection.reports import Reports
 
 
 class TermEnd(StrEnum):
-    """Why a term has ended. The last three are losses: leadership ended before the body did."""
+    """Why a term has ended. The last four are losses: leadership ended before the body did."""
 
     COMPLETED = "completed"
     FAILED = "failed"
@@ -29,12 +29,14 @@ class TermEnd(StrEnum):
     RENEW_DEADLINE = "renew deadline"
     TAKEN = "taken by another holder"
     GONE = "lock deleted or cleared"
+    WEDGED = "the work's event loop does not answer"
 
 
 _ENDS: Final = {
     LossReason.RENEW_DEADLINE: TermEnd.RENEW_DEADLINE,
     LossReason.TAKEN: TermEnd.TAKEN,
     LossReason.GONE: TermEnd.GONE,
+    LossReason.WEDGED: TermEnd.WEDGED,
 }
 
 
@@ -58,7 +60,7 @@ class Term:
 
     def __init__(
         self,
-        candidacy: Candidacy,
+        candidacy: Candidate,
         guard: LeadershipGuard,
         *,
         client: WorkClient | None,
@@ -105,6 +107,22 @@ class Term:
         return self._guard.is_open
 
     @property
+    def leads_until(self) -> float:
+        """Until when leadership stands without another renewal, on the elector's clock; -inf once it is lost."""
+        return self._candidacy.election.guard_until
+
+    @property
+    def lease_until(self) -> float:
+        """Until when nobody else may have taken over, on the elector's clock: counted from the last renewal's start."""
+        election = self._candidacy.election
+        return election.renewed_at + election.timing.lease_duration
+
+    @property
+    def loss(self) -> LossReason | None:
+        """Why leadership has ended before the body did; None if it has not."""
+        return self._loss
+
+    @property
     def entered(self) -> bool:
         """Whether the body was begun."""
         return self._task is not None
@@ -130,6 +148,7 @@ class Term:
             raise RuntimeError("a term is entered once; take the next one from terms()")
         self._task = task
         self._cancellations_before = task.cancelling()
+        self._candidacy.begin()
         self._renewals = asyncio.create_task(self._keep(), name=f"renewals of {self._guard.lock}")
         self._reports.started_leading()
         return self
@@ -140,7 +159,7 @@ class Term:
         assert self._task is not None
         self._body_ended = True
         if self._loss is None:
-            self._loss = self._candidacy.election.step_down_if_due(self._clock())
+            self._loss = self._candidacy.election.loss_due(self._clock())
             if self._loss is not None:
                 self._note_loss(self._loss)
         self._guard.close()
@@ -168,6 +187,7 @@ class Term:
         finally:
             self._over = True
             self._reports.ended(str(self.ended_because), outcome)
+            await self._candidacy.close()
         if self._renewals is not None and not self._renewals.cancelled():
             self._renewals.result()  # a bug of ours is shown, not hidden
 

@@ -14,7 +14,8 @@ from deltaloop.workqueue.core.delay_heap import Delay
 from deltaloop.workqueue.core.delaying import DelayingCore
 from deltaloop.workqueue.core.queue import QueueCore
 from deltaloop.workqueue.metrics import QueueMetrics
-from deltaloop.workqueue.queue import QueueOptions, WorkQueue
+from deltaloop.workqueue.options import QueueOptions, guarded_merge, new_order
+from deltaloop.workqueue.queue import WorkQueue
 
 K = TypeVar("K", bound=Hashable)
 
@@ -48,10 +49,15 @@ class DelayingQueue(WorkQueue[K]):
         super().__init__(name=name, metrics=metrics, options=options)
 
     def _new_core(self) -> QueueCore[K]:
-        self._delaying = DelayingCore(max_triggers=self._options.max_triggers, observed=self._metrics is not None)
+        self._delaying = DelayingCore(
+            max_triggers=self._options.max_triggers,
+            observed=self._metrics is not None,
+            order=new_order(self._options, queue=self._name),
+            merge_triggers=guarded_merge(self._options, queue=self._name),
+        )
         return self._delaying
 
-    def add_after(self, item: K, delay: float, *, trigger: object | None = None) -> None:
+    def add_after(self, item: K, delay: float, *, trigger: object | None = None, priority: int = 0) -> None:
         """Add ``item`` when ``delay`` has passed. Any thread; returns at once.
 
         If the item waits for its time already, the earlier time wins and the triggers are merged. A plain ``add``
@@ -62,6 +68,7 @@ class DelayingQueue(WorkQueue[K]):
             item: What to work on; equal items are one.
             delay: Seconds on the event loop's clock. Zero or less means now.
             trigger: Why.
+            priority: As for ``add``.
 
         Raises:
             ValueError: If the delay is NaN or infinite.
@@ -69,7 +76,7 @@ class DelayingQueue(WorkQueue[K]):
         Source: client-go util/workqueue/delaying_queue.go ``AddAfter``.
         """
         with self._lock:
-            self._delaying.add_after(item, self._now(), delay, trigger=trigger)
+            self._delaying.add_after(item, self._now(), delay, trigger=trigger, priority=priority)
         self._changed()
 
     def delayed(self) -> tuple[DelayedItem[K], ...]:

@@ -26,12 +26,11 @@ from collections.abc import AsyncIterator, Callable, Hashable
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar, final
 
-from deltaloop.pacing.checks import require_not_negative, require_positive
 from deltaloop.workqueue.core.facts import Ending, Fate, Finished
 from deltaloop.workqueue.core.queue import QueueCore, QueueStatistics, Run
-from deltaloop.workqueue.core.triggers import DEFAULT_MAX_TRIGGERS
 from deltaloop.workqueue.errors import QueueShutDownError
 from deltaloop.workqueue.metrics import GuardedMetrics, QueueMetrics
+from deltaloop.workqueue.options import QueueOptions, guarded_merge, new_order
 from deltaloop.workqueue.waiting_line import WaitingLine
 from deltaloop.workqueue.work import Work
 
@@ -45,21 +44,20 @@ _GETS_WITHOUT_WAITING: Final = 32
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueueOptions:
-    """Numbers of a queue.
+class RunningItem(Generic[K]):
+    """An item that a worker has.
 
     Attributes:
-        max_triggers: Most triggers kept for one run of one item; 0 keeps none.
-        metrics_period: Seconds between reports of unfinished work to the metrics hooks (upstream: 0.5).
+        item: What is worked on.
+        seconds: For how long.
+        attempts: Which try this is.
+        triggers: Why it runs.
     """
 
-    max_triggers: int = DEFAULT_MAX_TRIGGERS
-    metrics_period: float = 0.5
-
-    def __post_init__(self) -> None:
-        """Refuse numbers that make no sense."""
-        require_not_negative("QueueOptions", max_triggers=self.max_triggers)
-        require_positive("QueueOptions", metrics_period=self.metrics_period)
+    item: K
+    seconds: float
+    attempts: int
+    triggers: tuple[object, ...]
 
 
 class WorkQueue(Generic[K]):
@@ -97,7 +95,12 @@ class WorkQueue(Generic[K]):
         self._core = self._new_core()
 
     def _new_core(self) -> QueueCore[K]:
-        return QueueCore(max_triggers=self._options.max_triggers, observed=self._metrics is not None)
+        return QueueCore(
+            max_triggers=self._options.max_triggers,
+            observed=self._metrics is not None,
+            order=new_order(self._options, queue=self._name),
+            merge_triggers=guarded_merge(self._options, queue=self._name),
+        )
 
     # -- any thread
 
@@ -106,7 +109,7 @@ class WorkQueue(Generic[K]):
         """The queue's name."""
         return self._name
 
-    def add(self, item: K, *, trigger: object | None = None) -> None:
+    def add(self, item: K, *, trigger: object | None = None, priority: int = 0) -> None:
         """Mark ``item`` as needing work. Any thread.
 
         An item that waits already is not added twice, only its triggers grow. One that is being processed runs again
@@ -115,11 +118,13 @@ class WorkQueue(Generic[K]):
         Args:
             item: What to work on; equal items are one.
             trigger: Why; handed to the worker as ``work.triggers``.
+            priority: Higher is more urgent, if the queue's options say what priorities mean; the highest of several
+                adds counts, and retries keep it.
 
         Source: client-go util/workqueue/queue.go ``Add``.
         """
         with self._lock:
-            self._core.add(item, self._now(), trigger=trigger)
+            self._core.add(item, self._now(), trigger=trigger, priority=priority)
         self._changed()
 
     def done(self, item: K) -> None:
@@ -156,6 +161,23 @@ class WorkQueue(Generic[K]):
     def __len__(self) -> int:
         """Return the number of items that a worker could take now."""
         return len(self._core)
+
+    def processing(self) -> tuple[RunningItem[K], ...]:
+        """Return what workers have, the longest running first. Any thread.
+
+        An item that stays here for ever was taken by somebody who never ended its run.
+        """
+        with self._lock:
+            now = self._now()
+            return tuple(
+                RunningItem(
+                    item=run.item,
+                    seconds=max(0.0, now - run.started_at),
+                    attempts=run.failures + 1,
+                    triggers=run.triggers.snapshot(),
+                )
+                for run in self._core.runs()
+            )
 
     def statistics(self) -> QueueStatistics:
         """Return the state as numbers, all of one moment. Any thread."""
@@ -261,6 +283,8 @@ class WorkQueue(Generic[K]):
         }
         if finished.fate is Fate.RETRIED:
             logger.warning("work failed and will be tried again", extra=extra, exc_info=finished.error)
+        elif finished.fate is Fate.PARKED:
+            logger.error("work failed for good and is parked", extra=extra, exc_info=finished.error)
         elif finished.fate is Fate.GIVEN_UP:
             level = logging.INFO if finished.error is None else logging.WARNING
             logger.log(level, "work given up: the queue is shut down", extra=extra, exc_info=finished.error)

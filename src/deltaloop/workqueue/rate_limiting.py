@@ -2,17 +2,46 @@
 
 from __future__ import annotations
 
+import logging
+import random
 from collections.abc import Hashable
-from typing import TypeVar, final
+from dataclasses import dataclass
+from typing import Generic, TypeVar, final
 
-from deltaloop.workqueue.core.limiters import RateLimiter, default_controller_rate_limiter
+from deltaloop.workqueue.core import dead_letters as core
+from deltaloop.workqueue.core.facts import AddOutcome
+from deltaloop.workqueue.core.limiters import RateLimiter, WithJitterRateLimiter, default_controller_rate_limiter
 from deltaloop.workqueue.core.queue import QueueCore
 from deltaloop.workqueue.core.rate_limiting import RateLimitingCore
 from deltaloop.workqueue.delaying import DelayingQueue
 from deltaloop.workqueue.metrics import QueueMetrics
-from deltaloop.workqueue.queue import QueueOptions
+from deltaloop.workqueue.options import QueueOptions, guarded_merge, new_order
 
 K = TypeVar("K", bound=Hashable)
+
+logger = logging.getLogger("deltaloop.workqueue")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetter(Generic[K]):
+    """An item that failed for good and is parked.
+
+    Attributes:
+        item: What failed.
+        error: Why, the last time; None if a plain call named none.
+        attempts: How many runs failed in a row.
+        triggers: Why it was worked on.
+        triggers_dropped: How many triggers there were beyond those.
+        parked_for: Seconds since the last run failed.
+    """
+
+    item: K
+    error: BaseException | None
+    attempts: int
+    triggers: tuple[object, ...]
+    triggers_dropped: int
+    parked_for: float
 
 
 @final
@@ -21,6 +50,9 @@ class RateLimitingQueue(DelayingQueue[K]):
 
     With plain calls the worker does that itself: ``get``, then ``forget`` after a success or ``add_rate_limited`` after
     a failure, then ``done``, in this order.
+
+    What fails for good is parked instead: after a ``TerminalError``, or after ``QueueOptions.max_requeues`` retries. It
+    is logged, counted and listed as a dead letter until the item is added again, revived or discarded.
     """
 
     _limiting: RateLimitingCore[K]
@@ -46,27 +78,43 @@ class RateLimitingQueue(DelayingQueue[K]):
         super().__init__(name=name, metrics=metrics, options=options)
 
     def _new_core(self) -> QueueCore[K]:
+        options = self._options
+        limiter: RateLimiter[K] = self._rate_limiter or default_controller_rate_limiter(clock=self._now)
+        if options.jitter:
+            limiter = WithJitterRateLimiter(limiter, factor=options.jitter, chance=random.random)
         self._limiting = RateLimitingCore(
-            limiter=self._rate_limiter or default_controller_rate_limiter(clock=self._now),
-            max_triggers=self._options.max_triggers,
+            limiter=limiter,
+            max_triggers=options.max_triggers,
             observed=self._metrics is not None,
+            order=new_order(options, queue=self._name),
+            merge_triggers=guarded_merge(options, queue=self._name),
+            max_requeues=options.max_requeues,
+            max_dead_letters=options.max_dead_letters,
         )
         self._delaying = self._limiting
         return self._limiting
 
-    def add_rate_limited(self, item: K, *, error: BaseException | None = None, trigger: object | None = None) -> None:
+    def add_rate_limited(
+        self,
+        item: K,
+        *,
+        error: BaseException | None = None,
+        trigger: object | None = None,
+        priority: int | None = None,
+    ) -> None:
         """Add ``item`` when the rate limiter says so. Any thread; returns at once.
 
         An item that waits for a run already, or waits for an earlier time, is not added twice: the triggers are merged
         and the limiter gets its token back. After a shutdown the call does nothing.
 
         A worker that asks for a retry of the item it works on names the error, or no trigger: then the run counts as
-        failed, and its triggers are kept for the next one.
+        failed, and its triggers are kept for the next one; or the item is parked, if that was its last try.
 
         Args:
             item: What to work on.
             error: Why the last run failed.
             trigger: Why the item is to run, for adds that are no retry.
+            priority: As for ``add``; None for that of the run that is retried, otherwise 0.
 
         Raises:
             ValueError: If the limiter's answer is no finite number; what the limiter raises is raised, too.
@@ -74,8 +122,13 @@ class RateLimitingQueue(DelayingQueue[K]):
         Source: client-go util/workqueue/rate_limiting_queue.go ``AddRateLimited``.
         """
         with self._lock:
-            self._limiting.add_rate_limited(item, self._now(), error=error, trigger=trigger)
+            outcome = self._limiting.add_rate_limited(
+                item, self._now(), error=error, trigger=trigger, priority=priority
+            )
         self._changed()
+        if outcome is AddOutcome.PARKED:
+            extra = {"key": item, "queue": self._name}
+            logger.error("work failed for good and is parked", extra=extra, exc_info=error)
 
     def forget(self, item: K) -> None:
         """Count the failures of ``item`` from zero again. It does not replace ``done``. Any thread."""
@@ -86,3 +139,37 @@ class RateLimitingQueue(DelayingQueue[K]):
         """Return how often the rate limiter was asked for ``item`` since it was forgotten. Any thread."""
         with self._lock:
             return self._limiting.num_requeues(item)
+
+    def dead_letters(self) -> tuple[DeadLetter[K], ...]:
+        """Return what failed for good and is parked, the oldest first. Any thread."""
+        with self._lock:
+            now = self._now()
+            return tuple(_shown(letter, now) for letter in self._limiting.dead_letters())
+
+    def revive(self, item: K, *, trigger: object | None = None) -> bool:
+        """Add a parked item again at once, with the triggers that it had and all its retries. Any thread.
+
+        Returns:
+            Whether it was parked, and the queue takes items.
+        """
+        with self._lock:
+            revived = self._limiting.revive(item, self._now(), trigger=trigger)
+        self._changed()
+        return revived
+
+    def discard_dead_letter(self, item: K) -> DeadLetter[K] | None:
+        """Drop a dead letter; return it, or None if there was none. Any thread. An add brings the item again."""
+        with self._lock:
+            letter = self._limiting.discard_dead_letter(item)
+            return None if letter is None else _shown(letter, self._now())
+
+
+def _shown(letter: core.DeadLetter[K], now: float) -> DeadLetter[K]:
+    return DeadLetter(
+        item=letter.item,
+        error=letter.error,
+        attempts=letter.attempts,
+        triggers=letter.triggers.snapshot(),
+        triggers_dropped=letter.triggers.dropped,
+        parked_for=max(0.0, now - letter.parked_at),
+    )

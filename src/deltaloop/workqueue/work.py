@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Hashable
 from types import TracebackType
 from typing import Generic, TypeVar, final
 
 from deltaloop.workqueue.core.delaying import check_delay
-from deltaloop.workqueue.core.facts import Again, Ending, Finished, ending_of
+from deltaloop.workqueue.core.facts import Again, Ending, Finished, Interrupted, ending_of
 from deltaloop.workqueue.core.queue import Run
 
 K = TypeVar("K", bound=Hashable)
@@ -24,9 +25,12 @@ class Work(Generic[K]):
     * It is cancelled, or interrupted by ``KeyboardInterrupt`` or ``SystemExit``: the item goes back in line with its
       triggers; that is not counted as a failure. The cancellation or interrupt goes on. After a shutdown the item is
       given up, as every add is.
+
+    A plain ``with work:`` does the same, for threads. Work that is taken, never ended and then thrown away is a bug:
+    its item would be in work for ever. It gives a ``ResourceWarning``.
     """
 
-    __slots__ = ("_again", "_can_delay", "_entered", "_finish", "_run")
+    __slots__ = ("_again", "_can_delay", "_entered", "_finish", "_left_to_caller", "_run")
 
     def __init__(self, run: Run[K], *, finish: Callable[[Run[K], Ending], Finished], can_delay: bool) -> None:
         """For queues: they make the work that they give out."""
@@ -35,6 +39,7 @@ class Work(Generic[K]):
         self._can_delay = can_delay
         self._again: Again | None = None
         self._entered = False
+        self._left_to_caller = False
 
     @property
     def key(self) -> K:
@@ -75,16 +80,45 @@ class Work(Generic[K]):
             raise TypeError("a plain WorkQueue cannot delay; use a DelayingQueue or a RateLimitingQueue")
         self._again = Again(check_delay(delay), trigger, keep_triggers)
 
-    async def __aenter__(self) -> Work[K]:
+    def __enter__(self) -> Work[K]:
         if self._entered:
             raise RuntimeError(f"the work on {self.key!r} was entered before; each get gives out one run")
         self._entered = True
         return self
 
-    async def __aexit__(
+    def __exit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> bool:
         return self._finish(self._run, ending_of(exc, self._again)).suppressed
+
+    async def __aenter__(self) -> Work[K]:
+        return self.__enter__()
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> bool:
+        return self.__exit__(exc_type, exc, traceback)
+
+    def put_back(self) -> None:
+        """End the run as if it had been cancelled: the item goes back in line with its triggers, uncounted.
+
+        For work that was taken and cannot be started after all. Any thread. Once the run has ended it does nothing.
+        """
+        self._finish(self._run, Interrupted())
+
+    def leave_to_caller(self) -> None:
+        """Say that the run is ended by the queue's ``done``, as after a plain ``get``, so that nobody is warned."""
+        self._left_to_caller = True
+
+    def __del__(self) -> None:
+        run = self._run
+        if not run.over and not self._left_to_caller:
+            warnings.warn(
+                f"the work on {run.item!r} was taken and never ended, so nobody else gets it; use `async with work:`",
+                ResourceWarning,
+                stacklevel=1,
+                source=self,
+            )
 
     def __repr__(self) -> str:
         return f"<Work on {self.key!r}, attempt {self.attempts}, {len(self._run.triggers)} triggers>"

@@ -22,7 +22,7 @@ from deltaloop.cache.core.deltas import (
     deletion_handling_key,
 )
 from deltaloop.cache.errors import FifoClosedError
-from tests.cache.machines import run_machine
+from tests.cache.machines import Step, run_machine, show_the_bug, step
 from tests.cache.objects import nameless, pod
 
 
@@ -200,8 +200,8 @@ def test_resync_tells_known_objects_that_have_nothing_queued() -> None:
 
 def _synced_after(*steps: Callable[[DeltaQueue[Resource]], object]) -> bool:
     queue = DeltaQueue[Resource](known_objects=Known(pod("known")))
-    for step in steps:
-        step(queue)
+    for each in steps:
+        each(queue)
     return queue.has_synced
 
 
@@ -294,6 +294,8 @@ def make_machine(make: Callable[[Known], DeltaQueue[Resource]]) -> type[RuleBase
             self.waiting: list[str] = []
             self.initial: set[str] | None = None
             self.written = False
+            self.told = 0
+            self.before: dict[str, int] = {}
 
         def next(self, name: str) -> Resource:
             self.version += 1
@@ -301,7 +303,15 @@ def make_machine(make: Callable[[Known], DeltaQueue[Resource]]) -> type[RuleBase
 
         def wrote(self, *keys: str) -> None:
             self.written = True
-            self.waiting += [key for key in keys if key not in self.waiting]
+            self.waits(*keys)
+            self.told = self.version
+            self.queue.update_resource_version(str(self.version) if self.version else "")
+
+        def waits(self, *keys: str) -> None:
+            for key in keys:
+                if key not in self.waiting:
+                    self.waiting.append(key)
+                    self.before[key] = self.told
 
         @rule(name=NAMES)
         def put(self, name: str) -> None:
@@ -335,7 +345,7 @@ def make_machine(make: Callable[[Known], DeltaQueue[Resource]]) -> type[RuleBase
         def resync(self) -> None:
             quiet = [key for key in self.known.items if key not in self.waiting]
             self.queue.resync()
-            self.waiting += quiet
+            self.waits(*quiet)
 
         @precondition(lambda self: self.waiting)
         @rule(again=st.booleans())
@@ -348,9 +358,11 @@ def make_machine(make: Callable[[Known], DeltaQueue[Resource]]) -> type[RuleBase
             assert popped.is_in_initial_list is not synced
             if self.initial is not None:
                 self.initial.discard(popped.key)
+            before = self.before.pop(popped.key)
             if again:
                 self.queue.add_if_not_present(popped.key, popped.deltas)
                 self.waiting.append(popped.key)
+                self.before[popped.key] = before
             else:
                 self.apply(popped.deltas)
 
@@ -373,6 +385,11 @@ def make_machine(make: Callable[[Known], DeltaQueue[Resource]]) -> type[RuleBase
             assert self.queue.list_keys() == self.waiting
             assert len(self.queue) == len(self.waiting)
             assert all(self.queue.deltas_of(key) for key in self.waiting)
+
+        @invariant()
+        def its_version_promises_no_more_than_was_popped(self) -> None:
+            reached = min(self.before.values(), default=self.told)
+            assert self.queue.processed_version == (str(reached) if reached else "")
 
         @invariant()
         def synced_when_the_first_list_was_popped(self) -> None:
@@ -443,24 +460,89 @@ class DropsNothing(DeltaQueue[Resource]):
         self._write(DeltaType.DELETED, self.key_of(obj), obj)
 
 
+class ForgetsWhatWasPutBack(DeltaQueue[Resource]):
+    """Takes the version of the first in line, although something older was put back behind it."""
+
+    def add_if_not_present(self, key: str, deltas: Deltas[Resource]) -> None:
+        super().add_if_not_present(key, deltas)
+        self._out_of_order = False
+
+
+class PromisesWhatWaits(DeltaQueue[Resource]):
+    @property
+    def processed_version(self) -> str:
+        return self._version
+
+
 class OverwritesOnRequeue(DeltaQueue[Resource]):
     def add_if_not_present(self, key: str, deltas: Deltas[Resource]) -> None:
         self._items[key] = list(deltas)[:1]
 
 
 @pytest.mark.parametrize(
-    "mutant",
+    ("mutant", "history"),
     [
-        ForgetsWhatOnlyWaits,
-        TellsTheKnownState,
-        KeepsBothDeletions,
-        JumpsTheLine,
-        ResyncsBehindNewerThings,
-        CountsOnlyTheListed,
-        DropsNothing,
-        OverwritesOnRequeue,
+        pytest.param(
+            ForgetsWhatOnlyWaits,
+            [
+                step("put", name="a"),
+                step("pop", again=False),
+                step("put", name="a"),
+                step("replace", names=set()),
+                step("pop", again=False),
+                step("put", name="a"),
+                step("replace", names=set()),
+                step("pop", again=False),
+            ],
+            id="ForgetsWhatOnlyWaits",
+        ),
+        pytest.param(
+            TellsTheKnownState,
+            [
+                step("replace", names={"a"}),
+                step("pop", again=False),
+                step("replace", names={"a"}),
+                step("replace", names=set()),
+                step("pop", again=False),
+            ],
+            id="TellsTheKnownState",
+        ),
+        pytest.param(
+            KeepsBothDeletions,
+            [
+                step("replace", names={"a"}),
+                step("delete", name="a"),
+                step("delete", name="a"),
+                step("pop", again=False),
+            ],
+            id="KeepsBothDeletions",
+        ),
+        pytest.param(JumpsTheLine, [step("replace", names={"b", "a"}), step("delete", name="a")], id="JumpsTheLine"),
+        pytest.param(
+            ResyncsBehindNewerThings,
+            [step("put", name="a"), step("pop", again=False), step("resync"), step("resync"), step("pop", again=False)],
+            id="ResyncsBehindNewerThings",
+        ),
+        pytest.param(
+            CountsOnlyTheListed, [step("replace", names={"b", "a"}), step("pop", again=False)], id="CountsOnlyTheListed"
+        ),
+        pytest.param(DropsNothing, [step("delete", name="a")], id="DropsNothing"),
+        pytest.param(
+            OverwritesOnRequeue,
+            [step("put", name="a"), step("delete", name="a"), step("pop", again=True), step("pop", again=False)],
+            id="OverwritesOnRequeue",
+        ),
+        pytest.param(
+            ForgetsWhatWasPutBack,
+            [step("put", name="a"), step("put", name="b"), step("pop", again=True)],
+            id="ForgetsWhatWasPutBack",
+        ),
+        pytest.param(PromisesWhatWaits, [step("put", name="a")], id="PromisesWhatWaits"),
     ],
 )
-def test_the_machine_catches_seeded_bugs(mutant: type[DeltaQueue[Resource]]) -> None:
-    with pytest.raises((AssertionError, KeyError)):
-        run_machine(make_machine(lambda known: mutant(known_objects=known)), of_a_mutant=True)
+def test_the_machine_catches_seeded_bugs(mutant: type[DeltaQueue[Resource]], history: list[Step]) -> None:
+    show_the_bug(
+        make_machine(lambda known: DeltaQueue(known_objects=known)),
+        make_machine(lambda known: mutant(known_objects=known)),
+        history,
+    )

@@ -20,6 +20,7 @@ from deltaloop.cache.core.listwatch import (
     Listed,
     Phase,
     Place,
+    Probe,
     Reaction,
     ReflectorMachine,
     ReflectorOptions,
@@ -46,11 +47,14 @@ def bookmark(version: int | str) -> WatchEvent:
     return WatchEvent(EventType.BOOKMARK, nameless(version))
 
 
+PAGED = ReflectorOptions(watch_list=False, probe=False)
+
+
 class Driver:
     """Feeds one machine, at the time ``now``."""
 
     def __init__(self, options: ReflectorOptions | None = None) -> None:
-        self.machine = ReflectorMachine(options)
+        self.machine = ReflectorMachine(options or PAGED)
         self.now = 0.0
 
     def list_options(self) -> ListOptions:
@@ -128,7 +132,7 @@ def test_a_list_is_handed_out_and_the_watch_begins_where_it_ended() -> None:
     ("shortest", "chance", "seconds"), [(300.0, 0.0, 300), (300.0, 0.999, 599), (1.0, 0.5, 450), (1800.0, 0.5, 2700)]
 )
 def test_watch_timeouts_are_spread(shortest: float, chance: float, seconds: int) -> None:
-    driver = Driver(ReflectorOptions(min_watch_timeout=shortest))
+    driver = Driver(ReflectorOptions(min_watch_timeout=shortest, watch_list=False, probe=False))
     driver.listed(page())
     assert driver.watch_options(chance).timeout_seconds == seconds
     assert driver.watch_options(0.1).timeout_seconds == seconds, "asking again draws nothing new"
@@ -164,7 +168,7 @@ def test_a_server_that_pages_the_answer_to_any_state_is_always_paged() -> None:
 
 
 def test_an_explicit_page_size_pages_real_versions_too() -> None:
-    driver = streaming(options=ReflectorOptions(page_size=4))
+    driver = streaming(options=ReflectorOptions(page_size=4, watch_list=False, probe=False))
     driver.stream_failed(api_error(500))
     driver.wait()
     assert driver.list_options() == ListOptions(resource_version="10", limit=4)
@@ -214,7 +218,7 @@ def test_a_second_refusal_in_a_row_waits() -> None:
 
 
 def test_a_page_that_expired_is_answered_with_the_whole_list_at_once() -> None:
-    driver = streaming(options=ReflectorOptions(page_size=1))
+    driver = streaming(options=ReflectorOptions(page_size=1, watch_list=False, probe=False))
     driver.stream_failed(api_error(500))
     driver.wait()
     driver.listed(page("a", more="next"))
@@ -474,7 +478,7 @@ def test_an_internal_error_in_a_stream_lists_again_by_default() -> None:
 
 
 def test_an_internal_error_in_a_stream_is_watched_on_within_the_window() -> None:
-    driver = streaming(options=ReflectorOptions(max_internal_error_retry=30.0))
+    driver = streaming(options=ReflectorOptions(max_internal_error_retry=30.0, watch_list=False, probe=False))
     began = driver.now
     decisions: list[Decision] = []
     for at in (0.0, 10.0, 30.0, 30.5):
@@ -488,7 +492,7 @@ def test_an_internal_error_in_a_stream_is_watched_on_within_the_window() -> None
 
 
 def test_the_window_begins_anew_after_a_quiet_minute() -> None:
-    driver = streaming(options=ReflectorOptions(max_internal_error_retry=30.0))
+    driver = streaming(options=ReflectorOptions(max_internal_error_retry=30.0, watch_list=False, probe=False))
     assert driver.stream_failed(api_error(500)).decision is Decision.WATCH_LATER
     began = driver.now
     driver.wait()
@@ -510,7 +514,7 @@ def test_what_the_store_refuses_is_listed_again_after_a_wait() -> None:
 
 
 def test_lists_and_watches_share_one_backoff_with_jitter() -> None:
-    machine = ReflectorMachine()
+    machine = ReflectorMachine(PAGED)
     machine.ask(0.0, chance=0.0)
     assert machine.list_failed(api_error(500), 0.0, chance=0.5).delay == pytest.approx(1.2)
     machine.ask(1.3, chance=0.0)
@@ -574,7 +578,19 @@ def test_it_is_known_when_the_server_last_confirmed_the_state() -> None:
 def test_feeds_that_do_not_belong_to_the_phase_are_refused() -> None:
     now, listing, connecting, stream = 0.0, Driver(), Driver(), streaming()
     connecting.listed(page())
-    machines = {Phase.LISTING: listing, Phase.CONNECTING: connecting, Phase.STREAMING: stream}
+    receiving = Driver(ReflectorOptions())
+    receiving.machine.ask(now, chance=0.0)
+    receiving.machine.watch_list_opened(now)
+    probing = streaming(options=ReflectorOptions(watch_list=False))
+    probing.machine.watch_failed(broken(), 5.0, chance=0.0)
+    assert isinstance(probing.machine.ask(1000.0, chance=0.0), Probe)
+    machines = {
+        Phase.LISTING: listing,
+        Phase.CONNECTING: connecting,
+        Phase.STREAMING: stream,
+        Phase.RECEIVING: receiving,
+        Phase.PROBING: probing,
+    }
     for phase, driver in machines.items():
         machine = driver.machine
         assert machine.phase is phase
@@ -586,6 +602,12 @@ def test_feeds_that_do_not_belong_to_the_phase_are_refused() -> None:
             "watch_ended": partial(machine.watch_ended, now, chance=0.0),
             "watch_failed": partial(machine.watch_failed, OSError(), now, chance=0.0),
             "store_failed": partial(machine.store_failed, OSError(), now, chance=0.0),
+            "watch_list_opened": partial(machine.watch_list_opened, now),
+            "initial_event": partial(machine.initial_event, bookmark(1), now),
+            "watch_list_ended": partial(machine.watch_list_ended, now, chance=0.0),
+            "watch_list_failed": partial(machine.watch_list_failed, OSError(), now, chance=0.0),
+            "probed": partial(machine.probed, "1", now),
+            "probe_failed": partial(machine.probe_failed, OSError(), now, chance=0.0),
         }
         assert feeds.keys() == FEEDS.keys()
         for name, feed in feeds.items():

@@ -1,7 +1,8 @@
 """A reflector against a server that fails in every way there is: it always comes back, and never asks like mad.
 
-The server here is a model in plain Python: objects with versions, the events of their changes, lists in pages of two,
-and a point before which versions are expired. Two promises are checked after any sequence of changes and failures:
+The server here is a model in plain Python: objects with versions, the events of their changes, lists in pages of two
+or streamed, a point before which versions are expired, and backups from which it may be restored. Two promises are
+checked after any sequence of changes and failures:
 
 * once the server is healthy, the mirror equals the server after a bounded number of steps;
 * the number of requests is bounded by the time that passed, whatever the server does.
@@ -26,16 +27,18 @@ from deltaloop.cache.core.listwatch import (
     Listed,
     Phase,
     Place,
+    Probe,
     Reaction,
     ReflectorMachine,
     ReflectorOptions,
     Verdict,
     Wait,
     Watch,
+    WatchList,
 )
 from deltaloop.client.resource_list import ResourceList
-from tests.cache.fake_source import api_error, broken, expired, refused, too_large
-from tests.cache.machines import run_machine
+from tests.cache.fake_source import api_error, broken, expired, initial_events_end, refused, too_large
+from tests.cache.machines import Step, run_machine, show_the_bug, step
 from tests.cache.objects import nameless, pod
 
 FAULTS: dict[str, Callable[[], Exception]] = {
@@ -45,6 +48,7 @@ FAULTS: dict[str, Callable[[], Exception]] = {
     "busy, says how long": lambda: api_error(429, retry_after=3.0),
     "internal": lambda: api_error(500),
     "unavailable": lambda: api_error(503),
+    "invalid": lambda: api_error(422),
     "forbidden": lambda: api_error(403),
     "refused": refused,
     "broken": broken,
@@ -63,7 +67,7 @@ class Server:
     """The model of an API server."""
 
     def __init__(self) -> None:
-        self.version = 10
+        self.version = 1_000_000
         self.oldest = 0
         self.objects: dict[str, Resource] = {}
         self.events: list[tuple[int, WatchEvent]] = []
@@ -87,6 +91,19 @@ class Server:
     def compact(self) -> None:
         self.oldest = self.version
         self.snapshots.clear()
+
+    def restore(self, version: int) -> None:
+        """Go back to a backup: lower versions, and a watch from the future is silent."""
+        self.version = version
+        self.objects = {name: pod(name, self.version) for name in self.objects}
+        self.events.clear()
+        self.snapshots.clear()
+        self.oldest = 0
+
+    def stream_list(self, options: ListOptions) -> Sequence[WatchEvent]:
+        if options.resource_version and int(options.resource_version) > self.version:
+            raise too_large()
+        return [WatchEvent(EventType.ADDED, obj) for obj in self.objects.values()] + [initial_events_end(self.version)]
 
     def list(self, options: ListOptions) -> ResourceList[Resource]:
         if options.continue_:
@@ -120,8 +137,18 @@ def make_machine(make: Callable[[], ReflectorMachine]) -> type[RuleBasedStateMac
             self.requests = 0
             self.reported = 0
             self.failures = 0
+            self.restored = False
 
         # The world moves
+
+        @precondition(lambda self: self.machine.options.probe and self.machine.resource_version)
+        @rule(back=st.sampled_from([500, 5000]))
+        def restore(self, back: int) -> None:
+            # To a state so long ago that it does not catch up before anybody looks: that cannot be seen.
+            self.server.restore(int(self.machine.resource_version) - back)
+            self.restored = True
+            if self.stream is not None:
+                self.end("broken", 0.0)
 
         @rule(name=st.sampled_from(["a", "b", "c", "d"]), delete=st.booleans())
         def change(self, name: str, delete: bool) -> None:
@@ -141,8 +168,12 @@ def make_machine(make: Callable[[], ReflectorMachine]) -> type[RuleBasedStateMac
         # The reflector goes on, and its request fails or not
 
         @precondition(lambda self: self.stream is None)
-        @rule(fault=st.none() | st.sampled_from([*FAULTS]), chance=st.sampled_from([0.0, 0.5, 0.99]))
-        def step(self, fault: str | None, chance: float) -> None:
+        @rule(
+            fault=st.none() | st.sampled_from([*FAULTS]),
+            chance=st.sampled_from([0.0, 0.5, 0.99]),
+            cut=st.none() | st.sampled_from([0, 2]),
+        )
+        def step(self, fault: str | None, chance: float, cut: int | None = None) -> None:
             match self.machine.ask(self.now, chance=chance):
                 case Wait(until):
                     assert until > self.now
@@ -153,6 +184,44 @@ def make_machine(make: Callable[[], ReflectorMachine]) -> type[RuleBasedStateMac
                 case Watch(options):
                     self.requests += 1
                     self.watch(options, fault, chance)
+                case WatchList(options):
+                    self.requests += 1
+                    self.stream_a_list(options, fault, chance, cut)
+                case Probe(options):
+                    self.requests += 1
+                    assert options == ListOptions(limit=1)
+                    self.probe(fault, chance)
+
+        def probe(self, fault: str | None, chance: float) -> None:
+            if fault is not None:
+                self.failed(self.machine.probe_failed(fault_of(fault), self.now, chance=chance))
+                return
+            reaction = self.machine.probed(str(self.server.version), self.now)
+            if reaction is not None:
+                self.failed(reaction)
+
+        def stream_a_list(self, options: ListOptions, fault: str | None, chance: float, cut: int | None) -> None:
+            assert options.send_initial_events
+            try:
+                if fault is not None and cut is None:
+                    raise fault_of(fault)
+                events = self.server.stream_list(options)
+            except Exception as error:  # noqa: BLE001 - a fault may be any of them
+                self.failed(self.machine.watch_list_failed(error, self.now, chance=chance))
+                return
+            self.machine.watch_list_opened(self.now)
+            for event in events[:cut]:
+                outcome = self.machine.initial_event(event, self.now)
+                if isinstance(outcome, Listed):
+                    self.mirror = {item.name: item for item in outcome.items}
+                    assert self.machine.resource_version == str(self.server.version)
+                    self.stream = []
+                    return
+                assert outcome is Verdict.HOLD
+            if fault is not None:
+                self.failed(self.machine.watch_list_failed(fault_of(fault), self.now, chance=chance))
+            else:
+                self.failed(self.machine.watch_list_ended(self.now, chance=chance))
 
         def list(self, options: ListOptions, fault: str | None, chance: float) -> None:
             try:
@@ -199,7 +268,7 @@ def make_machine(make: Callable[[], ReflectorMachine]) -> type[RuleBasedStateMac
         @precondition(lambda self: self.stream is not None)
         @rule()
         def odd_event(self) -> None:
-            assert self.machine.watch_event(WatchEvent(EventType.ADDED, nameless(9999)), self.now) is Verdict.SKIP
+            assert self.machine.watch_event(WatchEvent(EventType.ADDED, nameless(9_999_999)), self.now) is Verdict.SKIP
 
         @precondition(lambda self: self.stream == [])
         @rule(name=st.sampled_from(["a", "b"]))
@@ -256,6 +325,16 @@ def make_machine(make: Callable[[], ReflectorMachine]) -> type[RuleBasedStateMac
                     if self.stream is None:
                         self.step("expired" if what == "list expired" else None, 0.0)
 
+        @rule(rounds=st.integers(2, 8), cut=st.sampled_from([0, 2]))
+        def hammer_streamed_lists(self, rounds: int, cut: int) -> None:
+            """Cut every streamed list, as fast as the reflector lets us."""
+            for _ in range(rounds):
+                if self.stream is not None:
+                    self.end("expired", 0.0)
+                for _ in range(6):
+                    if self.stream is None:
+                        self.step(None, 0.0, cut)
+
         def failed(self, reaction: Reaction) -> None:
             self.failures += 1
             seen = self.machine.statistics()
@@ -267,6 +346,17 @@ def make_machine(make: Callable[[], ReflectorMachine]) -> type[RuleBasedStateMac
         @rule()
         def heal(self) -> None:
             """Once the server is healthy, the mirror equals it, soon."""
+            self.go_on()
+            if self.restored:  # it may watch from the future; that shows when the stream has ended
+                self.restored = False
+                self.now += 61.0
+                self.end(None, 0.0)
+                self.go_on()
+            assert self.stream == [], "did not come back to watching"
+            assert self.mirror == self.server.objects
+            assert self.machine.phase is Phase.STREAMING
+
+        def go_on(self) -> None:
             for _ in range(40):
                 if self.stream is None:
                     self.step(None, 0.0)
@@ -274,15 +364,14 @@ def make_machine(make: Callable[[], ReflectorMachine]) -> type[RuleBasedStateMac
                     self.event(False)
                 else:
                     break
-            assert self.stream == [], "did not come back to watching"
-            assert self.mirror == self.server.objects
-            assert self.machine.phase is Phase.STREAMING
 
         @invariant()
         def never_asks_like_mad(self) -> None:
             # At once, without any wait: two lists in two pages each and one in full, a watch, and one more of each on
-            # its account.
-            assert self.requests <= 12 * (1 + self.now / 0.8), f"{self.requests} requests in {self.now} s"
+            # its account; two streamed lists and two probes where there are such.
+            options = self.machine.options
+            burst = 12 + 2 * options.watch_list + 2 * options.probe
+            assert self.requests <= burst * (1 + self.now / 0.8), f"{self.requests} requests in {self.now} s"
 
         @invariant()
         def every_failure_is_counted(self) -> None:
@@ -296,7 +385,11 @@ def make_machine(make: Callable[[], ReflectorMachine]) -> type[RuleBasedStateMac
 
 @pytest.mark.parametrize(
     "options",
-    [ReflectorOptions(), ReflectorOptions(page_size=PAGE), ReflectorOptions(max_internal_error_retry=1000.0)],
+    [
+        ReflectorOptions(),
+        ReflectorOptions(page_size=PAGE, watch_list=False, probe=False),
+        ReflectorOptions(max_internal_error_retry=1000.0, watch_list=False),
+    ],
     ids=["defaults", "always paged", "retries internal errors"],
 )
 def test_it_always_comes_back_and_never_asks_like_mad(options: ReflectorOptions) -> None:
@@ -383,26 +476,137 @@ class NeverAsksForTheNewest(ReflectorMachine):
         return reaction
 
 
+class NeverProbes(ReflectorMachine):
+    def _should_probe(self, now: float) -> bool:
+        return False
+
+
+class TakesAPartForTheWhole(ReflectorMachine):
+    """Takes the end of the stream for the end of the list."""
+
+    def watch_list_ended(self, now: float, *, chance: float) -> Reaction:
+        held = {**self._initial}
+        reaction = super().watch_list_ended(now, chance=chance)
+        self._initial = held
+        return reaction
+
+    def _begin_watch_list(self, now: float, chance: float) -> ListOptions:
+        held = {**self._initial}
+        options = super()._begin_watch_list(now, chance)
+        self._initial = held
+        return options
+
+    def _may_stream_a_list(self, now: float) -> bool:
+        return True
+
+
+class StreamsAgainAtOnceForEver(ReflectorMachine):
+    """As client-go does: kubernetes#138557."""
+
+    def _may_stream_a_list(self, now: float) -> bool:
+        return True
+
+
+class IgnoresTheBookmarksVersion(ReflectorMachine):
+    def initial_event(self, event: WatchEvent, now: float) -> Verdict | Listed:
+        outcome = super().initial_event(event, now)
+        if isinstance(outcome, Listed) and outcome.items:
+            self.resource_version = outcome.items[0].resource_version
+        return outcome
+
+
 @pytest.mark.parametrize(
-    "mutant",
+    ("mutant", "history"),
     [
-        ResumesAtOnceForEver,
-        BelievesShortWatches,
-        ListsTheNewestAtOnceForEver,
-        KeepsThePagesOfALostList,
-        ResumesAfterExpired,
-        MovesOnBeforeTheEventIsApplied,
-        MovesOnWithOddEvents,
-        TakesTheVersionOfTheLastPage,
-        NeverAsksForTheNewest,
+        pytest.param(
+            ResumesAtOnceForEver,
+            [step("hammer", rounds=7, what="event and end"), step("hammer", rounds=4, what="event and end")],
+            id="ResumesAtOnceForEver",
+        ),
+        pytest.param(
+            BelievesShortWatches,
+            [step("hammer", rounds=4, what="event and end"), step("hammer", rounds=7, what="event and end")],
+            id="BelievesShortWatches",
+        ),
+        pytest.param(
+            ListsTheNewestAtOnceForEver,
+            [step("hammer", rounds=4, what="list expired")],
+            id="ListsTheNewestAtOnceForEver",
+        ),
+        pytest.param(
+            KeepsThePagesOfALostList,
+            [step("change_between_pages", expire=True, name="a"), step("heal")],
+            id="KeepsThePagesOfALostList",
+        ),
+        pytest.param(
+            ResumesAfterExpired,
+            [step("heal"), step("odd_event_before_a_gap", name="a"), step("compact"), step("heal")],
+            id="ResumesAfterExpired",
+        ),
+        pytest.param(
+            MovesOnBeforeTheEventIsApplied,
+            [
+                step("hammer", rounds=4, what="event and end"),
+                step("change", delete=False, name="a"),
+                step("event", refuse=True),
+            ],
+            id="MovesOnBeforeTheEventIsApplied",
+        ),
+        pytest.param(
+            MovesOnWithOddEvents, [step("heal"), step("odd_event_before_a_gap", name="a")], id="MovesOnWithOddEvents"
+        ),
+        pytest.param(
+            TakesTheVersionOfTheLastPage,
+            [step("change_between_pages", expire=False, name="a"), step("heal")],
+            id="TakesTheVersionOfTheLastPage",
+        ),
+        pytest.param(
+            NeverAsksForTheNewest, [step("hammer", rounds=4, what="list expired")], id="NeverAsksForTheNewest"
+        ),
     ],
 )
-def test_the_machine_catches_seeded_bugs(mutant: type[ReflectorMachine]) -> None:
-    with pytest.raises((AssertionError, RuntimeError)):
-        run_machine(make_machine(lambda: mutant(ReflectorOptions(page_size=PAGE))), of_a_mutant=True)
+def test_the_machine_catches_seeded_bugs(mutant: type[ReflectorMachine], history: list[Step]) -> None:
+    options = ReflectorOptions(page_size=PAGE, watch_list=False, probe=False)
+    show_the_bug(make_machine(lambda: ReflectorMachine(options)), make_machine(lambda: mutant(options)), history)
 
 
 def test_the_table_names_only_what_is_not_the_default() -> None:
     assert Decision.LIST_LATER not in DECISIONS.values()
     assert {place for place, _ in DECISIONS} <= set(Place)
     assert {fault for _, fault in DECISIONS} <= set(Fault)
+
+
+CUT = step("step", fault=None, chance=0.0, cut=2)
+
+
+@pytest.mark.parametrize(
+    ("mutant", "history"),
+    [
+        pytest.param(
+            NeverProbes,
+            [
+                step("heal"),
+                step("change", name="a", delete=False),
+                step("restore", back=500),
+                step("heal"),
+                step("change", name="b", delete=True),
+            ],
+            id="NeverProbes",
+        ),
+        pytest.param(
+            TakesAPartForTheWhole,
+            [CUT, step("change", name="a", delete=True), step("heal")],
+            id="TakesAPartForTheWhole",
+        ),
+        pytest.param(
+            StreamsAgainAtOnceForEver, [step("hammer_streamed_lists", rounds=8, cut=2)], id="StreamsAgainAtOnceForEver"
+        ),
+        pytest.param(
+            IgnoresTheBookmarksVersion,
+            [step("heal")],
+            id="IgnoresTheBookmarksVersion",
+        ),
+    ],
+)
+def test_the_machine_catches_seeded_bugs_of_streamed_lists(mutant: type[ReflectorMachine], history: list[Step]) -> None:
+    show_the_bug(make_machine(ReflectorMachine), make_machine(mutant), history)

@@ -12,7 +12,7 @@ from deltaloop.api.path import path
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.store import IndexedItems, IndexFailure, StoreIndex
 from deltaloop.cache.errors import IndexerConflictError, UnknownIndexError
-from tests.cache.machines import run_machine
+from tests.cache.machines import Step, run_machine, show_the_bug, step
 from tests.cache.objects import pod
 
 
@@ -228,20 +228,43 @@ class IndexesOnlyWhatComes(StoreIndex[str]):
 
 
 @pytest.mark.parametrize(
-    "mutant",
+    ("mutant", "history"),
     [
-        NeverForgetsOldValues,
-        KeepsEmptySets,
-        ComparesOnlyTheFirstValue,
-        ReplacesWithoutForgetting,
-        IndexesOnlyWhatComes,
+        pytest.param(
+            NeverForgetsOldValues,
+            [
+                step("add_indexer", name="words"),
+                step("replace", items={"k1": "", "k2": "", "k3": "a"}),
+                step("delete", key="k3"),
+            ],
+            id="NeverForgetsOldValues",
+        ),
+        pytest.param(
+            KeepsEmptySets,
+            [step("add_indexer", name="words"), step("replace", items={"k1": "", "k2": "a"}), step("delete", key="k2")],
+            id="KeepsEmptySets",
+        ),
+        pytest.param(
+            ComparesOnlyTheFirstValue,
+            [step("add_indexer", name="words"), step("put", key="k1", text="a"), step("put", key="k1", text="a b")],
+            id="ComparesOnlyTheFirstValue",
+        ),
+        pytest.param(
+            ReplacesWithoutForgetting,
+            [step("add_indexer", name="words"), step("replace", items={"k1": "a"}), step("replace", items={})],
+            id="ReplacesWithoutForgetting",
+        ),
+        pytest.param(
+            IndexesOnlyWhatComes,
+            [step("put", key="k1", text=""), step("add_indexer", name="length")],
+            id="IndexesOnlyWhatComes",
+        ),
     ],
 )
-def test_the_machine_catches_seeded_bugs(mutant: type[StoreIndex[str]]) -> None:
+def test_the_machine_catches_seeded_bugs(mutant: type[StoreIndex[str]], history: list[Step]) -> None:
     def make() -> IndexedItems[str]:
         items = IndexedItems[str]()
         items.index = mutant()
         return items
 
-    with pytest.raises((AssertionError, KeyError)):
-        run_machine(make_machine(make), of_a_mutant=True)
+    show_the_bug(make_machine(IndexedItems[str]), make_machine(make), history)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 import pytest
 
@@ -8,6 +10,8 @@ from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.client.core.list_decoding import decode_list
+from deltaloop.client.core.list_splitter import ListSplitter
+from deltaloop.client.resource_list import UnreadableItemsError
 
 PAGE = (
     b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"42","continue":"next","remainingItemCount":7},'
@@ -77,3 +81,28 @@ def test_decoding_builds_no_dicts() -> None:
     found = decode_list(kinds.POD, PAGE)
     assert all(isinstance(item, Resource) for item in found)
     assert Resource.from_json(found.items[0].raw, kinds.POD) == found.items[0]
+
+
+MIXED = [{"metadata": {"name": "a"}}, {"kind": "s3cret"}, {"metadata": {"name": "b"}}, {"spec": "s3cret"}]
+
+
+@pytest.mark.parametrize("slice_size", [7, 64, 10_000])
+@pytest.mark.parametrize("repeat", [1, 50])
+def test_items_that_cannot_be_read_do_not_cost_the_others(slice_size: int, repeat: int) -> None:
+    """At once or as it arrives: the error has everything that could be read, and names what could not."""
+    body = msgspec.json.encode({"metadata": {"resourceVersion": "7"}, "items": MIXED * repeat})
+    splitter = ListSplitter(kinds.POD, step=64)
+    for start in range(0, len(body), slice_size):
+        splitter.feed(body[start : start + slice_size])
+    finishes: list[Callable[[], object]] = [lambda: decode_list(kinds.POD, body), splitter.finish]
+    for finish in finishes:
+        with pytest.raises(UnreadableItemsError, match=r"item 1 of a list of v1/Pod: .*no metadata") as caught:
+            finish()
+        page = caught.value.page
+        assert [item.name for item in page] == ["a", "b"] * repeat
+        assert page.resource_version == "7"
+        assert [str(error).split(" ")[1] for error in page.unreadable] == [
+            str(index) for index in range(4 * repeat) if index % 2
+        ]
+        assert "s3cret" not in f"{caught.value} {page.unreadable}"
+        assert str(caught.value).endswith(f"(and {2 * repeat - 1} more such items)")

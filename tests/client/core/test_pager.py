@@ -178,3 +178,10 @@ def test_illegal_calls_are_refused() -> None:
         pager.saw(ResourceList(items=(1,)))
     with pytest.raises(ValueError, match="page_size is -1"):
         Pager[int](ListOptions(), page_size=-1)
+
+
+def test_items_that_are_handed_on_are_not_kept() -> None:
+    pager = Pager[int](ListOptions(), page_size=2, collect=False)
+    found = run(NaiveServer(5), pager)
+    assert found.items == ()
+    assert found.resource_version == "rv-1"

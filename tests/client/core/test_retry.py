@@ -58,10 +58,21 @@ def test_a_broken_connection_is_tried_again_for_a_get_only() -> None:
         assert RetryDecision(method, deadline_at=None).failed(broken(), now=0.0) is None
 
 
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
+def test_what_was_cut_before_it_was_sent_is_sent_whatever_it_is(method: str) -> None:
+    assert RetryDecision(method, deadline_at=None).failed(broken(sent=False, cut=True), now=0.0) == 1.0
+
+
+def test_a_write_that_may_have_been_carried_out_is_never_sent_twice() -> None:
+    for method in ("POST", "PUT", "PATCH", "DELETE"):
+        assert RetryDecision(method, deadline_at=None).failed(broken(sent=True, cut=True), now=0.0) is None
+
+
 @pytest.mark.parametrize(
     "error",
     [
         broken(refused=True),
+        broken(refused=True, cut=True),
         broken(sent=False),
         RequestTimeoutError("late", method="GET", path="/"),
         MalformedObjectError("x"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deltaloop.client.core.warning_headers import WarningMemory, parse_warning
+from deltaloop.client.core.warning_headers import WarningMemory, all_warnings, parse_warning
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,11 @@ def test_texts_are_redacted() -> None:
 
 def memory_text(header: str) -> str:
     return WarningMemory().new_warnings([header])[0]
+
+
+def test_all_texts_of_an_answer_each_once_and_redacted() -> None:
+    headers = ['299 - "b", 299 - "a"', '299 - "b"', '199 - "other"', '299 - "Bearer s3cret-token-value"']
+    found = all_warnings(headers)
+    assert found[:2] == ["b", "a"]
+    assert len(found) == 3
+    assert "s3cret" not in found[2]

@@ -41,6 +41,10 @@ class Settings:
     late_requests: int = 1
     releases: int = 0
     crashes: int = 0
+    restarts: int = 0
+    """How often a candidate dies and comes back as somebody else, as a new pod does."""
+    pauses: int = 0
+    """How often a candidate stops as a process does: nothing of it moves, not even answers that have come."""
     times_matter: bool = False
     begin_with_a_leader: bool = True
     slow_reads: bool = False
@@ -63,6 +67,9 @@ class World:
     late: list[tuple[int, Request]]
     releases: int
     crashes: int
+    restarts: int = 0
+    pauses: int = 0
+    paused: frozenset[int] = frozenset()
 
     def now(self, settings: Settings, index: int) -> float:
         return self.tick * settings.rates[index]
@@ -106,6 +113,8 @@ def start(settings: Settings) -> World:
         late=[],
         releases=settings.releases,
         crashes=settings.crashes,
+        restarts=settings.restarts,
+        pauses=settings.pauses,
     )
 
 
@@ -172,6 +181,17 @@ def steps(world: World, settings: Settings) -> Iterator[tuple[str, World]]:
     yield "a tick passes", ticked
     for index, candidate in enumerate(world.candidates):
         now = world.now(settings, index)
+        if index in world.paused:
+            resumed = world.fork()
+            resumed.paused = world.paused - {index}
+            yield f"{candidate.identity} goes on", resumed
+            yield from _arrival(world, settings, index, candidate)
+            continue
+        if world.pauses:
+            paused = world.fork()
+            paused.pauses -= 1
+            paused.paused = world.paused | {index}
+            yield f"{candidate.identity} is paused", paused
         if candidate._pending is None:
             following = act(world, settings, index)
             if following is not None:
@@ -192,11 +212,28 @@ def steps(world: World, settings: Settings) -> Iterator[tuple[str, World]]:
             fresh.join(now)
             crashed.candidates[index] = fresh
             yield f"{candidate.identity} crashes and comes back", crashed
+        if world.restarts:
+            restarted = world.fork()
+            restarted.restarts -= 1
+            _give_up_request(restarted, settings, index)
+            other = settings.election(f"{candidate.identity}'", settings.timings[index])
+            other.join(now)
+            restarted.candidates[index] = other
+            yield f"{candidate.identity} dies and comes back as {other.identity}", restarted
     for position, (index, request) in enumerate(world.late):
         arrived = world.fork()
         del arrived.late[position]
         serve(arrived, settings, request)
         yield f"a request that c{index} gave up arrives: {_shown(request)}", arrived
+
+
+def _arrival(world: World, settings: Settings, index: int, candidate: Election) -> Iterator[tuple[str, World]]:
+    """Let the request of a paused candidate reach the server; its answer waits."""
+    request = candidate._pending
+    if request is not None and world.answers[index] is None:
+        arrived = world.fork()
+        arrived.answers[index] = serve(arrived, settings, request)
+        yield f"{candidate.identity}'s request arrives: {_shown(request)}", arrived
 
 
 def _message_steps(
@@ -282,6 +319,7 @@ def comes_to_lead(world: World, settings: Settings, *, ticks: int = 30) -> bool:
     """Tell whether somebody comes to lead, and stays it, once the network works and everybody acts at once."""
     world = world.fork()
     world.late.clear()
+    world.paused = frozenset()
     led_for = 0
     for _ in range(ticks):
         for index in range(len(world.candidates)):
@@ -360,7 +398,8 @@ def key_of(world: World, settings: Settings) -> object:
         )
     late = tuple((index, request_key(request)) for index, request in world.late)
     phase = tuple((world.tick * rate) % 1.0 for rate in settings.rates) if settings.times_matter else ()
-    return (lock, tuple(parts), late, world.releases, world.crashes, phase)
+    left = (world.releases, world.crashes, world.restarts, world.pauses)
+    return (lock, tuple(parts), late, left, world.paused, phase)
 
 
 def _held(answer: Answer) -> str:

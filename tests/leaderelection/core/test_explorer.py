@@ -27,6 +27,11 @@ SAFE = {
     "requests that arrive after they were given up": Settings(timings=(TIMING, TIMING), rates=(1.0, 1.0)),
     "the lock is given up": Settings(timings=(TIMING, TIMING), rates=(1.0, 1.0), releases=1),
     "a crash and a restart": Settings(timings=(TIMING, TIMING), rates=(1.0, 1.0), crashes=1),
+    "a death and a new name": Settings(timings=(TIMING, TIMING), rates=(1.0, 1.0), restarts=1),
+    "a pause": Settings(timings=(TIMING, TIMING), rates=(1.0, 1.0), pauses=1),
+    "everything at once": Settings(
+        timings=(TIMING, TIMING), rates=(1.0, 1.25), releases=1, crashes=1, restarts=1, pauses=1
+    ),
     "different lease durations": Settings(timings=(TIMING, SHORT), rates=(1.0, 1.0)),
     "three candidates": Settings(timings=(TIMING, TIMING, TIMING), rates=(1.0, 1.25, 1.0), late_requests=0),
 }
@@ -110,4 +115,22 @@ def test_a_seeded_bug_is_found(name: str) -> None:
     print(f"{name}: {result.states} states, shortest trace:")
     for number, step in enumerate(result.violation, start=1):
         print(f"  {number:2} {step}")
+    assert result.violation
+
+
+@pytest.mark.parametrize("rate", [1.0, 1.25, 1.4])
+def test_clocks_may_differ_by_less_than_lease_to_renew_deadline(rate: float) -> None:
+    assert rate < TIMING.lease_duration / TIMING.renew_deadline
+    for rates in ((1.0, rate), (rate, 1.0)):
+        result = explore(replace(PLAIN, rates=rates, begin_with_a_leader=False), limit=3_000)
+        assert not result.violation, "\n".join(result.violation)
+
+
+@pytest.mark.parametrize("rate", [1.75, 2.0, 3.0])
+def test_beyond_that_ratio_two_leaders_are_found(rate: float) -> None:
+    """The same three durations in shorter ticks: a violation takes less than one tick of the others."""
+    fine = ElectionTiming(lease_duration=12, renew_deadline=8, retry_period=4)
+    assert rate > fine.lease_duration / fine.renew_deadline == TIMING.lease_duration / TIMING.renew_deadline
+    result = explore(replace(PLAIN, timings=(fine, fine), rates=(1.0, rate)), limit=60_000)
+    print(f"rate {rate:g}: {result.states} states, {len(result.violation)} steps")
     assert result.violation

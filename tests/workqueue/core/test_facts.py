@@ -36,6 +36,6 @@ def test_what_is_no_exception_interrupts(error: BaseException) -> None:
 
 @pytest.mark.parametrize("fate", Fate)
 def test_only_errors_that_the_queue_took_care_of_are_suppressed(fate: Fate) -> None:
-    taken_care_of = fate in (Fate.RETRIED, Fate.GIVEN_UP)
+    taken_care_of = fate in (Fate.RETRIED, Fate.GIVEN_UP, Fate.PARKED)
     assert Finished(fate=fate, error=KeyError("x")).suppressed == taken_care_of
     assert not Finished(fate=fate).suppressed

@@ -38,15 +38,15 @@ class TwoWorkersOnOneItem(QueueCore[str]):
     def _join(self, item: str, now: float, log: TriggerLog) -> AddOutcome:
         outcome = super()._join(item, now, log)
         if outcome is AddOutcome.POSTPONED:
-            self._line.append(item)
+            self._line.push(item, now, priority=0)
         return outcome
 
 
 class QueuedTwice(QueueCore[str]):
-    def add(self, item: str, now: float, *, trigger: object | None = None) -> AddOutcome:
-        outcome = super().add(item, now, trigger=trigger)
-        if outcome is AddOutcome.MERGED and item in self._line:
-            self._line.append(item)
+    def add(self, item: str, now: float, *, trigger: object | None = None, priority: int = 0) -> AddOutcome:
+        outcome = super().add(item, now, trigger=trigger, priority=priority)
+        if outcome is AddOutcome.MERGED and item not in self._processing:
+            self._line.push(item, now, priority=0)
         return outcome
 
 
@@ -60,17 +60,18 @@ class PostponedItemJumpsTheLine(QueueCore[str]):
     def done(self, item: str, now: float) -> bool:
         requeued = super().done(item, now)
         if requeued:
-            self._line.rotate(1)
+            for _ in range(len(self._line) - 1):
+                self._line.push(self._line.pop(), now, priority=0)
         return requeued
 
 
 class TriggerOfMergedAddLost(QueueCore[str]):
-    def add(self, item: str, now: float, *, trigger: object | None = None) -> AddOutcome:
+    def add(self, item: str, now: float, *, trigger: object | None = None, priority: int = 0) -> AddOutcome:
         return super().add(item, now, trigger=None if item in self._dirty else trigger)
 
 
 class TriggerGoesToThePresentRun(QueueCore[str]):
-    def add(self, item: str, now: float, *, trigger: object | None = None) -> AddOutcome:
+    def add(self, item: str, now: float, *, trigger: object | None = None, priority: int = 0) -> AddOutcome:
         run = self._processing.get(item)
         if run is None:
             return super().add(item, now, trigger=trigger)
@@ -79,7 +80,7 @@ class TriggerGoesToThePresentRun(QueueCore[str]):
 
 
 class LatencyFromLastAdd(QueueCore[str]):
-    def add(self, item: str, now: float, *, trigger: object | None = None) -> AddOutcome:
+    def add(self, item: str, now: float, *, trigger: object | None = None, priority: int = 0) -> AddOutcome:
         outcome = super().add(item, now, trigger=trigger)
         if outcome is AddOutcome.MERGED:
             self._dirty[item].added_at = now
@@ -99,7 +100,7 @@ class DrainForgetsTheLine(QueueCore[str]):
 
 
 class TakesItemsAfterShutdown(QueueCore[str]):
-    def add(self, item: str, now: float, *, trigger: object | None = None) -> AddOutcome:
+    def add(self, item: str, now: float, *, trigger: object | None = None, priority: int = 0) -> AddOutcome:
         shutting_down, self._shutting_down = self._shutting_down, False
         outcome = super().add(item, now, trigger=trigger)
         self._shutting_down = shutting_down
@@ -143,7 +144,7 @@ class LaterTimeWins(RateLimitingCore[str]):
 
 
 class AddCancelsDelay(RateLimitingCore[str]):
-    def add(self, item: str, now: float, *, trigger: object | None = None) -> AddOutcome:
+    def add(self, item: str, now: float, *, trigger: object | None = None, priority: int = 0) -> AddOutcome:
         self._delays.remove(item)
         return super().add(item, now, trigger=trigger)
 
@@ -249,6 +250,7 @@ RATE_LIMITING_BUGS: list[type[RateLimitingCore[str]]] = [
 ]
 
 
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize("bug", QUEUE_BUGS)
 def test_machine_sees_a_seeded_bug_of_the_queue(bug: type[QueueCore[str]]) -> None:
     class Mutant(QueueMachine):
@@ -258,6 +260,7 @@ def test_machine_sees_a_seeded_bug_of_the_queue(bug: type[QueueCore[str]]) -> No
         run_state_machine_as_test(Mutant, settings=FIND)
 
 
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize("bug", RATE_LIMITING_BUGS)
 def test_machine_sees_a_seeded_bug_of_rate_limiting(bug: type[RateLimitingCore[str]]) -> None:
     class Mutant(RateLimitingMachine):

@@ -29,6 +29,7 @@ from deltaloop.api.status import StatusCause
 from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core.json_path import JsonPath
 from deltaloop.apiserver.core.json_values import at, integer, is_mapping, items, mapping, text, texts
+from deltaloop.apiserver.core.schema.structural import has_rules, structural_errors
 from deltaloop.apiserver.core.served_resource import PrinterColumn, ScalePaths, ServedResource
 
 CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
@@ -124,6 +125,15 @@ def crd_resources(crd: dict[str, Any]) -> tuple[ServedResource, ...]:
         for version in items(at(crd, "spec", "versions"))
         if at(version, "served") is True
     )
+
+
+def crd_warnings(crd: dict[str, Any]) -> tuple[str, ...]:
+    """Return what the author of a CRD should be told: rules in CEL are kept, but this server does not evaluate them."""
+    if any(has_rules(at(version, "schema", "openAPIV3Schema")) for version in items(at(crd, "spec", "versions"))):
+        return (
+            "x-kubernetes-validations: this server does not evaluate CEL rules; objects that break them are stored",
+        )
+    return ()
 
 
 def storage_version(crd: dict[str, Any]) -> str:
@@ -326,10 +336,8 @@ def _version_causes(path: str, version: dict[str, Any]) -> Iterator[StatusCause]
     at_schema = f"{path}.schema.openAPIV3Schema"
     if not is_mapping(schema):
         yield _required(at_schema, "schemas are required")
-    elif not schema.get("type"):
-        yield _required(f"{at_schema}.type", "must not be empty at the root")
-    elif schema["type"] != "object":
-        yield _invalid(f"{at_schema}.type", schema["type"], "must be object at the root")
+    else:
+        yield from (error.cause() for error in structural_errors(schema, at_schema))
     for position, column in enumerate(items(version.get("additionalPrinterColumns"))):
         yield from _column_causes(f"{path}.additionalPrinterColumns[{position}]", mapping(column))
     scale = at(version, "subresources", "scale")

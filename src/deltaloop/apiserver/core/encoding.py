@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from deltaloop.api.resource import Resource
+from deltaloop.apiserver.core.schema.admission import decode_by_schema
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.store import encode_object
 
@@ -25,13 +26,20 @@ def head(kind: str, api_version: str) -> bytes:
 
 
 def whole_object(served: ServedResource, obj: Resource) -> bytes:
-    """Return an object with its kind and version."""
-    return head(served.type.kind, served.type.api_version) + b"," + obj.raw[1:]
+    """Return an object with its kind and version; a custom resource is pruned and defaulted by the version's schema."""
+    raw = obj.raw
+    if served.schema:
+        fields = _decode(raw)
+        if decode_by_schema(served.schema, fields):
+            raw = encode_object(fields, resource_version=obj.resource_version)
+    return head(served.type.kind, served.type.api_version) + b"," + raw[1:]
 
 
 def decode_object(served: ServedResource, obj: Resource) -> dict[str, Any]:
     """Return an object as a new dict, with its kind and version first."""
-    return {"kind": served.type.kind, "apiVersion": served.type.api_version, **_decode(obj.raw)}
+    fields = {"kind": served.type.kind, "apiVersion": served.type.api_version, **_decode(obj.raw)}
+    decode_by_schema(served.schema, fields)
+    return fields
 
 
 def with_resource_version(obj: Resource, revision: int) -> Resource:

@@ -129,6 +129,11 @@ def invalid(resource: Type, name: str, errors: Sequence[FieldError]) -> ApiError
     return _invalid(qualified_kind(resource), resource.group, resource.kind, name, errors)
 
 
+def invalid_patch(error: FieldError) -> ApiError:
+    """422: what a patch makes of an object cannot be read; like the real server's, it names no object."""
+    return _invalid("", "", "", "", [error])
+
+
 def invalid_options(kind: str, errors: Sequence[FieldError]) -> ApiError:
     """422: the options of a request are wrong; ``kind`` is such as ``ListOptions``."""
     return _invalid(f"{kind}.meta.k8s.io", "meta.k8s.io", kind, "", errors)

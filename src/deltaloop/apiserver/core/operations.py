@@ -36,6 +36,7 @@ from deltaloop.apiserver.core.objects import (
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.requests import parse_revision
 from deltaloop.apiserver.core.scaling import apply_scale
+from deltaloop.apiserver.core.schema.admission import decode_by_schema, schema_errors
 from deltaloop.apiserver.core.selection import EVERYTHING, Selection
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.store import Store, encode_object
@@ -102,6 +103,7 @@ class Operations:
             ApiError: What the real server answers in each case; nothing has changed then.
         """
         metadata = check_identity(served, fields, namespace=namespace)
+        decode_by_schema(served.schema, fields)
         self._check_namespace(served, namespace, metadata)
         self._check_crd_of(served)
         if metadata.pop("resourceVersion", ""):
@@ -113,7 +115,9 @@ class Operations:
         if is_core(served, "namespaces"):
             labels = {**created["metadata"].get("labels", {}), "kubernetes.io/metadata.name": name}
             created["metadata"]["labels"] = labels
-        self._validate(served, name, metadata_errors(served, created["metadata"]))
+        self._validate(
+            served, name, metadata_errors(served, created["metadata"]) + schema_errors(served.schema, created)
+        )
         created = self._defaulted_crd(served, created, old=None)
         existing = self.store.get(served.type.group_resource, key)
         if existing is not None:
@@ -153,10 +157,11 @@ class Operations:
             fields = apply_scale(served, decode_object(served, current), fields)
             subresource = ""
         metadata = check_identity(served, fields, namespace=namespace, name=name)
+        decode_by_schema(served.schema, fields)
         self._check_versions(served, current, metadata)
         before = decode_object(served, current)
         after = updated_object(served, before, fields, metadata, subresource=subresource)
-        errors = metadata_errors(served, after["metadata"])
+        errors = metadata_errors(served, after["metadata"]) + schema_errors(served.schema, after)
         if "deletionTimestamp" in after["metadata"]:
             old, new = before["metadata"].get("finalizers", []), after["metadata"].get("finalizers", [])
             errors += new_finalizer_errors(old, new)

@@ -14,6 +14,10 @@ Rules:
 * ``resync`` adds a ``Sync`` for each known object that has nothing queued: what is queued is newer.
 * Synced means that everything of the first ``replace``, its deletions included, was popped; or that any other write
   came first. An object popped before that is in the initial list.
+* A transform sees each object once, when it comes. What is known already (a resync, the object of a tombstone) has been
+  through it, and what a process function gives back, too; so it need not be idempotent.
+* ``processed_version`` is how far the consumer has come: the version before the oldest delta that waits, or the last
+  one told if none does.
 
 Source: client-go tools/cache/delta_fifo.go.
 """
@@ -27,7 +31,7 @@ from enum import StrEnum
 from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 from deltaloop.api.keys import meta_namespace_key
-from deltaloop.cache.errors import FifoClosedError
+from deltaloop.cache.errors import FifoClosedError, TransformError
 
 V = TypeVar("V")
 V_co = TypeVar("V_co", covariant=True)
@@ -105,20 +109,49 @@ def deletion_handling_key(obj: object) -> str:
     return meta_namespace_key(obj)
 
 
+def transformed(key: str, obj: V, *, transform: Callable[[V], V] | None, key_func: Callable[[V], str]) -> V:
+    """Return what a transform makes of an object.
+
+    Raises:
+        TransformError: If it raises, or gives back an object of another key.
+    """
+    if transform is None:
+        return obj
+    try:
+        new = transform(obj)
+        new_key = key_func(new)
+    except Exception as error:
+        raise TransformError(key, "raised") from error
+    if new_key != key:
+        raise TransformError(key, f"gave back an object of the key {new_key!r}")
+    return new
+
+
 class DeltaQueue(Generic[V]):
     """The decisions of ``DeltaFIFO``: what waits, in which order, and whether the initial list is through."""
 
     def __init__(
-        self, *, known_objects: KnownObjects[V] | None = None, key_func: Callable[[V], str] = meta_namespace_key
+        self,
+        *,
+        known_objects: KnownObjects[V] | None = None,
+        key_func: Callable[[V], str] = meta_namespace_key,
+        transform: Callable[[V], V] | None = None,
     ) -> None:
         """Begin empty.
 
         Args:
             known_objects: What the consumer holds; without it, deletions are found among what waits only.
             key_func: Gives the key of an object.
+            transform: Makes the object that is kept out of the one that comes.
         """
         self._known = known_objects
         self._key_func = key_func
+        self._transform = transform
+        self._version = ""
+        self._arrivals = 0
+        self._since: dict[str, tuple[int, str]] = {}  # key -> when its oldest delta came, and the version before
+        self._popped_since: dict[str, tuple[int, str]] = {}  # of what was popped last
+        self._out_of_order = False
         self._items: OrderedDict[str, list[Delta[V]]] = OrderedDict()
         self._populated = False
         self._initial_left = 0
@@ -151,13 +184,28 @@ class DeltaQueue(Generic[V]):
             return obj.key
         return self._key_func(obj)
 
+    @property
+    def processed_version(self) -> str:
+        """The version that everything popped amounts to; "" before the first one."""
+        if not self._items:
+            return self._version
+        if self._out_of_order:
+            return min(self._since.values())[1]
+        return self._since[next(iter(self._items))][1]
+
+    def update_resource_version(self, resource_version: str) -> None:
+        """Everything up to this version has come."""
+        self._version = resource_version
+
     def add(self, obj: V) -> None:
         """An object came into being."""
-        self._write(DeltaType.ADDED, self.key_of(obj), obj)
+        key = self.key_of(obj)
+        self._write(DeltaType.ADDED, key, self._transformed(key, obj))
 
     def update(self, obj: V) -> None:
         """An object changed."""
-        self._write(DeltaType.UPDATED, self.key_of(obj), obj)
+        key = self.key_of(obj)
+        self._write(DeltaType.UPDATED, key, self._transformed(key, obj))
 
     def delete(self, obj: V | DeletedFinalStateUnknown[V]) -> None:
         """An object went away; dropped if neither the queue nor the consumer ever heard of it."""
@@ -166,14 +214,17 @@ class DeltaQueue(Generic[V]):
         if key not in self._items and not known:
             self._populated = True
             return
-        self._write(DeltaType.DELETED, key, obj)
+        if isinstance(obj, DeletedFinalStateUnknown):
+            self._write(DeltaType.DELETED, key, cast("DeletedFinalStateUnknown[V]", obj))
+        else:
+            self._write(DeltaType.DELETED, key, self._transformed(key, obj))
 
     def replace(self, objects: Iterable[V]) -> None:
         """Everything that exists is this; what waits or is known beyond it is gone.
 
-        Nothing changes if an object has no key: all keys are computed first.
+        Nothing changes if an object has no key or the transform raises: both are asked first.
         """
-        listed = [(self.key_of(obj), obj) for obj in objects]
+        listed = [(key, self._transformed(key, obj)) for key, obj in [(self.key_of(obj), obj) for obj in objects]]
         keys = {key for key, _ in listed}
         for key, obj in listed:
             self._append(key, Delta(DeltaType.REPLACED, obj))
@@ -198,6 +249,8 @@ class DeltaQueue(Generic[V]):
         self._populated = True
         if key not in self._items and deltas:
             self._items[key] = list(deltas)
+            self._since[key] = self._popped_since.get(key, self._arrival())
+            self._out_of_order = True
 
     def pop(self) -> Popped[V] | None:
         """Take what is first in line; None if nothing waits.
@@ -211,6 +264,8 @@ class DeltaQueue(Generic[V]):
             return None
         is_in_initial_list = not self.has_synced
         key, deltas = self._items.popitem(last=False)
+        self._popped_since = {key: self._since.pop(key)}
+        self._out_of_order = self._out_of_order and bool(self._items)
         if self._initial_left:
             self._initial_left -= 1
         return Popped(key, tuple(deltas), is_in_initial_list)
@@ -238,7 +293,16 @@ class DeltaQueue(Generic[V]):
         self._populated = True
         self._append(key, Delta(delta_type, obj))
 
+    def _transformed(self, key: str, obj: V) -> V:
+        return transformed(key, obj, transform=self._transform, key_func=self._key_func)
+
+    def _arrival(self) -> tuple[int, str]:
+        self._arrivals += 1
+        return self._arrivals, self._version
+
     def _append(self, key: str, delta: Delta[V]) -> None:
+        if key not in self._items:
+            self._since[key] = self._arrival()
         deltas = self._items.setdefault(key, [])
         if delta.type is DeltaType.DELETED and deltas and deltas[-1].type is DeltaType.DELETED:
             if isinstance(deltas[-1].object, DeletedFinalStateUnknown):

@@ -1,12 +1,15 @@
 """When to list, when to watch, when to wait: the decisions of a reflector.
 
-    LISTING ──listed, last page──▶ CONNECTING ──watch_opened──▶ STREAMING ──watch_ended──▶ CONNECTING
-       ▲                                ▲                          │
-       └────────── WAITING ◀────────────┴──────────────────────────┘   any failure; see DECISIONS
+    LISTING ──listed, last page──▶ CONNECTING ──watch_opened──▶ STREAMING ──watch_ended──▶ PROBING ──▶ CONNECTING
+       │                                                           ▲
+       └──watch_list_opened──▶ RECEIVING ──initial events ended────┘
 
-The driver asks ``ask`` what to do (``List``, ``Watch``, ``Wait``), does it, and feeds what came of it. A feed that
-does not belong to the phase raises: ``FEEDS`` says which do. Each feed makes one decision; a failure's is returned as
-a ``Reaction``, because every error is reported (client-go's watch error handler hears of some of them only).
+    any failure: see DECISIONS (core/reactions.py); most lead to WAITING, then to LISTING or CONNECTING
+
+The driver asks ``ask`` what to do (``List``, ``WatchList``, ``Watch``, ``Probe``, ``Wait``), does it, and feeds what
+came of it. A feed that does not belong to the phase raises: ``FEEDS`` says which do. Each feed makes one decision; a
+failure's is returned as a ``Reaction``, because every error is reported (client-go's watch error handler hears of
+some of them only).
 
 **Versions of lists.** The first list asks for "0", any state that the server has; later ones for the last version
 seen, so that time never goes back; after the server refused that version (410, or "too large": it has not come that
@@ -29,9 +32,18 @@ Retry-After is a lower bound. It begins anew after two minutes without a failure
 twice in a row: a list at "" after a refused version, a full list after a lost page, and a watch after a stream of
 less than a second are followed by a wait if they fail the same way.
 
-WatchList (a watch that begins with the whole state) will be a phase beside LISTING, with the same exits.
+**Streamed lists** (WatchList, KEP-3157) come first: a watch that begins with the whole state, ended by a bookmark that
+says so; then the same stream goes on. What comes is held until then, and is one ``Listed``. A version that the server
+refuses is answered by "" at once. A server that does not offer it (400, 422 and the like), or that sends nothing for
+30 s, is asked for pages for half an hour; never is the time for the whole measured. Any other failure costs this round
+only. Upstream tries again and again at once (kubernetes#138557).
 
-This file is longer than most: its tables, effects and the machine are read together.
+**Probes.** A server that was restored from a backup has versions lower than ours. It may accept a watch from the
+future, and then be silent. So when a watch is begun anew (after a broken one always, after a clean end if the last look
+at the server's version is a minute old) a list of one object asks for that version. If it is lower than ours, the
+newest state is listed at once. Streams end after ten minutes at the latest; so quiet ones are found, too.
+
+This file is longer than most: its effects and the machine are read together.
 
 Source: client-go tools/cache/reflector.go, tools/pager/pager.go, tools/cache/retry_with_deadline.go.
 """
@@ -39,38 +51,56 @@ Source: client-go tools/cache/reflector.go, tools/pager/pager.go, tools/cache/re
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum, StrEnum
+from enum import Enum
 from typing import Final, TypeAlias
 
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
-from deltaloop.api.status import (
-    ApiError,
-    GoneError,
-    InternalServerError,
-    TooManyRequestsError,
-    is_too_large_resource_version,
-)
+from deltaloop.api.resource_version import compare_resource_versions, is_comparable
+from deltaloop.api.status import ApiError
 from deltaloop.api.watch_event import EventType, WatchEvent
-from deltaloop.cache.errors import RepeatedContinueError, VeryShortWatchError
-from deltaloop.client.errors import TransportError
+from deltaloop.cache.core.reactions import DECISIONS, Decision, Fault, Place, Reaction, classify, is_not_offered
+from deltaloop.cache.core.reflector_facts import Phase, ReflectorOptions, ReflectorStatistics
+from deltaloop.cache.errors import (
+    RepeatedContinueError,
+    VersionWentBackError,
+    VeryShortWatchError,
+    WatchListEndedError,
+)
 from deltaloop.client.resource_list import ResourceList
-from deltaloop.pacing import Backoff, BackoffManager
-from deltaloop.pacing.checks import require_not_negative, require_positive
+from deltaloop.pacing import BackoffManager
 
-
-class Phase(StrEnum):
-    """Where a reflector is."""
-
-    LISTING = "listing"
-    CONNECTING = "connecting"
-    STREAMING = "streaming"
-    WAITING = "waiting"
-
+__all__ = [
+    "DECISIONS",
+    "FEEDS",
+    "Decision",
+    "Effect",
+    "Fault",
+    "List",
+    "Listed",
+    "Phase",
+    "Place",
+    "Probe",
+    "Reaction",
+    "ReflectorMachine",
+    "ReflectorOptions",
+    "ReflectorStatistics",
+    "Verdict",
+    "Wait",
+    "Watch",
+    "WatchList",
+    "classify",
+]
 
 FEEDS: Final[dict[str, frozenset[Phase]]] = {
     "listed": frozenset({Phase.LISTING}),
     "list_failed": frozenset({Phase.LISTING}),
+    "watch_list_opened": frozenset({Phase.LISTING}),
+    "initial_event": frozenset({Phase.RECEIVING}),
+    "watch_list_ended": frozenset({Phase.RECEIVING}),
+    "watch_list_failed": frozenset({Phase.LISTING, Phase.RECEIVING}),
+    "probed": frozenset({Phase.PROBING}),
+    "probe_failed": frozenset({Phase.PROBING}),
     "watch_opened": frozenset({Phase.CONNECTING}),
     "watch_event": frozenset({Phase.STREAMING}),
     "watch_ended": frozenset({Phase.STREAMING}),
@@ -78,69 +108,6 @@ FEEDS: Final[dict[str, frozenset[Phase]]] = {
     "store_failed": frozenset({Phase.CONNECTING, Phase.STREAMING}),
 }
 """Which feed belongs to which phase. ``store_failed`` follows a complete list or an event that could not be applied."""
-
-
-class Place(StrEnum):
-    """What was being done when an error came."""
-
-    LIST = "list"
-    LATER_PAGE = "later page of a list"
-    CONNECT = "start of a watch"
-    STREAM = "watch"
-    SHORT_STREAM = "watch that ended at once"
-    STORE = "store"
-
-
-class Fault(Enum):
-    """What kind of error it was."""
-
-    EXPIRED = "expired"
-    TOO_LARGE = "too large"
-    BUSY = "busy"
-    REFUSED = "refused"
-    INTERNAL = "internal"
-    BROKEN = "broken"
-    OTHER = "other"
-
-
-class Decision(StrEnum):
-    """What follows an error."""
-
-    LIST_NEWEST_NOW = "list the newest state at once"
-    LIST_IN_FULL_NOW = "list without pages at once"
-    LIST_LATER = "list after a wait"
-    WATCH_NOW = "watch on at once"
-    WATCH_LATER = "watch on after a wait"
-
-
-DECISIONS: Final[dict[tuple[Place, Fault], Decision]] = {
-    (Place.LIST, Fault.EXPIRED): Decision.LIST_NEWEST_NOW,
-    (Place.LIST, Fault.TOO_LARGE): Decision.LIST_NEWEST_NOW,
-    (Place.LATER_PAGE, Fault.EXPIRED): Decision.LIST_IN_FULL_NOW,
-    (Place.LATER_PAGE, Fault.TOO_LARGE): Decision.LIST_NEWEST_NOW,
-    (Place.CONNECT, Fault.REFUSED): Decision.WATCH_LATER,
-    (Place.CONNECT, Fault.BUSY): Decision.WATCH_LATER,
-    (Place.STREAM, Fault.BUSY): Decision.WATCH_LATER,
-    (Place.SHORT_STREAM, Fault.BUSY): Decision.WATCH_LATER,
-    (Place.STREAM, Fault.REFUSED): Decision.WATCH_NOW,
-    (Place.STREAM, Fault.BROKEN): Decision.WATCH_NOW,
-}
-"""What follows which error; everything else is ``LIST_LATER``. INTERNAL in a stream has a rule of its own."""
-
-
-def classify(error: BaseException) -> Fault:
-    """Tell what kind of error it is."""
-    if isinstance(error, GoneError):
-        return Fault.EXPIRED
-    if is_too_large_resource_version(error):
-        return Fault.TOO_LARGE
-    if isinstance(error, TooManyRequestsError):
-        return Fault.BUSY
-    if isinstance(error, InternalServerError):
-        return Fault.INTERNAL
-    if isinstance(error, TransportError):
-        return Fault.REFUSED if error.refused else Fault.BROKEN
-    return Fault.OTHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,22 +125,47 @@ class Watch:
 
 
 @dataclass(frozen=True, slots=True)
+class WatchList:
+    """Open a watch that begins with the whole state; answer with ``watch_list_opened`` or ``watch_list_failed``.
+
+    Then feed ``initial_event`` until it returns ``Listed``, and then as for a watch. Give up at ``give_up_at``.
+    """
+
+    options: ListOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Ask for one object of the newest list, for its version; answer with ``probed`` or ``probe_failed``."""
+
+    options: ListOptions
+
+
+@dataclass(frozen=True, slots=True)
 class Wait:
     """Ask again at ``until``."""
 
     until: float
 
 
-Effect: TypeAlias = List | Watch | Wait
+Effect: TypeAlias = List | WatchList | Watch | Probe | Wait
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A complete list: the store now holds these objects and no others."""
+    """A complete list: the store now holds these objects and no others.
+
+    Attributes:
+        items: The objects.
+        resource_version: The version of the list.
+        skipped: How many objects are left out, because they cannot be read or have no name.
+        first_error: Why the first of them cannot be read, if it is that.
+    """
 
     items: tuple[Resource, ...]
     resource_version: str
     skipped: int
+    first_error: Exception | None = None
 
 
 class Verdict(Enum):
@@ -182,83 +174,7 @@ class Verdict(Enum):
     APPLY = "apply"
     BOOKMARK = "bookmark"
     SKIP = "skip"
-
-
-@dataclass(frozen=True, slots=True)
-class Reaction:
-    """An error, where it came, and what follows.
-
-    Attributes:
-        error: What went wrong.
-        place: What was being done.
-        decision: What follows.
-        delay: Seconds until then.
-    """
-
-    error: BaseException
-    place: Place
-    decision: Decision
-    delay: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReflectorOptions:
-    """Numbers of a reflector; the defaults are client-go's.
-
-    Attributes:
-        page_size: Objects in a page of a list; 0 lets the rules decide.
-        min_watch_timeout: The server is asked to end a watch after this many seconds at least, twice as many at most;
-            a number below 300 is taken as 300, as upstream.
-        max_internal_error_retry: For how many seconds an InternalError in a stream is answered by watching on instead
-            of listing; 0 is never.
-        backoff: The wait after failures.
-    """
-
-    page_size: int = 0
-    min_watch_timeout: float = 300.0
-    max_internal_error_retry: float = 0.0
-    backoff: Backoff = field(default_factory=Backoff)
-
-    def __post_init__(self) -> None:
-        """Refuse numbers that make no sense."""
-        require_not_negative(
-            "ReflectorOptions", page_size=self.page_size, max_internal_error_retry=self.max_internal_error_retry
-        )
-        require_positive("ReflectorOptions", min_watch_timeout=self.min_watch_timeout)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReflectorStatistics:
-    """What a reflector has done and seen; instants are on the event loop's clock.
-
-    Attributes:
-        phase: Where it is.
-        list_requests: Pages asked for.
-        lists: Lists that came through.
-        watch_requests: Watches asked for.
-        events: Events that were passed on.
-        bookmarks: Bookmarks that came.
-        skipped: Objects without a name, in lists and events.
-        errors: Failures of any kind.
-        resource_version: The last version seen.
-        last_confirmed_at: When the server last gave a sign of this state being current: a list, an event, a bookmark,
-            the clean end of a watch; None before the first.
-        last_error: The newest error since the last success, or None.
-        failing_since: When the first error since the last success came, or None.
-    """
-
-    phase: Phase
-    list_requests: int
-    lists: int
-    watch_requests: int
-    events: int
-    bookmarks: int
-    skipped: int
-    errors: int
-    resource_version: str
-    last_confirmed_at: float | None
-    last_error: BaseException | None
-    failing_since: float | None
+    HOLD = "hold"
 
 
 _DEFAULT_PAGE_SIZE: Final = 500
@@ -266,6 +182,7 @@ _MIN_WATCH_TIMEOUT: Final = 300.0
 _VERY_SHORT: Final = 1.0
 _INTERNAL_ERROR_QUIET: Final = 60.0
 _ANY_STATE: Final = ("", "0")
+_PROBE_PERIOD: Final = 60.0
 
 
 @dataclass(slots=True)
@@ -278,6 +195,7 @@ class _Round:
     resource_version: str = ""
     pages: int = 0
     in_full: bool = False
+    unreadable: list[Exception] = field(default_factory=list[Exception])
 
 
 class ReflectorMachine:
@@ -300,9 +218,19 @@ class ReflectorMachine:
         self._initial_events_first = False
         self._short_streams = 0
         self._internal_errors: tuple[float, float] | None = None  # first of the window, last
-        self._list_requests = self._lists = self._watch_requests = 0
+        self._initial: dict[str, Resource] = {}
+        self._initial_skipped = 0
+        self._progress_at = 0.0
+        self._list_instead = False
+        self._no_watch_list_until = 0.0
+        self._probe_due = False
+        self._version_seen_at = 0.0
+        self._list_requests = self._lists = self._streamed_lists = 0
+        self._watch_requests = self._streams = self._probes = 0
         self._events = self._bookmarks = self._skipped = self._errors = 0
         self._last_confirmed_at: float | None = None
+        self._last_event_at: float | None = None
+        self._last_bookmark_at: float | None = None
         self._last_error: BaseException | None = None
         self._failing_since: float | None = None
 
@@ -312,13 +240,18 @@ class ReflectorMachine:
             phase=self.phase,
             list_requests=self._list_requests,
             lists=self._lists,
+            streamed_lists=self._streamed_lists,
             watch_requests=self._watch_requests,
+            streams=self._streams,
+            probes=self._probes,
             events=self._events,
             bookmarks=self._bookmarks,
             skipped=self._skipped,
             errors=self._errors,
             resource_version=self.resource_version,
             last_confirmed_at=self._last_confirmed_at,
+            last_event_at=self._last_event_at,
+            last_bookmark_at=self._last_bookmark_at,
             last_error=self._last_error,
             failing_since=self._failing_since,
         )
@@ -332,9 +265,17 @@ class ReflectorMachine:
                 return Wait(self._wait_until)
             self.phase = self._after_wait
         if self.phase is Phase.LISTING:
+            if self._round is None and (self._watch is not None or self._may_stream_a_list(now)):
+                if self._watch is None:
+                    self._watch = self._begin_watch_list(now, chance)
+                return WatchList(self._watch)
             if self._round is None:
                 self._round = self._begin_round()
             return List(self._round.options)
+        if self.phase is Phase.CONNECTING and self._watch is None and self._should_probe(now):
+            self.phase = Phase.PROBING
+        if self.phase is Phase.PROBING:
+            return Probe(ListOptions(limit=1))
         if self.phase is Phase.CONNECTING:
             if self._watch is None:
                 self._watch = self._begin_watch(now, chance)
@@ -357,12 +298,43 @@ class ReflectorMachine:
         self._watch_asked_at = now
         self._stream_events = 0
         self._initial_events_first = self.resource_version in _ANY_STATE
-        shortest = max(self.options.min_watch_timeout, _MIN_WATCH_TIMEOUT)
+        self._probe_due = True
         return ListOptions(
             resource_version=self.resource_version,
             allow_watch_bookmarks=True,
-            timeout_seconds=int(shortest * (1.0 + chance)),
+            timeout_seconds=self._watch_timeout(chance),
         )
+
+    def _watch_timeout(self, chance: float) -> int:
+        return int(max(self.options.min_watch_timeout, _MIN_WATCH_TIMEOUT) * (1.0 + chance))
+
+    def _may_stream_a_list(self, now: float) -> bool:
+        return self.options.watch_list and not self._list_instead and now >= self._no_watch_list_until
+
+    def _begin_watch_list(self, now: float, chance: float) -> ListOptions:
+        self._watch_asked_at = self._progress_at = now
+        self._stream_events = 0
+        self._initial_events_first = False
+        self._initial = {}
+        self._initial_skipped = 0
+        self._probe_due = True
+        return ListOptions(
+            resource_version="" if self._version_unavailable else self.resource_version,
+            resource_version_match="NotOlderThan",
+            send_initial_events=True,
+            allow_watch_bookmarks=True,
+            timeout_seconds=self._watch_timeout(chance),
+        )
+
+    def _should_probe(self, now: float) -> bool:
+        if not (self.options.probe and self._probe_due and is_comparable(self.resource_version)):
+            return False
+        return self._last_error is not None or now - self._version_seen_at >= _PROBE_PERIOD
+
+    @property
+    def give_up_at(self) -> float:
+        """When a streamed list that brings nothing more has to be given up."""
+        return self._progress_at + self.options.watch_list_patience
 
     # What came of a list
 
@@ -382,6 +354,7 @@ class ReflectorMachine:
             round_.resource_version = page.resource_version
         round_.pages += 1
         round_.items.extend(page.items)
+        round_.unreadable.extend(page.unreadable)
         if page.continue_:
             # The token has the version in it; the server refuses to be told both.
             round_.options = round_.first.replace(
@@ -393,16 +366,22 @@ class ReflectorMachine:
     def _complete(self, round_: _Round, now: float) -> Listed:
         if round_.first.resource_version == "0" and round_.pages > 1:
             self._server_pages = True
-        self._version_unavailable = False
         self.resource_version = round_.resource_version
         self._round = None
+        self._has_listed(now, Phase.CONNECTING)
+        named = tuple(item for item in round_.items if item.name)
+        skipped = len(round_.items) - len(named) + len(round_.unreadable)
+        self._skipped += skipped
+        return Listed(named, round_.resource_version, skipped, next(iter(round_.unreadable), None))
+
+    def _has_listed(self, now: float, then: Phase) -> None:
+        self._version_unavailable = False
+        self._list_instead = False
+        self._probe_due = False
+        self._version_seen_at = now
         self._lists += 1
         self._success(now)
-        self._go_on(Phase.CONNECTING)
-        named = tuple(item for item in round_.items if item.name)
-        skipped = len(round_.items) - len(named)
-        self._skipped += skipped
-        return Listed(named, round_.resource_version, skipped)
+        self._go_on(then)
 
     def list_failed(self, error: BaseException, now: float, *, chance: float) -> Reaction:
         """A page did not come."""
@@ -421,6 +400,98 @@ class ReflectorMachine:
                 return self._react(error, place, decision, Phase.LISTING, now)
         return self._react_later(error, place, Phase.LISTING, now, chance)
 
+    # What came of a streamed list
+
+    def watch_list_opened(self, now: float) -> None:
+        """The server accepted the watch that begins with the whole state."""
+        self._expect("watch_list_opened")
+        self._watch_requests += 1
+        self._streams += 1
+        self._progress_at = now
+        self._go_on(Phase.RECEIVING)
+
+    def initial_event(self, event: WatchEvent, now: float) -> Verdict | Listed:
+        """The stream brought an event: hold it, or return the whole list if this was the end of it."""
+        self._expect("initial_event")
+        self._progress_at = now
+        if event.type is EventType.BOOKMARK:
+            return self._end_of_initial_events(event, now) if event.ends_initial_events else Verdict.BOOKMARK
+        obj = event.object
+        if not obj.name:
+            self._initial_skipped += 1
+            return Verdict.SKIP
+        if event.type is EventType.DELETED:
+            self._initial.pop(obj.key, None)
+        else:
+            self._initial[obj.key] = obj
+        return Verdict.HOLD
+
+    def _end_of_initial_events(self, event: WatchEvent, now: float) -> Listed:
+        items = tuple(self._initial.values())
+        self._initial = {}
+        self._skipped += self._initial_skipped
+        self._bookmarks += 1
+        self._last_bookmark_at = now
+        self._stream_events = 1
+        self._streamed_lists += 1
+        self.resource_version = event.object.resource_version
+        self._has_listed(now, Phase.STREAMING)
+        self._probe_due = True
+        return Listed(items, self.resource_version, self._initial_skipped)
+
+    def watch_list_ended(self, now: float, *, chance: float) -> Reaction:
+        """The server ended the stream in order, but too early."""
+        self._expect("watch_list_ended")
+        error = WatchListEndedError(f"the streamed list ended after {len(self._initial)} objects, before it was whole")
+        return self.watch_list_failed(error, now, chance=chance)
+
+    def watch_list_failed(self, error: BaseException, now: float, *, chance: float) -> Reaction:
+        """The stream could not be opened, broke, or brought nothing for too long."""
+        self._expect("watch_list_failed")
+        asked = self._watch.resource_version if self._watch is not None else self.resource_version
+        if self.phase is Phase.LISTING:
+            self._watch_requests += 1
+        self._initial = {}
+        decision = DECISIONS.get((Place.WATCH_LIST, classify(error)), Decision.LIST_LATER)
+        if decision is Decision.LIST_LATER:
+            return self._react_later(error, Place.WATCH_LIST, Phase.LISTING, now, chance)
+        if decision is Decision.LIST_NEWEST_NOW:
+            first = bool(asked) and not self._version_unavailable
+            self._version_unavailable = True
+            if first:
+                return self._react(error, Place.WATCH_LIST, decision, Phase.LISTING, now)
+        self._list_instead = True
+        if is_not_offered(error):
+            self._no_watch_list_until = now + self.options.watch_list_pause
+        return self._react(error, Place.WATCH_LIST, Decision.LIST_IN_PAGES_NOW, Phase.LISTING, now)
+
+    # What came of a probe
+
+    def probed(self, resource_version: str, now: float) -> Reaction | None:
+        """The server said its version: a ``Reaction`` if it went back."""
+        self._expect("probed")
+        self._probes += 1
+        self._probe_due = False
+        self._version_seen_at = now
+        before = self.resource_version
+        went_back = is_comparable(resource_version) and compare_resource_versions(resource_version, before) < 0
+        if not went_back:
+            self._go_on(Phase.CONNECTING)
+            return None
+        self._version_unavailable = True
+        error = VersionWentBackError(before, resource_version)
+        return self._react(error, Place.PROBE, Decision.LIST_NEWEST_NOW, Phase.LISTING, now)
+
+    def probe_failed(self, error: BaseException, now: float, *, chance: float) -> Reaction:
+        """The server did not say its version: the watch will show what is wrong, unless nobody is there at all."""
+        self._expect("probe_failed")
+        self._probes += 1
+        decision = DECISIONS[(Place.PROBE, classify(error))]
+        if decision is Decision.WATCH_LATER:
+            return self._react_later(error, Place.PROBE, Phase.CONNECTING, now, chance)
+        self._probe_due = False
+        return self._react(error, Place.PROBE, decision, Phase.CONNECTING, now)
+
     # What came of a watch
 
     def watch_opened(self, now: float) -> None:
@@ -428,6 +499,7 @@ class ReflectorMachine:
         del now
         self._expect("watch_opened")
         self._watch_requests += 1
+        self._streams += 1
         self._go_on(Phase.STREAMING)
 
     def watch_event(self, event: WatchEvent, now: float) -> Verdict:
@@ -436,8 +508,10 @@ class ReflectorMachine:
         version = event.object.resource_version
         if event.type is EventType.BOOKMARK:
             self._bookmarks += 1
+            self._last_bookmark_at = now
         elif event.object.name:
             self._events += 1
+            self._last_event_at = now
         else:
             self._skipped += 1
             return Verdict.SKIP
@@ -471,6 +545,8 @@ class ReflectorMachine:
             place = Place.CONNECT
         else:
             place = Place.SHORT_STREAM if self._was_useless(now) else Place.STREAM
+        if fault is Fault.BUSY:
+            self._probe_due = False  # not one request more than needed
         decision = DECISIONS.get((place, fault), Decision.LIST_LATER)
         if place is not Place.CONNECT and fault is Fault.INTERNAL and self._may_retry_internal_error(now):
             decision = Decision.WATCH_LATER

@@ -45,6 +45,14 @@ class IndexFailure:
     error: Exception
 
 
+@dataclass(frozen=True, slots=True)
+class StoreWrite(Generic[V]):
+    """One write of a transaction: an object is stored, or what has its key is taken out."""
+
+    obj: V
+    delete: bool = False
+
+
 class StoreIndex(Generic[V]):
     """The inverted indexes of one store."""
 

@@ -17,8 +17,6 @@ plugin/pkg/client/auth/oidc/oidc.go (``expiryDelta`` 10 s).
 
 from __future__ import annotations
 
-from typing import final
-
 from deltaloop.client.core.credential import Credential
 
 EXPIRY_MARGIN = 10.0
@@ -26,11 +24,10 @@ FAILURE_REST = 1.0
 REFUSED_AGAIN_REST = 10.0
 
 
-@final
 class ExpiringCredential:
-    """The last credential that was had, and what is known about it."""
+    """The last credential that was had, and what is known about it. Open to subclasses, as tests seed bugs by them."""
 
-    __slots__ = ("_credential", "_expires_at", "_failure", "_margin", "_refused", "_rests_at", "_rests_until")
+    __slots__ = ("_again_at", "_credential", "_expires_at", "_failed_at", "_failure", "_margin", "_refused")
 
     def __init__(self) -> None:
         """Begin with nothing."""
@@ -38,45 +35,39 @@ class ExpiringCredential:
         self._expires_at: float | None = None
         self._margin = 0.0
         self._refused: Credential | None = None
+        self._again_at: float | None = None
         self._failure: Exception | None = None
-        self._rests_at = 0.0
-        self._rests_until = 0.0
-
-    @property
-    def expires_at(self) -> float | None:
-        """When the last credential expires; None if it does not, or there is none."""
-        return self._expires_at
+        self._failed_at: float | None = None
 
     def usable(self, now: float) -> Credential | None:
         """Return the credential to use without asking, or None if a renewal is to be asked for."""
-        if self._credential is None or self._is_expired(now + self._margin):
+        if self._credential is None or self._is_expired(now):
             return None
-        if self._credential == self._refused and not self._is_resting(now):
+        if self._credential == self._refused:
+            return self._credential if _is_within(self._again_at, REFUSED_AGAIN_REST, now) else None
+        if self._is_expired(now + self._margin) and not _is_within(self._failed_at, FAILURE_REST, now):
             return None
         return self._credential
 
     def failure(self, now: float) -> Exception | None:
         """Return the error to give without asking, because the last renewal failed only just now."""
-        return self._failure if self._is_resting(now) else None
+        return self._failure if _is_within(self._failed_at, FAILURE_REST, now) else None
 
     def renewed(self, credential: Credential, *, expires_at: float | None, now: float) -> None:
-        """A renewal gave ``credential``, which may have expired already: it is used once all the same."""
+        """A renewal gave ``credential``; who waited for it uses it, even if it has expired already."""
         self._credential = credential
         self._expires_at = expires_at
         # A credential that lives for a minute only must not be renewed all the time.
         self._margin = 0.0 if expires_at is None else max(0.0, min(EXPIRY_MARGIN, (expires_at - now) / 10))
-        self._failure = None
-        self._rests_at = now
-        self._rests_until = now + REFUSED_AGAIN_REST if credential == self._refused else now
+        self._failure = self._failed_at = None
+        self._again_at = now if credential == self._refused else None
 
     def renewal_failed(self, error: Exception, now: float) -> Credential | None:
         """A renewal failed: return the credential that serves on, or None if the error stands."""
-        serves = self._credential
-        if serves is not None and (serves == self._refused or self._is_expired(now)):
-            serves = None
-        self._failure = error if serves is None else None
-        self._rests_at, self._rests_until = now, now + FAILURE_REST
-        return serves
+        self._failure, self._failed_at = error, now
+        if self._credential == self._refused or self._is_expired(now):
+            return None
+        return self._credential
 
     def refused(self, credential: Credential) -> None:
         """The server did not accept ``credential``; one that was renewed meanwhile stays."""
@@ -86,6 +77,7 @@ class ExpiringCredential:
     def _is_expired(self, at: float) -> bool:
         return self._expires_at is not None and at >= self._expires_at
 
-    def _is_resting(self, now: float) -> bool:
-        # A clock that was set back must not prolong it.
-        return self._rests_at <= now < self._rests_until
+
+def _is_within(began_at: float | None, length: float, now: float) -> bool:
+    # A clock that was set back must not prolong it.
+    return began_at is not None and began_at <= now < began_at + length

@@ -6,6 +6,7 @@ megabytes alive for as long as one object of it is cached.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -13,7 +14,7 @@ import msgspec
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.resource import decode_object
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.client.resource_list import ResourceList
+from deltaloop.client.resource_list import ResourceList, UnreadableItemsError
 
 T = TypeVar("T")
 
@@ -44,31 +45,40 @@ def decode_list(
         size: Bytes of the whole body in errors, for the same case.
 
     Raises:
-        MalformedObjectError: If the body is not JSON, is not a list, or holds an item that is not an object of the
-            type; the message says which item and has no data of it.
+        MalformedObjectError: If the body is not JSON or not a list.
+        UnreadableItemsError: If it holds items that are not objects of the type; it has the list without them, and the
+            message says which they are and has no data of them.
     """
     try:
         page = _decode_list(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise MalformedObjectError(_why_not(resource_type, len(body) if size is None else size, error)) from None
-    items: list[T] = []
-    for index, raw in enumerate(page.items or (), first_index):
-        try:
-            items.append(decode_object(resource_type, raw))
-        except MalformedObjectError as error:
-            raise not_an_item(resource_type, index, error) from None
+    items, unreadable = decode_items(resource_type, page.items or (), first_index=first_index)
     meta = page.metadata
-    return ResourceList(
+    decoded = ResourceList(
         items=tuple(items),
         resource_version=meta.resourceVersion,
         continue_=meta.continue_,
         remaining_item_count=meta.remainingItemCount,
+        unreadable=tuple(unreadable),
     )
+    if unreadable:
+        raise UnreadableItemsError(decoded)
+    return decoded
 
 
-def not_an_item(resource_type: ResourceType[Any], index: int, error: MalformedObjectError) -> MalformedObjectError:
-    """Say which item of a list it was."""
-    return MalformedObjectError(f"item {index} of a list of {resource_type}: {error}")
+def decode_items(
+    resource_type: ResourceType[T], raws: Iterable[msgspec.Raw], *, first_index: int
+) -> tuple[list[T], list[MalformedObjectError]]:
+    """Decode items; return those that are objects of the type, and for each other one an error that says which."""
+    items: list[T] = []
+    unreadable: list[MalformedObjectError] = []
+    for index, raw in enumerate(raws, first_index):
+        try:
+            items.append(decode_object(resource_type, raw))
+        except MalformedObjectError as error:
+            unreadable.append(MalformedObjectError(f"item {index} of a list of {resource_type}: {error}"))
+    return items, unreadable
 
 
 def _why_not(resource_type: ResourceType[Any], size: int, error: Exception) -> str:

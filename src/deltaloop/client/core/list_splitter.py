@@ -24,15 +24,15 @@ work stays linear.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Final, Generic, TypeVar, final
 
 import msgspec
 
 from deltaloop.api.errors import MalformedObjectError
-from deltaloop.api.resource import decode_object
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.client.core.list_decoding import decode_list, not_an_item
-from deltaloop.client.resource_list import ResourceList
+from deltaloop.client.core.list_decoding import decode_items, decode_list
+from deltaloop.client.resource_list import ResourceList, UnreadableItemsError
 
 T = TypeVar("T")
 
@@ -55,7 +55,18 @@ _ERRORS: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 class ListSplitter(Generic[T]):
     """Takes the body of one list in slices; ``finish`` gives the list."""
 
-    __slots__ = ("_beginning", "_buffer", "_head", "_items", "_next_try", "_resource_type", "_size", "_step")
+    __slots__ = (
+        "_beginning",
+        "_buffer",
+        "_head",
+        "_items",
+        "_next_try",
+        "_resource_type",
+        "_size",
+        "_step",
+        "_taken",
+        "_unreadable",
+    )
 
     def __init__(self, resource_type: ResourceType[T], *, step: int = _STEP) -> None:
         """Begin with nothing.
@@ -70,6 +81,8 @@ class ListSplitter(Generic[T]):
         self._head: bytes | None = None
         self._beginning = b""
         self._items: list[T] = []
+        self._unreadable: list[MalformedObjectError] = []
+        self._taken = 0
         self._next_try = step
         self._size = 0
 
@@ -79,11 +92,7 @@ class ListSplitter(Generic[T]):
         return len(self._buffer)
 
     def feed(self, chunk: bytes) -> None:
-        """Take the next slice of the body.
-
-        Raises:
-            MalformedObjectError: If an item is not an object of the type.
-        """
+        """Take the next slice of the body."""
         self._size += len(chunk)
         self._buffer += chunk
         if len(self._buffer) < self._next_try:
@@ -97,22 +106,21 @@ class ListSplitter(Generic[T]):
         """Return the list, after the last slice.
 
         Raises:
-            MalformedObjectError: If the body is not JSON, is not a list, or holds an item that is not an object of the
-                type; the message has no data of it.
+            MalformedObjectError: If the body is not JSON or not a list; the message has no data of it.
+            UnreadableItemsError: If it holds items that are not objects of the type; it has the list without them.
         """
         body, self._buffer = self._buffer, bytearray()
         if self._head is not None:
             body = bytearray(self._head) + body
-        rest = decode_list(self._resource_type, body, first_index=len(self._items), size=self._size)
-        if not self._items:
-            return rest
-        self._items.extend(rest.items)
-        return ResourceList(
-            items=tuple(self._items),
-            resource_version=rest.resource_version,
-            continue_=rest.continue_,
-            remaining_item_count=rest.remaining_item_count,
-        )
+        try:
+            rest = decode_list(self._resource_type, body, first_index=self._taken, size=self._size)
+        except UnreadableItemsError as error:
+            rest = error.page
+        whole = replace(rest, items=(*self._items, *rest.items), unreadable=(*self._unreadable, *rest.unreadable))
+        self._items.clear()
+        if whole.unreadable:
+            raise UnreadableItemsError(whole)
+        return whole
 
     def _find_head(self) -> bool:
         if self._head is not None:
@@ -152,9 +160,8 @@ class ListSplitter(Generic[T]):
             return True
         return False
 
-    def _decode(self, items: list[msgspec.Raw]) -> None:
-        for raw in items:
-            try:
-                self._items.append(decode_object(self._resource_type, raw))
-            except MalformedObjectError as error:
-                raise not_an_item(self._resource_type, len(self._items), error) from None
+    def _decode(self, raws: list[msgspec.Raw]) -> None:
+        items, unreadable = decode_items(self._resource_type, raws, first_index=self._taken)
+        self._taken += len(raws)
+        self._items.extend(items)
+        self._unreadable.extend(unreadable)

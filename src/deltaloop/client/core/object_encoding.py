@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -45,8 +45,8 @@ def encode_object(resource_type: ResourceType[Any], obj: object) -> OutgoingObje
     return OutgoingObject(encode_json(fields, f"the {resource_type} object"), name, namespace)
 
 
-def encode_json(fields: Mapping[str, Any], what: str) -> bytes:
-    """Encode a mapping, which may hold read-only views of objects.
+def encode_json(fields: Mapping[str, Any] | Sequence[Mapping[str, Any]], what: str) -> bytes:
+    """Encode a mapping or a list of them, which may hold read-only views of objects.
 
     Raises:
         MalformedObjectError: If it holds what JSON cannot express.

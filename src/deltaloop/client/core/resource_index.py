@@ -2,7 +2,7 @@
 
 Known names of one resource, all without regard to case: plural (``deployments``), singular (``deployment``), kind
 (``Deployment``), short names (``deploy``), plural or kind with group (``deployments.apps``), with version and group
-(``deployments.v1.apps``), and ``apps/v1/Deployment``.
+(``deployments.v1.apps``, for the core group ``pods.v1.``), and ``apps/v1/Deployment``.
 
 Where several resources share a name, the first wins, and resources are entered in the server's order: the core group,
 then the groups as the server lists them; of each group its preferred version, then the others.
@@ -49,6 +49,8 @@ class _ServedResource(msgspec.Struct, rename="camel"):
     singular_name: str = ""
     namespaced: bool = False
     short_names: list[str] | None = None
+    categories: list[str] | None = None
+    verbs: list[str] | None = None
 
 
 class _ResourceList(msgspec.Struct, rename="camel"):
@@ -56,11 +58,23 @@ class _ResourceList(msgspec.Struct, rename="camel"):
 
 
 class DiscoveredResource(msgspec.Struct, frozen=True):
-    """A resource that a server serves, and the further names that it gives it."""
+    """A resource that a server serves, and what it says of it.
+
+    Attributes:
+        resource_type: Group, version, kind, plural and scope.
+        singular: Singular name, or "".
+        short_names: Such as ``deploy``.
+        verbs: What can be done with it, such as ``list``.
+        categories: Groups of resources that it belongs to, such as ``all``.
+        subresources: Such as ``status``.
+    """
 
     resource_type: ResourceType[Resource]
     singular: str = ""
     short_names: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    subresources: tuple[str, ...] = ()
 
 
 def decode_core_versions(body: bytes) -> list[str]:
@@ -89,21 +103,36 @@ def decode_groups(body: bytes) -> list[str]:
 
 
 def decode_resources(group_version: str, body: bytes) -> list[DiscoveredResource]:
-    """Read the resources of one ``group/version``; subresources and unusable entries are passed over.
+    """Read the resources of one ``group/version``, each with its subresources; unusable entries are passed over.
 
     Raises:
         MalformedObjectError: If it is not such a list.
     """
     found: list[DiscoveredResource] = []
     group, _, version = group_version.rpartition("/")
-    for served in _decode(group_version, _ResourceList, body).resources or []:
+    entries = _decode(group_version, _ResourceList, body).resources or []
+    subresources: dict[str, list[str]] = {}
+    for served in entries:
+        plural, slash, subresource = served.name.partition("/")
+        if slash:
+            subresources.setdefault(plural, []).append(subresource)
+    for served in entries:
         if "/" in served.name:
             continue
         try:
             known = ResourceType[Resource](group, version, served.kind, served.name, served.namespaced)
         except InvalidInputError:
             continue
-        found.append(DiscoveredResource(known, served.singular_name, tuple(served.short_names or ())))
+        found.append(
+            DiscoveredResource(
+                known,
+                served.singular_name,
+                tuple(served.short_names or ()),
+                verbs=tuple(served.verbs or ()),
+                categories=tuple(served.categories or ()),
+                subresources=tuple(subresources.get(served.name, ())),
+            )
+        )
     return found
 
 
@@ -140,13 +169,18 @@ class ResourceIndex:
         return len(self._resources)
 
     @property
+    def resources(self) -> tuple[DiscoveredResource, ...]:
+        """Everything served, with what the server says of it, in the server's order."""
+        return self._resources
+
+    @property
     def resource_types(self) -> tuple[ResourceType[Resource], ...]:
         """Everything served, in the server's order."""
         return tuple(resource.resource_type for resource in self._resources)
 
     def find(self, name: str) -> ResourceType[Resource] | None:
         """Return the resource of a name, or None."""
-        return self._by_name.get(name.strip().lower())
+        return self._by_name.get(name.strip().lower().removesuffix("."))
 
     def unknown(self, name: str) -> UnknownResourceError:
         """Make the error for a name that is not found: with names like it, and with what could not be asked."""

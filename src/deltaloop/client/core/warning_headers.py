@@ -29,6 +29,12 @@ def parse_warning(header: str) -> list[str]:
     return texts
 
 
+def all_warnings(headers: Iterable[str]) -> list[str]:
+    """Return the texts in several headers, redacted, in their order and each once."""
+    texts = dict.fromkeys(text for header in headers for text in parse_warning(header))
+    return [str(redact(text)) for text in texts]
+
+
 @final
 class WarningMemory:
     """The warnings seen so far, at most ``size`` of them: the one not seen for the longest time is forgotten."""

@@ -63,11 +63,11 @@ class BecameLeader:
     """The lock was won.
 
     Attributes:
-        version: The version that the winning write gave the lock; it grows from leader to leader (fencing token).
+        token: The fencing token that the winning write gave; it grows from leader to leader.
         transitions: How often leadership changed hands, this time included.
     """
 
-    version: str
+    token: str
     transitions: int
 
 
@@ -87,6 +87,7 @@ class LossReason(StrEnum):
     RENEW_DEADLINE = "renew deadline"
     TAKEN = "taken by another holder"
     GONE = "lock deleted or cleared"
+    WEDGED = "the work's event loop does not answer"
 
 
 class ReleaseOutcome(StrEnum):

@@ -174,6 +174,32 @@ class Election:
             self._lose(LossReason.RENEW_DEADLINE)
         return self._loss
 
+    def loss_due(self, now: float) -> LossReason | None:
+        """Return why leadership has ended, its deadline counted, or None; changes nothing, so any thread may ask."""
+        if self.phase is Phase.LEADING and now >= self.guard_until:
+            return LossReason.RENEW_DEADLINE
+        return self._loss
+
+    def lose(self, because: LossReason, now: float) -> LossReason:
+        """End leadership at once for a reason that only the caller knows; return why it has ended.
+
+        A request that is out is dropped. Not leading any more, only the reason is returned.
+        """
+        due = self.step_down_if_due(now)
+        if due is not None:
+            return due
+        if self.phase is not Phase.LEADING:
+            raise RuntimeError(f"lose() while {self.phase.value}")
+        if self._pending is not None:
+            self._forget_request(now, uncertain=True)
+        self._lose(because)
+        return because
+
+    @property
+    def attempt_is_over(self) -> bool:
+        """Whether a contender has nothing to do before its next look at the lock."""
+        return self.phase is Phase.CONTENDING and self._pending is None and self._step is None
+
     # What to do next
 
     def ask(self, now: float, *, wall: WallTime) -> Effect:
@@ -282,13 +308,20 @@ class Election:
         recorded = self._observed.record.lease_duration_seconds
         return self._observed_at + (recorded if recorded > 0 else self.timing.lease_duration)
 
-    def wrote(self, version: str, now: float, *, chance: float) -> tuple[Fact, ...]:
-        """Take the answer to a ``Create`` or ``Update``: done, and the lock has this version now."""
+    def wrote(self, version: str, now: float, *, chance: float, token: str = "") -> tuple[Fact, ...]:
+        """Take the answer to a ``Create`` or ``Update``: done, and the lock has this version now.
+
+        Args:
+            version: The version.
+            now: Seconds on the caller's clock.
+            chance: A number in [0, 1).
+            token: The fencing token of this write, if that is not the version.
+        """
         del chance  # the next renewal is not jittered; the parameter keeps the three answers alike
         request = self._take(Create, Update)
         assert not isinstance(request, Read)
         self._write_unknown_at = None
-        self._observed, self._observed_at = LockState(request.record, version), now
+        self._observed, self._observed_at = LockState(request.record, version, token), now
         self._version_is_current = True
         if self.phase is Phase.RELEASING:
             self._outcome = ReleaseOutcome.RELEASED
@@ -302,7 +335,7 @@ class Election:
         if not self._extend(now):
             return ()  # the answer came too late to lead by; the lock is ours, so the next attempt can be made at once
         self.phase = Phase.LEADING
-        return BecameLeader(version, request.record.leader_transitions), *self._report(self.identity)
+        return BecameLeader(token or version, request.record.leader_transitions), *self._report(self.identity)
 
     def _extend(self, now: float) -> bool:
         until = self._leads_until(self._pending_at, now)

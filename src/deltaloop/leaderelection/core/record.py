@@ -47,10 +47,17 @@ class LockState:
     Attributes:
         record: The record.
         version: Opaque; a Lease's ``resourceVersion``. It changes with every write.
+        token: What makes a fencing token, if that is not the version: it grows with every write.
     """
 
     record: LeaderElectionRecord
     version: str
+    token: str = ""
+
+    @property
+    def fencing_token(self) -> str:
+        """The token that a term gets if this is its acquiring write."""
+        return self.token or self.version
 
 
 def whole_seconds(duration: float) -> int:

@@ -16,8 +16,9 @@ from typing import ClassVar, Final, TypeVar
 
 from deltaloop.workqueue.core.delay_heap import Delay, DelayHeap
 from deltaloop.workqueue.core.facts import AddOutcome, Again, Ending, Fate, Finished, Retried
+from deltaloop.workqueue.core.orders import QueueOrder
 from deltaloop.workqueue.core.queue import QueueCore, QueueStatistics, Run
-from deltaloop.workqueue.core.triggers import DEFAULT_MAX_TRIGGERS, TriggerLog
+from deltaloop.workqueue.core.triggers import DEFAULT_MAX_TRIGGERS, MergeTriggers, TriggerLog
 
 K = TypeVar("K", bound=Hashable)
 
@@ -41,19 +42,28 @@ class DelayingCore(QueueCore[K]):
 
     can_delay: ClassVar[bool] = True
 
-    def __init__(self, *, max_triggers: int = DEFAULT_MAX_TRIGGERS, observed: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        max_triggers: int = DEFAULT_MAX_TRIGGERS,
+        observed: bool = False,
+        order: QueueOrder[K] | None = None,
+        merge_triggers: MergeTriggers | None = None,
+    ) -> None:
         """Make an empty queue; the arguments are those of ``QueueCore``."""
-        super().__init__(max_triggers=max_triggers, observed=observed)
+        super().__init__(max_triggers=max_triggers, observed=observed, order=order, merge_triggers=merge_triggers)
         self._delays: DelayHeap[K] = DelayHeap()
 
-    def add_after(self, item: K, now: float, delay: float, *, trigger: object | None = None) -> AddOutcome:
+    def add_after(
+        self, item: K, now: float, delay: float, *, trigger: object | None = None, priority: int = 0
+    ) -> AddOutcome:
         """Add ``item`` when ``delay`` seconds have passed; at once if that is zero or less.
 
         Raises:
             ValueError: If the delay is not finite. Nothing has changed then.
         """
         check_delay(delay)
-        return self._add_after(item, now, delay, self._log(trigger))
+        return self._add_after(item, now, delay, self._log(trigger, priority=priority))
 
     def _add_after(self, item: K, now: float, delay: float, log: TriggerLog, *, paid: bool = False) -> AddOutcome:
         if self._shutting_down:
@@ -89,8 +99,7 @@ class DelayingCore(QueueCore[K]):
         waiting = self._dirty.get(delay.item)
         if waiting is None:
             return self._join(delay.item, now, delay.triggers)
-        self._merged += 1
-        waiting.triggers.extend(delay.triggers)
+        self._merge(delay.item, now, waiting, delay.triggers)
         if delay.paid:
             self._give_back(delay.item)
         return AddOutcome.MERGED
@@ -122,7 +131,7 @@ class DelayingCore(QueueCore[K]):
         if not isinstance(ending, Again):
             return super()._settle(run, now, ending)
         self.forget(run.item)
-        log = TriggerLog(self._max_triggers)
+        log = self._log(priority=run.triggers.priority)
         if ending.keep_triggers and not run.handed_on:
             run.handed_on = True
             log.extend(run.triggers)

@@ -24,6 +24,8 @@ class AddOutcome(Enum):
     """The item waits for its time."""
     IGNORED = "ignored"
     """The queue is shut down."""
+    PARKED = "parked"
+    """The item failed for good; it is among the dead letters."""
 
 
 @final
@@ -119,6 +121,8 @@ class Fate(Enum):
     """It failed, and this kind of queue has no rule when to try again: the error is the caller's."""
     GIVEN_UP = "given up"
     """It should run again, but the queue is shut down."""
+    PARKED = "parked"
+    """It failed for good, and is among the dead letters."""
     OVER = "over"
     """The run had ended before."""
 
@@ -143,4 +147,4 @@ class Finished:
     @property
     def suppressed(self) -> bool:
         """Whether the queue has taken care of the error, so that the worker goes on."""
-        return self.error is not None and self.fate in (Fate.RETRIED, Fate.GIVEN_UP)
+        return self.error is not None and self.fate in (Fate.RETRIED, Fate.GIVEN_UP, Fate.PARKED)

@@ -15,10 +15,11 @@ Source: client-go util/workqueue/default_rate_limiters.go.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
-from typing import Generic, Protocol, TypeVar, final, runtime_checkable
+import sys
+from collections.abc import Callable, Hashable, Sequence
+from typing import Generic, Protocol, TypeAlias, TypeVar, final, runtime_checkable
 
-from deltaloop.pacing import Reservation, TokenBucket
+from deltaloop.pacing import Reservation, TokenBucket, jitter
 from deltaloop.pacing.checks import require_not_negative, require_positive
 
 K = TypeVar("K", bound=Hashable)
@@ -258,6 +259,130 @@ class WithMaxWaitRateLimiter(Generic[K]):
         takes_back = taker_back(self._limiter)
         if takes_back is not None:
             takes_back.give_back(item)
+
+
+@final
+class WithJitterRateLimiter(Generic[K]):
+    """Lengthens each delay by up to ``factor`` times itself, so that what failed together does not come back together.
+
+    Put it outside of other limiters, but inside a ``WithMaxWaitRateLimiter`` whose bound has to hold.
+    """
+
+    def __init__(self, limiter: RateLimiter[K], *, factor: float, chance: Callable[[], float]) -> None:
+        """Take the limiter.
+
+        Args:
+            limiter: Whose delays are lengthened.
+            factor: By which part of itself a delay grows at most; 0.1 means up to a tenth.
+            chance: Returns a number from 0 up to, but not including, 1, as ``random.random`` does.
+
+        Raises:
+            ValueError: If ``factor`` is negative or not finite.
+        """
+        require_not_negative("WithJitterRateLimiter", factor=factor)
+        self._limiter = limiter
+        self._factor = factor
+        self._chance = chance
+
+    def when(self, item: K, *, error: BaseException | None = None) -> float:
+        """Return the limiter's answer, lengthened; a finite answer stays finite."""
+        delay = self._limiter.when(item, error=error)
+        if not math.isfinite(delay):
+            return delay  # the queue refuses it
+        return min(jitter(delay, self._factor, chance=self._chance()), sys.float_info.max)
+
+    def forget(self, item: K) -> None:
+        """Let the limiter begin again."""
+        self._limiter.forget(item)
+
+    def num_requeues(self, item: K) -> int:
+        """Return the limiter's number."""
+        return self._limiter.num_requeues(item)
+
+    def give_back(self, item: K) -> None:
+        """Tell the limiter, if it wants to know."""
+        takes_back = taker_back(self._limiter)
+        if takes_back is not None:
+            takes_back.give_back(item)
+
+
+ErrorMatch: TypeAlias = type[BaseException] | tuple[type[BaseException], ...] | Callable[[BaseException], bool]
+"""Which errors a rule is for: a type, several types, or a function that looks at the error."""
+
+
+@final
+class ByErrorRateLimiter(Generic[K]):
+    """Asks the limiter that belongs to the error: the first rule that matches it, otherwise the default.
+
+    Each limiter counts what it was asked itself: conflicts do not make the waits after timeouts longer. ``forget``
+    clears all of them.
+
+    A token that was not needed goes back to the limiter it came from. If several limiters were asked for the item since
+    it was forgotten, nobody can say which one that is, and the token is kept: fewer tries then, not more.
+    """
+
+    def __init__(self, rules: Sequence[tuple[ErrorMatch, RateLimiter[K] | float]], *, default: RateLimiter[K]) -> None:
+        """Take the rules, in the order in which they are tried.
+
+        Args:
+            rules: For which errors, and the limiter to ask or a fixed delay in seconds.
+            default: Asked for other errors, and for adds that name no error.
+
+        Raises:
+            ValueError: If a fixed delay is negative or not finite.
+        """
+        self._rules: list[tuple[ErrorMatch, RateLimiter[K]]] = []
+        for match, answer in rules:
+            limiter: RateLimiter[K]
+            if isinstance(answer, int | float):
+                limiter = ItemFastSlowRateLimiter(answer, answer, max_fast_attempts=0)
+            else:
+                limiter = answer
+            self._rules.append((match, limiter))
+        self._default = default
+        self._asked: dict[K, int] = {}
+        self._asked_of: dict[K, list[RateLimiter[K]]] = {}
+
+    def when(self, item: K, *, error: BaseException | None = None) -> float:
+        """Return the answer of the limiter that belongs to the error."""
+        limiter = self._limiter_for(error)
+        delay = limiter.when(item, error=error)
+        self._asked[item] = self._asked.get(item, 0) + 1
+        known = self._asked_of.setdefault(item, [])
+        if not any(limiter is other for other in known):
+            known.append(limiter)
+        return delay
+
+    def _limiter_for(self, error: BaseException | None) -> RateLimiter[K]:
+        if error is not None:
+            for match, limiter in self._rules:
+                if _matches(match, error):
+                    return limiter
+        return self._default
+
+    def forget(self, item: K) -> None:
+        """Let all limiters begin again."""
+        self._asked.pop(item, None)
+        self._asked_of.pop(item, None)
+        for limiter in [*(limiter for _, limiter in self._rules), self._default]:
+            limiter.forget(item)
+
+    def num_requeues(self, item: K) -> int:
+        """Return how often it was asked, whatever the errors were."""
+        return self._asked.get(item, 0)
+
+    def give_back(self, item: K) -> None:
+        """Give a token back to the only limiter that it can have come from, if there is just one."""
+        known = self._asked_of.get(item, [])
+        takes_back = taker_back(known[0]) if len(known) == 1 else None
+        if takes_back is not None:
+            takes_back.give_back(item)
+
+
+def _matches(match: ErrorMatch, error: BaseException) -> bool:
+    if isinstance(match, type | tuple):
+        return isinstance(error, match)
+    return match(error)
 
 
 def default_controller_rate_limiter(*, clock: Callable[[], float]) -> MaxOfRateLimiter[Hashable]:

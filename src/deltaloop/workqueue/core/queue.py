@@ -1,8 +1,9 @@
-"""Who works on what: first in, first out, each item once, never two workers on one item.
+"""Who works on what: in order, each item once, never two workers on one item.
 
 Three collections, as upstream:
 
-* ``line``: items that a worker may take, in the order in which they came;
+* ``line``: items that a worker may take, in the order in which they came unless another order is asked for
+  (deltaloop.workqueue.core.orders);
 * ``dirty``: items that need a run. Each item in line is dirty; a dirty item that is not in line is being processed
   (it is *postponed*: it joins the line when the present run is done);
 * ``processing``: items that a worker has.
@@ -11,7 +12,7 @@ Invariants: the line holds no item twice; line and processing share no item; lin
 
 Triggers travel with the add that brought them. Those that come while an item waits are merged into what the next run
 gets; those that come while it is processed belong to the run after. A run that has to be repeated hands its triggers
-on, in front of newer ones.
+on, in front of newer ones, and its priority.
 
 Differences from upstream (docs/differences.md): ``ended`` and ``drained`` count postponed items, too; upstream tells
 workers to go home while such an item is still to come, and its drain returns while items are in line (kubernetes pull
@@ -22,7 +23,6 @@ Source: client-go util/workqueue/queue.go and metrics.go.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar, final
@@ -39,7 +39,8 @@ from deltaloop.workqueue.core.facts import (
     Interrupted,
     Taken,
 )
-from deltaloop.workqueue.core.triggers import DEFAULT_MAX_TRIGGERS, TriggerLog
+from deltaloop.workqueue.core.orders import FirstInFirstOut, QueueOrder
+from deltaloop.workqueue.core.triggers import DEFAULT_MAX_TRIGGERS, MergeTriggers, TriggerLog
 
 K = TypeVar("K", bound=Hashable)
 
@@ -65,6 +66,7 @@ class Run(Generic[K]):
         started_at: When a worker took it.
         failures: Runs of this item that failed since the last success.
         handed_on: Whether its failure was counted and its triggers went to a later run.
+        over: Whether it has ended.
     """
 
     item: K
@@ -72,6 +74,7 @@ class Run(Generic[K]):
     started_at: float
     failures: int
     handed_on: bool = False
+    over: bool = False
 
 
 @final
@@ -95,6 +98,9 @@ class QueueStatistics:
         longest_running_seconds: How long the longest of them has lasted.
         next_due_in: Seconds until the next delayed item is due; None if there is none.
         shutting_down: Whether adds are ignored.
+        parked: Dead letters there are.
+        parked_total: Dead letters there ever were.
+        parked_dropped: Dead letters that were dropped, because there were too many.
     """
 
     queued: int
@@ -112,6 +118,9 @@ class QueueStatistics:
     longest_running_seconds: float
     next_due_in: float | None
     shutting_down: bool
+    parked: int = 0
+    parked_total: int = 0
+    parked_dropped: int = 0
 
 
 class QueueCore(Generic[K]):
@@ -119,16 +128,26 @@ class QueueCore(Generic[K]):
 
     can_delay: ClassVar[bool] = False
 
-    def __init__(self, *, max_triggers: int = DEFAULT_MAX_TRIGGERS, observed: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        max_triggers: int = DEFAULT_MAX_TRIGGERS,
+        observed: bool = False,
+        order: QueueOrder[K] | None = None,
+        merge_triggers: MergeTriggers | None = None,
+    ) -> None:
         """Make an empty queue.
 
         Args:
             max_triggers: Most triggers kept for one run of one item.
             observed: Whether facts are collected for ``take_facts``.
+            order: The line, empty; None for first come, first served.
+            merge_triggers: Folds a new trigger into those of a waiting item; None appends it. It must not raise.
         """
         self._max_triggers = max_triggers
         self._observed = observed
-        self._line: deque[K] = deque()
+        self._merge_triggers = merge_triggers
+        self._line: QueueOrder[K] = FirstInFirstOut() if order is None else order
         self._dirty: dict[K, _Waiting] = {}
         self._processing: dict[K, Run[K]] = {}
         self._failures: dict[K, int] = {}
@@ -144,22 +163,28 @@ class QueueCore(Generic[K]):
 
     # -- adding
 
-    def add(self, item: K, now: float, *, trigger: object | None = None) -> AddOutcome:
+    def add(self, item: K, now: float, *, trigger: object | None = None, priority: int = 0) -> AddOutcome:
         """Mark ``item`` as needing a run."""
         if self._shutting_down:
             self._ignored += 1
             return AddOutcome.IGNORED
         waiting = self._dirty.get(item)
         if waiting is not None:
-            self._merged += 1
-            waiting.triggers.add(trigger)
+            self._merge(item, now, waiting, self._log(trigger, priority=priority))
             return AddOutcome.MERGED
-        return self._join(item, now, self._log(trigger))
+        return self._join(item, now, self._log(trigger, priority=priority))
 
-    def _log(self, trigger: object | None) -> TriggerLog:
-        log = TriggerLog(self._max_triggers)
+    def _log(self, trigger: object | None = None, *, priority: int | None = None) -> TriggerLog:
+        log = TriggerLog(self._max_triggers, priority=priority, merge=self._merge_triggers)
         log.add(trigger)
         return log
+
+    def _merge(self, item: K, now: float, waiting: _Waiting, log: TriggerLog) -> None:
+        """Let an item that is dirty already take over what another add brought."""
+        self._merged += 1
+        waiting.triggers.extend(log)
+        if item not in self._processing:
+            self._line.touch(item, now, priority=log.priority)
 
     def _join(self, item: K, now: float, log: TriggerLog) -> AddOutcome:
         """Let an item that is not dirty become it; ``log`` is its own from now on."""
@@ -168,16 +193,16 @@ class QueueCore(Generic[K]):
         self._tell(Added())
         if item in self._processing:
             return AddOutcome.POSTPONED
-        self._line.append(item)
+        self._line.push(item, now, priority=log.priority)
         return AddOutcome.QUEUED
 
     # -- working
 
     def get(self, now: float) -> Run[K] | None:
-        """Give the item at the head of the line to a worker; None if there is none."""
-        if not self._line:
+        """Give the item whose turn it is to a worker; None if there is none."""
+        if not len(self._line):
             return None
-        item = self._line.popleft()
+        item = self._line.pop()
         waiting = self._dirty.pop(item)
         run = Run(item, waiting.triggers, now, self._failures.get(item, 0))
         self._processing[item] = run
@@ -194,11 +219,13 @@ class QueueCore(Generic[K]):
         run = self._processing.pop(item, None)
         if run is None:
             raise ValueError(f"done({item!r}): the item is not being processed; call done once for each get")
+        run.over = True
         self._done += 1
         self._tell(Done(max(0.0, now - run.started_at)))
-        if item not in self._dirty:
+        waiting = self._dirty.get(item)
+        if waiting is None:
             return False
-        self._line.append(item)
+        self._line.push(item, now, priority=waiting.triggers.priority)
         return True
 
     def finish(self, run: Run[K], now: float, ending: Ending) -> Finished:
@@ -273,6 +300,10 @@ class QueueCore(Generic[K]):
     def processing(self) -> int:
         """Items that workers have."""
         return len(self._processing)
+
+    def runs(self) -> list[Run[K]]:
+        """Return the present runs, the oldest first."""
+        return list(self._processing.values())
 
     def unfinished(self, now: float) -> tuple[float, float]:
         """Return how long the present runs have lasted: all together, and the longest."""

@@ -9,19 +9,30 @@ Whose call is it? Workers ask for a retry of the run at hand; handlers ask for a
 processed is the worker's if it names an error or no trigger: then the run counts as failed (once), and its triggers go
 on to the next run. ``forget`` begins the counts again.
 
+Dead letters. A run that failed for good is not retried; its item is parked with the error (dead_letters.py). That is so
+for a ``TerminalError``, and for any error after ``max_requeues`` retries in a row. Parking forgets the item's failures.
+An item that is parked and then added, by anybody, is a dead letter no more: something has changed, so it gets a run,
+which gets the old triggers in front of the new ones, and all its retries. If it was added while the run still lasted,
+it is not parked at all, for the same reason. A worker that asked for a retry itself, by a plain call, and then fails
+has its retry.
+
 Source: client-go util/workqueue/rate_limiting_queue.go.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import Final, TypeVar
 
+from deltaloop.workqueue.core.dead_letters import DEFAULT_MAX_DEAD_LETTERS, DeadLetter, DeadLetters
 from deltaloop.workqueue.core.delaying import DelayingCore, check_delay
 from deltaloop.workqueue.core.facts import AddOutcome, Ending, Failed, Fate, Finished, Retried
 from deltaloop.workqueue.core.limiters import RateLimiter, taker_back
-from deltaloop.workqueue.core.queue import Run
-from deltaloop.workqueue.core.triggers import DEFAULT_MAX_TRIGGERS, TriggerLog
+from deltaloop.workqueue.core.orders import QueueOrder
+from deltaloop.workqueue.core.queue import QueueStatistics, Run
+from deltaloop.workqueue.core.triggers import DEFAULT_MAX_TRIGGERS, MergeTriggers, TriggerLog
+from deltaloop.workqueue.errors import is_terminal
 
 K = TypeVar("K", bound=Hashable)
 
@@ -33,7 +44,15 @@ class RateLimitingCore(DelayingCore[K]):
     """A queue whose items may be added when a rate limiter says so."""
 
     def __init__(
-        self, *, limiter: RateLimiter[K], max_triggers: int = DEFAULT_MAX_TRIGGERS, observed: bool = False
+        self,
+        *,
+        limiter: RateLimiter[K],
+        max_triggers: int = DEFAULT_MAX_TRIGGERS,
+        observed: bool = False,
+        order: QueueOrder[K] | None = None,
+        merge_triggers: MergeTriggers | None = None,
+        max_requeues: int | None = None,
+        max_dead_letters: int = DEFAULT_MAX_DEAD_LETTERS,
     ) -> None:
         """Make an empty queue.
 
@@ -41,15 +60,34 @@ class RateLimitingCore(DelayingCore[K]):
             limiter: Asked for each rate limited add; its owner is this queue.
             max_triggers: Most triggers kept for one run of one item.
             observed: Whether facts are collected for ``take_facts``.
+            order: The line, empty; None for first come, first served.
+            merge_triggers: Folds a new trigger into those of a waiting item; None appends it. It must not raise.
+            max_requeues: How often in a row a failed run is retried before its item is parked; None for always.
+            max_dead_letters: Most dead letters kept; the oldest goes then.
         """
-        super().__init__(max_triggers=max_triggers, observed=observed)
+        super().__init__(max_triggers=max_triggers, observed=observed, order=order, merge_triggers=merge_triggers)
+        self._max_requeues = max_requeues
+        self._dead: DeadLetters[K] = DeadLetters(max_dead_letters)
         self._limiter = limiter
         self._takes_back = taker_back(limiter)
 
     def add_rate_limited(
-        self, item: K, now: float, *, error: BaseException | None = None, trigger: object | None = None
+        self,
+        item: K,
+        now: float,
+        *,
+        error: BaseException | None = None,
+        trigger: object | None = None,
+        priority: int | None = None,
     ) -> AddOutcome:
-        """Add ``item`` when the limiter says so.
+        """Add ``item`` when the limiter says so, or park it, if it failed for good.
+
+        Args:
+            item: What to work on.
+            now: Seconds on the queue's clock.
+            error: Why the last run failed.
+            trigger: Why the item is to run, for adds that are no retry.
+            priority: For queues with priorities; None for the one of the run that is retried, otherwise 0.
 
         Raises:
             ValueError: If the limiter's answer is no finite number. What the limiter raises is raised, too. The queue
@@ -57,19 +95,36 @@ class RateLimitingCore(DelayingCore[K]):
         """
         run = self._processing.get(item)
         retried = run if error is not None or trigger is None else None
+        if retried is None and priority is None:
+            priority = 0
+        if self._is_for_good(item, retried, error):
+            log = self._log(priority=priority) if retried is None else retried.triggers.copy()
+            log.add(trigger)
+            outcome = self._park(item, now, log, error=error, attempts=self._failures.get(item, 0) + 1)
+            if retried is not None:
+                retried.handed_on = True
+            return outcome
         if self._shutting_down and (retried is None or item not in self._dirty):
             self._ignored += 1
             return AddOutcome.IGNORED
-        return self._pay_and_add(item, now, self._ask(item, error), retried=retried, trigger=trigger)[0]
+        log = self._log(priority=priority)
+        return self._pay_and_add(item, now, self._ask(item, error), retried=retried, log=log, trigger=trigger)[0]
 
     def _ask(self, item: K, error: BaseException | None) -> float:
         return max(0.0, check_delay(self._limiter.when(item, error=error)))
 
     def _pay_and_add(
-        self, item: K, now: float, delay: float, *, retried: Run[K] | None, trigger: object | None, paid: bool = True
+        self,
+        item: K,
+        now: float,
+        delay: float,
+        *,
+        retried: Run[K] | None,
+        log: TriggerLog,
+        trigger: object | None = None,
+        paid: bool = True,
     ) -> tuple[AddOutcome, float]:
         """Add an item whose delay is known; return what that did, and in how many seconds the item runs."""
-        log = TriggerLog(self._max_triggers)
         if retried is not None and not retried.handed_on:
             retried.handed_on = True
             self._failures[item] = retried.failures + 1
@@ -83,9 +138,12 @@ class RateLimitingCore(DelayingCore[K]):
         self._merged += 1
         self._retries += 1
         self._tell(Retried())
+        priority = log.priority
         log.extend(waiting.triggers)
         log.add(trigger)
         waiting.triggers = log
+        if item not in self._processing:
+            self._line.touch(item, now, priority=priority)
         if paid:
             self._give_back(item)
         return AddOutcome.MERGED, 0.0
@@ -94,6 +152,12 @@ class RateLimitingCore(DelayingCore[K]):
         if not isinstance(ending, Failed):
             return super()._settle(run, now, ending)
         error, item = ending.error, run.item
+        if run.handed_on and item in self._dead:
+            return Finished(fate=Fate.PARKED, error=error)
+        if not run.handed_on and self._is_for_good(item, run, error):
+            run.handed_on = True
+            outcome = self._park(item, now, run.triggers.copy(), error=error, attempts=run.failures + 1)
+            return Finished(fate=Fate.PARKED if outcome is AddOutcome.PARKED else Fate.RETRIED, error=error)
         if self._shutting_down and item not in self._dirty:
             self._ignored += 1
             return Finished(fate=Fate.GIVEN_UP, error=error)
@@ -104,8 +168,61 @@ class RateLimitingCore(DelayingCore[K]):
             delay = self._ask(item, error)
         except Exception as broken:  # noqa: BLE001  # a broken limiter must not cost the item; the driver logs it
             delay, limiter_error = BROKEN_LIMITER_DELAY, broken
-        _, delay = self._pay_and_add(item, now, delay, retried=run, trigger=None, paid=limiter_error is None)
+        _, delay = self._pay_and_add(item, now, delay, retried=run, log=self._log(), paid=limiter_error is None)
         return Finished(fate=Fate.RETRIED, delay=delay, error=error, limiter_error=limiter_error)
+
+    # -- dead letters
+
+    def _is_for_good(self, item: K, run: Run[K] | None, error: BaseException | None) -> bool:
+        """Whether a failure is not to be retried; ``run`` is what failed, if it still lasts."""
+        if run is None:
+            return is_terminal(error) and item not in self._dirty
+        if run.handed_on:
+            return False
+        return is_terminal(error) or (self._max_requeues is not None and run.failures >= self._max_requeues)
+
+    def _park(self, item: K, now: float, log: TriggerLog, *, error: BaseException | None, attempts: int) -> AddOutcome:
+        waiting = self._dirty.get(item)
+        if waiting is not None:
+            log.extend(waiting.triggers)
+            waiting.triggers = log
+            outcome = AddOutcome.MERGED
+        else:
+            self._dead.put(DeadLetter(item, error, attempts, log, now))
+            outcome = AddOutcome.PARKED
+        self.forget(item)
+        return outcome
+
+    def _join(self, item: K, now: float, log: TriggerLog) -> AddOutcome:
+        letter = self._dead.remove(item)
+        if letter is not None:
+            older = letter.triggers.copy()
+            older.extend(log)
+            log = older
+        return super()._join(item, now, log)
+
+    def dead_letters(self) -> list[DeadLetter[K]]:
+        """Return what was parked, the oldest first."""
+        return self._dead.in_order()
+
+    def revive(self, item: K, now: float, *, trigger: object | None = None) -> bool:
+        """Add a dead letter's item at once; return whether it was one. After a shutdown nothing changes."""
+        letter = self._dead.get(item)
+        if letter is None or self._shutting_down:
+            return False
+        self.add(item, now, trigger=trigger, priority=letter.triggers.priority)
+        return True
+
+    def discard_dead_letter(self, item: K) -> DeadLetter[K] | None:
+        """Drop a dead letter, and with it the triggers of its last run."""
+        return self._dead.remove(item)
+
+    def statistics(self, now: float) -> QueueStatistics:
+        """Return the state as numbers."""
+        dead = self._dead
+        return replace(super().statistics(now), parked=len(dead), parked_total=dead.total, parked_dropped=dead.dropped)
+
+    # -- counts
 
     def forget(self, item: K) -> None:
         """Begin the limiter's and the queue's count of failures of ``item`` again at zero."""

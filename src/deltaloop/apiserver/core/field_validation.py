@@ -1,0 +1,90 @@
+"""``fieldValidation``: what to do about fields of a custom resource that are unknown or given twice.
+
+    Ignore   drop them        Warn (also if nothing is said)   drop them, with a Warning header for each
+    Strict   refuse: 400 for a whole object, 422 naming ``patch`` for a patch
+
+Built-in kinds have no schemas here, so nothing is unknown in them.
+
+Source: apiserver pkg/endpoints/handlers/create.go, update.go, patch.go.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any, Final
+
+import msgspec
+
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.failures import invalid_value, not_supported
+from deltaloop.apiserver.core.schema.admission import duplicate_field_texts, unknown_field_texts
+from deltaloop.apiserver.core.served_resource import ServedResource
+
+_STRICT: Final = "strict decoding error: "
+
+
+class FieldValidation(Enum):
+    """The three answers to fields that have no place."""
+
+    IGNORE = "Ignore"
+    WARN = "Warn"
+    STRICT = "Strict"
+
+
+def parse_field_validation(kind: str, value: str) -> FieldValidation:
+    """Read the query parameter; empty means ``WARN``.
+
+    Args:
+        kind: Name of the options in an error, such as ``CreateOptions``.
+        value: The parameter.
+
+    Raises:
+        InvalidError: If it is none of the three.
+    """
+    try:
+        return FieldValidation(value or "Warn")
+    except ValueError:
+        supported = ("", "Ignore", "Warn", "Strict")
+        raise failures.invalid_options(kind, [not_supported("fieldValidation", value, supported)]) from None
+
+
+def check_object(served: ServedResource, fields: dict[str, Any], body: bytes, mode: FieldValidation) -> tuple[str, ...]:
+    """Return the warnings about an object as sent; ``body`` is its JSON, or empty if it was not JSON.
+
+    Raises:
+        BadRequestError: If the mode is ``STRICT`` and there would be any.
+    """
+    found = _found(served, fields, body, mode)
+    if found and mode is FieldValidation.STRICT:
+        kind = served.type.kind
+        raise failures.bad_request(
+            f'{kind} in version "{served.type.version}" cannot be handled as a {kind}: {_STRICT}{", ".join(found)}'
+        )
+    return found
+
+
+def check_patched(
+    served: ServedResource, fields: dict[str, Any], patch: bytes, mode: FieldValidation
+) -> tuple[str, ...]:
+    """Return the warnings about an object after a patch.
+
+    Raises:
+        InvalidError: If the mode is ``STRICT`` and there would be any; it names ``patch``, as the real server does.
+    """
+    found = _found(served, fields, patch, mode)
+    if found and mode is FieldValidation.STRICT:
+        result = msgspec.json.encode(msgspec.json.encode(fields).decode()).decode()
+        raise failures.invalid_patch(invalid_value("patch", result, _STRICT + ", ".join(found)))
+    return found
+
+
+def warning_header(text: str) -> str:
+    """Return the value of a Warning header."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'299 - "{escaped}"'
+
+
+def _found(served: ServedResource, fields: dict[str, Any], body: bytes, mode: FieldValidation) -> tuple[str, ...]:
+    if not served.custom or mode is FieldValidation.IGNORE:
+        return ()
+    return (*duplicate_field_texts(body), *unknown_field_texts(served.schema, fields))

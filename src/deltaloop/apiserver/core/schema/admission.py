@@ -1,0 +1,74 @@
+"""The steps of a custom resource through its schema, from bytes of the schema to the answer of each step.
+
+    decode      unknown fields go (or are named), nulls that may not be go, defaults come: on each read and each write
+    validate    on each write, after the server has set its own fields
+
+Source: apiextensions-apiserver pkg/apiserver/customresource_handler.go.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+from deltaloop.apiserver.core.failures import FieldError
+from deltaloop.apiserver.core.schema import defaulting, pruning, validating
+from deltaloop.apiserver.core.schema.node import compiled
+
+
+def decode_by_schema(schema: bytes, fields: dict[str, Any]) -> bool:
+    """Prune and default an object in place and tell whether anything changed; without a schema nothing does."""
+    if not schema:
+        return False
+    node = compiled(schema)
+    pruned = pruning.prune(node, fields)
+    return defaulting.apply_defaults(node, fields) or pruned
+
+
+def schema_errors(schema: bytes, fields: dict[str, Any]) -> list[FieldError]:
+    """Return what is wrong with an object that was decoded."""
+    return validating.validate(compiled(schema), fields) if schema else []
+
+
+def unknown_field_texts(schema: bytes, fields: dict[str, Any]) -> list[str]:
+    """Return a sentence for each field that the schema does not name."""
+    if not schema:
+        return []
+    return [f'unknown field "{path}"' for path in pruning.unknown_fields(compiled(schema), fields)]
+
+
+class _Object(dict[str, Any]):
+    twice: tuple[str, ...] = ()
+
+
+def duplicate_field_texts(body: bytes) -> list[str]:
+    """Return a sentence for each field that is twice in a JSON object; none if the body is no JSON."""
+    found = False
+
+    def build(pairs: list[tuple[str, Any]]) -> _Object:
+        nonlocal found
+        result = _Object(pairs)
+        if len(result) < len(pairs):
+            found = True
+            names = [name for name, _ in pairs]
+            result.twice = tuple(dict.fromkeys(name for name in names if names.count(name) > 1))
+        return result
+
+    try:
+        value: object = json.loads(body, object_pairs_hook=build)
+    except (ValueError, RecursionError):
+        return []
+    return [f'duplicate field "{path}"' for path in _twice(value, "")] if found else []
+
+
+def _twice(value: object, path: str) -> list[str]:
+    paths: list[str] = []
+    if isinstance(value, _Object):
+        prefix = f"{path}." if path else ""
+        paths += [prefix + name for name in value.twice]
+        for name, inner in value.items():
+            paths += _twice(inner, prefix + name)
+    elif isinstance(value, list):
+        for position, inner in enumerate(cast("list[object]", value)):
+            paths += _twice(inner, f"{path}[{position}]")
+    return paths

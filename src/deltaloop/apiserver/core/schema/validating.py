@@ -1,0 +1,241 @@
+"""An object against its schema: everything that is wrong with it, in the real server's words.
+
+First the schema is checked from the root down: type, allOf and its kin, text, format, number, list, enum, object; then
+lists that are sets or maps, and embedded objects. A value of the wrong type is still checked for what fits its own
+type, as the real server does. The order among fields is the object's (there it is that of a Go map, so any).
+
+Source: kube-openapi pkg/validation/validate and pkg/validation/errors; apiextensions-apiserver
+pkg/apiserver/validation/validation.go, pkg/apiserver/schema/listtype, pkg/apiserver/schema/objectmeta.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final, cast
+
+import msgspec
+
+from deltaloop.apiserver.core.failures import FieldError, invalid_value, required
+from deltaloop.apiserver.core.schema.formats import FORMATS
+from deltaloop.apiserver.core.schema.identity import identity_errors
+from deltaloop.apiserver.core.schema.node import SchemaNode
+
+_MANY: Final = "FieldValueTooMany"
+_encode: Final = msgspec.json.Encoder(order="deterministic").encode
+Errors = list[FieldError]
+
+
+def validate(node: SchemaNode, fields: dict[str, Any]) -> Errors:
+    """Return what is wrong with an object; empty if it is right."""
+    errors: Errors = []
+    _check(node, fields, "", errors)
+    if node.checks_lists:
+        identity_errors(node, fields, "", errors)
+    return errors
+
+
+def validate_value(node: SchemaNode, value: object) -> Errors:
+    """Return what is wrong with a part of an object, such as a default."""
+    errors: Errors = []
+    _check(node, value, "", errors)
+    if node.checks_lists:
+        identity_errors(node, value, "", errors)
+    return errors
+
+
+def shown(value: object) -> str:
+    """Return a value as messages have it."""
+    return _encode(value).decode()
+
+
+def type_name(value: object) -> str:
+    """Return the JSON type of a value; a number without a fraction is an integer."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case _:
+            return "object"
+
+
+def _wrong(path: str, value: object, rule: str, errors: Errors) -> None:
+    errors.append(invalid_value(path or "<nil>", shown(value), f"{path} in body {rule}"))
+
+
+def _wrong_type(path: str, wanted: str, found: str, errors: Errors) -> None:
+    text = f"Invalid value: {shown(found)}: {path} in body must be of type {wanted}: {shown(found)}"
+    errors.append(FieldError(path or "<nil>", "FieldValueTypeInvalid", text))
+
+
+def _check(node: SchemaNode, value: object, path: str, errors: Errors) -> None:
+    kind = type_name(value)
+    types = node.types
+    if value is None:
+        if types and not node.nullable:
+            _wrong_type(path, ",".join(types), "null", errors)
+        if node.enum is not None:
+            _check_enum(node, value, path, errors)
+        return
+    if types and kind not in types and not _is_number_of(types, value):
+        _wrong_type(path, ",".join(types), kind, errors)
+    if node.all_of or node.any_of or node.one_of or node.not_ is not None:
+        _check_alternatives(node, value, path, errors)
+    checker = _CHECKERS.get(kind)
+    if checker is not None and kind != "object":
+        checker(node, value, path, errors)
+    if node.enum is not None:
+        _check_enum(node, value, path, errors)
+    if kind == "object":
+        _check_object(node, value, path, errors)
+
+
+def _is_number_of(types: tuple[str, ...], value: object) -> bool:
+    if isinstance(value, bool):
+        return False
+    if isinstance(value, int):
+        return "number" in types
+    return isinstance(value, float) and "integer" in types and value.is_integer()
+
+
+def _check_enum(node: SchemaNode, value: object, path: str, errors: Errors) -> None:
+    allowed = node.enum or ()
+    if any(_same(item, value) for item in allowed if item is not None):
+        return
+    listed = ", ".join(shown(item if isinstance(item, str) else shown(item)) for item in allowed)
+    text = f"Unsupported value: {shown(value)}: supported values: {listed}"
+    errors.append(FieldError(path or "<nil>", "FieldValueNotSupported", text))
+
+
+def _same(left: object, right: object) -> bool:
+    return left == right and isinstance(left, bool) == isinstance(right, bool)
+
+
+def _check_text(node: SchemaNode, value: Any, path: str, errors: Errors) -> None:
+    if node.max_length is not None and len(value) > node.max_length:
+        text = f"Too long: may not be more than {node.max_length} bytes"
+        errors.append(FieldError(path, "FieldValueTooLong", text))
+    if node.min_length is not None and len(value) < node.min_length:
+        _wrong(path, value, f"should be at least {node.min_length} chars long", errors)
+    if node.pattern is not None and node.pattern.search(value) is None:
+        _wrong(path, value, f"should match '{node.pattern_text}'", errors)
+    if node.format:
+        fits = FORMATS.get(node.format)
+        if fits is not None and not fits(value):
+            _wrong_type(path, node.format, value, errors)
+
+
+def _check_number(node: SchemaNode, value: Any, path: str, errors: Errors) -> None:
+    if node.multiple_of is not None and not _is_multiple(value, node.multiple_of):
+        _wrong(path, value, f"should be a multiple of {_number(node.multiple_of)}", errors)
+    if node.maximum is not None:
+        if node.exclusive_maximum and value >= node.maximum:
+            _wrong(path, value, f"should be less than {_number(node.maximum)}", errors)
+        elif value > node.maximum:
+            _wrong(path, value, f"should be less than or equal to {_number(node.maximum)}", errors)
+    if node.minimum is not None:
+        if node.exclusive_minimum and value <= node.minimum:
+            _wrong(path, value, f"should be greater than {_number(node.minimum)}", errors)
+        elif value < node.minimum:
+            _wrong(path, value, f"should be greater than or equal to {_number(node.minimum)}", errors)
+
+
+def _is_multiple(value: float, factor: float) -> bool:
+    if factor == 0:
+        return True
+    if isinstance(value, int) and isinstance(factor, int):
+        return value % factor == 0
+    quotient = value / factor
+    return math.isfinite(quotient) and quotient == math.floor(quotient)
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() else repr(value)
+
+
+def _check_list(node: SchemaNode, value: Any, path: str, errors: Errors) -> None:
+    if node.items is not None:
+        for position, item in enumerate(value):
+            _check(node.items, item, f"{path}[{position}]", errors)
+    if node.min_items is not None and len(value) < node.min_items:
+        _wrong_size(path, len(value), f"should have at least {node.min_items} items", errors)
+    if node.max_items is not None and len(value) > node.max_items:
+        _too_many(path, len(value), node.max_items, errors)
+
+
+def _wrong_size(path: str, size: int, rule: str, errors: Errors) -> None:
+    _wrong(path, size, rule, errors)
+
+
+def _too_many(path: str, size: int, most: int, errors: Errors) -> None:
+    noun = "item" if most == 1 else "items"
+    errors.append(FieldError(path or "<nil>", _MANY, f"Too many: {size}: must have at most {most} {noun}"))
+
+
+def _check_object(node: SchemaNode, value: object, path: str, errors: Errors) -> None:
+    fields = cast("dict[str, Any]", value)
+    if node.min_properties is not None and len(fields) < node.min_properties:
+        _wrong_size(path, len(fields), f"should have at least {node.min_properties} properties", errors)
+        return
+    if node.max_properties is not None and len(fields) > node.max_properties:
+        _too_many(path, len(fields), node.max_properties, errors)
+        return
+    prefix = f"{path}." if path else ""
+    errors.extend(required(prefix + name) for name in node.required if name not in fields)
+    properties, additional = node.properties, node.additional
+    for name, inner in fields.items():
+        child = properties.get(name) or additional
+        if child is not None:
+            _check(child, inner, prefix + name, errors)
+
+
+def _check_alternatives(node: SchemaNode, value: object, path: str, errors: Errors) -> None:
+    if node.any_of:
+        results = [_errors_of(part, value, path) for part in node.any_of]
+        if all(results):
+            errors.append(_composite(path, "must validate at least one schema (anyOf)"))
+            errors.extend(min(results, key=len))
+    if node.one_of:
+        results = [_errors_of(part, value, path) for part in node.one_of]
+        valid = sum(not result for result in results)
+        if valid != 1:
+            found = f"Found {valid} valid alternatives" if valid else "Found none valid"
+            errors.append(_composite(path, f"must validate one and only one schema (oneOf). {found}"))
+            if not valid:
+                errors.extend(min(results, key=len))
+    if node.all_of:
+        results = [_errors_of(part, value, path) for part in node.all_of]
+        for result in results:
+            errors.extend(result)
+        if any(results):
+            tail = ". None validated" if all(results) else ""
+            errors.append(_composite(path, f"must validate all the schemas (allOf){tail}"))
+    if node.not_ is not None and not _errors_of(node.not_, value, path):
+        errors.append(_composite(path, "must not validate the schema (not)"))
+
+
+def _composite(path: str, rule: str) -> FieldError:
+    return invalid_value("<nil>", '""', f"{shown(path)} {rule}")
+
+
+def _errors_of(node: SchemaNode, value: object, path: str) -> Errors:
+    errors: Errors = []
+    _check(node, value, path, errors)
+    return errors
+
+
+_CHECKERS: Final[dict[str, Callable[[SchemaNode, Any, str, Errors], None]]] = {
+    "string": _check_text,
+    "integer": _check_number,
+    "number": _check_number,
+    "array": _check_list,
+}

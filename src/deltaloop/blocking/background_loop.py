@@ -1,0 +1,327 @@
+"""An event loop in a thread of its own, for programs that block. It has no core: it decides nothing.
+
+Threads hand coroutines to the loop and wait. Ctrl-C in a waiting thread cancels the coroutine and goes on as usual.
+
+Context managers entered by ``enter`` live on the loop, each in a task of its own, from its first step to its last: so
+those that hold task groups or time limits work, too. ``close`` leaves them in reverse order, as nested ``async with``
+blocks would.
+
+A fork copies memory but no threads: in the child there is no loop behind this object, and a lock may be held for ever.
+So each use compares the process id first, and raises.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+from collections.abc import Callable, Coroutine, Hashable
+from contextlib import AbstractAsyncContextManager, suppress
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar, final
+
+from deltaloop.blocking.errors import BackgroundLoopError
+from deltaloop.blocking.handoff import Handoff
+from deltaloop.workqueue import WorkQueue
+
+if TYPE_CHECKING:
+    from deltaloop.blocking.queue import BlockingQueue
+
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
+
+logger = logging.getLogger("deltaloop.blocking")
+
+
+@final
+class _Guest:
+    """A context manager that was entered on the loop: its task, and the sign for it to leave."""
+
+    def __init__(self) -> None:
+        self.leave = asyncio.Event()
+        self.task: asyncio.Task[None] | None = None
+
+
+@final
+class BackgroundLoop:
+    """An event loop that runs in a thread until it is closed. ``with BackgroundLoop() as loop:`` does both."""
+
+    def __init__(self, *, name: str = "deltaloop") -> None:
+        """Prepare a loop; the thread begins with ``start`` or ``with``.
+
+        Args:
+            name: The thread's name.
+        """
+        self._name = name
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._stop: asyncio.Event | None = None
+        self._closed = False
+        self._guests: list[_Guest] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._waiting_lock = threading.Lock()
+        self._waiting: set[Handoff[Any]] = set()
+        self._over = False
+
+    def start(self) -> None:
+        """Begin the thread; return when the loop runs. Starting it again does nothing.
+
+        Raises:
+            BackgroundLoopError: If it was closed, or in a forked process.
+        """
+        self._check_process()
+        with self._lock:
+            if self._closed:
+                raise BackgroundLoopError("the background loop is closed; make another one")
+            if self._thread is not None:
+                return
+            started = Handoff[None]()
+            # A daemon, so that a program that forgets to close it can end.
+            self._thread = threading.Thread(target=self._run_loop, args=(started,), name=self._name, daemon=True)
+            self._thread.start()
+            started.wait()
+            started.take()
+        logger.debug("background loop started", extra={"loop": self._name})
+
+    def close(self) -> None:
+        """Leave what was entered, in reverse order, cancel everything else, and end the thread.
+
+        Threads that wait for something get a ``BackgroundLoopError``. Closing it again does nothing. What leaving a
+        context manager raises is raised when the thread has ended; of several, the first, and the others are logged.
+
+        Raises:
+            BackgroundLoopError: If it is called on the loop's own thread, or in a forked process.
+        """
+        self._check_process()
+        self._check_thread()
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            loop, stop, thread = self._loop, self._stop, self._thread
+            failures: list[Exception] = []
+            if loop is not None and stop is not None and thread is not None:
+                left = Handoff[list[Exception]]()
+                loop.call_soon_threadsafe(lambda: self._spawn(self._leave_guests(left)))
+                left.wait()
+                failures = left.take()
+                loop.call_soon_threadsafe(stop.set)
+                thread.join()
+        logger.debug("background loop closed", extra={"loop": self._name})
+        for failure in failures[1:]:
+            logger.error("leaving a context manager on the background loop failed", exc_info=failure)
+        if failures:
+            raise failures[0]
+
+    def run(self, coroutine: Coroutine[Any, Any, T], *, timeout: float | None = None) -> T:
+        """Run a coroutine on the loop and wait for what it returns or raises.
+
+        Args:
+            coroutine: What to run.
+            timeout: Longest wait in seconds; the coroutine is cancelled then.
+
+        Raises:
+            TimeoutError: If it took longer.
+            BackgroundLoopError: If the loop does not run, is closed meanwhile, or the caller runs on it.
+        """
+        return self.run_keeping(coroutine, timeout=timeout, unwanted=None)
+
+    def run_keeping(
+        self, coroutine: Coroutine[Any, Any, T], *, timeout: float | None, unwanted: Callable[[T], object] | None
+    ) -> T:
+        """Run a coroutine whose result must not be lost; otherwise as ``run``.
+
+        Args:
+            coroutine: What to run.
+            timeout: Longest wait in seconds; the coroutine is cancelled then.
+            unwanted: Called with a result that came when nobody waited for it any more.
+        """
+        handoff = Handoff[T]()
+        tasks: list[asyncio.Task[None]] = []
+
+        async def deliver() -> None:
+            try:
+                result = await coroutine
+            except asyncio.CancelledError:
+                handoff.fail(BackgroundLoopError("the background loop was closed meanwhile"))
+                raise
+            except BaseException as error:  # noqa: BLE001  # it is raised in the thread that waits
+                handoff.fail(error)
+            else:
+                if not handoff.deliver(result) and unwanted is not None:
+                    unwanted(result)
+
+        def cancel() -> None:
+            for task in tasks:
+                task.cancel()
+
+        try:
+            loop = self._loop_to_wait_for()
+            self._begin(loop, handoff, lambda: tasks.append(self._spawn(deliver())))
+        except BaseException:
+            coroutine.close()
+            raise
+        try:
+            if not handoff.wait(timeout) and handoff.abandon():
+                raise TimeoutError(f"it took longer than {timeout} seconds")
+        except BaseException:
+            with suppress(RuntimeError):  # the loop is closed, and the coroutine was cancelled with it
+                loop.call_soon_threadsafe(cancel)
+            handoff.abandon_for(unwanted)
+            raise
+        finally:
+            self._waiting.discard(handoff)
+        try:
+            return handoff.take()
+        except BackgroundLoopError:
+            coroutine.close()  # it may never have begun
+            raise
+
+    def enter(self, manager: AbstractAsyncContextManager[T]) -> T:
+        """Enter an async context manager on the loop, and stay in it until ``close``.
+
+        ``client = loop.enter(dl.connect())``, ``factory = loop.enter(dl.InformerFactory(client))``.
+
+        Raises:
+            BackgroundLoopError: If the loop does not run, or the caller runs on it.
+            Exception: What entering raises.
+        """
+        entered = Handoff[T]()
+
+        async def stay(guest: _Guest) -> None:
+            try:
+                async with manager as value:
+                    entered.deliver(value)
+                    await guest.leave.wait()
+            except asyncio.CancelledError:
+                entered.fail(BackgroundLoopError("the background loop was closed meanwhile"))
+                raise
+            except BaseException as error:
+                if not entered.fail(error):
+                    raise
+
+        def begin() -> None:
+            guest = _Guest()
+            guest.task = self._spawn(stay(guest))
+            self._guests.append(guest)
+
+        self._begin(self._loop_to_wait_for(), entered, begin)
+        try:
+            entered.wait()
+        finally:
+            self._waiting.discard(entered)
+        return entered.take()
+
+    def queue(self, queue: WorkQueue[K]) -> BlockingQueue[K]:
+        """Return blocking access to a work queue, whose waiting takes place on this loop.
+
+        Make the queue outside of any event loop, or on this one.
+        """
+        from deltaloop.blocking.queue import BlockingQueue
+
+        return BlockingQueue(queue, loop=self)
+
+    def check(self) -> None:
+        """Raise unless the loop runs.
+
+        Raises:
+            BackgroundLoopError: If it was not started, is closed, or is in another process.
+        """
+        self._running_loop()
+
+    def __enter__(self) -> BackgroundLoop:
+        self.start()
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else "new" if self._thread is None else "running"
+        return f"<BackgroundLoop {self._name!r}, {state}>"
+
+    # -- in any thread
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise BackgroundLoopError(
+                f"the background loop belongs to process {self._process}, and this is a fork without its thread; "
+                "make a new loop after the fork"
+            )
+
+    def _check_thread(self) -> None:
+        if self._thread is threading.current_thread():
+            raise BackgroundLoopError("this is the background loop's own thread, which must not wait for itself; await")
+
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
+        self._check_process()
+        if self._closed:
+            raise BackgroundLoopError("the background loop is closed; make another one")
+        if self._loop is None:
+            raise BackgroundLoopError("the background loop does not run yet; use `with` or call start()")
+        return self._loop
+
+    def _loop_to_wait_for(self) -> asyncio.AbstractEventLoop:
+        loop = self._running_loop()
+        self._check_thread()
+        return loop
+
+    def _begin(self, loop: asyncio.AbstractEventLoop, handoff: Handoff[Any], begin: Callable[[], None]) -> None:
+        """Have ``begin`` called on the loop; if it comes too late for that, the handoff fails."""
+
+        def begin_in_time() -> None:
+            if self._stop is None or self._stop.is_set():
+                handoff.fail(BackgroundLoopError("the background loop was closed meanwhile"))
+            else:
+                begin()
+
+        with self._waiting_lock:
+            if self._over:
+                raise BackgroundLoopError("the background loop was closed meanwhile")
+            try:
+                loop.call_soon_threadsafe(begin_in_time)
+            except RuntimeError:  # the loop is closed, and its thread about to end
+                raise BackgroundLoopError("the background loop was closed meanwhile") from None
+            self._waiting.add(handoff)
+
+    # -- in the loop's thread
+
+    def _run_loop(self, started: Handoff[None]) -> None:
+        try:
+            asyncio.run(self._live(started))
+        except BaseException as error:
+            if not started.fail(error):
+                raise
+        finally:
+            with self._waiting_lock:
+                self._over = True
+            for handoff in list(self._waiting):  # what was cancelled before its first step could not say so
+                handoff.fail(BackgroundLoopError("the background loop was closed meanwhile"))
+
+    async def _live(self, started: Handoff[None]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        started.deliver(None)
+        await self._stop.wait()
+        # asyncio.run cancels what still runs, and waits for it.
+
+    def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._tasks.add(task)  # the loop itself keeps only a weak reference
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _leave_guests(self, left: Handoff[list[Exception]]) -> None:
+        failures: list[Exception] = []
+        while self._guests:
+            guest = self._guests.pop()
+            guest.leave.set()
+            if guest.task is not None:
+                results = await asyncio.gather(guest.task, return_exceptions=True)
+                failures += [result for result in results if isinstance(result, Exception)]
+        left.deliver(failures)

@@ -1,0 +1,248 @@
+"""List and watch over somebody else's connection; no core: framing, limits and decoding are the client room's.
+
+An adapter gives an ``Opener``: a function that sends one GET and hands over the answer bit by bit. Everything else is
+the same for all of them, and is here: time limits, errors, decoding.
+
+Nothing is repeated here: the reflector lists and watches again. Errors are those of our own client: ``ApiError`` for
+what the server says, ``TransportError`` for the way to it, whatever the foreign package raises.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from deltaloop.api.list_options import ListOptions
+from deltaloop.api.redaction import redact
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.status import ApiError
+from deltaloop.api.watch_event import WatchEvent
+from deltaloop.client.core.answers import error_from_answer, is_success
+from deltaloop.client.core.list_decoding import decode_list
+from deltaloop.client.core.watch_limits import WatchLimitOptions, WatchLimits
+from deltaloop.client.errors import RequestTimeoutError, StreamEndedError, TransportError
+from deltaloop.client.resource_list import ResourceList
+from deltaloop.client.transport import Headers, StreamResponse
+from deltaloop.client.watch import WatchStream
+from deltaloop.errors import DeltaloopError
+from deltaloop.pacing.checks import require_positive
+
+_NO_OPTIONS: Final = ListOptions()
+_LIMITS: Final = WatchLimitOptions()
+_ERROR_BODY: Final = 64 * 1024
+_LONGEST_SILENCE: Final = 3600.0
+_DEEPEST: Final = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Get:
+    """One GET request.
+
+    Attributes:
+        path: URL path below the server's address, already quoted.
+        query: Query parameters, not yet quoted.
+        connect_timeout: Seconds until there is a connection.
+        read_timeout: Longest silence of the server in seconds, on its way to the answer and within it.
+    """
+
+    path: str
+    query: Mapping[str, str]
+    connect_timeout: float
+    read_timeout: float
+
+
+Opener = Callable[[Get], AbstractAsyncContextManager[StreamResponse]]
+HEADERS: Final[Mapping[str, str]] = {"Accept": "application/json", "Accept-Encoding": "identity"}
+
+
+@final
+class AdaptedClient:
+    """The two verbs that caches need, over a foreign client; give it to an ``InformerFactory`` or a ``ListWatch``."""
+
+    def __init__(self, opener: Opener, *, name: str, packages: frozenset[str], request_timeout: float = 30.0) -> None:
+        """Made by the ``from_...`` functions, or by hand for a client that has none.
+
+        Args:
+            opener: Sends a GET; entering gives the answer, whatever its status, leaving closes it.
+            name: What to call the foreign client in errors.
+            packages: Top-level packages whose exceptions mean that the connection failed.
+            request_timeout: Seconds for a list, and for a watch to begin.
+        """
+        require_positive("AdaptedClient", request_timeout=request_timeout)
+        self._opener = opener
+        self._name = name
+        self._packages = packages
+        self._request_timeout = request_timeout
+
+    async def list(
+        self, rt: ResourceType[Resource], /, *, namespace: str | None = None, options: ListOptions = _NO_OPTIONS
+    ) -> ResourceList[Resource]:
+        """Return one page of a list; no namespace means all. Cancelling closes the connection.
+
+        Raises:
+            ApiError: The server refused.
+            TransportError: There was no answer.
+            MalformedObjectError: The answer cannot be read.
+        """
+        path = rt.path(namespace=namespace)
+        limit = asyncio.timeout(self._request_timeout)
+        get = Get(
+            path=path,
+            query=options.to_query(),
+            connect_timeout=self._request_timeout,
+            read_timeout=self._request_timeout,
+        )
+        try:
+            async with limit, self._opened(get) as answer:
+                body = b"".join([chunk async for chunk in answer.chunks])
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise self._late(path) from error
+        return decode_list(rt, body)
+
+    def watch(
+        self, rt: ResourceType[Resource], /, *, namespace: str | None = None, options: ListOptions = _NO_OPTIONS
+    ) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+        """Open a watch; no namespace means all. Leaving the context closes the connection.
+
+        It ends as our own client's: by itself, by an error event, or when the client-side limits have passed.
+        """
+        return self._watch(rt, rt.path(namespace=namespace), options)
+
+    @asynccontextmanager
+    async def _watch(
+        self, rt: ResourceType[Resource], path: str, options: ListOptions
+    ) -> AsyncGenerator[AsyncIterator[WatchEvent], None]:
+        loop = asyncio.get_running_loop()
+        started_at = loop.time()
+        asked = options.timeout_seconds
+        # The foreign client's own limit comes after ours, and frees a thread that nothing else would wake.
+        silence = _LONGEST_SILENCE if asked is None else asked + 2 * _LIMITS.deadline_slack
+        get = Get(
+            path=path,
+            query={**options.to_query(), "watch": "true"},
+            connect_timeout=self._request_timeout,
+            read_timeout=silence,
+        )
+        opening = self._opened(get)
+        limit = asyncio.timeout(self._request_timeout)
+        try:
+            async with limit:
+                answer = await opening.__aenter__()
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise self._late(path) from error
+        try:
+            yield WatchStream(answer.chunks, rt, path, WatchLimits(_LIMITS, now=started_at, timeout_seconds=asked))
+        finally:
+            await opening.__aexit__(None, None, None)
+
+    @asynccontextmanager
+    async def _opened(self, get: Get) -> AsyncGenerator[StreamResponse, None]:
+        """Send a GET; what the server refuses and what the package raises become our errors."""
+        manager = self._opener(get)
+        answer: StreamResponse = await self._mapped(manager.__aenter__, get.path, in_stream=False)
+        try:
+            chunks = _Chunks(self, answer.chunks, get.path)
+            if not is_success(answer.status):
+                raise await _refusal(answer.status, answer.headers, chunks, get.path)
+            yield StreamResponse(status=answer.status, headers=answer.headers, chunks=chunks)
+        finally:
+            close = getattr(answer.chunks, "aclose", None)
+            if close is not None:
+                await close()  # a generator left half read would be closed by the garbage collector, some day
+            await manager.__aexit__(None, None, None)
+
+    async def _mapped(self, call: Callable[[], Awaitable[Any]], path: str, *, in_stream: bool) -> Any:
+        try:
+            return await call()
+        except (DeltaloopError, StopAsyncIteration):
+            raise
+        except Exception as error:
+            if not self._is_theirs(error):
+                raise
+            failure = self._failure(error, path, in_stream=in_stream)
+        # Raised outside: foreign errors hold requests with their headers, credentials among them.
+        raise failure
+
+    def _is_theirs(self, error: Exception) -> bool:
+        if isinstance(error, OSError | EOFError):
+            return True
+        return any(cls.__module__.partition(".")[0] in self._packages for cls in type(error).__mro__)
+
+    def _failure(self, error: Exception, path: str, *, in_stream: bool) -> TransportError:
+        refused = any(isinstance(each, ConnectionRefusedError) for each in _causes(error))
+        if in_stream:
+            why = f"GET {path}: the stream broke off: {self._name}: {_short(error)}"
+            return StreamEndedError(why, method="GET", path=path)
+        why = "nothing listens there (connection refused)" if refused else _short(error)
+        return TransportError(f"GET {path}: {self._name}: {why}", method="GET", path=path, refused=refused)
+
+    def _late(self, path: str) -> RequestTimeoutError:
+        return RequestTimeoutError(
+            f"GET {path}: {self._name}: no answer within {self._request_timeout:g} s", method="GET", path=path
+        )
+
+    def __repr__(self) -> str:
+        return f"<AdaptedClient over {self._name}>"
+
+
+@final
+class _Chunks:
+    """The body of an answer, with our errors. After a read was cancelled nothing more can be read: it would be torn."""
+
+    def __init__(self, client: AdaptedClient, chunks: AsyncIterator[bytes], path: str) -> None:
+        self._client = client
+        self._chunks = chunks
+        self._path = path
+        self._torn = False
+
+    def __aiter__(self) -> _Chunks:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self._torn:
+            raise StreamEndedError(f"GET {self._path}: a read was cancelled", method="GET", path=self._path)
+        self._torn = True
+        chunk: bytes = await self._client._mapped(self._chunks.__anext__, self._path, in_stream=True)  # noqa: SLF001
+        self._torn = False
+        return chunk
+
+
+async def _refusal(status: int, headers: Headers, chunks: _Chunks, path: str) -> ApiError:
+    body = bytearray()
+    try:
+        async for chunk in chunks:
+            body += chunk
+            if len(body) >= _ERROR_BODY:
+                break
+    except TransportError:
+        pass  # what has come says more than that the rest did not come
+    return error_from_answer(status, bytes(body), method="GET", path=path, retry_after=headers.get("retry-after"))
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """All errors inside an error: its causes, and what packages keep under names of their own."""
+    seen: dict[int, BaseException] = {}
+    waiting: list[object] = [error]
+    while waiting and len(seen) < _DEEPEST:
+        each = waiting.pop()
+        if not isinstance(each, BaseException) or id(each) in seen:
+            continue
+        seen[id(each)] = each
+        waiting += [each.__cause__, each.__context__, getattr(each, "reason", None), getattr(each, "os_error", None)]
+    yield from seen.values()
+
+
+def _short(error: BaseException) -> str:
+    """Name an error and its innermost cause; texts of foreign errors may hold whole requests."""
+    names = list(dict.fromkeys(type(each).__name__ for each in _causes(error)))
+    texts = [each.strerror for each in _causes(error) if isinstance(each, OSError) and each.strerror]
+    said = f" ({redact(texts[-1])})" if texts else ""
+    return " from ".join(names) + said

@@ -1,0 +1,75 @@
+"""Over ``kr8s`` (httpx, asyncio)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, Final
+
+from deltaloop.api.errors import InvalidInputError
+from deltaloop.cache.adapters.adapted_client import HEADERS, AdaptedClient, Get
+from deltaloop.client.transport import Headers, StreamResponse
+
+_PACKAGES: Final = frozenset({"httpx", "httpcore", "anyio", "kr8s"})
+
+
+def from_kr8s(api: Any, *, request_timeout: float = 30.0) -> AdaptedClient:
+    """Make a client for informers from a kr8s API object of its asyncio side.
+
+    It logs in again, by its own rules, when the server refuses its credentials.
+
+    Args:
+        api: ``await kr8s.asyncio.api()``.
+        request_timeout: Seconds for a list, and for a watch to begin.
+
+    Raises:
+        InvalidInputError: If it is something else, such as ``kr8s.api()``, whose connections belong to another loop.
+    """
+    if not hasattr(api, "call_api"):
+        raise InvalidInputError(f"from_kr8s needs a kr8s API object, not {type(api).__module__}.{type(api).__name__}")
+    if not getattr(api, "_asyncio", True):
+        raise InvalidInputError("from_kr8s needs the asyncio side of kr8s: api = await kr8s.asyncio.api()")
+
+    def open_stream(get: Get) -> AbstractAsyncContextManager[StreamResponse]:
+        return _opened(api, get)
+
+    return AdaptedClient(open_stream, name="kr8s", packages=_PACKAGES, request_timeout=request_timeout)
+
+
+@asynccontextmanager
+async def _opened(api: Any, get: Get) -> AsyncGenerator[StreamResponse, None]:
+    base, _, last = get.path.rpartition("/")
+    silence = get.read_timeout
+    call = api.call_api(
+        "GET",
+        version="",
+        base=base,
+        url=last,
+        stream=True,
+        params=dict(get.query),
+        headers=dict(HEADERS),
+        timeout=(get.connect_timeout, silence, silence, get.connect_timeout),
+    )
+    try:
+        response = await call.__aenter__()
+    except Exception as error:
+        refused = getattr(error, "response", None)
+        status = getattr(refused, "status_code", None)
+        if refused is None or status is None:
+            raise
+        # It raises for every refusal, and has read the answer.
+        yield StreamResponse(status=status, headers=Headers(refused.headers.items()), chunks=_once(refused.content))
+        return
+    try:
+        yield StreamResponse(
+            status=response.status_code,
+            headers=Headers(response.headers.items()),
+            chunks=response.aiter_bytes(),
+        )
+    finally:
+        await call.__aexit__(None, None, None)
+
+
+async def _once(body: bytes) -> AsyncIterator[bytes]:
+    if body:
+        yield body

@@ -1,0 +1,110 @@
+"""Over the official ``kubernetes`` client (urllib3, blocking); see ``blocking.py`` for its threads."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final, final
+from urllib.parse import urlencode
+
+from deltaloop.api.errors import InvalidInputError
+from deltaloop.cache.adapters.adapted_client import HEADERS, AdaptedClient, Get
+from deltaloop.cache.adapters.blocking import in_thread
+from deltaloop.client.transport import Headers, StreamResponse
+
+_SLICE: Final = 256 * 1024
+_PACKAGES: Final = frozenset({"urllib3", "kubernetes", "http"})
+
+
+def from_kubernetes(api_client: Any, *, request_timeout: float = 30.0) -> AdaptedClient:
+    """Make a client for informers from a ``kubernetes.client.ApiClient``, or an API object that has one.
+
+    Its address, certificates, proxy, default headers, token and ``refresh_api_key_hook`` are used. Every list and
+    watch has a thread and a connection of its own.
+
+    Args:
+        api_client: ``ApiClient()``, or for example ``CoreV1Api()``.
+        request_timeout: Seconds for a list, and for a watch to begin.
+
+    Raises:
+        InvalidInputError: If it is something else.
+    """
+    api_client = getattr(api_client, "api_client", api_client)
+    if not hasattr(api_client, "rest_client") or inspect.iscoroutinefunction(getattr(api_client, "close", None)):
+        raise InvalidInputError(
+            f"from_kubernetes needs a kubernetes.client.ApiClient, not {type(api_client).__module__}."
+            f"{type(api_client).__name__}"
+        )
+
+    def open_stream(get: Get) -> AbstractAsyncContextManager[StreamResponse]:
+        return in_thread(lambda: _Answer(_send(api_client, get)), name=f"kubernetes GET {get.path}")
+
+    return AdaptedClient(open_stream, name="kubernetes", packages=_PACKAGES, request_timeout=request_timeout)
+
+
+def _send(api_client: Any, get: Get) -> Any:
+    configuration = api_client.configuration
+    headers = {**api_client.default_headers, **HEADERS, **authorization(configuration.auth_settings())}
+    if getattr(api_client, "cookie", None):
+        headers["Cookie"] = api_client.cookie
+    timeout = importlib.import_module("urllib3").Timeout(connect=get.connect_timeout, read=get.read_timeout)
+    url = f"{configuration.host.rstrip('/')}{get.path}"
+    return api_client.rest_client.pool_manager.request(
+        "GET",
+        f"{url}?{urlencode(get.query)}" if get.query else url,
+        headers=headers,
+        timeout=timeout,
+        preload_content=False,
+        retries=False,
+        redirect=False,
+    )
+
+
+def authorization(settings: Any) -> dict[str, str]:
+    """Return the headers that a generated client's ``auth_settings`` ask for."""
+    return {
+        str(each["key"]): str(each["value"])
+        for each in settings.values()
+        if each.get("in") == "header" and each.get("value")
+    }
+
+
+@final
+class _Answer:
+    """An answer of urllib3."""
+
+    def __init__(self, response: Any) -> None:
+        self._response = response
+
+    @property
+    def status(self) -> int:
+        return int(self._response.status)
+
+    @property
+    def headers(self) -> Headers:
+        return Headers(self._response.headers.items())
+
+    def read(self) -> bytes:
+        # read1 returns what there is; read would wait until the slice is full. Older versions cannot, but their chunks
+        # are the server's.
+        if hasattr(self._response, "read1"):
+            data: bytes = self._response.read1(_SLICE)
+            return data
+        return next(self._older, b"")
+
+    @property
+    def _older(self) -> Any:
+        if not hasattr(self, "_chunks"):
+            self._chunks = self._response.stream(_SLICE)
+        return self._chunks
+
+    def abort(self) -> None:
+        if hasattr(self._response, "shutdown"):
+            self._response.shutdown()
+        else:
+            self._response.close()
+
+    def close(self) -> None:
+        self._response.close()
+        self._response.release_conn()

@@ -1,0 +1,92 @@
+"""Over ``lightkube`` (httpx): its ``AsyncClient``, or its blocking ``Client`` with the threads of ``blocking.py``.
+
+lightkube shows no way to send a request of one's own, so this reaches for the HTTP client inside it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, Final, final
+
+from deltaloop.api.errors import InvalidInputError
+from deltaloop.cache.adapters.adapted_client import HEADERS, AdaptedClient, Get
+from deltaloop.cache.adapters.blocking import in_thread
+from deltaloop.client.transport import Headers, StreamResponse
+
+_PACKAGES: Final = frozenset({"httpx", "httpcore", "httpx2", "httpcore2", "anyio", "lightkube"})
+
+
+def from_lightkube(client: Any, *, request_timeout: float = 30.0) -> AdaptedClient:
+    """Make a client for informers from a ``lightkube.AsyncClient`` or a ``lightkube.Client``.
+
+    Its address, certificates, proxy and credentials are used.
+
+    Args:
+        client: The client. With the blocking one every list and watch has a thread of its own.
+        request_timeout: Seconds for a list, and for a watch to begin.
+
+    Raises:
+        InvalidInputError: If it is something else.
+    """
+    http: Any = getattr(getattr(client, "_client", None), "_client", None)
+    if not hasattr(http, "build_request"):
+        raise InvalidInputError(
+            "from_lightkube needs a lightkube.Client or lightkube.AsyncClient, "
+            f"not {type(client).__module__}.{type(client).__name__}"
+        )
+
+    def open_stream(get: Get) -> AbstractAsyncContextManager[StreamResponse]:
+        if inspect.iscoroutinefunction(http.send):
+            return _opened(http, get)
+        return in_thread(lambda: _Answer(http.send(_request(http, get), stream=True)), name=f"lightkube GET {get.path}")
+
+    return AdaptedClient(open_stream, name="lightkube", packages=_PACKAGES, request_timeout=request_timeout)
+
+
+def _request(http: Any, get: Get) -> Any:
+    timeout = (get.connect_timeout, get.read_timeout, get.read_timeout, get.connect_timeout)
+    return http.build_request("GET", get.path, params=dict(get.query), headers=dict(HEADERS), timeout=timeout)
+
+
+@asynccontextmanager
+async def _opened(http: Any, get: Get) -> AsyncGenerator[StreamResponse, None]:
+    response = await http.send(_request(http, get), stream=True)
+    try:
+        yield StreamResponse(
+            status=response.status_code, headers=Headers(response.headers.items()), chunks=response.aiter_bytes()
+        )
+    finally:
+        await response.aclose()
+
+
+@final
+class _Answer:
+    """An answer of the blocking client."""
+
+    def __init__(self, response: Any) -> None:
+        self._response = response
+        self._chunks = response.iter_bytes()
+
+    @property
+    def status(self) -> int:
+        return int(self._response.status_code)
+
+    @property
+    def headers(self) -> Headers:
+        return Headers(self._response.headers.items())
+
+    def read(self) -> bytes:
+        data: bytes = next(self._chunks, b"")
+        return data
+
+    def abort(self) -> None:
+        stream = self._response.extensions.get("network_stream")
+        opened = stream.get_extra_info("socket") if stream is not None else None
+        if opened is not None:
+            opened.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        self._response.close()

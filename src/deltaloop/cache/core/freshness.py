@@ -1,0 +1,46 @@
+"""How far a cache has come, and whether that is far enough.
+
+Versions are compared as numbers where both follow KEP-5504. Where one does not, only the very version that is waited
+for counts as reached: an older and a newer one cannot be told apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from deltaloop.api.resource_version import compare_resource_versions, is_comparable
+
+
+def is_reached(wanted: str, *, reached: str) -> bool:
+    """Tell whether a cache at version ``reached`` holds the effects of ``wanted``."""
+    if is_comparable(wanted) and is_comparable(reached):
+        return compare_resource_versions(reached, wanted) >= 0
+    return wanted == reached
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Freshness:
+    """How current a cache is; instants are on the event loop's clock, None before the first time.
+
+    Attributes:
+        resource_version: The version that the cache has come to.
+        seen_resource_version: The last version that the server has sent; newer while deltas wait.
+        waiting: How much waits between the two, in keys or deltas.
+        last_event_at: When the last event came.
+        last_bookmark_at: When the last bookmark came.
+        last_confirmed_at: When the server last gave any sign that the state is current: a list, an event, a bookmark,
+            or the clean end of a watch.
+        relists: Full lists after the first one.
+        restarts: Watches after the first one.
+        stalled_by: Handlers whose full buffers hold up everything at this moment.
+    """
+
+    resource_version: str
+    seen_resource_version: str
+    waiting: int
+    last_event_at: float | None
+    last_bookmark_at: float | None
+    last_confirmed_at: float | None
+    relists: int
+    restarts: int
+    stalled_by: tuple[str, ...]

@@ -1,0 +1,210 @@
+"""What waits for one handler: in the order it came, or merged to the newest state of each object.
+
+**Unbounded**: every notification waits; a handler that falls behind grows it. As upstream.
+
+**Bounded**: the same, and once ``size`` wait the buffer is full: whoever fills it stops filling until there is room.
+It is not refused what comes nevertheless (an informer's replay and resync, the rest of a key's deltas), so that nothing
+is ever lost.
+
+**Coalescing**: at most one notification waits for an object, with its place in line kept:
+
+    waits     comes     becomes
+    Added     Updated   Added, with the newer state
+    Added     Deleted   nothing: the handler never hears of the object
+    Updated   Updated   Updated, from the first old state to the last new one
+    Updated   Deleted   Deleted
+    Deleted   Added     Updated, from what the handler heard last, or else the deleted state; the uids differ
+    Deleted   Updated   Updated, likewise (a store never tells that; the rule is here to be whole)
+    Deleted   Deleted   the second
+    Added     Added     the second, likewise
+
+What the handler sees of each object is (add update* delete)* under every policy.
+
+An item of the initial list stays one while it is merged. ``put`` returns how many of them will never be delivered, so
+that whoever counts them does not wait for ever.
+
+Source: client-go tools/cache/shared_informer.go (``processorListener``, unbounded); the other two are ours.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, Protocol, TypeVar
+
+from deltaloop.api.resource import Resource
+from deltaloop.cache.core.process_deltas import (
+    AddNotification,
+    DeleteNotification,
+    Notification,
+    UpdateNotification,
+)
+
+K = TypeVar("K", bound="Keyed")
+
+
+class Keyed(Protocol):
+    """An object that knows its key."""
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``, or the name alone."""
+        ...
+
+
+class BufferPolicy(StrEnum):
+    """How notifications wait for a handler that is busy."""
+
+    UNBOUNDED = "unbounded"
+    COALESCING = "coalescing"
+    BOUNDED = "bounded"
+
+
+def key_of(notification: Notification[K]) -> str:
+    """Return the key of the object that a notification is about."""
+    return notification.new.key if isinstance(notification, UpdateNotification) else notification.obj.key
+
+
+def is_initial(notification: Notification[K]) -> bool:
+    """Tell whether a notification is an item of the initial list."""
+    return isinstance(notification, AddNotification) and notification.is_in_initial_list
+
+
+class NotificationBuffer(Protocol[K]):
+    """Notifications on their way to one handler."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether whoever fills it should wait."""
+        ...
+
+    def put(self, notification: Notification[K]) -> int:
+        """Let a notification wait; return how many items of the initial list will not be delivered because of it."""
+        ...
+
+    def take(self) -> tuple[Notification[K], bool] | None:
+        """Take what is first in line, and whether it stands for an item of the initial list; None if nothing waits."""
+        ...
+
+    def keys(self) -> set[str]:
+        """Return the keys for which something waits."""
+        ...
+
+    def clear(self) -> None:
+        """Drop everything that waits."""
+        ...
+
+    def __len__(self) -> int: ...
+
+
+def make_buffer(policy: BufferPolicy, size: int) -> NotificationBuffer[Resource]:
+    """Make the buffer of a policy; ``size`` is for the bounded one."""
+    if policy is BufferPolicy.COALESCING:
+        return CoalescingBuffer[Resource]()
+    return FifoBuffer[Resource](size if policy is BufferPolicy.BOUNDED else None)
+
+
+class FifoBuffer(Generic[K]):
+    """Every notification, in the order it came; with a size, it says when it is full."""
+
+    def __init__(self, size: int | None = None) -> None:
+        """Begin empty."""
+        self._size = size
+        self._waiting: deque[Notification[K]] = deque()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether as many wait as it has room for."""
+        return self._size is not None and len(self._waiting) >= self._size
+
+    def put(self, notification: Notification[K]) -> int:
+        """Let it wait at the end; nothing is ever merged."""
+        self._waiting.append(notification)
+        return 0
+
+    def take(self) -> tuple[Notification[K], bool] | None:
+        """Take the oldest one."""
+        if not self._waiting:
+            return None
+        notification = self._waiting.popleft()
+        return notification, is_initial(notification)
+
+    def keys(self) -> set[str]:
+        """Return the keys for which something waits."""
+        return {key_of(notification) for notification in self._waiting}
+
+    def clear(self) -> None:
+        """Drop everything that waits."""
+        self._waiting.clear()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+
+@dataclass(slots=True)
+class _Entry(Generic[K]):
+    notification: Notification[K]
+    initial: bool
+    told: K | None = None  # for a deletion that an update had waited for: the state that the handler knows
+
+
+class CoalescingBuffer(Generic[K]):
+    """At most one notification for an object: the sum of those that came."""
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self._waiting: OrderedDict[str, _Entry[K]] = OrderedDict()
+
+    @property
+    def is_full(self) -> bool:
+        """Never: it has room for one of each object."""
+        return False
+
+    def put(self, notification: Notification[K]) -> int:
+        """Let it wait, merged with what waits for the same object."""
+        key = key_of(notification)
+        initial = is_initial(notification)
+        entry = self._waiting.get(key)
+        if entry is None:
+            self._waiting[key] = _Entry(notification, initial)
+            return 0
+        counted = entry.initial + initial
+        merged = self._merge(entry.notification, notification)
+        if merged is None:
+            del self._waiting[key]
+            return counted
+        waits = entry.notification
+        if isinstance(waits, DeleteNotification) and isinstance(merged, UpdateNotification) and entry.told is not None:
+            merged = UpdateNotification(entry.told, merged.new)
+        elif isinstance(waits, UpdateNotification) and isinstance(merged, DeleteNotification):
+            entry.told = waits.old
+        entry.notification = merged
+        entry.initial = counted > 0
+        return counted - entry.initial
+
+    def take(self) -> tuple[Notification[K], bool] | None:
+        """Take the one whose object has waited longest."""
+        if not self._waiting:
+            return None
+        _, entry = self._waiting.popitem(last=False)
+        return entry.notification, entry.initial
+
+    def keys(self) -> set[str]:
+        """Return the keys for which something waits."""
+        return set(self._waiting)
+
+    def clear(self) -> None:
+        """Drop everything that waits."""
+        self._waiting.clear()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def _merge(self, waits: Notification[K], comes: Notification[K]) -> Notification[K] | None:
+        if isinstance(comes, DeleteNotification):
+            return None if isinstance(waits, AddNotification) else comes
+        new = comes.new if isinstance(comes, UpdateNotification) else comes.obj
+        if isinstance(waits, AddNotification):
+            return AddNotification(new, waits.is_in_initial_list)
+        return UpdateNotification(waits.old if isinstance(waits, UpdateNotification) else waits.obj, new)

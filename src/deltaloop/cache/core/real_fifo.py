@@ -1,0 +1,233 @@
+"""A queue of what happened, one thing after the other: strict order over all objects, nothing merged.
+
+    entries   one for each add, update and delete; one for a whole list; one for a whole resync; oldest first
+
+Rules:
+
+* What comes first is popped first, whatever its key; every state that came is seen.
+* A list is one entry. What it deletes is found when it is popped: at that moment the consumer has processed everything
+  before it, so that what it holds beyond the list is exactly what is gone (``DeletedFinalStateUnknown``). Deletions
+  come before the listed objects, as upstream.
+* A resync is one entry, too: a ``Sync`` for each object that the consumer holds when it is popped.
+* A pop takes up to 1000 entries, of different keys, so that they can be applied in one step. A list or a resync is
+  taken alone. Entries of the initial list are never mixed with later ones.
+* A deletion is queued even if nobody ever heard of the object.
+* Synced means that the first list, and what came before it, was *processed* (``processed``), or that any other write
+  came first. Upstream counts the same way.
+* What could not be processed goes back to the front (``put_back``): order is kept, everything waits for it.
+
+A transform sees each object once, when it comes.
+
+Source: client-go tools/cache/the_real_fifo.go (atomic events, ``PopBatch``).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+from deltaloop.api.keys import meta_namespace_key
+from deltaloop.cache.core.deltas import (
+    DeletedFinalStateUnknown,
+    Delta,
+    Deltas,
+    DeltaType,
+    KnownObjects,
+    transformed,
+)
+from deltaloop.cache.errors import FifoClosedError
+
+V = TypeVar("V")
+
+BATCH_SIZE: Final = 1000
+
+
+@dataclass(slots=True)
+class _Entry(Generic[V]):
+    """``deltas`` is one delta of ``key``; the objects of a list; or None for a resync."""
+
+    key: str
+    deltas: Deltas[V] | None
+    initial: bool
+    is_list: bool = False
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch(Generic[V]):
+    """What was first in line, of different keys.
+
+    Attributes:
+        deltas: What happened; may be empty (an empty first list).
+        is_in_initial_list: Whether it belongs to the first list.
+        entries: How many entries it was made of.
+    """
+
+    deltas: Deltas[V]
+    is_in_initial_list: bool
+    entries: tuple[_Entry[V], ...]
+
+
+class InOrderQueue(Generic[V]):
+    """The decisions of ``RealFIFO``: what waits, what is popped together, and whether the initial list is through."""
+
+    def __init__(
+        self,
+        *,
+        known_objects: KnownObjects[V],
+        key_func: Callable[[V], str] = meta_namespace_key,
+        transform: Callable[[V], V] | None = None,
+        batch_size: int = BATCH_SIZE,
+    ) -> None:
+        """Begin empty.
+
+        Args:
+            known_objects: What the consumer holds.
+            key_func: Gives the key of an object.
+            transform: Makes the object that is kept out of the one that comes.
+            batch_size: How many entries are popped together at most.
+        """
+        self._known = known_objects
+        self._key_func = key_func
+        self._transform = transform
+        self._batch_size = batch_size
+        self._entries: deque[_Entry[V]] = deque()
+        self._populated = False
+        self._initial_left = 0
+        self._processing: tuple[_Entry[V], ...] = ()
+        self._version = ""
+        self._closed = False
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def list_keys(self) -> list[str]:
+        """Return the keys that wait, each once, in the order of their oldest entries; lists have none."""
+        return list(dict.fromkeys(entry.key for entry in self._entries if entry.key))
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether everything of the initial list was processed."""
+        return self._populated and self._initial_left == 0
+
+    @property
+    def closed(self) -> bool:
+        """Whether ``close`` was called; what waits can still be popped."""
+        return self._closed
+
+    @property
+    def processed_version(self) -> str:
+        """The version that everything processed amounts to; "" before the first one."""
+        return self._version
+
+    def key_of(self, obj: V | DeletedFinalStateUnknown[V]) -> str:
+        """Return the key of an object or of a stand-in for a deleted one."""
+        return obj.key if isinstance(obj, DeletedFinalStateUnknown) else self._key_func(obj)
+
+    def add(self, obj: V) -> None:
+        """An object came into being."""
+        self._write(DeltaType.ADDED, obj)
+
+    def update(self, obj: V) -> None:
+        """An object changed."""
+        self._write(DeltaType.UPDATED, obj)
+
+    def delete(self, obj: V | DeletedFinalStateUnknown[V]) -> None:
+        """An object went away."""
+        if isinstance(obj, DeletedFinalStateUnknown):
+            self._put(_Entry(obj.key, (Delta(DeltaType.DELETED, obj),), initial=False))
+        else:
+            self._write(DeltaType.DELETED, obj)
+
+    def replace(self, objects: Iterable[V]) -> None:
+        """Everything that exists is this.
+
+        Nothing changes if an object has no key or the transform raises: both are asked first.
+        """
+        listed = {self._key_func(obj): obj for obj in objects}
+        deltas = tuple(Delta(DeltaType.REPLACED, self._transformed(key, obj)) for key, obj in listed.items())
+        first = not self._populated
+        self._put(_Entry("", deltas, initial=first, is_list=True))
+        if first:
+            self._initial_left = len(self._entries)
+
+    def resync(self) -> None:
+        """Tell every object again that the consumer holds when this comes up."""
+        if self._populated:
+            self._put(_Entry("", None, initial=False))
+
+    def update_resource_version(self, resource_version: str) -> None:
+        """Everything up to this version has come."""
+        if self._entries:
+            self._entries[-1].version = resource_version
+        elif self._processing:
+            self._processing[-1].version = resource_version
+        else:
+            self._version = resource_version
+
+    def pop(self) -> Batch[V] | None:
+        """Take what is first in line; None if nothing waits. ``processed`` or ``put_back`` has to follow.
+
+        Raises:
+            FifoClosedError: If nothing waits and the queue is closed.
+        """
+        if not self._entries:
+            if self._closed:
+                raise FifoClosedError("the queue is closed and empty")
+            return None
+        first = self._entries.popleft()
+        taken = [first]
+        if first.is_list or first.deltas is None:
+            deltas = self._deltas_of_all(first.deltas)
+        else:
+            keys = {first.key}
+            while self._entries and len(taken) < self._batch_size and self._goes_with(self._entries[0], first, keys):
+                entry = self._entries.popleft()
+                keys.add(entry.key)
+                taken.append(entry)
+            deltas = tuple(delta for entry in taken for delta in entry.deltas or ())
+        self._processing = tuple(taken)
+        return Batch(deltas, first.initial, self._processing)
+
+    def processed(self, batch: Batch[V]) -> None:
+        """What was popped has been dealt with, well or not."""
+        self._processing = ()
+        for entry in batch.entries:
+            self._version = entry.version or self._version
+            self._initial_left -= self._initial_left > 0
+
+    def put_back(self, batch: Batch[V]) -> None:
+        """What was popped has to be popped again, before everything else."""
+        self._processing = ()
+        self._entries.extendleft(reversed(batch.entries))
+
+    def close(self) -> None:
+        """Take nothing new to wait for: once empty, ``pop`` raises."""
+        self._closed = True
+
+    def _goes_with(self, entry: _Entry[V], first: _Entry[V], keys: set[str]) -> bool:
+        return bool(entry.key) and entry.key not in keys and entry.initial == first.initial
+
+    def _deltas_of_all(self, listed: Deltas[V] | None) -> Deltas[V]:
+        if listed is None:
+            found = [self._known.get_by_key(key) for key in self._known.list_keys()]
+            return tuple(Delta(DeltaType.SYNC, obj) for obj in found if obj is not None)
+        keys = {self.key_of(delta.object) for delta in listed}
+        known = [(key, self._known.get_by_key(key)) for key in self._known.list_keys() if key not in keys]
+        gone = tuple(
+            Delta[V](DeltaType.DELETED, DeletedFinalStateUnknown(key, obj)) for key, obj in known if obj is not None
+        )
+        return gone + listed
+
+    def _transformed(self, key: str, obj: V) -> V:
+        return transformed(key, obj, transform=self._transform, key_func=self._key_func)
+
+    def _write(self, delta_type: DeltaType, obj: V) -> None:
+        key = self._key_func(obj)
+        self._put(_Entry(key, (Delta(delta_type, self._transformed(key, obj)),), initial=False))
+
+    def _put(self, entry: _Entry[V]) -> None:
+        self._populated = True
+        self._entries.append(entry)

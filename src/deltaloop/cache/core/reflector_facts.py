@@ -1,0 +1,105 @@
+"""What a reflector is told and what it tells: its phases, numbers and statistics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from deltaloop.pacing import Backoff
+from deltaloop.pacing.checks import require_not_negative, require_positive
+
+
+class Phase(StrEnum):
+    """Where a reflector is."""
+
+    LISTING = "listing"
+    RECEIVING = "receiving a streamed list"
+    PROBING = "probing"
+    CONNECTING = "connecting"
+    STREAMING = "streaming"
+    WAITING = "waiting"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReflectorOptions:
+    """Numbers of a reflector; the defaults are client-go's.
+
+    Attributes:
+        page_size: Objects in a page of a list; 0 lets the rules decide.
+        min_watch_timeout: The server is asked to end a watch after this many seconds at least, twice as many at most;
+            a number below 300 is taken as 300, as upstream.
+        max_internal_error_retry: For how many seconds an InternalError in a stream is answered by watching on instead
+            of listing; 0 is never.
+        backoff: The wait after failures.
+        watch_list: Whether the whole state is asked for as the beginning of a watch (WatchList), where the server
+            offers that; lists in pages are what remains.
+        watch_list_patience: For how many seconds a streamed list may bring nothing before it is given up.
+        watch_list_pause: For how many seconds no list is streamed after one was given up, or refused.
+        probe: Whether the server's version is asked for (a list of one object) when a watch is begun anew, to find a
+            server whose versions went back.
+    """
+
+    page_size: int = 0
+    min_watch_timeout: float = 300.0
+    max_internal_error_retry: float = 0.0
+    backoff: Backoff = field(default_factory=Backoff)
+    watch_list: bool = True
+    watch_list_patience: float = 30.0
+    watch_list_pause: float = 1800.0
+    probe: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that make no sense."""
+        require_not_negative(
+            "ReflectorOptions", page_size=self.page_size, max_internal_error_retry=self.max_internal_error_retry
+        )
+        require_positive(
+            "ReflectorOptions",
+            min_watch_timeout=self.min_watch_timeout,
+            watch_list_patience=self.watch_list_patience,
+            watch_list_pause=self.watch_list_pause,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReflectorStatistics:
+    """What a reflector has done and seen; instants are on the event loop's clock.
+
+    Attributes:
+        phase: Where it is.
+        list_requests: Pages asked for.
+        lists: Lists that came through, in pages or streamed; all but the first are relists.
+        streamed_lists: Those of them that were streamed.
+        watch_requests: Watches asked for.
+        streams: Watches that the server accepted; all but the first are restarts.
+        probes: Probes asked for.
+        events: Events that were passed on.
+        bookmarks: Bookmarks that came.
+        skipped: Objects without a name, in lists and events.
+        errors: Failures of any kind.
+        resource_version: The last version seen.
+        last_confirmed_at: When the server last gave a sign of this state being current: a list, an event, a bookmark,
+            the clean end of a watch; None before the first.
+        last_event_at: When the last event came, or None.
+        last_bookmark_at: When the last bookmark came, or None.
+        last_error: The newest error since the last success, or None.
+        failing_since: When the first error since the last success came, or None.
+    """
+
+    phase: Phase
+    list_requests: int
+    lists: int
+    streamed_lists: int
+    watch_requests: int
+    streams: int
+    probes: int
+    events: int
+    bookmarks: int
+    skipped: int
+    errors: int
+    resource_version: str
+    last_confirmed_at: float | None
+    last_event_at: float | None
+    last_bookmark_at: float | None
+    last_error: BaseException | None
+    failing_since: float | None

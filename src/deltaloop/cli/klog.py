@@ -1,0 +1,75 @@
+"""Log lines as Kubernetes' own programs print them, so that a leader's milestones read the same."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, TextIO, final
+
+from deltaloop.api.redaction import redact
+
+_STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_LETTERS: Final = {logging.WARNING: "W", logging.ERROR: "E", logging.CRITICAL: "F"}
+_DETAIL_VERBOSITY: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Milestone:
+    """What a record of ours is called by client-go, and from which verbosity on it is printed."""
+
+    verbosity: int
+    text: str
+
+
+MILESTONES: Final[Mapping[str, Milestone]] = {
+    "contending for leadership": Milestone(0, "attempting to acquire leader lease {lock}..."),
+    "the lease is held and has not yet expired": Milestone(4, "lock is held by {holder} and has not yet expired"),
+    "failed to acquire the lease": Milestone(4, "failed to acquire lease {lock}"),
+    "won the leader election": Milestone(0, "successfully acquired lease {lock}"),
+    "renewed the lease": Milestone(5, "successfully renewed lease {lock}"),
+    "lost leadership; the work is being cancelled": Milestone(0, "failed to renew lease {lock}: {because}"),
+    # Said by the command in its own words, as the example does.
+    "new leader": Milestone(6, "the leader of {lock} is {leader}"),
+    "stopped leading": Milestone(6, "stopped leading {lock}: {because}"),
+}
+
+
+@final
+class KlogHandler(logging.StreamHandler[TextIO]):
+    """Prints milestones by their known names, other records as they are; up to a verbosity."""
+
+    def __init__(self, stream: TextIO, *, verbosity: int) -> None:
+        """Print to ``stream``."""
+        super().__init__(stream)
+        self._verbosity = verbosity
+        self.addFilter(self._is_wanted)
+
+    def _is_wanted(self, record: logging.LogRecord) -> bool:
+        milestone = MILESTONES.get(record.msg) if isinstance(record.msg, str) else None
+        if milestone is not None:
+            return self._verbosity >= milestone.verbosity
+        if record.levelno >= logging.WARNING or vars(record).get("verbatim"):
+            return True
+        return self._verbosity >= (_DETAIL_VERBOSITY if record.levelno >= logging.INFO else 6)
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Write ``Lmmdd hh:mm:ss.uuuuuu pid file:line] text``."""
+        at = datetime.fromtimestamp(record.created).astimezone()
+        letter = _LETTERS.get(record.levelno, "I")
+        head = f"{letter}{at:%m%d %H:%M:%S.%f} {os.getpid():>7} {record.filename}:{record.lineno}]"
+        fields = {name: value for name, value in vars(record).items() if name not in _STANDARD}
+        milestone = MILESTONES.get(record.msg) if isinstance(record.msg, str) else None
+        if milestone is not None:
+            return f"{head} {milestone.text.format_map(fields)}"
+        text = str(redact(record.getMessage()))
+        if not fields.pop("verbatim", False):
+            known: Any = redact({name: str(value) for name, value in fields.items()})
+            text += "".join(f" {name}={value!r}" for name, value in known.items())
+        if record.exc_info:
+            text += f"\n{redact(self.formatter_of_errors.formatException(record.exc_info))}"
+        return f"{head} {text}"
+
+    formatter_of_errors: Final = logging.Formatter()

@@ -1,0 +1,230 @@
+"""``deltaloop leader-elect``: client-go's example program, and a command that runs only while it leads.
+
+Alone it contends, prints its milestones, and ends when it is stopped or loses its leadership, with exit code 0, as the
+example does. With a command it contends again after a loss; the command is kept by lease_keeper.py, which ends it
+before the lease can expire even if this process is killed or paused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, final
+
+from deltaloop.cli import lease_keeper
+from deltaloop.cli.klog import KlogHandler
+from deltaloop.client import Client, connect
+from deltaloop.leaderelection import (
+    ConfigMapLock,
+    EndpointsLock,
+    LeaderElectionConfig,
+    LeaderElector,
+    LeaseLock,
+    Lock,
+    LossReason,
+    MultiLock,
+    Term,
+)
+
+_log: Final = logging.getLogger("deltaloop.cli")
+_AS_IT_IS: Final = {"verbatim": True}
+_KILL_MARGIN: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderElectCommand:
+    """What the command was asked to do.
+
+    Attributes:
+        name: Name of the lock's object.
+        namespace: Its namespace.
+        identity: This candidate.
+        kubeconfig: File; None looks where kubectl does, then into the pod.
+        lock: One of ``LOCKS``.
+        election: Durations.
+        command: Program and arguments to run while leading; empty runs none.
+    """
+
+    name: str
+    namespace: str
+    identity: str
+    kubeconfig: Path | None
+    lock: str
+    election: LeaderElectionConfig
+    command: tuple[str, ...] = ()
+
+
+def _lease(client: Client, command: LeaderElectCommand) -> Lock:
+    return LeaseLock(client, namespace=command.namespace, name=command.name, identity=command.identity)
+
+
+def _config_map(client: Client, command: LeaderElectCommand) -> Lock:
+    return ConfigMapLock(client, namespace=command.namespace, name=command.name, identity=command.identity)
+
+
+def _endpoints(client: Client, command: LeaderElectCommand) -> Lock:
+    return EndpointsLock(client, namespace=command.namespace, name=command.name, identity=command.identity)
+
+
+LOCKS: Final[dict[str, Callable[[Client, LeaderElectCommand], Lock]]] = {
+    "lease": _lease,
+    "leases": _lease,
+    "configmaps": _config_map,
+    "endpoints": _endpoints,
+    "configmapsleases": lambda client, command: MultiLock(_config_map(client, command), _lease(client, command)),
+    "endpointsleases": lambda client, command: MultiLock(_endpoints(client, command), _lease(client, command)),
+}
+
+
+def print_as_klog(verbosity: int) -> None:
+    """Send the log to standard error in klog's form."""
+    logging.basicConfig(handlers=[KlogHandler(sys.stderr, verbosity=verbosity)], level=logging.WARNING, force=True)
+    logging.getLogger("deltaloop").setLevel(logging.DEBUG)
+
+
+async def leader_elect(command: LeaderElectCommand) -> int:
+    """Contend and lead until stopped; return the exit code.
+
+    SIGINT and SIGTERM end it: the work is stopped, the lock released. The exit code is the command's, or 0.
+
+    Raises:
+        DeltaloopError: If there is no configuration to be had.
+    """
+    async with connect(kubeconfig=command.kubeconfig) as client:
+        lead = _Lead(command, LOCKS[command.lock](client, command))
+        task = asyncio.ensure_future(lead.run())
+        stopped = False
+
+        def stop() -> None:
+            nonlocal stopped
+            if not stopped:
+                stopped = True
+                _log.info("Received termination, signaling shutdown", extra=_AS_IT_IS)
+                task.cancel()
+
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop)
+        try:
+            await task
+        except asyncio.CancelledError:
+            if not stopped:
+                raise
+        finally:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+        return lead.exit_code
+
+
+@final
+class _Lead:
+    """The terms of one candidate."""
+
+    def __init__(self, command: LeaderElectCommand, lock: Lock) -> None:
+        self.exit_code = 0
+        self._command = command
+        self._lock = lock
+
+    async def run(self) -> None:
+        elector = LeaderElector(self._lock, self._config())
+        async for term in elector.terms():
+            try:
+                async with term:
+                    if not self._command.command:
+                        _log.info("Controller loop...", extra=_AS_IT_IS)
+                        await asyncio.Event().wait()
+                    self.exit_code = 0
+                    await self._keep(term)
+                    return
+            finally:
+                _log.info("leader lost: %s", self._command.identity, extra=_AS_IT_IS)
+
+    def _config(self) -> LeaderElectionConfig:
+        election = self._command.election
+        return LeaderElectionConfig(
+            lease_duration=election.lease_duration,
+            renew_deadline=election.renew_deadline,
+            retry_period=election.retry_period,
+            rejoin=bool(self._command.command),
+            on_new_leader=self._new_leader,
+        )
+
+    def _new_leader(self, identity: str) -> None:
+        if identity != self._command.identity:
+            _log.info("new leader elected: %s", identity, extra=_AS_IT_IS)
+
+    async def _keep(self, term: Term) -> None:
+        """Run the command until it ends; a cancellation stops it first, and waits for its end."""
+        lines, ours = os.pipe()
+        stop_at, kill_at = self._deadlines(term)
+        try:
+            # In groups of their own, so that a Ctrl-C comes to this process alone.
+            keeper = subprocess.Popen(  # noqa: ASYNC220, S603 - it takes a moment; the command is the user's
+                [
+                    sys.executable,
+                    "-I",
+                    lease_keeper.__file__,
+                    str(lines),
+                    f"{stop_at}",
+                    f"{kill_at}",
+                    *self._command.command,
+                ],
+                pass_fds=(lines,),
+                process_group=0,
+            )
+        finally:
+            os.close(lines)
+        _log.info("started the command", extra={"command": self._command.command[0], "pid": keeper.pid})
+        ended = asyncio.get_running_loop().run_in_executor(None, keeper.wait)
+        renewals = asyncio.create_task(self._pass_on_renewals(term, ours))
+        try:
+            await asyncio.shield(ended)
+        except asyncio.CancelledError:
+            renewals.cancel()
+            # With the lock in other hands they may have begun. Otherwise there is time until the lease can expire.
+            _say(ours, "kill" if term.loss in (LossReason.TAKEN, LossReason.GONE) else "stop")
+            while not ended.done():
+                await _wait_through(ended)
+            raise
+        finally:
+            renewals.cancel()
+            os.close(ours)
+            if ended.done():
+                self.exit_code = keeper.returncode
+                _log.info("the command has ended", extra={"exit": keeper.returncode})
+
+    async def _pass_on_renewals(self, term: Term, lines: int) -> None:
+        said = self._deadlines(term)
+        while True:
+            await asyncio.sleep(min(1.0, self._command.election.retry_period) / 4)
+            deadlines = self._deadlines(term)
+            if deadlines != said and math.isfinite(deadlines[0]):
+                said = deadlines
+                _say(lines, f"renewed {deadlines[0]} {deadlines[1]}")
+
+    def _deadlines(self, term: Term) -> tuple[float, float]:
+        margin = min(_KILL_MARGIN, self._command.election.lease_duration / 10)
+        return term.leads_until, term.lease_until - margin
+
+
+async def _wait_through(future: asyncio.Future[int]) -> None:
+    """Wait for a future through another cancellation: the command's end is near, and must be seen."""
+    try:
+        await asyncio.shield(future)
+    except asyncio.CancelledError:
+        return
+
+
+def _say(lines: int, text: str) -> None:
+    try:
+        os.write(lines, f"{text}\n".encode())
+    except BrokenPipeError:
+        return  # the keeper has ended, and so has the command

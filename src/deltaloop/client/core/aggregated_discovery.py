@@ -1,0 +1,133 @@
+"""Reads aggregated discovery: all groups, versions and resources of ``/api`` or ``/apis`` in one document.
+
+A server that does not know it answers in the legacy form, and one behind a server that does may be down: then its
+versions are ``Stale``, and what is said of them is what was known when it was last asked.
+
+Source: api/apidiscovery/v2/types.go; client-go discovery/aggregated_discovery.go, discovery_client.go
+(``downloadAPIs``).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from deltaloop.api.errors import InvalidInputError, MalformedObjectError
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.client.core.resource_index import DiscoveredResource
+
+AGGREGATED_ACCEPT: Final = (
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"
+    "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,"
+    "application/json"
+)
+
+
+class _GroupVersionKind(msgspec.Struct, rename="camel"):
+    group: str = ""
+    version: str = ""
+    kind: str = ""
+
+
+class _Subresource(msgspec.Struct, rename="camel"):
+    subresource: str = ""
+
+
+class _Served(msgspec.Struct, rename="camel"):
+    resource: str
+    response_kind: _GroupVersionKind | None = None
+    scope: str = ""
+    singular_resource: str = ""
+    verbs: list[str] | None = None
+    short_names: list[str] | None = None
+    categories: list[str] | None = None
+    subresources: list[_Subresource] | None = None
+
+
+class _Version(msgspec.Struct, rename="camel"):
+    version: str
+    resources: list[_Served] | None = None
+    freshness: str = ""
+
+
+class _Metadata(msgspec.Struct):
+    name: str = ""
+
+
+class _Group(msgspec.Struct):
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+    versions: list[_Version] | None = None
+
+
+class _GroupList(msgspec.Struct):
+    items: list[_Group] | None
+
+
+class DiscoveredVersion(msgspec.Struct, frozen=True):
+    """One version of a group, in the server's order.
+
+    Attributes:
+        group_version: ``group/version``, or the bare version for the core group.
+        resources: What it serves.
+        stale: Whether the server could not ask whoever serves it.
+    """
+
+    group_version: str
+    resources: tuple[DiscoveredResource, ...]
+    stale: bool = False
+
+
+def is_aggregated(content_type: str) -> bool:
+    """Tell by its content type whether an answer is aggregated."""
+    kind, *parameters = (part.strip() for part in content_type.split(";"))
+    return (
+        kind.lower() == "application/json"
+        and "g=apidiscovery.k8s.io" in parameters
+        and ("v=v2" in parameters or "v=v2beta1" in parameters)
+        and "as=APIGroupDiscoveryList" in parameters
+    )
+
+
+def decode_aggregated(path: str, body: bytes) -> list[DiscoveredVersion]:
+    """Read an aggregated answer; of each group the preferred version is first, as the server has it.
+
+    Raises:
+        MalformedObjectError: If it is something else.
+    """
+    try:
+        groups = msgspec.json.decode(body, type=_GroupList).items or []
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise MalformedObjectError(f"the server's aggregated discovery of {path} cannot be read: {error}") from None
+    found: list[DiscoveredVersion] = []
+    for group in groups:
+        name = group.metadata.name
+        for version in group.versions or []:
+            resources = [_resource(name, version.version, served) for served in version.resources or []]
+            found.append(
+                DiscoveredVersion(
+                    f"{name}/{version.version}" if name else version.version,
+                    tuple(resource for resource in resources if resource is not None),
+                    version.freshness == "Stale",
+                )
+            )
+    return found
+
+
+def _resource(group: str, version: str, served: _Served) -> DiscoveredResource | None:
+    kind = served.response_kind
+    if kind is None or not kind.kind:
+        return None  # it only has subresources, such as the bindings of some servers
+    try:
+        known = ResourceType[Resource](group, version, kind.kind, served.resource, served.scope == "Namespaced")
+    except InvalidInputError:
+        return None
+    return DiscoveredResource(
+        known,
+        served.singular_resource,
+        tuple(served.short_names or ()),
+        verbs=tuple(served.verbs or ()),
+        categories=tuple(served.categories or ()),
+        subresources=tuple(entry.subresource for entry in served.subresources or ()),
+    )

@@ -1,0 +1,306 @@
+"""Credential plugins: what a plugin is told, and what its answer means. When it runs: ``core/expiring_credential.py``.
+
+A plugin is a program of the user's. It is started with ``KUBERNETES_EXEC_INFO`` in its environment, an
+``ExecCredential`` with a ``spec``, and prints an ``ExecCredential`` with a ``status``: a token, a client certificate
+with its key, or both, and perhaps when they expire. Both versions of the API have the same fields.
+
+Nothing of what a plugin prints is ever in a message; of its standard error the end is, redacted, and without the values
+that its environment was given.
+
+Source: KEP-541; client-go pkg/apis/clientauthentication/types.go, plugin/pkg/client/auth/exec/exec.go
+(``refreshCredsLocked``); tools/clientcmd/validation.go.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+import msgspec
+
+from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.redaction import REDACTED, SecretText, redact
+from deltaloop.api.times import parse_time
+from deltaloop.client.core.credential import ClientCertificate, Credential, is_header_value
+from deltaloop.client.errors import ConfigError, CredentialsError
+from deltaloop.pacing.checks import require_positive
+
+V1: Final = "client.authentication.k8s.io/v1"
+V1BETA1: Final = "client.authentication.k8s.io/v1beta1"
+EXEC_INFO: Final = "KUBERNETES_EXEC_INFO"
+_KIND: Final = "ExecCredential"
+_SHOWN_STDERR: Final = 600
+# Shorter values are words such as "true" and "eu"; hiding them hides the message.
+_SHORTEST_SECRET: Final = 6
+_WORD: Final = re.compile(r"""[^\s"'\\,:{}]+""")
+
+
+class InteractiveMode(StrEnum):
+    """Whether a plugin may, or must, talk to a person over standard input."""
+
+    NEVER = "Never"
+    IF_AVAILABLE = "IfAvailable"
+    ALWAYS = "Always"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecPlugin:
+    """A credential plugin, as a kubeconfig's ``exec`` has it.
+
+    Attributes:
+        command: Absolute path, or a name without a slash that is searched in ``PATH``.
+        args: Arguments.
+        env: Variables on top of the program's own environment.
+        api_version: Version of ``ExecCredential`` that both sides speak.
+        interactive_mode: Whether the plugin gets standard input.
+        cluster: What the plugin is told about the cluster (``spec.cluster``); None tells nothing.
+        install_hint: What to do where the plugin is not installed.
+        time_limit: Seconds until a plugin that talks to nobody is ended.
+        interactive_time_limit: Seconds until a plugin that has standard input is ended: a person may have to answer.
+    """
+
+    command: str
+    args: tuple[str, ...] = field(default=(), repr=False)
+    env: tuple[tuple[str, SecretText], ...] = ()
+    api_version: str = V1
+    interactive_mode: InteractiveMode = InteractiveMode.IF_AVAILABLE
+    cluster: Mapping[str, Any] | None = field(default=None, repr=False)
+    install_hint: str = ""
+    time_limit: float = 60.0
+    interactive_time_limit: float = 300.0
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be run.
+
+        Raises:
+            ConfigError: Naming the field of the kubeconfig.
+        """
+        require_positive("ExecPlugin", time_limit=self.time_limit, interactive_time_limit=self.interactive_time_limit)
+        if not self.command:
+            raise ConfigError("exec has no command; write the plugin's name or path there")
+        if self.api_version not in (V1, V1BETA1):
+            raise ConfigError(
+                f"exec has an apiVersion that is not supported; write {V1} or {V1BETA1}, whichever the plugin speaks"
+            )
+        for name, texts in (("command", (self.command,)), ("args", self.args)):
+            if not all(_can_be_passed(text) for text in texts):
+                raise ConfigError(f"exec: {name} has a character that no program can be given; take it out")
+        for name, value in self.env:
+            if not name or "=" in name or not _can_be_passed(name) or not _can_be_passed(value.reveal()):
+                raise ConfigError("exec: env has a name or value that no program can be given; correct it")
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages."""
+        return f"exec plugin {self.command!r}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginCall:
+    """One run of a plugin, ready to be started.
+
+    Attributes:
+        command: The program: a path, or a name to be searched in ``environ``'s ``PATH`` of the parent.
+        args: Arguments.
+        environ: The whole environment.
+        has_stdin: Whether it gets our standard input, and with it the terminal; otherwise it gets none.
+        time_limit: Seconds until it is ended.
+    """
+
+    command: str
+    args: tuple[str, ...] = field(repr=False)
+    environ: Mapping[str, str] = field(repr=False)
+    has_stdin: bool
+    time_limit: float
+
+
+class PluginEnd(StrEnum):
+    """How a run ended."""
+
+    EXITED = "exited"
+    NOT_FOUND = "not-found"
+    NOT_STARTED = "not-started"
+    TIMED_OUT = "timed-out"
+    TOO_MUCH = "too-much"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginOutcome:
+    """What came of a run.
+
+    Attributes:
+        end: How it ended.
+        code: Exit code, negative for a signal; of ``EXITED`` only.
+        reason: The system's words, of ``NOT_STARTED`` only.
+        output: Standard output, as far as it was read.
+        stderr: The end of standard error; empty if that went to the terminal.
+    """
+
+    end: PluginEnd = PluginEnd.EXITED
+    code: int = 0
+    reason: str = ""
+    output: bytes = field(default=b"", repr=False)
+    stderr: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecAnswer:
+    """A credential, and when it expires in seconds since 1970, if it does."""
+
+    credential: Credential
+    expires_at: float | None
+
+
+def plugin_call(plugin: ExecPlugin, environ: Mapping[str, str], *, is_terminal: bool) -> PluginCall:
+    """Decide how the plugin is run.
+
+    Args:
+        plugin: The plugin.
+        environ: Our own environment, which it inherits.
+        is_terminal: Whether our standard input is a terminal, where a person can be asked.
+
+    Raises:
+        CredentialsError: If the plugin must be able to ask a person, and nobody is there.
+    """
+    if plugin.interactive_mode is InteractiveMode.ALWAYS and not is_terminal:
+        raise CredentialsError(
+            plugin.name,
+            "it must talk to a person (interactiveMode is Always), and standard input is not a terminal; "
+            "run this in a terminal, or use credentials that need no person",
+        )
+    has_stdin = is_terminal and plugin.interactive_mode is not InteractiveMode.NEVER
+    spec: dict[str, Any] = {"interactive": has_stdin}
+    if plugin.cluster is not None:
+        spec["cluster"] = dict(plugin.cluster)
+    info = {"kind": _KIND, "apiVersion": plugin.api_version, "spec": spec}
+    own = {name: value.reveal() for name, value in plugin.env}
+    return PluginCall(
+        command=plugin.command,
+        args=plugin.args,
+        environ={**environ, **own, EXEC_INFO: msgspec.json.encode(info).decode()},
+        has_stdin=has_stdin,
+        time_limit=plugin.interactive_time_limit if has_stdin else plugin.time_limit,
+    )
+
+
+def plugin_answer(plugin: ExecPlugin, outcome: PluginOutcome, call: PluginCall) -> ExecAnswer:
+    """Read what the plugin gave.
+
+    Raises:
+        CredentialsError: If it gave nothing that can be used; says why and what to do.
+    """
+    if outcome.end is not PluginEnd.EXITED or outcome.code != 0:
+        raise CredentialsError(plugin.name, _failure(plugin, outcome, call))
+    try:
+        said = msgspec.json.decode(outcome.output, type=_ExecCredential)
+        return _answer(said, plugin.api_version)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        problem = "what it printed is not an ExecCredential in JSON"
+    except _UnusableError as error:
+        problem = str(error)
+    raise CredentialsError(
+        plugin.name, f"{problem}; run it by hand to see what it prints, and correct its arguments"
+    ) from None
+
+
+def stderr_shown(plugin: ExecPlugin, outcome: PluginOutcome) -> str:
+    """Return the end of a plugin's standard error in a form that may be shown: one line, short, without secrets."""
+    text = outcome.stderr
+    for value in sorted(_known_secrets(plugin, outcome), key=len, reverse=True):
+        text = text.replace(value, REDACTED)
+    text = "".join(character if character.isprintable() else " " for character in str(redact(text)))
+    text = " ".join(text.split())
+    # Cut after hiding: half a secret is not recognized any more.
+    return text if len(text) <= _SHOWN_STDERR else "…" + text[-_SHOWN_STDERR:]
+
+
+def _known_secrets(plugin: ExecPlugin, outcome: PluginOutcome) -> set[str]:
+    found = {value.reveal() for _, value in plugin.env}
+    for argument, shown in zip(plugin.args, redact(plugin.args), strict=True):
+        if shown != argument:
+            found.add(argument.partition("=")[2] or argument)
+    found.update(_WORD.findall(outcome.output.decode("utf-8", "replace")))
+    return {each for each in found if len(each) >= _SHORTEST_SECRET}
+
+
+class _UnusableError(Exception):
+    pass
+
+
+class _Status(msgspec.Struct):
+    token: str | None = None
+    clientCertificateData: str | None = None  # noqa: N815 - as the API calls it
+    clientKeyData: str | None = None  # noqa: N815 - as the API calls it
+    expirationTimestamp: str | None = None  # noqa: N815 - as the API calls it
+
+
+class _ExecCredential(msgspec.Struct):
+    kind: str = ""
+    apiVersion: str = ""  # noqa: N815 - as the API calls it
+    status: _Status | None = None
+
+
+def _answer(said: _ExecCredential, api_version: str) -> ExecAnswer:
+    if said.kind != _KIND or said.apiVersion != api_version:
+        raise _UnusableError(f"what it printed is not an {_KIND} of {api_version}, which exec.apiVersion asks for")
+    status = said.status
+    if status is None:
+        raise _UnusableError("the ExecCredential that it printed has no status")
+    token, certificate, key = status.token, status.clientCertificateData, status.clientKeyData
+    if not token and not certificate and not key:
+        raise _UnusableError("the ExecCredential that it printed has neither a token nor a client certificate")
+    if bool(certificate) != bool(key):
+        raise _UnusableError("the ExecCredential that it printed has only one of client certificate and client key")
+    if token and not is_header_value(token):
+        raise _UnusableError("the token that it printed has a line break or another control character in it")
+    return ExecAnswer(
+        credential=Credential(
+            authorization=SecretText(f"Bearer {token}") if token else None,
+            certificate=_certificate(certificate, key) if certificate and key else None,
+        ),
+        expires_at=_expiry(status.expirationTimestamp) if status.expirationTimestamp else None,
+    )
+
+
+def _certificate(certificate: str, key: str) -> ClientCertificate:
+    if not (certificate.isascii() and key.isascii()):
+        raise _UnusableError("the client certificate and key that it printed are not PEM")
+    return ClientCertificate(certificate=certificate.encode(), key=SecretText(key))
+
+
+def _expiry(text: str) -> float:
+    try:
+        return parse_time(text).timestamp()
+    except (InvalidInputError, OverflowError):
+        raise _UnusableError("the expirationTimestamp that it printed is not an RFC 3339 time") from None
+
+
+def _failure(plugin: ExecPlugin, outcome: PluginOutcome, call: PluginCall) -> str:
+    if outcome.end is PluginEnd.NOT_FOUND:
+        hint = " ".join(str(redact(plugin.install_hint)).split())
+        return f"it is not there; {hint or 'install it, or correct exec.command in the kubeconfig'}"
+    if outcome.end is PluginEnd.NOT_STARTED:
+        return f"it cannot be started: {outcome.reason}; see that it is a program that this user may run"
+    if outcome.end is PluginEnd.TOO_MUCH:
+        return "it printed far more than an ExecCredential; correct its arguments"
+    if outcome.end is PluginEnd.TIMED_OUT:
+        what = f"it gave no answer within {call.time_limit:g} s and was ended; run it by hand to see what it waits for"
+    elif outcome.code < 0:
+        what = f"it was ended by signal {-outcome.code}; run it by hand to see why"
+    else:
+        what = (
+            f"it failed with exit code {outcome.code}; run it by hand, or log in again with the tool that it belongs to"
+        )
+    said = stderr_shown(plugin, outcome)
+    return what + (f"; it said: {said}" if said else "")
+
+
+def _can_be_passed(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in text

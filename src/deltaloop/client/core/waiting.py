@@ -1,0 +1,149 @@
+"""Waits for one object to fulfil a condition: what to ask of the server next, and whether it is over.
+
+    LIST ──────────── nothing fulfils it ─────────────▶ WATCH from the list's version
+      ▲   ▲                                               │ an event fulfils it: over
+      │   └───── the version is too old (410) ────────────┤
+      └───── the list failed, wait ─┐   ┌─ it ended ──────┤ watch again from the last version seen
+                                    └───┴─ it broke, wait ┘
+
+No state of the object can be missed: the watch begins where the list ended, and again where the watch before it ended.
+A list fulfils it or not by the one object of that name, or by there being none.
+
+Waits between failures double from 0.5 s to 10 s, and begin again once something was received. A watch that ends within
+a second of its beginning without an event counts as a failure, or a server that ends each watch at once would be asked
+without pause. What cannot be mended by asking again (403, an unknown resource, a bad request) ends it.
+
+``Deleted`` is about one object: the first one seen, or the one with the given uid. A successor of its name means that
+it is gone.
+
+Source: client-go tools/watch ``UntilWithSync``, ``RetryWatcher``; kubectl pkg/cmd/wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+from deltaloop.api.errors import DeltaloopError
+from deltaloop.api.resource import Resource
+from deltaloop.api.status import ApiError, GoneError
+from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
+from deltaloop.client.core.wait_conditions import Deleted, WaitCondition
+from deltaloop.client.errors import TransportError
+from deltaloop.pacing import Backoff, BackoffManager
+
+SHORT_WATCH: Final = 1.0
+_BACKOFF: Final = Backoff(initial=0.5, factor=2.0, cap=10.0, jitter=0.2)
+
+
+@dataclass(frozen=True, slots=True)
+class AskForList:
+    """List the object by its name; tell ``saw_list`` or ``failed``."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskForWatch:
+    """Watch the object from a version on; tell ``saw_event`` for each event, then ``watch_ended`` or ``failed``."""
+
+    resource_version: str
+
+
+@final
+class Waiting:
+    """The state of one wait."""
+
+    __slots__ = (
+        "_backoff",
+        "_condition",
+        "_last",
+        "_last_error",
+        "_listed",
+        "_name",
+        "_uid",
+        "_version",
+        "done",
+        "found",
+    )
+
+    def __init__(self, name: str, condition: WaitCondition | Deleted) -> None:
+        """Begin to wait for the object of a name; nothing is known of it."""
+        self._name = name
+        self._condition = condition
+        self._uid = condition.uid if isinstance(condition, Deleted) else ""
+        self._backoff = BackoffManager(_BACKOFF)
+        self._version = ""
+        self._listed = False
+        self._last: Resource | None = None
+        self._last_error = ""
+        self.done = False
+        self.found: Resource | None = None
+
+    @property
+    def condition(self) -> str:
+        """What is waited for."""
+        return self._condition.describe()
+
+    def ask(self) -> AskForList | AskForWatch:
+        """Return what to ask next."""
+        return AskForWatch(self._version) if self._version else AskForList()
+
+    def saw_list(self, items: Sequence[Resource], resource_version: str) -> None:
+        """Take the answer to ``AskForList``."""
+        self._progress()
+        self._listed = True
+        self._version = resource_version
+        self._saw(next((item for item in items if item.name == self._name), None))
+
+    def saw_event(self, event: WatchEvent) -> None:
+        """Take an event of the watch."""
+        self._progress()
+        self._version = event.object.resource_version or self._version
+        if event.type is not EventType.BOOKMARK and event.object.name == self._name:
+            self._saw(None if event.type is EventType.DELETED else event.object)
+
+    def watch_ended(self, *, lasted: float, now: float, chance: float) -> float:
+        """Take the end of a watch by the server; return how many seconds to wait before the next question."""
+        return 0.0 if lasted >= SHORT_WATCH else self._backoff.next_delay(now, chance=chance)
+
+    def failed(self, error: DeltaloopError, *, now: float, chance: float) -> float | None:
+        """Take a failure; return how many seconds to wait, or None if it is the caller's to see."""
+        if isinstance(error, GoneError):
+            if not self._version:
+                return None
+            self._version = ""
+            return self._backoff.next_delay(now, chance=chance)
+        if isinstance(error, ApiError):
+            code = error.status.code
+            if code != 429 and not 500 <= code < 600:
+                return None
+        elif not isinstance(error, TransportError | MalformedEventError):
+            return None
+        self._last_error = type(error).__name__
+        wait = self._backoff.next_delay(now, chance=chance)
+        asked_for = error.retry_after if isinstance(error, ApiError) else None
+        return max(wait, asked_for or 0.0)
+
+    def last_seen(self) -> str:
+        """Say what was there last, without data."""
+        if not self._listed:
+            text = "the server has not answered yet"
+        elif self._last is None:
+            text = "there is no such object"
+        else:
+            text = f"at resourceVersion {self._last.resource_version or '-'} {self._condition.shows(self._last)}"
+        return f"{text}; the last try failed with {self._last_error}" if self._last_error else text
+
+    def _progress(self) -> None:
+        self._backoff.reset()
+        self._last_error = ""
+
+    def _saw(self, obj: Resource | None) -> None:
+        self._last = obj
+        if isinstance(self._condition, Deleted):
+            if obj is not None and not self._uid:
+                self._uid = obj.uid
+            self.done = obj is None or obj.uid != self._uid
+        elif obj is not None and self._condition.is_met(obj):
+            self.done = True
+            self.found = obj

@@ -1,0 +1,47 @@
+"""Reads a container's log. Core: ``core/framing.py``."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator
+from typing import final
+
+from deltaloop.client.core.framing import LineFramer
+
+
+@final
+class LogStream:
+    """A log as it comes: iterating gives lines without their line feed, ``chunks`` bytes as they arrive.
+
+    Use one of both. A log is bytes, in whatever encoding the program writes. A last line without a line feed is a line.
+    Cancelling a read loses nothing: the next read goes on.
+    """
+
+    def __init__(self, chunks: AsyncIterator[bytes]) -> None:
+        """Read ``chunks``."""
+        self._chunks = chunks
+        self._framer = LineFramer()
+        self._lines: deque[bytes] = deque()
+        self._ended = False
+
+    @property
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The log in slices of any size."""
+        return self._chunks
+
+    def __aiter__(self) -> LogStream:
+        return self
+
+    async def __anext__(self) -> bytes:
+        while not self._lines:
+            if self._ended:
+                raise StopAsyncIteration
+            chunk = await anext(self._chunks, None)
+            if chunk is not None:
+                self._lines.extend(self._framer.feed(chunk))
+                continue
+            self._ended = True
+            tail = self._framer.finish()
+            if tail:
+                self._lines.append(tail)
+        return self._lines.popleft()

@@ -1,0 +1,332 @@
+"""The verbs that read: get, list (one page, all, item by item), watch, and waiting for a condition.
+
+Long because most verbs have two signatures, one for each way to name a resource.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, Final, TypeVar, overload
+
+from deltaloop.api.keys import join_key
+from deltaloop.api.list_options import ListOptions
+from deltaloop.api.resource import Resource, decode_object
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.watch_event import WatchEvent
+from deltaloop.client.caller import Caller, decoded
+from deltaloop.client.core.list_splitter import ListSplitter
+from deltaloop.client.core.pager import DEFAULT_PAGE_BUFFER, DEFAULT_PAGE_SIZE, Pager
+from deltaloop.client.core.wait_conditions import Deleted, WaitCondition
+from deltaloop.client.core.waiting import Waiting
+from deltaloop.client.pager import each_item, fetch_all
+from deltaloop.client.resource_list import ResourceList
+from deltaloop.client.waiting import wait_until
+from deltaloop.client.watch import open_watch
+
+T = TypeVar("T")
+
+_NO_OPTIONS: Final = ListOptions()
+
+
+class ReadVerbs(Caller):
+    """The verbs that change nothing."""
+
+    @overload
+    async def get(
+        self,
+        rt: ResourceType[T],
+        name: str,
+        *,
+        namespace: str | None = None,
+        subresource: str | None = None,
+        timeout: float | None = None,
+    ) -> T: ...
+    @overload
+    async def get(
+        self,
+        rt: str,
+        name: str,
+        *,
+        namespace: str | None = None,
+        subresource: str | None = None,
+        timeout: float | None = None,
+    ) -> Resource: ...
+    async def get(
+        self,
+        rt: ResourceType[Any] | str,
+        name: str,
+        *,
+        namespace: str | None = None,
+        subresource: str | None = None,
+        timeout: float | None = None,
+    ) -> Any:
+        """Read one object, or a subresource that has the object's own type, such as ``status``.
+
+        Raises:
+            NotFoundError: If there is none of that name.
+        """
+        known = await self._known(rt, timeout)
+        path = self._object_path(known, name, namespace, subresource)
+        return decoded(known, await self._send("GET", path, timeout=timeout))
+
+    @overload
+    async def list(
+        self,
+        rt: ResourceType[T],
+        *,
+        namespace: str | None = None,
+        options: ListOptions = ...,
+        timeout: float | None = None,
+    ) -> ResourceList[T]: ...
+    @overload
+    async def list(
+        self, rt: str, *, namespace: str | None = None, options: ListOptions = ..., timeout: float | None = None
+    ) -> ResourceList[Resource]: ...
+    async def list(
+        self,
+        rt: ResourceType[Any] | str,
+        *,
+        namespace: str | None = None,
+        options: ListOptions = _NO_OPTIONS,
+        timeout: float | None = None,
+    ) -> ResourceList[Any]:
+        """Ask for objects in one request: everything, or one page if ``options.limit`` is set.
+
+        The answer is decoded while it arrives, so that a large list needs its memory once.
+        """
+        known = await self._known(rt, timeout)
+        body = await self._sender.receive(
+            known.path(namespace=namespace),
+            query=options.to_query(),
+            sink=lambda: ListSplitter(known),
+            timeout=timeout,
+            pool=self._pool,
+            on_warning=self._on_warning,
+        )
+        return body.finish()
+
+    @overload
+    async def list_all(
+        self,
+        rt: ResourceType[T],
+        *,
+        namespace: str | None = None,
+        options: ListOptions = ...,
+        page_size: int = DEFAULT_PAGE_SIZE,
+        timeout: float | None = None,
+    ) -> ResourceList[T]: ...
+    @overload
+    async def list_all(
+        self,
+        rt: str,
+        *,
+        namespace: str | None = None,
+        options: ListOptions = ...,
+        page_size: int = DEFAULT_PAGE_SIZE,
+        timeout: float | None = None,
+    ) -> ResourceList[Resource]: ...
+    async def list_all(
+        self,
+        rt: ResourceType[Any] | str,
+        *,
+        namespace: str | None = None,
+        options: ListOptions = _NO_OPTIONS,
+        page_size: int = DEFAULT_PAGE_SIZE,
+        timeout: float | None = None,
+    ) -> ResourceList[Any]:
+        """Read all objects, page by page; ``timeout`` is for each page.
+
+        If the snapshot expires on the way, everything is asked for once more without pages.
+
+        Source: client-go tools/pager, ``ListPager.List``.
+        """
+        fetch = self._pages(await self._known(rt, timeout), namespace, timeout)
+        return await fetch_all(fetch, Pager(options, page_size=page_size))
+
+    @overload
+    def each_list_item(
+        self,
+        rt: ResourceType[T],
+        *,
+        namespace: str | None = None,
+        options: ListOptions = ...,
+        page_size: int = DEFAULT_PAGE_SIZE,
+        page_buffer: int = DEFAULT_PAGE_BUFFER,
+        timeout: float | None = None,
+    ) -> AsyncGenerator[T, None]: ...
+    @overload
+    def each_list_item(
+        self,
+        rt: str,
+        *,
+        namespace: str | None = None,
+        options: ListOptions = ...,
+        page_size: int = DEFAULT_PAGE_SIZE,
+        page_buffer: int = DEFAULT_PAGE_BUFFER,
+        timeout: float | None = None,
+    ) -> AsyncGenerator[Resource, None]: ...
+    def each_list_item(
+        self,
+        rt: ResourceType[Any] | str,
+        *,
+        namespace: str | None = None,
+        options: ListOptions = _NO_OPTIONS,
+        page_size: int = DEFAULT_PAGE_SIZE,
+        page_buffer: int = DEFAULT_PAGE_BUFFER,
+        timeout: float | None = None,
+    ) -> AsyncGenerator[Any, None]:
+        """Go through all objects by ``async for``, without holding them all; ``timeout`` is for each page.
+
+        Pages are read ahead in the background. An expired token is raised as ``ExpiredError``: what was given already
+        cannot be taken back. Leave the loop early by ``contextlib.aclosing``, or the background task lives on until the
+        iterator is collected.
+
+        Args:
+            rt: What to list.
+            namespace: None means all namespaces.
+            options: What to select.
+            page_size: Objects in one page.
+            page_buffer: Most pages that are read ahead; 0 asks for each page when the one before it is used up.
+            timeout: Seconds for each page.
+
+        Raises:
+            ValueError: If ``page_size`` or ``page_buffer`` is negative.
+
+        Source: client-go tools/pager, ``ListPager.EachListItem``.
+        """
+        if page_buffer < 0:
+            raise ValueError(f"page_buffer is {page_buffer}; 0 (no reading ahead) or more is needed")
+        pager = Pager[Any](options, page_size=page_size, full_list_if_expired=False, collect=False)
+
+        async def items() -> AsyncGenerator[Any, None]:
+            fetch = self._pages(await self._known(rt, timeout), namespace, timeout)
+            found = each_item(fetch, pager, page_buffer=page_buffer)
+            try:
+                async for item in found:
+                    yield item
+            finally:
+                await found.aclose()
+
+        return items()
+
+    def watch(
+        self,
+        rt: ResourceType[Any] | str,
+        *,
+        namespace: str | None = None,
+        options: ListOptions = _NO_OPTIONS,
+        timeout: float | None = None,
+    ) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+        """Watch objects: entering opens the stream, iterating gives its events, leaving closes it.
+
+        Iteration ends when the server ends the stream; it raises ``ApiError`` for an ERROR event (``ExpiredError``:
+        list again), ``MalformedEventError`` for a line that is no event, and ``StreamEndedError`` when the stream
+        breaks off, is 15 s overdue (``options.timeout_seconds``), or is silent for 90 s after it has shown a bookmark.
+        ``timeout`` is for opening it only. Nothing is repeated: resuming is the reflector's business.
+        """
+
+        @asynccontextmanager
+        async def opened() -> AsyncGenerator[AsyncIterator[WatchEvent], None]:
+            known = await self._known(rt, timeout)
+            async with open_watch(
+                self._sender,
+                known,
+                known.path(namespace=namespace),
+                options.to_query(),
+                timeout_seconds=options.timeout_seconds,
+                timeout=timeout,
+                on_warning=self._on_warning,
+            ) as events:
+                yield events
+
+        return opened()
+
+    @overload
+    async def wait_for(
+        self,
+        rt: ResourceType[Any] | str,
+        name: str,
+        condition: Deleted,
+        *,
+        namespace: str | None = None,
+        timeout: float | None = None,
+    ) -> None: ...
+    @overload
+    async def wait_for(
+        self,
+        rt: ResourceType[T],
+        name: str,
+        condition: WaitCondition,
+        *,
+        namespace: str | None = None,
+        timeout: float | None = None,
+    ) -> T: ...
+    @overload
+    async def wait_for(
+        self,
+        rt: str,
+        name: str,
+        condition: WaitCondition,
+        *,
+        namespace: str | None = None,
+        timeout: float | None = None,
+    ) -> Resource: ...
+    async def wait_for(
+        self,
+        rt: ResourceType[Any] | str,
+        name: str,
+        condition: WaitCondition | Deleted,
+        *,
+        namespace: str | None = None,
+        timeout: float | None = None,
+    ) -> Any:
+        """Wait until an object fulfils a condition, and return it as it was then; None for ``deleted()``.
+
+        No state is missed: the object is listed, then watched from there. Streams that end, expired versions and
+        failures that may pass are survived. Cancelling closes the watch.
+
+        Args:
+            rt: What kind of object; the verbs ``list`` and ``watch`` must be allowed.
+            name: Name of the object; it need not exist yet.
+            condition: ``deleted()``, ``created()``, ``ready()``, ``established()``, ``status_condition(...)``,
+                ``field_value(...)``, or anything that is a ``WaitCondition``.
+            namespace: The client's by default.
+            timeout: Seconds for everything; None is the configured default (30).
+
+        Raises:
+            WaitTimeoutError: If it does not happen in time; the message says what was last seen.
+            ApiError: If the server refuses in a way that will not pass, such as 403.
+        """
+        limit = self._config.request_timeout if timeout is None else timeout
+        until = asyncio.get_running_loop().time() + limit
+        known = await self._known(rt, limit)
+        untyped = ResourceType[Resource](known.group, known.version, known.kind, known.plural, known.namespaced)
+        where = self._namespace(untyped, namespace)
+        untyped.path(namespace=where, name=name)  # refuses what is no name
+
+        async def ask(options: ListOptions, left: float) -> ResourceList[Resource]:
+            return await self.list(untyped, namespace=where, options=options, timeout=left)
+
+        def watch(options: ListOptions, left: float) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+            return self.watch(untyped, namespace=where, options=options, timeout=left)
+
+        found = await wait_until(
+            Waiting(name, condition),
+            ask,
+            watch,
+            field_selector=f"metadata.name={name}",
+            what=f"{known} {join_key(where or '', name)}",
+            until=until,
+            limit=limit,
+        )
+        return None if found is None else decode_object(known, found.raw)
+
+    def _pages(
+        self, known: ResourceType[Any], namespace: str | None, timeout: float | None
+    ) -> Callable[[ListOptions], Awaitable[ResourceList[Any]]]:
+        async def fetch(page: ListOptions) -> ResourceList[Any]:
+            return await self.list(known, namespace=namespace, options=page, timeout=timeout)
+
+        return fetch

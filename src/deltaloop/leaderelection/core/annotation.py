@@ -1,0 +1,125 @@
+"""The record as it stands in an annotation of a ConfigMap or Endpoints object: JSON, byte for byte as Go writes it.
+
+Go's encoder keeps the order of the fields, puts no spaces, and escapes ``<``, ``>``, ``&``, U+2028 and U+2029; times
+have whole seconds and a missing time is null. Candidates compare bytes, so a difference in form would be a change.
+
+Source: client-go v0.26 tools/leaderelection/resourcelock/{interface,configmaplock,endpointslock}.go; Go's
+encoding/json; apimachinery pkg/apis/meta/v1/time.go.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from deltaloop.api.errors import InvalidInputError, MalformedObjectError
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.times import WallTime, format_time, parse_time
+from deltaloop.leaderelection.core.record import LeaderElectionRecord
+
+LEADER_ANNOTATION: Final = "control-plane.alpha.kubernetes.io/leader"
+
+_ESCAPES: Final = str.maketrans(
+    {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+)
+
+
+def encode_record(record: LeaderElectionRecord) -> str:
+    """Write a record as Go does; fractions of a second are cut off."""
+    fields = {
+        "holderIdentity": record.holder_identity,
+        "leaseDurationSeconds": record.lease_duration_seconds,
+        "acquireTime": _written(record.acquire_time),
+        "renewTime": _written(record.renew_time),
+        "leaderTransitions": record.leader_transitions,
+    }
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPES)
+
+
+def decode_record(text: str) -> LeaderElectionRecord:
+    """Read a record; what is missing or null becomes empty, 0 or None, and fields that we do not know are ignored.
+
+    Raises:
+        MalformedObjectError: If it is not a record; the message names the field, not its content.
+    """
+    try:
+        found: object = json.loads(text)
+    except ValueError:
+        raise MalformedObjectError(f"the annotation {LEADER_ANNOTATION} is not JSON") from None
+    if not isinstance(found, Mapping):
+        raise MalformedObjectError(f"the annotation {LEADER_ANNOTATION} is not a JSON object")
+    fields = cast("Mapping[str, object]", found)
+    return LeaderElectionRecord(
+        holder_identity=_text(fields, "holderIdentity"),
+        lease_duration_seconds=_number(fields, "leaseDurationSeconds"),
+        acquire_time=_time(fields, "acquireTime"),
+        renew_time=_time(fields, "renewTime"),
+        leader_transitions=_number(fields, "leaderTransitions"),
+    )
+
+
+def record_from_annotations(annotations: Mapping[str, str]) -> LeaderElectionRecord:
+    """Read the record of an object; an object without one has an empty record: nobody leads."""
+    text = annotations.get(LEADER_ANNOTATION)
+    return LeaderElectionRecord() if text is None else decode_record(text)
+
+
+def object_with_record(
+    fields: Mapping[str, Any], record: LeaderElectionRecord, *, labels: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Return a copy of an object that holds ``record``; labels are added, everything else is kept."""
+    changed: dict[str, Any] = copy.deepcopy(dict(fields))
+    metadata: dict[str, Any] = dict(changed.get("metadata") or {})
+    metadata["annotations"] = {**(metadata.get("annotations") or {}), LEADER_ANNOTATION: encode_record(record)}
+    if labels:
+        metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
+    changed["metadata"] = metadata
+    return changed
+
+
+def new_object(
+    kind: ResourceType[Resource],
+    record: LeaderElectionRecord,
+    *,
+    namespace: str,
+    name: str,
+    labels: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Return an object of a kind to create, which holds ``record`` and nothing else."""
+    empty = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"namespace": namespace, "name": name}}
+    return object_with_record(empty, record, labels=labels)
+
+
+def _written(instant: WallTime | None) -> str | None:
+    return None if instant is None else format_time(instant)
+
+
+def _text(fields: Mapping[str, object], field: str) -> str:
+    value = fields.get(field)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise MalformedObjectError(f"{field} in the annotation {LEADER_ANNOTATION} is not a string")
+    return value
+
+
+def _number(fields: Mapping[str, object], field: str) -> int:
+    value = fields.get(field)
+    if value is None:
+        return 0
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise MalformedObjectError(f"{field} in the annotation {LEADER_ANNOTATION} is not a whole number")
+    return value
+
+
+def _time(fields: Mapping[str, object], field: str) -> WallTime | None:
+    text = _text(fields, field)
+    if not text:
+        return None
+    try:
+        return parse_time(text)
+    except InvalidInputError:
+        raise MalformedObjectError(f"{field} in the annotation {LEADER_ANNOTATION} is not an RFC 3339 time") from None

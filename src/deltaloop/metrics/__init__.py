@@ -1,0 +1,11 @@
+"""Prometheus behind the hooks of the other rooms: numbers come out under upstream's names.
+
+This room owns the adapters from hook protocols to prometheus-client, one module for each room that has hooks. It needs
+the extra ``metrics``, and imports it when an adapter is made, not before.
+"""
+
+from deltaloop.metrics.client import RestClientMetrics
+from deltaloop.metrics.leaderelection import LeaderMetrics
+from deltaloop.metrics.workqueue import WorkQueueMetrics
+
+__all__ = ["LeaderMetrics", "RestClientMetrics", "WorkQueueMetrics"]

@@ -1,0 +1,78 @@
+"""Items that failed for good: parked with their last error until somebody adds, revives or discards them.
+
+Each item has one letter at most, the latest. There are at most ``bound`` of them; when there are more, the oldest goes,
+and is counted. An error keeps the frames it went through alive, so the bound is one on memory, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar, final
+
+from deltaloop.workqueue.core.triggers import TriggerLog
+
+K = TypeVar("K", bound=Hashable)
+
+DEFAULT_MAX_DEAD_LETTERS: Final = 1000
+
+
+@final
+@dataclass(slots=True, eq=False)
+class DeadLetter(Generic[K]):
+    """One item that failed for good.
+
+    Attributes:
+        item: What failed.
+        error: Why, the last time.
+        attempts: How many runs failed in a row.
+        triggers: Why it was worked on.
+        parked_at: When the last run failed.
+    """
+
+    item: K
+    error: BaseException | None
+    attempts: int
+    triggers: TriggerLog
+    parked_at: float
+
+
+@final
+class DeadLetters(Generic[K]):
+    """The letters, the oldest first."""
+
+    __slots__ = ("_bound", "_letters", "dropped", "total")
+
+    def __init__(self, bound: int = DEFAULT_MAX_DEAD_LETTERS) -> None:
+        """Keep at most ``bound`` letters; 0 keeps none and only counts them."""
+        self._bound = bound
+        self._letters: dict[K, DeadLetter[K]] = {}
+        self.total = 0
+        self.dropped = 0
+
+    def put(self, letter: DeadLetter[K]) -> None:
+        """Keep a letter, instead of the one that its item may have."""
+        self._letters.pop(letter.item, None)
+        self._letters[letter.item] = letter
+        self.total += 1
+        if len(self._letters) > self._bound:
+            del self._letters[next(iter(self._letters))]
+            self.dropped += 1
+
+    def get(self, item: K) -> DeadLetter[K] | None:
+        """Return the letter of an item, if it has one."""
+        return self._letters.get(item)
+
+    def remove(self, item: K) -> DeadLetter[K] | None:
+        """Take the letter of an item out."""
+        return self._letters.pop(item, None)
+
+    def in_order(self) -> list[DeadLetter[K]]:
+        """Return all letters, the oldest first."""
+        return list(self._letters.values())
+
+    def __contains__(self, item: K) -> bool:
+        return item in self._letters
+
+    def __len__(self) -> int:
+        return len(self._letters)

@@ -1,0 +1,247 @@
+"""Buffers: what a handler is told is always (add update* delete)*, and the newest state is never lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from deltaloop.api.resource import Resource
+from deltaloop.cache.core.notification_buffer import (
+    BufferPolicy,
+    CoalescingBuffer,
+    FifoBuffer,
+    NotificationBuffer,
+    key_of,
+    make_buffer,
+)
+from deltaloop.cache.core.process_deltas import (
+    AddNotification,
+    DeleteNotification,
+    Notification,
+    UpdateNotification,
+)
+from tests.cache.machines import Step, run_machine, show_the_bug, step
+from tests.cache.objects import pod
+
+A1, A2, A3, B1 = pod("a", 1), pod("a", 2), pod("a", 3), pod("b", 1)
+
+
+def put_all(
+    buffer: NotificationBuffer[Resource], *notifications: Notification[Resource]
+) -> list[tuple[Notification[Resource], bool]]:
+    lost = sum(buffer.put(notification) for notification in notifications)
+    taken: list[tuple[Notification[Resource], bool]] = []
+    while (item := buffer.take()) is not None:
+        taken.append(item)
+    initial = sum(isinstance(each, AddNotification) and each.is_in_initial_list for each in notifications)
+    assert lost + sum(is_initial for _, is_initial in taken) == initial, "every item of the initial list is counted out"
+    return taken
+
+
+@pytest.mark.parametrize(
+    ("waits", "comes", "becomes"),
+    [
+        (AddNotification(A1), UpdateNotification(A1, A2), AddNotification(A2)),
+        (AddNotification(A1, True), UpdateNotification(A1, A2), AddNotification(A2, True)),
+        (AddNotification(A1), DeleteNotification(A2), None),
+        (AddNotification(A1, True), DeleteNotification(A2), None),
+        (UpdateNotification(A1, A2), UpdateNotification(A2, A3), UpdateNotification(A1, A3)),
+        (UpdateNotification(A1, A2), DeleteNotification(A3), DeleteNotification(A3)),
+        (DeleteNotification(A1), AddNotification(A2), UpdateNotification(A1, A2)),
+        (DeleteNotification(A1), AddNotification(A2, True), UpdateNotification(A1, A2)),
+        (DeleteNotification(A1), UpdateNotification(A1, A2), UpdateNotification(A1, A2)),
+        (DeleteNotification(A1), DeleteNotification(A2, False), DeleteNotification(A2, False)),
+        (AddNotification(A1, True), AddNotification(A2, True), AddNotification(A2, True)),
+    ],
+)
+def test_what_waits_is_merged_with_what_comes(
+    waits: Notification[Resource], comes: Notification[Resource], becomes: Notification[Resource] | None
+) -> None:
+    taken = [notification for notification, _ in put_all(CoalescingBuffer[Resource](), waits, comes)]
+    assert taken == ([] if becomes is None else [becomes])
+
+
+def test_a_new_object_after_a_deletion_is_told_from_what_was_heard_last() -> None:
+    changes = UpdateNotification(A1, A2), DeleteNotification(A2), AddNotification(A3)
+    (taken,) = put_all(CoalescingBuffer[Resource](), *changes)
+    assert taken[0] == UpdateNotification(A1, A3)
+    (taken,) = put_all(CoalescingBuffer[Resource](), *changes, DeleteNotification(A3), AddNotification(A2))
+    assert taken[0] == UpdateNotification(A1, A2)
+
+
+def test_a_resync_stays_one_object_twice() -> None:
+    (taken,) = put_all(CoalescingBuffer[Resource](), UpdateNotification(A1, A1), UpdateNotification(A1, A1))
+    notification = taken[0]
+    assert isinstance(notification, UpdateNotification)
+    assert notification.old is notification.new
+
+
+def test_keys_keep_their_place_in_line() -> None:
+    buffer = CoalescingBuffer[Resource]()
+    taken = put_all(buffer, AddNotification(A1), AddNotification(B1), UpdateNotification(A1, A2))
+    assert [key_of(notification) for notification, _ in taken] == ["default/a", "default/b"]
+
+
+def test_a_bounded_buffer_says_when_it_is_full_and_refuses_nothing() -> None:
+    buffer = FifoBuffer[Resource](2)
+    assert not buffer.is_full
+    buffer.put(AddNotification(A1))
+    buffer.put(UpdateNotification(A1, A2))
+    assert buffer.is_full
+    buffer.put(UpdateNotification(A2, A3))
+    assert (len(buffer), buffer.keys()) == (3, {"default/a"})
+    buffer.take()
+    assert buffer.is_full
+    buffer.take()
+    assert not buffer.is_full
+    buffer.clear()
+    assert buffer.take() is None
+
+
+def test_each_policy_has_its_buffer() -> None:
+    kinds: dict[BufferPolicy, NotificationBuffer[Resource]] = {
+        policy: make_buffer(policy, 1) for policy in BufferPolicy
+    }
+    for buffer in kinds.values():
+        buffer.put(AddNotification(A1))
+        buffer.put(AddNotification(B1))
+    assert {policy for policy, buffer in kinds.items() if buffer.is_full} == {BufferPolicy.BOUNDED}
+    for buffer in kinds.values():
+        assert buffer.keys() == {"default/a", "default/b"}
+        buffer.clear()
+        assert len(buffer) == 0
+
+
+NAMES = st.sampled_from(["a", "b", "c"])
+
+
+def make_machine(make: Callable[[], NotificationBuffer[Resource]]) -> type[RuleBasedStateMachine]:
+    """A store that tells every change, the buffer, and a handler with a picture of its own."""
+
+    class Machine(RuleBasedStateMachine):
+        def __init__(self) -> None:
+            super().__init__()
+            self.buffer = make()
+            self.store: dict[str, Resource] = {}
+            self.picture: dict[str, Resource] = {}
+            self.version = 0
+            self.initial = 0
+
+        @rule(name=NAMES, initial=st.booleans())
+        def put(self, name: str, initial: bool) -> None:
+            self.version += 1
+            old, new = self.store.get(name), pod(name, self.version)
+            self.store[name] = new
+            self.initial += old is None and initial
+            self.tell(AddNotification(new, initial) if old is None else UpdateNotification(old, new))
+
+        @rule(name=NAMES)
+        def resync(self, name: str) -> None:
+            if (obj := self.store.get(name)) is not None:
+                self.tell(UpdateNotification(obj, obj))
+
+        @rule(name=NAMES, known=st.booleans())
+        def delete(self, name: str, known: bool) -> None:
+            if (obj := self.store.pop(name, None)) is not None:
+                self.tell(DeleteNotification(obj, known))
+
+        def tell(self, notification: Notification[Resource]) -> None:
+            self.initial -= self.buffer.put(notification)
+
+        @rule()
+        def take(self) -> None:
+            item = self.buffer.take()
+            if item is None:
+                return
+            notification, initial = item
+            self.initial -= initial
+            match notification:
+                case AddNotification(obj):
+                    assert obj.name not in self.picture, "added twice"
+                    self.picture[obj.name] = obj
+                case UpdateNotification(old, new):
+                    assert self.picture.get(new.name) is old, "updated from what was never told"
+                    self.picture[new.name] = new
+                case DeleteNotification(obj):
+                    assert self.picture.pop(obj.name, None) is not None, "deleted before it was added"
+
+        @invariant()
+        def what_waits_is_known_by_key(self) -> None:
+            waiting = self.buffer.keys()
+            for name in {*self.store, *self.picture}:
+                if f"default/{name}" not in waiting:
+                    assert self.store.get(name) is self.picture.get(name), "the newest state is lost"
+            assert self.initial >= 0
+
+        def teardown(self) -> None:
+            while len(self.buffer):
+                self.take()
+            assert self.picture == self.store
+            assert self.initial == 0, "an item of the initial list was never counted out"
+
+    return Machine
+
+
+@pytest.mark.parametrize("policy", [BufferPolicy.UNBOUNDED, BufferPolicy.COALESCING])
+def test_a_handler_is_never_told_what_cannot_be(policy: BufferPolicy) -> None:
+    run_machine(make_machine(lambda: make_buffer(policy, 3)))
+
+
+class KeepsOnlyTheLast(CoalescingBuffer[Resource]):
+    def _merge(self, waits: Notification[Resource], comes: Notification[Resource]) -> Notification[Resource] | None:
+        return comes
+
+
+class ForgetsADeletion(CoalescingBuffer[Resource]):
+    """Takes a deletion and a new object for an addition."""
+
+    def _merge(self, waits: Notification[Resource], comes: Notification[Resource]) -> Notification[Resource] | None:
+        if isinstance(waits, DeleteNotification) and isinstance(comes, AddNotification):
+            return comes
+        return super()._merge(waits, comes)
+
+
+class DropsEveryDeletion(CoalescingBuffer[Resource]):
+    """Takes an object that came and went for nothing, even if it was told before."""
+
+    def _merge(self, waits: Notification[Resource], comes: Notification[Resource]) -> Notification[Resource] | None:
+        return None if isinstance(comes, DeleteNotification) else super()._merge(waits, comes)
+
+
+class ForgetsWhatWasTold(CoalescingBuffer[Resource]):
+    """Tells a new object from the deleted state, which the handler never heard of."""
+
+    def put(self, notification: Notification[Resource]) -> int:
+        counted = super().put(notification)
+        for entry in self._waiting.values():
+            entry.told = None
+        return counted
+
+
+class MiscountsTheInitialList(CoalescingBuffer[Resource]):
+    def put(self, notification: Notification[Resource]) -> int:
+        super().put(notification)
+        return 0
+
+
+PUT = step("put", name="a", initial=False)
+FIRST = step("put", name="a", initial=True)
+DELETE = step("delete", name="a", known=True)
+TAKE = step("take")
+
+
+@pytest.mark.parametrize(
+    ("mutant", "history"),
+    [
+        pytest.param(KeepsOnlyTheLast, [PUT, PUT], id="KeepsOnlyTheLast"),
+        pytest.param(ForgetsADeletion, [PUT, TAKE, DELETE, PUT], id="ForgetsADeletion"),
+        pytest.param(DropsEveryDeletion, [PUT, TAKE, PUT, DELETE], id="DropsEveryDeletion"),
+        pytest.param(ForgetsWhatWasTold, [PUT, TAKE, PUT, DELETE, PUT], id="ForgetsWhatWasTold"),
+        pytest.param(MiscountsTheInitialList, [FIRST, DELETE], id="MiscountsTheInitialList"),
+    ],
+)
+def test_the_machine_catches_seeded_bugs(mutant: type[CoalescingBuffer[Resource]], history: list[Step]) -> None:
+    show_the_bug(make_machine(CoalescingBuffer[Resource]), make_machine(mutant), history)

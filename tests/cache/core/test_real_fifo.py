@@ -1,0 +1,354 @@
+"""The in-order queue: strict order, lists in one step, batches of different keys; a model keeps a plain list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from deltaloop.api.resource import Resource
+from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Delta, Deltas, DeltaType
+from deltaloop.cache.core.real_fifo import Batch, InOrderQueue
+from deltaloop.cache.errors import FifoClosedError, TransformError
+from tests.cache.core.test_deltas import Known
+from tests.cache.machines import Step, run_machine, show_the_bug, step
+from tests.cache.objects import pod
+
+
+def short(deltas: Deltas[Resource]) -> list[str]:
+    found: list[str] = []
+    for delta in deltas:
+        obj = delta.object
+        if isinstance(obj, DeletedFinalStateUnknown):
+            found.append(f"{delta.type}? {obj.obj.name}@{obj.obj.resource_version}")
+        else:
+            found.append(f"{delta.type} {obj.name}@{obj.resource_version}")
+    return found
+
+
+def pop(queue: InOrderQueue[Resource]) -> Batch[Resource]:
+    batch = queue.pop()
+    assert batch is not None
+    return batch
+
+
+def drain(queue: InOrderQueue[Resource]) -> list[list[str]]:
+    found: list[list[str]] = []
+    while (batch := queue.pop()) is not None:
+        queue.processed(batch)
+        found.append(short(batch.deltas))
+    return found
+
+
+def test_every_state_is_popped_in_order_in_batches_of_different_keys() -> None:
+    queue = InOrderQueue(known_objects=Known())
+    queue.add(pod("a", 1))
+    queue.add(pod("b", 2))
+    queue.update(pod("a", 3))
+    queue.delete(pod("never heard of", 4))
+    queue.delete(DeletedFinalStateUnknown("default/b", pod("b", 2)))
+    assert queue.list_keys() == ["default/a", "default/b", "default/never heard of"]
+    assert drain(queue) == [
+        ["Added a@1", "Added b@2"],
+        ["Updated a@3", "Deleted never heard of@4", "Deleted? b@2"],
+    ]
+    assert queue.pop() is None
+
+
+def test_a_list_is_one_step_with_its_deletions_first() -> None:
+    queue = InOrderQueue(known_objects=Known(pod("gone", 1), pod("kept", 1)))
+    queue.replace([pod("new", 5), pod("kept", 5)])
+    queue.add(pod("later", 6))
+    assert drain(queue) == [["Deleted? gone@1", "Replaced new@5", "Replaced kept@5"], ["Added later@6"]]
+
+
+def test_what_a_list_deletes_is_found_when_its_turn_comes() -> None:
+    known = Known()
+    queue = InOrderQueue(known_objects=known)
+    queue.add(pod("a", 1))
+    queue.replace([])
+    queue.processed(pop(queue))
+    known.items["default/a"] = pod("a", 1)
+    assert drain(queue) == [["Deleted? a@1"]]
+
+
+def test_a_resync_tells_what_is_known_when_its_turn_comes() -> None:
+    known = Known()
+    queue = InOrderQueue(known_objects=known)
+    queue.resync()
+    assert len(queue) == 0, "there is nothing yet"
+    queue.add(pod("a", 1))
+    queue.resync()
+    queue.processed(pop(queue))
+    known.items["default/a"] = pod("a", 1)
+    assert drain(queue) == [["Sync a@1"]]
+
+
+def test_batches_have_a_size_and_do_not_mix_lists_with_the_rest() -> None:
+    queue = InOrderQueue(known_objects=Known(), batch_size=2)
+    for name in "abc":
+        queue.add(pod(name))
+    queue.replace([pod(name) for name in "abc"])
+    queue.add(pod("d"))
+    assert [len(batch) for batch in drain(queue)] == [2, 1, 3, 1]
+
+
+def test_it_has_synced_when_the_first_list_was_processed() -> None:
+    queue = InOrderQueue(known_objects=Known())
+    assert not queue.has_synced
+    queue.replace([])
+    assert not queue.has_synced
+    queue.add(pod("a"))
+    first = pop(queue)
+    assert (first.deltas, first.is_in_initial_list, queue.has_synced) == ((), True, False)
+    queue.processed(first)
+    assert queue.has_synced
+    assert not pop(queue).is_in_initial_list
+
+
+def test_any_other_write_first_means_synced() -> None:
+    queue = InOrderQueue(known_objects=Known())
+    queue.add(pod("a"))
+    assert queue.has_synced
+    queue.replace([pod("a")])
+    assert queue.has_synced
+    assert not pop(queue).is_in_initial_list
+
+
+def test_what_is_put_back_comes_first_again() -> None:
+    queue = InOrderQueue(known_objects=Known())
+    queue.replace([pod("a", 1)])
+    queue.add(pod("b", 2))
+    queue.update(pod("b", 3))
+    queue.put_back(pop(queue))
+    assert not queue.has_synced
+    assert drain(queue) == [["Replaced a@1"], ["Added b@2"], ["Updated b@3"]]
+    queue.add(pod("a", 4))
+    queue.add(pod("b", 5))
+    queue.put_back(pop(queue))
+    assert drain(queue) == [["Added a@4", "Added b@5"]]
+
+
+def test_the_version_follows_what_was_processed() -> None:
+    queue = InOrderQueue(known_objects=Known())
+    queue.replace([pod("a")])
+    queue.update_resource_version("10")
+    assert queue.processed_version == ""
+    queue.processed(pop(queue))
+    assert queue.processed_version == "10"
+    queue.update_resource_version("11")
+    assert queue.processed_version == "11", "a bookmark when nothing waits"
+    queue.add(pod("a"))
+    batch = pop(queue)
+    queue.update_resource_version("12")
+    assert queue.processed_version == "11"
+    queue.processed(batch)
+    assert queue.processed_version == "12"
+
+
+def test_a_transform_fails_a_list_as_a_whole() -> None:
+    def picky(obj: Resource) -> Resource:
+        if obj.name == "b":
+            raise ValueError("no")
+        return obj
+
+    queue = InOrderQueue(known_objects=Known(), transform=picky)
+    writes: list[Callable[[], None]] = [lambda: queue.replace([pod("a"), pod("b")]), lambda: queue.add(pod("b"))]
+    for write in writes:
+        with pytest.raises(TransformError):
+            write()
+    assert len(queue) == 0
+
+
+def test_closed_it_lets_what_waits_be_popped() -> None:
+    queue = InOrderQueue(known_objects=Known())
+    queue.add(pod("a"))
+    queue.close()
+    assert queue.closed
+    queue.processed(pop(queue))
+    with pytest.raises(FifoClosedError):
+        queue.pop()
+
+
+# A machine
+
+NAMES = st.sampled_from(["a", "b", "c"])
+
+
+def make_machine(make: Callable[[Known], InOrderQueue[Resource]]) -> type[RuleBasedStateMachine]:
+    class Machine(RuleBasedStateMachine):
+        def __init__(self) -> None:
+            super().__init__()
+            self.known = Known()
+            self.queue = make(self.known)
+            self.version = 0
+            self.line: list[tuple[str, Any]] = []
+            self.initial = 0
+            self.written = False
+
+        def next(self, name: str) -> Resource:
+            self.version += 1
+            return pod(name, self.version)
+
+        def wrote(self, kind: str, what: Any) -> None:
+            self.line.append((kind, what))
+            if kind == "list" and not self.written:
+                self.initial = len(self.line)
+            self.written = True
+            self.queue.update_resource_version(str(self.version))
+
+        @rule(name=NAMES, kind=st.sampled_from(["add", "update", "delete"]))
+        def write(self, name: str, kind: str) -> None:
+            obj = self.next(name)
+            getattr(self.queue, kind)(obj)
+            self.wrote("delete" if kind == "delete" else "put", obj)
+
+        @rule(names=st.lists(NAMES, unique=True))
+        def replace(self, names: list[str]) -> None:
+            objects = [self.next(name) for name in names]
+            self.queue.replace(objects)
+            self.wrote("list", objects)
+
+        @rule()
+        def resync(self) -> None:
+            self.queue.resync()
+            if self.written:
+                self.line.append(("resync", None))
+
+        @precondition(lambda self: self.line)
+        @rule()
+        def pop_and_fail(self) -> None:
+            self.queue.put_back(pop(self.queue))
+
+        @precondition(lambda self: self.line)
+        @rule()
+        def pop(self) -> None:
+            synced = self.queue.has_synced
+            batch = pop(self.queue)
+            assert batch.is_in_initial_list is not synced
+            kind, what = self.line.pop(0)
+            if kind in {"list", "resync"}:
+                self.initial = max(0, self.initial - 1)
+                self.check_whole(kind, what, batch.deltas)
+            else:
+                keys = {what.key}
+                expected = [(kind, what)]
+                while self.line and self.line[0][0] in {"put", "delete"} and self.line[0][1].key not in keys:
+                    keys.add(self.line[0][1].key)
+                    expected.append(self.line.pop(0))
+                got = [("delete" if delta.type is DeltaType.DELETED else "put", delta.object) for delta in batch.deltas]
+                assert got == expected, "not what came, in the order it came"
+            self.apply(batch.deltas)
+            self.queue.processed(batch)
+
+        def check_whole(self, kind: str, what: list[Resource], deltas: Deltas[Resource]) -> None:
+            if kind == "resync":
+                assert {delta.object for delta in deltas} == set(self.known.items.values())
+                return
+            listed = [delta.object for delta in deltas if delta.type is DeltaType.REPLACED]
+            assert listed == what
+            gone = [delta.object for delta in deltas if delta.type is DeltaType.DELETED]
+            keys = {obj.key for obj in what}
+            assert {(each.key, each.obj) for each in gone if isinstance(each, DeletedFinalStateUnknown)} == {
+                (key, obj) for key, obj in self.known.items.items() if key not in keys
+            }
+
+        def apply(self, deltas: Deltas[Resource]) -> None:
+            for delta in deltas:
+                if delta.type is DeltaType.DELETED:
+                    self.known.items.pop(delta.object.key, None)
+                elif not isinstance(delta.object, DeletedFinalStateUnknown):
+                    self.known.items[delta.object.key] = delta.object
+
+        @invariant()
+        def it_waits_for_what_came(self) -> None:
+            assert len(self.queue) == len(self.line)
+            assert self.queue.has_synced is (self.written and self.initial == 0)
+
+        @invariant()
+        def drained_its_version_is_the_last(self) -> None:
+            if not self.line and self.written:
+                assert self.queue.processed_version == str(self.version)
+
+        def teardown(self) -> None:
+            while self.line:
+                self.pop()
+
+    return Machine
+
+
+def test_the_queue_agrees_with_the_model() -> None:
+    run_machine(make_machine(lambda known: InOrderQueue(known_objects=known)))
+
+
+class MixesStatesOfOneKey(InOrderQueue[Resource]):
+    def _goes_with(self, entry: Any, first: Any, keys: set[str]) -> bool:
+        return super()._goes_with(entry, first, set())
+
+
+class TakesListsAlong(InOrderQueue[Resource]):
+    def _goes_with(self, entry: Any, first: Any, keys: set[str]) -> bool:
+        return entry.key not in keys
+
+
+class SyncsBeforeItIsProcessed(InOrderQueue[Resource]):
+    def pop(self) -> Batch[Resource] | None:
+        self._initial_left = 0
+        return super().pop()
+
+
+class FindsDeletionsTooEarly(InOrderQueue[Resource]):
+    """Computes what a list deletes when it comes, not when its turn comes."""
+
+    def replace(self, objects: Any) -> None:
+        super().replace(objects)
+        entry = self._entries[-1]
+        entry.deltas = super()._deltas_of_all(entry.deltas)
+
+    def _deltas_of_all(self, listed: Any) -> Deltas[Resource]:
+        return super()._deltas_of_all(None) if listed is None else listed
+
+
+class PutsBackBehind(InOrderQueue[Resource]):
+    def put_back(self, batch: Batch[Resource]) -> None:
+        super().put_back(batch)
+        self._entries.rotate(-len(batch.entries))
+
+
+class ForgetsTombstones(InOrderQueue[Resource]):
+    def _deltas_of_all(self, listed: Any) -> Deltas[Resource]:
+        return tuple(
+            Delta(delta.type, delta.object)
+            for delta in super()._deltas_of_all(listed)
+            if not isinstance(delta.object, DeletedFinalStateUnknown)
+        )
+
+
+ADD_A, ADD_B = step("write", name="a", kind="add"), step("write", name="b", kind="add")
+POP = step("pop")
+
+
+@pytest.mark.parametrize(
+    ("mutant", "history"),
+    [
+        pytest.param(MixesStatesOfOneKey, [ADD_A, ADD_A, POP], id="MixesStatesOfOneKey"),
+        pytest.param(TakesListsAlong, [ADD_A, step("replace", names=["b"]), POP], id="TakesListsAlong"),
+        pytest.param(
+            SyncsBeforeItIsProcessed,
+            [step("replace", names=[]), step("pop_and_fail")],
+            id="SyncsBeforeItIsProcessed",
+        ),
+        pytest.param(FindsDeletionsTooEarly, [ADD_A, step("replace", names=[]), POP, POP], id="FindsDeletionsTooEarly"),
+        pytest.param(PutsBackBehind, [ADD_A, ADD_A, step("pop_and_fail"), POP], id="PutsBackBehind"),
+        pytest.param(ForgetsTombstones, [ADD_A, POP, step("replace", names=["b"]), POP], id="ForgetsTombstones"),
+    ],
+)
+def test_the_machine_catches_seeded_bugs(mutant: type[InOrderQueue[Resource]], history: list[Step]) -> None:
+    show_the_bug(
+        make_machine(lambda known: InOrderQueue(known_objects=known)),
+        make_machine(lambda known: mutant(known_objects=known)),
+        history,
+    )

@@ -1,0 +1,260 @@
+"""Streamed lists and probes, decision by decision."""
+
+from __future__ import annotations
+
+import pytest
+
+from deltaloop.api.list_options import ListOptions
+from deltaloop.api.watch_event import EventType, WatchEvent
+from deltaloop.cache.core.listwatch import (
+    Decision,
+    List,
+    Listed,
+    Phase,
+    Place,
+    Probe,
+    Reaction,
+    ReflectorMachine,
+    ReflectorOptions,
+    Verdict,
+    Wait,
+    Watch,
+    WatchList,
+)
+from deltaloop.cache.errors import VersionWentBackError, WatchListEndedError, WatchListStalledError
+from deltaloop.client.resource_list import ResourceList
+from tests.cache.fake_source import api_error, broken, expired, initial_events_end, refused, too_large
+from tests.cache.objects import nameless, pod
+
+
+def added(name: str, version: int) -> WatchEvent:
+    return WatchEvent(EventType.ADDED, pod(name, version))
+
+
+def receiving(now: float = 0.0) -> ReflectorMachine:
+    machine = ReflectorMachine()
+    assert isinstance(machine.ask(now, chance=0.0), WatchList)
+    machine.watch_list_opened(now)
+    return machine
+
+
+def streaming(version: int = 20, now: float = 0.0) -> ReflectorMachine:
+    machine = receiving(now)
+    assert isinstance(machine.initial_event(initial_events_end(version), now), Listed)
+    return machine
+
+
+def test_the_whole_state_is_asked_for_as_the_beginning_of_a_watch() -> None:
+    machine = ReflectorMachine()
+    effect = machine.ask(0.0, chance=0.5)
+    assert effect == WatchList(
+        ListOptions(
+            resource_version_match="NotOlderThan",
+            send_initial_events=True,
+            allow_watch_bookmarks=True,
+            timeout_seconds=450,
+        )
+    )
+    assert machine.ask(100.0, chance=0.9) == effect, "the same until something is fed"
+
+
+def test_what_comes_is_held_until_the_bookmark_says_that_it_is_whole() -> None:
+    machine = receiving()
+    assert machine.initial_event(added("a", 1), 0.0) is Verdict.HOLD
+    assert machine.initial_event(added("b", 2), 0.0) is Verdict.HOLD
+    assert machine.initial_event(WatchEvent(EventType.MODIFIED, pod("a", 3)), 0.0) is Verdict.HOLD
+    assert machine.initial_event(WatchEvent(EventType.DELETED, pod("b", 4)), 0.0) is Verdict.HOLD
+    assert machine.initial_event(WatchEvent(EventType.ADDED, nameless(5)), 0.0) is Verdict.SKIP
+    assert machine.initial_event(WatchEvent(EventType.BOOKMARK, nameless(6)), 0.0) is Verdict.BOOKMARK
+    assert machine.initial_event(initial_events_end(6, says="false"), 0.0) is Verdict.BOOKMARK
+    assert machine.resource_version == "", "nothing counts before it is whole"
+    assert machine.initial_event(initial_events_end(7), 1.0) == Listed((pod("a", 3),), "7", 1)
+    assert (machine.phase, machine.resource_version) == (Phase.STREAMING, "7")
+    seen = machine.statistics()
+    assert (seen.lists, seen.streamed_lists, seen.streams, seen.list_requests, seen.skipped) == (1, 1, 1, 0, 1)
+    assert seen.last_confirmed_at == 1.0
+    assert machine.watch_event(added("c", 8), 2.0) is Verdict.APPLY
+    assert machine.watch_ended(400.0, chance=0.0) is None
+
+
+def test_the_patience_is_for_progress_and_never_for_the_whole() -> None:
+    machine = receiving(now=100.0)
+    assert machine.give_up_at == 130.0
+    for minute in range(60):
+        machine.initial_event(added(f"p{minute}", minute + 1), 125.0 + 25.0 * minute)
+        assert machine.give_up_at == 155.0 + 25.0 * minute
+
+
+def test_a_stalled_one_is_given_up_for_half_an_hour() -> None:
+    machine = receiving()
+    reaction = machine.watch_list_failed(WatchListStalledError("stalled"), 30.0, chance=0.0)
+    assert (reaction.place, reaction.decision, reaction.delay) == (Place.WATCH_LIST, Decision.LIST_IN_PAGES_NOW, 0.0)
+    assert machine.ask(30.0, chance=0.0) == List(ListOptions(resource_version="0", limit=500))
+    machine.listed(ResourceList((), "20"), 31.0, chance=0.0)
+    machine.ask(31.0, chance=0.0)
+    machine.watch_failed(expired(), 1700.0, chance=0.0)
+    assert isinstance(machine.ask(1800.0, chance=0.0), List)
+    machine.listed(ResourceList((), "20"), 1800.0, chance=0.0)
+    machine.ask(1800.0, chance=0.0)
+    machine.watch_failed(expired(), 1801.0, chance=0.0)
+    assert isinstance(machine.ask(1850.0, chance=0.0), WatchList)
+
+
+@pytest.mark.parametrize("code", [400, 405, 406, 415, 422])
+def test_a_server_that_does_not_offer_it_is_not_asked_for_half_an_hour(code: int) -> None:
+    machine = ReflectorMachine()
+    machine.ask(0.0, chance=0.0)
+    reaction = machine.watch_list_failed(api_error(code), 0.0, chance=0.0)
+    assert reaction.decision is Decision.LIST_IN_PAGES_NOW
+    assert isinstance(machine.ask(0.0, chance=0.0), List)
+    machine.listed(ResourceList((), "20"), 0.0, chance=0.0)
+    assert isinstance(machine.ask(0.0, chance=0.0), Watch)
+    machine.watch_failed(expired(), 5.0, chance=0.0)
+    assert isinstance(machine.ask(50.0, chance=0.0), List)
+
+
+@pytest.mark.parametrize("fault", [broken(), api_error(500), api_error(503), ValueError("a bug"), None])
+def test_any_other_failure_costs_this_round_only(fault: Exception | None) -> None:
+    machine = receiving()
+    machine.initial_event(added("lost", 1), 0.0)
+    if fault is None:
+        reaction = machine.watch_list_ended(5.0, chance=0.0)
+        assert isinstance(reaction.error, WatchListEndedError)
+        assert "after 1 objects" in str(reaction.error)
+    else:
+        reaction = machine.watch_list_failed(fault, 5.0, chance=0.0)
+    assert (reaction.decision, reaction.delay) == (Decision.LIST_IN_PAGES_NOW, 0.0)
+    assert isinstance(machine.ask(5.0, chance=0.0), List)
+    assert machine.listed(ResourceList((pod("a", 2),), "20"), 6.0, chance=0.0) == Listed((pod("a", 2),), "20", 0)
+    machine.ask(6.0, chance=0.0)
+    machine.watch_failed(expired(), 10.0, chance=0.0)
+    again = machine.ask(50.0, chance=0.0)
+    assert isinstance(again, WatchList)
+    assert again.options.resource_version == "20", "time never goes back"
+
+
+@pytest.mark.parametrize("fault", [refused(), api_error(429, retry_after=7.0)])
+def test_a_server_that_is_busy_or_away_is_asked_again_later(fault: Exception) -> None:
+    machine = ReflectorMachine()
+    machine.ask(0.0, chance=0.0)
+    reaction = machine.watch_list_failed(fault, 0.0, chance=0.0)
+    assert reaction.decision is Decision.LIST_LATER
+    assert reaction.delay >= 0.8
+    assert isinstance(machine.ask(0.0, chance=0.0), Wait)
+    assert isinstance(machine.ask(60.0, chance=0.0), WatchList)
+
+
+@pytest.mark.parametrize("fault", [expired(), too_large()])
+def test_a_version_that_is_refused_is_answered_by_the_newest_at_once(fault: Exception) -> None:
+    machine = streaming(version=20)
+    machine.watch_failed(expired(), 10.0, chance=0.0)
+    effect = machine.ask(50.0, chance=0.0)
+    assert isinstance(effect, WatchList)
+    assert effect.options.resource_version == "20"
+    reaction = machine.watch_list_failed(fault, 50.0, chance=0.0)
+    assert reaction.decision is Decision.LIST_NEWEST_NOW
+    effect = machine.ask(50.0, chance=0.0)
+    assert isinstance(effect, WatchList)
+    assert effect.options.resource_version == ""
+    reaction = machine.watch_list_failed(fault, 50.0, chance=0.0)
+    assert reaction.decision is Decision.LIST_IN_PAGES_NOW, "never twice at once"
+    assert machine.ask(50.0, chance=0.0) == List(ListOptions(limit=500))
+
+
+def test_a_refusal_shows_when_the_list_is_refused_too() -> None:
+    machine = ReflectorMachine()
+    machine.ask(0.0, chance=0.0)
+    machine.watch_list_failed(api_error(403), 0.0, chance=0.0)
+    machine.ask(0.0, chance=0.0)
+    reaction = machine.list_failed(api_error(403), 0.0, chance=0.0)
+    assert reaction.decision is Decision.LIST_LATER
+
+
+def test_it_can_be_switched_off() -> None:
+    machine = ReflectorMachine(ReflectorOptions(watch_list=False))
+    assert isinstance(machine.ask(0.0, chance=0.0), List)
+
+
+@pytest.mark.parametrize("wrong", [{"watch_list_patience": 0.0}, {"watch_list_pause": -1.0}])
+def test_options_are_checked(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=r"ReflectorOptions\.watch_list"):
+        ReflectorOptions(**wrong)  # type: ignore[arg-type]  # the fault under test
+
+
+# Probes
+
+
+def probing(now: float = 10.0) -> ReflectorMachine:
+    machine = streaming(version=20)
+    machine.watch_failed(broken(), now, chance=0.0)
+    assert machine.ask(now, chance=0.0) == Probe(ListOptions(limit=1))
+    assert machine.ask(now + 100, chance=0.0) == Probe(ListOptions(limit=1))
+    return machine
+
+
+@pytest.mark.parametrize("version", ["20", "21", "", "not-a-number"])
+def test_a_server_that_is_as_far_is_watched_on(version: str) -> None:
+    machine = probing()
+    assert machine.probed(version, 10.0) is None
+    effect = machine.ask(10.0, chance=0.0)
+    assert isinstance(effect, Watch)
+    assert effect.options.resource_version == "20"
+    assert machine.statistics().probes == 1
+
+
+def test_a_server_whose_version_went_back_is_listed_anew_at_once() -> None:
+    machine = probing()
+    reaction = machine.probed("19", 10.0)
+    assert isinstance(reaction, Reaction)
+    assert (reaction.place, reaction.decision, reaction.delay) == (Place.PROBE, Decision.LIST_NEWEST_NOW, 0.0)
+    assert isinstance(reaction.error, VersionWentBackError)
+    assert str(reaction.error) == "the server's resource version went back from 20 to 19"
+    effect = machine.ask(10.0, chance=0.0)
+    assert isinstance(effect, WatchList)
+    assert effect.options.resource_version == ""
+
+
+@pytest.mark.parametrize("fault", [expired(), too_large(), api_error(500), api_error(403), broken(), ValueError()])
+def test_a_probe_that_fails_leaves_it_to_the_watch(fault: Exception) -> None:
+    machine = probing()
+    reaction = machine.probe_failed(fault, 10.0, chance=0.0)
+    assert reaction.decision is Decision.WATCH_NOW
+    assert isinstance(machine.ask(10.0, chance=0.0), Watch)
+
+
+@pytest.mark.parametrize("fault", [refused(), api_error(429)])
+def test_a_probe_of_a_server_that_is_away_waits(fault: Exception) -> None:
+    machine = probing()
+    reaction = machine.probe_failed(fault, 10.0, chance=0.0)
+    assert (reaction.decision, reaction.delay) == (Decision.WATCH_LATER, 0.8)
+    assert isinstance(machine.ask(10.0, chance=0.0), Wait)
+    assert isinstance(machine.ask(10.8, chance=0.0), Probe)
+
+
+def test_a_clean_end_is_followed_by_a_probe_once_a_minute_at_most() -> None:
+    machine = streaming(version=20)
+    machine.watch_ended(59.0, chance=0.0)
+    assert isinstance(machine.ask(59.0, chance=0.0), Watch)
+    machine.watch_opened(59.0)
+    machine.watch_event(added("a", 21), 59.5)
+    machine.watch_ended(61.0, chance=0.0)
+    assert isinstance(machine.ask(61.0, chance=0.0), Probe)
+    machine.probed("21", 61.0)
+    machine.ask(61.0, chance=0.0)
+    machine.watch_opened(61.0)
+    machine.watch_event(added("a", 22), 62.5)
+    machine.watch_ended(63.0, chance=0.0)
+    assert isinstance(machine.ask(63.0, chance=0.0), Watch)
+
+
+def test_a_server_that_is_busy_is_not_probed() -> None:
+    machine = streaming(version=20)
+    machine.watch_failed(api_error(429), 10.0, chance=0.0)
+    assert isinstance(machine.ask(60.0, chance=0.0), Watch)
+
+
+def test_versions_that_cannot_be_compared_are_not_probed() -> None:
+    machine = receiving()
+    machine.initial_event(initial_events_end("abc"), 0.0)
+    machine.watch_failed(broken(), 10.0, chance=0.0)
+    assert isinstance(machine.ask(10.0, chance=0.0), Watch)

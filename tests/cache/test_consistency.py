@@ -1,0 +1,66 @@
+"""The consistency check: silent when all is well, exact when it is not."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from deltaloop.api.kinds import POD
+from deltaloop.api.status import GoneError
+from deltaloop.cache.core.consistency import ConsistencyReport, compare, state_of
+from deltaloop.cache.core.notification_buffer import BufferPolicy
+from deltaloop.cache.errors import NotFreshError
+from deltaloop.cache.handlers import HandlerOptions
+from deltaloop.cache.informer import Informer
+from tests.cache.fake_source import FakeSource, expired
+from tests.cache.objects import pod
+from tests.cache.test_informer import STILL, running, settle
+from tests.cache.test_informer_features import Slow
+
+
+def test_what_is_compared() -> None:
+    cached = state_of([pod("same", 1), pod("left over", 1), pod("changed", 1), pod("remade", 1, uid="x")])
+    served = state_of([pod("same", 1), pod("missing", 1), pod("changed", 2), pod("remade", 1, uid="y")])
+    report = compare(cached, served, resource_version="9")
+    assert report == ConsistencyReport(
+        resource_version="9",
+        missing=("default/missing",),
+        left_over=("default/left over",),
+        different=("default/changed", "default/remade"),
+    )
+    assert not report.is_consistent
+    assert compare(cached, cached, resource_version="9").is_consistent
+
+
+async def test_a_cache_that_lost_an_event_is_found(caplog: pytest.LogCaptureFixture) -> None:
+    source = FakeSource()
+    for number in range(3):
+        source.put(f"p{number}")
+    informer = Informer(source, POD, options=STILL)
+    with caplog.at_level(logging.ERROR, logger="deltaloop.cache"):
+        async with running(informer):
+            assert (await informer.check_consistency()).is_consistent
+            asked = source.asked[-1].options
+            assert (asked.resource_version, asked.resource_version_match, asked.limit) == ("13", "Exact", 500)
+            informer.indexer.delete(pod("p1"))  # the bug
+            report = await informer.check_consistency()
+            assert report.missing == ("default/p1",)
+            source.list_faults.append(expired())
+            with pytest.raises(GoneError):
+                await informer.check_consistency()
+    (record,) = caplog.records
+    assert record.__dict__["missing"] == 1
+
+
+async def test_it_waits_until_nothing_is_on_its_way() -> None:
+    source = FakeSource()
+    informer = Informer(source, POD, options=STILL)
+    informer.add_event_handler(Slow(), options=HandlerOptions(buffer=BufferPolicy.BOUNDED, buffer_size=1))
+    async with running(informer):
+        for number in range(4):
+            source.put(f"p{number}")
+        await settle()
+        with pytest.raises(NotFreshError):
+            await informer.check_consistency(timeout=1.0)
+        assert (await informer.check_consistency()).is_consistent

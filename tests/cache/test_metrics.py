@@ -1,0 +1,95 @@
+"""Metrics hooks: what is counted, and that nothing they raise does harm."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+from collections import Counter
+
+import pytest
+
+from deltaloop.api.kinds import POD
+from deltaloop.cache.core.listwatch import ReflectorOptions
+from deltaloop.cache.handlers import HandlerFuncs
+from deltaloop.cache.informer import Informer
+from tests.cache.fake_source import FakeSource, expired
+from tests.cache.test_informer import STILL, running, settle
+
+
+class Counts:
+    """Writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def listed(self, resource: str, *, seconds: float, items: int, streamed: bool) -> None:
+        self.told.append(f"{resource} listed {items} in {seconds:.1f} s{' streamed' if streamed else ''}")
+
+    def watch_opened(self, resource: str) -> None:
+        self.told.append(f"{resource} watch opened")
+
+    def watch_ended(self, resource: str, *, seconds: float, events: int) -> None:
+        self.told.append(f"{resource} watch ended after {seconds:.1f} s with {events}")
+
+    def event(self, resource: str, *, event_type: str, size: int) -> None:
+        assert size > 10
+        self.told.append(f"{resource} {event_type}")
+
+    def failed(self, resource: str, *, place: str, error: str) -> None:
+        self.told.append(f"{resource} failed: {place}, {error}")
+
+    def handled(self, resource: str, *, handler: str, seconds: float, waiting: int, failed: bool) -> None:
+        self.told.append(f"{resource} {handler} took {seconds:.1f} s, {waiting} wait{', failed' if failed else ''}")
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+async def test_everything_is_counted(streamed: bool) -> None:
+    source = FakeSource(list_delay=2.0)
+    source.put("a")
+    counts = Counts()
+    options = dataclasses.replace(STILL, metrics=counts, reflector=ReflectorOptions(watch_list=streamed, probe=False))
+    informer = Informer(source, POD, options=options)
+
+    async def slow(obj: object) -> None:
+        await asyncio.sleep(3)
+        raise ValueError
+
+    informer.add_event_handler(HandlerFuncs(on_add=slow), name="slow")
+    async with running(informer):
+        source.put("b")
+        source.bookmark()
+        await settle()
+        await asyncio.sleep(4)
+        source.break_watches(expired())
+        await settle()
+        assert informer.bytes_held() == sum(len(obj.raw) for obj in source.objects.values())
+    how = " streamed" if streamed else ""
+    began = "0.0" if streamed else "2.0"
+    assert Counter(counts.told) == Counter(
+        [
+            f"v1/Pod listed 1 in {began} s{how}",
+            "v1/Pod watch opened",
+            "v1/Pod ADDED",
+            "v1/Pod BOOKMARK",
+            "v1/Pod slow took 3.0 s, 1 wait, failed",
+            "v1/Pod watch ended after 4.0 s with 2",
+            "v1/Pod failed: watch, ExpiredError",
+            "v1/Pod slow took 1.0 s, 0 wait",
+        ]
+    )
+
+
+async def test_a_hook_that_raises_does_no_harm(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(Counts):
+        def event(self, resource: str, *, event_type: str, size: int) -> None:
+            raise ZeroDivisionError
+
+    source = FakeSource()
+    informer = Informer(source, POD, options=dataclasses.replace(STILL, metrics=Broken()))
+    with caplog.at_level(logging.ERROR, logger="deltaloop.cache"):
+        async with running(informer):
+            source.put("a")
+            await settle()
+            assert len(informer.lister()) == 1
+    assert caplog.records[0].getMessage() == "a metrics hook of the cache raised"

@@ -1,0 +1,120 @@
+"""Several namespaces as one informer, and client-go's names for informers."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.kinds import NODE, POD
+from deltaloop.api.path import path
+from deltaloop.api.resource import Resource
+from deltaloop.api.status import NotFoundError
+from deltaloop.cache.errors import CacheSyncError, InformerStoppedError
+from deltaloop.cache.factory import InformerFactory
+from deltaloop.cache.multi_namespace import MultiNamespaceInformer
+from deltaloop.cache.shared_informer import (
+    SharedIndexInformer,
+    SharedInformer,
+    new_shared_index_informer,
+    new_shared_informer,
+)
+from tests.cache.fake_client import FakeClient
+from tests.cache.fake_source import FakeSource, api_error
+from tests.cache.objects import pod
+from tests.cache.test_factory import STILL
+from tests.cache.test_informer import Recorder, settle
+
+
+def fill(client: FakeClient, namespace: str, *names: str) -> FakeSource:
+    source = client.source("v1/Pod", namespace=namespace)
+    for name in names:
+        source.version += 1
+        source.objects[name] = pod(name, source.version, namespace=namespace, node="n1")
+    return source
+
+
+async def test_several_namespaces_look_like_one() -> None:
+    client = FakeClient()
+    fill(client, "red", "a", "b")
+    fill(client, "blue", "a").list_delay = 2.0
+    async with InformerFactory(client, options=STILL) as factory:
+        pods = factory.multi_namespace_informer(POD, ["red", "blue", "red"], indexers={"node": path("spec.nodeName")})
+        recorder = Recorder()
+        registration = pods.add_event_handler(recorder, name="mine")
+        assert not registration.has_synced
+        await asyncio.sleep(1)
+        assert pods.informers["red"].has_synced
+        assert not pods.has_synced
+        assert not registration.has_synced
+        await pods.wait_for_sync()
+        await settle()
+        assert pods.has_synced
+        assert (registration.name, registration.has_synced, registration.pending, registration.failures) == (
+            "mine",
+            True,
+            0,
+            0,
+        )
+        assert sorted(recorder.heard) == ["+a@11!", "+a@11!", "+b@12!"]
+        lister = pods.lister()
+        assert len(lister) == 3
+        assert lister.get("blue/a").namespace == "blue"
+        assert lister.find("green/a") is None
+        with pytest.raises(NotFoundError):
+            lister.get("green/a")
+        assert [obj.key for obj in lister.list(namespace="red")] == ["red/a", "red/b"]
+        assert len(lister.by_index("node", "n1")) == len(lister.list()) == 3
+        pods.add_indexers({"uid": path("metadata.uid")})
+        assert len(lister.by_index("uid", "a")) == 2
+        pods.remove_event_handler(registration)
+        pods.remove_event_handler(registration)
+        client.source("v1/Pod", namespace="red").put("c")
+        await settle()
+        assert len(recorder.heard) == 3
+        assert repr(pods) == "<MultiNamespaceInformer v1/Pod in namespaces blue, red: synced>"
+        assert not pods.stopped
+    assert pods.stopped
+    with pytest.raises(InformerStoppedError):
+        pods.add_event_handler(Recorder())
+
+
+async def test_the_namespace_that_is_refused_is_named() -> None:
+    client = FakeClient()
+    client.source("v1/Pod", namespace="red").list_faults.extend(api_error(403) for _ in range(9))
+    async with InformerFactory(client, options=STILL) as factory:
+        pods = factory.multi_namespace_informer(POD, ["red", "blue"])
+        with pytest.raises(CacheSyncError) as caught:
+            await pods.wait_for_sync(timeout=5)
+        assert [failure.resource for failure in caught.value.failures] == ["v1/Pod in namespace red"]
+
+
+def test_namespaces_are_needed() -> None:
+    factory = InformerFactory(FakeClient())
+    with pytest.raises(InvalidInputError, match="needs at least one"):
+        factory.multi_namespace_informer(POD, [])
+    with pytest.raises(InvalidInputError, match="has no namespaces"):
+        factory.multi_namespace_informer(NODE, ["a"])
+
+
+async def test_informers_by_client_gos_names() -> None:
+    source = FakeSource()
+    source.put("a")
+    plain = new_shared_informer(source, POD)
+    indexed = new_shared_index_informer(source, POD, indexers={"uid": path("metadata.uid")}, resync_period=5.0)
+    shared: list[SharedInformer[Resource]] = [plain, indexed, MultiNamespaceInformer(POD, {"default": indexed})]
+    with_indexes: list[SharedIndexInformer[Resource]] = [indexed, MultiNamespaceInformer(POD, {"default": indexed})]
+    recorder = Recorder()
+    indexed.add_event_handler(recorder)
+    tasks = [asyncio.create_task(plain.run()), asyncio.create_task(indexed.run())]
+    for informer in shared:
+        await informer.wait_for_sync()
+        assert informer.lister().find("default/a") is not None
+    for informer in with_indexes:
+        informer.add_indexers({"node": path("spec.nodeName")})
+    await asyncio.sleep(6)
+    assert recorder.heard == ["+a@11!", "=a@11>11"]
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,101 @@
+"""The in-order queue's ``pop``: waiting, closing, failing, and the choice between both queues."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from deltaloop.api.resource import Resource
+from deltaloop.cache.core.deltas import Deltas
+from deltaloop.cache.core.process_deltas import process_deltas
+from deltaloop.cache.delta_fifo import DeltaFIFO
+from deltaloop.cache.errors import FifoClosedError, RequeueError, TransactionError
+from deltaloop.cache.queue import Queue, QueueKind, new_queue
+from deltaloop.cache.real_fifo import RealFIFO
+from deltaloop.cache.store import Indexer
+from tests.cache.core.test_real_fifo import short
+from tests.cache.objects import pod
+
+
+def ignore(deltas: Deltas[Resource], initial: bool) -> None:
+    del deltas, initial
+
+
+@pytest.mark.parametrize("kind", [*QueueKind])
+async def test_pop_waits_and_ends_when_the_queue_is_closed(kind: QueueKind) -> None:
+    versions: list[str] = []
+    store = Indexer[Resource]()
+    queue: Queue[Resource] = new_queue(kind, known_objects=store, on_version=versions.append)
+    waiting = asyncio.create_task(queue.pop(ignore))
+    progress = asyncio.create_task(queue.wait_for_progress())
+    await asyncio.sleep(1)
+    assert not waiting.done()
+    queue.replace([pod("a", 5)], "7")
+    assert short(await waiting) == ["Replaced a@5"]
+    await progress
+    await queue.wait_for_sync()
+    assert queue.has_synced
+    queue.update(pod("a", 8))
+    queue.update_resource_version("8")
+    assert (queue.processed_version, versions) == ("7", ["7"])
+    await queue.pop(ignore)
+    assert versions == ["7", "8"]
+    waiting = asyncio.create_task(queue.pop(ignore))
+    await asyncio.sleep(1)
+    queue.close()
+    with pytest.raises(FifoClosedError):
+        await waiting
+    assert queue.closed
+
+
+def test_each_kind_has_its_queue() -> None:
+    store = Indexer[Resource]()
+    assert isinstance(new_queue(QueueKind.DELTA_FIFO, known_objects=store), DeltaFIFO)
+    fifo = new_queue(QueueKind.REAL_FIFO, known_objects=store)
+    assert isinstance(fifo, RealFIFO)
+    fifo.add(pod("a"))
+    fifo.delete(pod("b"))
+    fifo.resync()
+    assert fifo.list_keys() == ["default/a", "default/b"]
+    assert repr(fifo) == "<RealFIFO 3 entries, synced>"
+
+
+async def test_what_process_raises_is_raised_and_the_deltas_are_gone_unless_requeued() -> None:
+    queue = RealFIFO[Resource](known_objects=Indexer[Resource]())
+    queue.add(pod("a", 1))
+    queue.update(pod("a", 2))
+
+    def requeue(deltas: Deltas[Resource], initial: bool) -> None:
+        raise RequeueError(ValueError("later"))
+
+    def fail(deltas: Deltas[Resource], initial: bool) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ValueError, match="later"):
+        await queue.pop(requeue)
+    assert len(queue) == 2
+    with pytest.raises(ZeroDivisionError):
+        await queue.pop(fail)
+    assert short(await queue.pop(ignore)) == ["Updated a@2"]
+
+
+def test_a_batch_is_stored_in_one_step_and_only_what_was_stored_is_told() -> None:
+    store = Indexer[Resource](indexers={"none": lambda _: []})
+    nameless = Resource.from_dict({"metadata": {}})
+    queue = RealFIFO[Resource](known_objects=store, key_func=lambda obj: obj.name or "?")
+    told: list[str] = []
+    seen: list[int] = []
+
+    def process(deltas: Deltas[Resource], initial: bool) -> None:
+        for notification in process_deltas(deltas, store, is_in_initial_list=initial):
+            told.append(type(notification).__name__)
+            seen.append(len(store))
+
+    for obj in (pod("a"), nameless, pod("b")):
+        queue.add(obj)
+    with pytest.raises(TransactionError, match="1 of 3 writes failed") as caught:
+        asyncio.run(queue.pop(process))
+    assert list(caught.value.failures) == [1]
+    assert told == ["AddNotification"] * 2
+    assert seen == [2, 2], "all is stored before anything is told"

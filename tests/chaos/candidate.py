@@ -1,0 +1,88 @@
+"""One candidate: writes to the log, without a break, as long as it believes that it leads.
+
+``SIGUSR1`` makes it stop itself (SIGSTOP) at its next write, after the guard has let it pass and before it is sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from typing import Any
+
+from deltaloop.client import connect
+from deltaloop.leaderelection import (
+    LeaderElectionConfig,
+    LeaderElector,
+    LeadershipLostError,
+    LeaseLock,
+    Term,
+)
+from deltaloop.leaderelection.clock import boot_time
+
+
+class LogClient:
+    """The client that terms guard: its one verb writes to the log."""
+
+    namespace = "default"
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self.stop_between_check_and_send = False
+
+    async def create(self, _: Any, write: dict[str, Any], **__: Any) -> str:
+        """Send one write; called by the guard, so the check has passed."""
+        if self.stop_between_check_and_send:
+            self.stop_between_check_and_send = False
+            os.kill(os.getpid(), signal.SIGSTOP)
+        return await self.say({**write, "sent_at": boot_time()})
+
+    async def say(self, fields: dict[str, Any]) -> str:
+        self._writer.write(json.dumps(fields).encode() + b"\n")
+        return (await self._reader.readline()).decode().strip()
+
+
+async def main() -> None:
+    url, socket, identity = sys.argv[1:4]
+    duration, deadline, period, pause = (float(part) for part in sys.argv[4].split(","))
+    config = LeaderElectionConfig(lease_duration=duration, renew_deadline=deadline, retry_period=period)
+    cluster = {"name": "c", "cluster": {"server": url}}
+    kubeconfig: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "c",
+        "clusters": [cluster],
+        "users": [{"name": "c", "user": {}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
+    }
+    reader, writer = await asyncio.open_unix_connection(socket)
+    log: Any = LogClient(reader, writer)
+
+    def stop_at_the_next_write() -> None:
+        log.stop_between_check_and_send = True
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, stop_at_the_next_write)
+
+    async def work(term: Term) -> None:
+        while True:
+            asked_at = boot_time()
+            fields = {"identity": identity, "token": term.fencing_token, "asked_at": asked_at}
+            # Counted from the start of the last renewal, not asked of the guard.
+            until = term.lease_until - duration + deadline
+            try:
+                await term.client.create("v1/Event", {"kind": "write", **fields, "deadline": until})
+            except LeadershipLostError:
+                await log.say({"kind": "guard", **fields})
+                await asyncio.sleep(3600)  # until the cancellation comes
+            await asyncio.sleep(pause)
+
+    async with connect(kubeconfig=kubeconfig) as client:
+        lock = LeaseLock(client, namespace="default", name="chaos", identity=identity)
+        await LeaderElector(lock, config, client=log).run(work)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

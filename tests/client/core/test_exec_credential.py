@@ -1,0 +1,247 @@
+"""Upstream's cases: client-go plugin/pkg/client/auth/exec/exec_test.go (``TestRefreshCreds``), clientcmd validation."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deltaloop.api.redaction import SecretText
+from deltaloop.client import ConfigError, CredentialsError, ExecPlugin, InteractiveMode
+from deltaloop.client.core.credential import Credential, bearer
+from deltaloop.client.core.exec_credential import (
+    EXEC_INFO,
+    V1,
+    V1BETA1,
+    ExecAnswer,
+    PluginCall,
+    PluginEnd,
+    PluginOutcome,
+    plugin_answer,
+    plugin_call,
+    stderr_shown,
+)
+
+PLUGIN = ExecPlugin(command="login", install_hint="brew install\nlogin")
+CALL = PluginCall(command="login", args=(), environ={}, has_stdin=False, time_limit=60.0)
+ANY_COMMAND: dict[str, Any] = {"command": "x"}
+
+
+def printed(version: str = V1, **status: Any) -> bytes:
+    return msgspec.json.encode({"kind": "ExecCredential", "apiVersion": version, "status": status})
+
+
+def answer(output: bytes, plugin: ExecPlugin = PLUGIN) -> ExecAnswer:
+    return plugin_answer(plugin, PluginOutcome(output=output), CALL)
+
+
+def failed(outcome: PluginOutcome, plugin: ExecPlugin = PLUGIN) -> str:
+    with pytest.raises(CredentialsError) as caught:
+        plugin_answer(plugin, outcome, CALL)
+    assert caught.value.source == "exec plugin 'login'"
+    assert "planted" not in str(caught.value)
+    return str(caught.value)
+
+
+# What it is told
+
+
+@pytest.mark.parametrize("version", [V1, V1BETA1])
+def test_what_the_plugin_is_told(version: str) -> None:
+    plugin = ExecPlugin(
+        command="/bin/x",
+        args=("a", "b"),
+        env=(("OWN", SecretText("new")), ("MORE", SecretText("planted"))),
+        api_version=version,
+        cluster={"server": "https://h", "config": {"k": [1]}},
+    )
+    call = plugin_call(plugin, {"OWN": "old", "PATH": "/bin", EXEC_INFO: "theirs"}, is_terminal=False)
+    assert (call.command, call.args, call.has_stdin, call.time_limit) == ("/bin/x", ("a", "b"), False, 60.0)
+    info = msgspec.json.decode(call.environ[EXEC_INFO])
+    assert info == {
+        "kind": "ExecCredential",
+        "apiVersion": version,
+        "spec": {"interactive": False, "cluster": {"server": "https://h", "config": {"k": [1]}}},
+    }
+    assert (call.environ["OWN"], call.environ["MORE"], call.environ["PATH"]) == ("new", "planted", "/bin")
+    assert "planted" not in repr(call)
+    assert "planted" not in repr(plugin)
+
+
+def test_without_cluster_info_nothing_is_told_about_it() -> None:
+    assert "cluster" not in plugin_call(PLUGIN, {}, is_terminal=True).environ[EXEC_INFO]
+
+
+@pytest.mark.parametrize(
+    ("mode", "is_terminal", "has_stdin"),
+    [
+        (InteractiveMode.NEVER, True, False),
+        (InteractiveMode.NEVER, False, False),
+        (InteractiveMode.IF_AVAILABLE, True, True),
+        (InteractiveMode.IF_AVAILABLE, False, False),
+        (InteractiveMode.ALWAYS, True, True),
+    ],
+)
+def test_standard_input_is_given_when_allowed_and_a_terminal(
+    mode: InteractiveMode, is_terminal: bool, has_stdin: bool
+) -> None:
+    call = plugin_call(ExecPlugin(command="x", interactive_mode=mode), {}, is_terminal=is_terminal)
+    assert call.has_stdin is has_stdin
+    assert call.time_limit == (300.0 if has_stdin else 60.0)
+    assert msgspec.json.decode(call.environ[EXEC_INFO])["spec"]["interactive"] is has_stdin
+
+
+def test_a_person_is_needed_and_nobody_is_there() -> None:
+    plugin = ExecPlugin(command="x", interactive_mode=InteractiveMode.ALWAYS)
+    with pytest.raises(CredentialsError, match=r"exec plugin 'x': it must talk to a person .*; run this in a terminal"):
+        plugin_call(plugin, {}, is_terminal=False)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"command": ""}, "exec has no command"),
+        ({"command": "a\0b"}, "exec: command has a character"),
+        ({"args": ("ok", "\ud800")}, "exec: args has a character"),
+        ({"env": (("A=B", SecretText("x")),)}, "exec: env has a name or value"),
+        ({"env": (("A", SecretText("planted\0")),)}, "exec: env has a name or value"),
+        ({"api_version": "client.authentication.k8s.io/v1alpha1"}, "exec has an apiVersion .*; write"),
+    ],
+)
+def test_what_cannot_be_run(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        ExecPlugin(**{**ANY_COMMAND, **fields})
+    assert "planted" not in str(caught.value)
+    with pytest.raises(ValueError, match="time_limit"):
+        ExecPlugin(command="x", time_limit=0.0)
+
+
+# What it answers
+
+
+def test_a_token() -> None:
+    assert answer(printed(token="t")) == ExecAnswer(credential=bearer("t"), expires_at=None)
+
+
+def test_a_token_that_expires() -> None:
+    assert answer(printed(token="t", expirationTimestamp="2026-01-02T03:04:05+01:00")).expires_at == 1767319445.0
+
+
+def test_a_certificate_alone_and_with_a_token() -> None:
+    alone = answer(printed(clientCertificateData="crt", clientKeyData="planted")).credential
+    assert alone.authorization is None
+    assert alone.certificate is not None
+    assert (alone.certificate.certificate, alone.certificate.key.reveal()) == (b"crt", "planted")
+    both = answer(printed(clientCertificateData="crt", clientKeyData="planted", token="planted")).credential
+    assert both == Credential(authorization=SecretText("Bearer planted"), certificate=alone.certificate)
+    assert "planted" not in repr(both)
+
+
+def test_the_version_must_be_the_one_that_was_asked_for() -> None:
+    beta = ExecPlugin(command="login", api_version=V1BETA1)
+    assert answer(printed(V1BETA1, token="t"), beta).credential == bearer("t")
+    assert "is not an ExecCredential of client.authentication.k8s.io/v1," in failed(
+        PluginOutcome(output=printed(V1BETA1, token="planted"))
+    )
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        (b"", "not an ExecCredential in JSON"),
+        (b"planted", "not an ExecCredential in JSON"),
+        (b"\xff\xfe", "not an ExecCredential in JSON"),
+        (printed(token="planted") + b"planted", "not an ExecCredential in JSON"),
+        (printed(token=5), "not an ExecCredential in JSON"),
+        (b'{"kind": "planted"}', "is not an ExecCredential of"),
+        (msgspec.json.encode({"kind": "ExecCredential", "apiVersion": V1}), "has no status"),
+        (printed(), "neither a token nor a client certificate"),
+        (printed(token=""), "neither a token nor"),
+        (printed(clientCertificateData="planted"), "only one of client certificate and client key"),
+        (printed(clientKeyData="planted", token="t"), "only one of client certificate and client key"),
+        (printed(token="planted\r\nX: y"), "has a line break"),
+        (printed(token="t", expirationTimestamp="planted"), "not an RFC 3339 time"),
+        (printed(clientCertificateData="pläntéd", clientKeyData="k"), "are not PEM"),
+    ],
+)
+def test_answers_that_are_none(output: bytes, message: str) -> None:
+    shown = failed(PluginOutcome(output=output))
+    assert message in shown
+    assert "run it by hand" in shown
+
+
+@pytest.mark.parametrize(
+    ("outcome", "message"),
+    [
+        (PluginOutcome(end=PluginEnd.NOT_FOUND), "it is not there; brew install login"),
+        (
+            PluginOutcome(end=PluginEnd.NOT_STARTED, reason="Permission denied"),
+            "cannot be started: Permission denied; s",
+        ),
+        (
+            PluginOutcome(end=PluginEnd.TIMED_OUT, output=b"planted"),
+            "no answer within 60 s and was ended; run it by hand",
+        ),
+        (PluginOutcome(end=PluginEnd.TOO_MUCH, output=b"planted"), "printed far more than an ExecCredential"),
+        (PluginOutcome(code=3, stderr="log in\nfirst"), "exit code 3; run it .*; it said: log in first"),
+        (PluginOutcome(code=-9), "ended by signal 9"),
+    ],
+)
+def test_runs_that_failed(outcome: PluginOutcome, message: str) -> None:
+    assert re.search(message, failed(outcome))
+
+
+def test_without_a_hint_the_cure_is_ours() -> None:
+    shown = failed(PluginOutcome(end=PluginEnd.NOT_FOUND), ExecPlugin(command="login"))
+    assert "install it, or correct exec.command" in shown
+
+
+def test_standard_error_is_shown_without_secrets() -> None:
+    plugin = ExecPlugin(
+        command="login",
+        args=("get", "--password", "planted-argument", "--client-secret=planted-flag", "--verbose"),
+        env=(("ANYTHING", SecretText("planted-value")), ("MODE", SecretText("eu"))),
+    )
+    stderr = (
+        "eu: planted-value and planted-argument and planted-flag --verbose; printed planted-output;\x1b[31m"
+        " Authorization: Bearer planted-header\nbye"
+    )
+    shown = stderr_shown(plugin, PluginOutcome(stderr=stderr, output=b'{"token": "planted-output"}'))
+    assert "planted" not in shown
+    assert shown.startswith("eu: <redacted> and <redacted>")
+    assert "--verbose" in shown
+    assert "\x1b" not in shown
+    assert "\n" not in shown
+
+
+def test_standard_error_is_shown_from_its_end() -> None:
+    shown = stderr_shown(PLUGIN, PluginOutcome(stderr="x" * 10_000 + " the end"))
+    assert len(shown) == 601
+    assert shown.startswith("…x")
+    assert shown.endswith("the end")
+
+
+_TEXT = st.text(max_size=8) | st.sampled_from(["ExecCredential", V1, "2026-01-02T03:04:05Z"])
+_VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | _TEXT, lambda inner: st.lists(inner) | st.dictionaries(_TEXT, inner)
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.binary()
+    | _VALUES.map(msgspec.json.encode)
+    | st.dictionaries(
+        st.sampled_from(["token", "clientCertificateData", "clientKeyData", "expirationTimestamp"]), _VALUES
+    ).map(lambda status: printed(**status))
+)
+def test_whatever_it_prints_the_error_is_ours(output: bytes) -> None:
+    try:
+        got = answer(output)
+    except CredentialsError:
+        return
+    assert got.credential.authorization or got.credential.certificate

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import base64
+import contextlib
+import math
+from urllib.parse import parse_qs
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaloop.api.redaction import SecretText
+from deltaloop.client.core.oidc import (
+    OidcProvider,
+    TokenEndpoint,
+    UnusableAnswerError,
+    expiry_of,
+    read_discovery,
+    read_refreshed,
+    refresh_request,
+)
+from tests.client.tokens import id_token
+
+OLD = SecretText("planted-old")
+
+
+def provider(secret: str = "") -> OidcProvider:
+    return OidcProvider(
+        issuer_url="https://i", client_id="me & co", client_secret=SecretText(secret) if secret else None
+    )
+
+
+def test_the_expiry_is_in_the_token() -> None:
+    assert expiry_of(id_token(1_900_000_000)) == 1_900_000_000.0
+
+
+@pytest.mark.parametrize("token", ["", "planted", "a.b", "a.!!!.c", f"a.{base64.b64encode(b'[]').decode()}.c", "a..c"])
+def test_a_token_that_does_not_say_has_expired(token: str) -> None:
+    assert expiry_of(token) == 0.0
+
+
+@given(st.text())
+def test_whatever_the_token_is(text: str) -> None:
+    for token in (text, f"x.{text}.y"):
+        assert math.isfinite(expiry_of(token))
+
+
+def test_discovery() -> None:
+    found = read_discovery(200, b'{"token_endpoint": "https://i/token", "issuer": "https://i"}')
+    assert found == TokenEndpoint(url="https://i/token", secret_in_body=False)
+
+
+@pytest.mark.parametrize(
+    ("methods", "in_body"),
+    [
+        (["client_secret_basic", "client_secret_post"], False),
+        (["client_secret_post"], True),
+        (["private_key_jwt"], False),
+    ],
+)
+def test_how_the_client_proves_itself_is_up_to_the_issuer(methods: list[str], in_body: bool) -> None:
+    body = msgspec.json.encode({"token_endpoint": "https://i/t", "token_endpoint_auth_methods_supported": methods})
+    assert read_discovery(200, body).secret_in_body is in_body
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "message"),
+    [
+        (404, b"planted", "was answered with 404; correct idp-issuer-url"),
+        (200, b"planted", "names no token endpoint with https"),
+        (200, b"{}", "names no token endpoint"),
+        (200, b'{"token_endpoint": 5}', "names no token endpoint"),
+        (200, b'{"token_endpoint": "http://planted"}', "names no token endpoint with https"),
+        (200, b"\xff", "names no token endpoint"),
+    ],
+)
+def test_discovery_that_is_none(status: int, body: bytes, message: str) -> None:
+    with pytest.raises(UnusableAnswerError, match=message) as caught:
+        read_discovery(status, body)
+    assert "planted" not in str(caught.value)
+
+
+def test_a_refresh_with_the_secret_in_the_header() -> None:
+    request = refresh_request(provider("s:&"), OLD, TokenEndpoint(url="https://i/t", secret_in_body=False))
+    assert request.authorization is not None
+    assert base64.b64decode(request.authorization.reveal().removeprefix("Basic ")) == b"me+%26+co:s%3A%26"
+    assert parse_qs(request.body.reveal()) == {"grant_type": ["refresh_token"], "refresh_token": ["planted-old"]}
+    assert "planted" not in repr(request)
+
+
+def test_a_refresh_with_the_secret_in_the_body_and_without_one() -> None:
+    endpoint = TokenEndpoint(url="https://i/t", secret_in_body=True)
+    request = refresh_request(provider("s"), OLD, endpoint)
+    assert request.authorization is None
+    assert parse_qs(request.body.reveal()) == {
+        "grant_type": ["refresh_token"],
+        "refresh_token": ["planted-old"],
+        "client_id": ["me & co"],
+        "client_secret": ["s"],
+    }
+    public = refresh_request(provider(), OLD, TokenEndpoint(url="https://i/t", secret_in_body=False))
+    assert public.authorization is None
+    assert "client_secret" not in parse_qs(public.body.reveal())
+
+
+def test_refreshed() -> None:
+    kept = read_refreshed(200, b'{"id_token": "planted-id", "refresh_token": "planted-old"}', refresh_token=OLD)
+    assert (kept.id_token.reveal(), kept.refresh_token) == ("planted-id", None)
+    rotated = read_refreshed(200, b'{"id_token": "planted-id", "refresh_token": "planted-new"}', refresh_token=OLD)
+    assert rotated.refresh_token == SecretText("planted-new")
+    assert "planted" not in repr(rotated)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "message"),
+    [
+        (400, b'{"error": "invalid_grant", "error_description": "planted"}', "refresh token any more .*; log in again"),
+        (401, b'{"error": "invalid_client"}', "does not accept this client .*; correct client-id and client-secret"),
+        (400, b'{"error": "invalid_scope"}', r"refused \(400, invalid_scope\); log in again"),
+        (400, b'{"error": "Planted! secret"}', r"refused \(400\)"),
+        (503, b"planted", r"refused \(503\)"),
+        (302, b"", r"refused \(302\)"),
+        (200, b"planted", "did not answer with tokens"),
+        (200, b'{"access_token": "planted"}', "no id token for the refresh token; .*scope 'openid'"),
+        (200, b'{"id_token": "planted\\r\\nx"}', "no id token"),
+        (200, b'{"id_token": 5}', "did not answer with tokens"),
+    ],
+)
+def test_a_refresh_that_failed(status: int, body: bytes, message: str) -> None:
+    with pytest.raises(UnusableAnswerError, match=message) as caught:
+        read_refreshed(status, body, refresh_token=OLD)
+    assert "planted" not in str(caught.value).lower()
+
+
+@given(
+    st.integers(100, 599) | st.just(200), st.binary() | st.dictionaries(st.text(), st.text()).map(msgspec.json.encode)
+)
+def test_whatever_the_issuer_answers(status: int, body: bytes) -> None:
+    for read in (lambda: read_discovery(status, body), lambda: read_refreshed(status, body, refresh_token=OLD)):
+        with contextlib.suppress(UnusableAnswerError):
+            read()

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from deltaloop.client.core.tls_files import TlsFilesState
+
+
+def test_without_files_there_is_nothing_to_look_at() -> None:
+    state = TlsFilesState(None)
+    assert not state.is_due(1e9)
+    assert not state.saw(None, now=1e9)
+
+
+def test_looked_at_once_a_minute_from_the_first_request_on() -> None:
+    state = TlsFilesState(b"1")
+    assert not state.is_due(1000.0)
+    assert not state.is_due(1059.9)
+    assert state.is_due(1060.0)
+    assert not state.saw(b"1", now=1060.0)
+    assert not state.is_due(1119.0)
+    assert state.is_due(1120.0)
+
+
+def test_a_change_is_taken_once() -> None:
+    state = TlsFilesState(b"1")
+    assert state.saw(b"2", now=60.0)
+    state.took(b"2")
+    assert not state.saw(b"2", now=120.0)
+    assert state.saw(b"1", now=180.0)
+
+
+def test_what_could_not_be_used_is_looked_at_again_a_minute_later() -> None:
+    state = TlsFilesState(b"1")
+    assert state.saw(b"half", now=60.0)
+    assert not state.is_due(119.0)
+    assert state.is_due(120.0)
+    assert state.saw(b"half", now=120.0)
+
+
+def test_a_file_that_cannot_be_read_changes_nothing() -> None:
+    state = TlsFilesState(b"1")
+    assert not state.saw(None, now=60.0)
+    assert not state.is_due(61.0)
+
+
+def test_a_suspicion_makes_it_due_at_once() -> None:
+    state = TlsFilesState(b"1")
+    state.is_due(0.0)
+    state.suspect()
+    assert state.is_due(0.1)
+    TlsFilesState(None).suspect()

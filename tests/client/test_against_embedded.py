@@ -1,0 +1,314 @@
+"""Every verb against the embedded server: two implementations that meet on the wire only."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
+
+import pytest
+
+from deltaloop.api import kinds
+from deltaloop.api.errors import UnknownResourceError
+from deltaloop.api.list_options import ListOptions
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.status import (
+    BadRequestError,
+    ConflictError,
+    ExpiredError,
+    InvalidError,
+    MethodNotAllowedError,
+    NotFoundError,
+    UnsupportedMediaTypeError,
+)
+from deltaloop.apiserver import ApiServer, ServerOptions
+from deltaloop.client import (
+    Client,
+    ClientConfig,
+    ClientOptions,
+    DeleteOptions,
+    PatchType,
+    WaitTimeoutError,
+    WriteOptions,
+    conditions,
+    connect,
+)
+from tests.client.fake_transport import logged
+
+pytestmark = [pytest.mark.real_time, pytest.mark.timeout(20)]
+
+CM = kinds.CONFIG_MAP
+PODS_OWN = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "a", "image": "x"}]}}
+WIDGET_CRD: dict[str, Any] = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "widgets.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "shortNames": ["wd"]},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+                "subresources": {
+                    "status": {},
+                    "scale": {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"},
+                },
+            }
+        ],
+    },
+}
+
+
+@asynccontextmanager
+async def served(**options: Any) -> AsyncGenerator[Client, None]:
+    """A client of a fresh server, over plain HTTP."""
+    server_options = ServerOptions(insecure_http=True, controllers=frozenset(), **options)
+    async with ApiServer(server_options) as server, Client(ClientConfig(server=server.url)) as client:
+        yield client
+
+
+def config_map(name: str, **data: str) -> dict[str, Any]:
+    return {"metadata": {"name": name, "labels": {"app": "x"}}, "data": data}
+
+
+async def test_over_tls_with_a_token() -> None:
+    async with ApiServer() as server, connect(kubeconfig=server.kubeconfig()) as client:
+        made = await client.create(CM, config_map("a", k="v"))
+        assert (await client.get("configmaps", "a")).resource_version == made.resource_version
+        assert [item.name for item in await client.list(CM, namespace="default")] == ["a"]
+
+
+async def test_the_life_of_an_object() -> None:
+    async with served() as client:
+        made = await client.create(CM, config_map("a", k="v"))
+        fields = made.edit()
+        fields["data"]["k"] = "w"
+        changed = await client.update(CM, fields)
+        with pytest.raises(ConflictError):
+            await client.update(CM, fields)
+        with pytest.raises(ConflictError):
+            await client.delete(CM, "a", options=DeleteOptions(resource_version=made.resource_version))
+        with pytest.raises(ConflictError):
+            await client.delete(CM, "a", options=DeleteOptions(uid="another"))
+        await client.delete(CM, "a", options=DeleteOptions(uid=made.uid, resource_version=changed.resource_version))
+        with pytest.raises(NotFoundError):
+            await client.get(CM, "a")
+
+
+async def test_the_patches() -> None:
+    async with served() as client:
+        await client.create(CM, config_map("a", k="v", gone="x"))
+        merged = await client.patch(CM, "a", {"data": {"k": "w", "gone": None}})
+        assert merged["data"].to_dict() == {"k": "w"}
+        operations = [{"op": "test", "path": "/data/k", "value": "w"}, {"op": "add", "path": "/data/l", "value": "m"}]
+        added = await client.patch(CM, "a", operations, type=PatchType.JSON)
+        assert added["data"].to_dict() == {"k": "w", "l": "m"}
+        with pytest.raises(InvalidError):
+            await client.patch(CM, "a", [{"op": "test", "path": "/data/k", "value": "other"}], type=PatchType.JSON)
+        pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "a", "image": "x"}]}}
+        await client.create(kinds.POD, pod)
+        merge_by_name = {"spec": {"containers": [{"name": "b", "image": "y"}]}}
+        both = await client.patch(kinds.POD, "p", merge_by_name, type=PatchType.STRATEGIC)
+        assert sorted(container["name"] for container in both["spec"]["containers"]) == ["a", "b"]
+
+
+async def test_dry_runs_store_nothing() -> None:
+    dry = WriteOptions(dry_run=True)
+    async with served() as client:
+        made = await client.create(CM, config_map("a", k="v"), options=dry)
+        assert made.uid
+        with pytest.raises(NotFoundError):
+            await client.get(CM, "a")
+        stored = await client.create(CM, config_map("a", k="v"))
+        await client.update(CM, {**stored.edit(), "data": {"k": "w"}}, options=dry)
+        await client.patch(CM, "a", {"data": {"k": "w"}}, options=dry)
+        await client.delete(CM, "a", options=DeleteOptions(dry_run=True))
+        assert await client.get(CM, "a") == stored
+
+
+async def test_delete_collection() -> None:
+    async with served() as client:
+        for name in "abc":
+            await client.create(CM, config_map(name))
+        await client.create(CM, {"metadata": {"name": "d"}})
+        found = await client.delete_collection(CM, namespace="default", selection=ListOptions(label_selector="app=x"))
+        assert found is not None
+        assert [item.name for item in found] == ["a", "b", "c"]
+        assert [item.name for item in await client.list(CM)] == ["d"]
+
+
+async def test_pages_items_and_the_full_list_after_expiry() -> None:
+    async with served(window=10) as client:
+        for number in range(30):
+            await client.create(CM, config_map(f"c{number:02d}"))
+        names = [f"c{number:02d}" for number in range(30)]
+        assert [item.name for item in await client.list_all(CM, page_size=7)] == names
+        async with aclosing(client.each_list_item(CM, page_size=7)) as items:
+            assert [item.name async for item in items] == names
+        first = await client.list(CM, options=ListOptions(limit=7))
+        assert (len(first), first.remaining_item_count) == (7, 23)
+        for _ in range(30):
+            await client.patch(CM, "c00", {"data": {"n": str(_)}})
+        with pytest.raises(ExpiredError):
+            await client.list(CM, options=ListOptions(limit=7, continue_=first.continue_))
+
+
+async def test_a_large_list_is_decoded_while_it_comes() -> None:
+    async with served() as client:
+        text = "x" * 20_000
+        for number in range(150):
+            await client.create(CM, config_map(f"c{number:03d}", text=text))
+        found = await client.list(CM)
+        assert len(found) == 150
+        assert all(item["data"]["text"] == text for item in found)
+
+
+async def test_discovery_and_a_new_kind() -> None:
+    async with served() as client:
+        for name in ("po", "Pod", "pod", "pods", "pods.v1.", "v1/Pod"):
+            assert await client.resource(name) == kinds.POD
+        assert await client.resource("deployments.v1.apps") == kinds.DEPLOYMENT
+        with pytest.raises(UnknownResourceError):
+            await client.list("wd")
+        await client.create(kinds.CUSTOM_RESOURCE_DEFINITION, WIDGET_CRD)
+        await client.wait_for(kinds.CUSTOM_RESOURCE_DEFINITION, "widgets.example.com", conditions.established())
+        await client.create("wd", {"metadata": {"name": "w"}, "spec": {"size": 1}})
+        assert [item.name for item in await client.list("widgets.example.com")] == ["w"]
+        served_widget = next(
+            entry for entry in (await client.resources()).resources if entry.resource_type.kind == "Widget"
+        )
+        assert set(served_widget.subresources) >= {"status", "scale"}
+
+
+async def test_scale_and_status() -> None:
+    widget = ResourceType[Resource].untyped("example.com/v1", "Widget", "widgets")
+    async with served() as client:
+        await client.create(kinds.CUSTOM_RESOURCE_DEFINITION, WIDGET_CRD)
+        await client.wait_for("customresourcedefinitions", "widgets.example.com", conditions.established())
+        await client.create(widget, {"metadata": {"name": "w"}, "spec": {"size": 1}})
+        assert (await client.get_scale(widget, "w"))["spec"]["replicas"] == 1
+        scaled = await client.scale("wd", "w", 4)
+        assert scaled["spec"]["replicas"] == 4
+        fields = (await client.get(widget, "w")).edit()
+        assert fields["spec"]["size"] == 4
+        fields["status"] = {"size": 4}
+        await client.update_status(widget, fields)
+        assert (await client.get(widget, "w", subresource="status"))["status"]["size"] == 4
+        with pytest.raises(ConflictError):
+            await client.scale(widget, "w", 5, resource_version="1")
+
+
+async def test_waiting() -> None:
+    async with served() as client:
+
+        async def act() -> None:
+            await asyncio.sleep(0.05)
+            await client.create(CM, config_map("a"))
+            await asyncio.sleep(0.05)
+            await client.patch(CM, "a", {"data": {"phase": "done"}})
+            await asyncio.sleep(0.05)
+            await client.delete(CM, "a")
+
+        acting = asyncio.create_task(act())
+        assert (await client.wait_for(CM, "a", conditions.created(), timeout=10)).name == "a"
+        done = await client.wait_for(CM, "a", conditions.field_value("data.phase", "done"), timeout=10)
+        assert done["data"]["phase"] == "done"
+        await client.wait_for(CM, "a", conditions.deleted(), timeout=10)
+        await acting
+        with pytest.raises(WaitTimeoutError, match="there is no such object"):
+            await client.wait_for(CM, "a", conditions.created(), timeout=0.1)
+
+
+async def test_a_successor_of_the_same_name_means_deleted() -> None:
+    async with served() as client:
+        await client.create(CM, config_map("a"))
+        waiting = asyncio.create_task(client.wait_for(CM, "a", conditions.deleted(), timeout=10))
+        await asyncio.sleep(0.1)
+        await client.delete(CM, "a")
+        await client.create(CM, config_map("a"))
+        await waiting
+
+
+async def test_metrics_and_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "deltaloop.client")
+    seen: list[tuple[str, str]] = []
+
+    class Counted:
+        def request_done(self, *, code: str, method: str, host: str) -> None:
+            seen.append((code, method))
+
+        def request_duration(self, seconds: float, *, verb: str, host: str) -> None:
+            assert host.startswith("127.0.0.1:")
+
+        def rate_limiter_duration(self, seconds: float, *, verb: str, host: str) -> None: ...
+
+        def request_retried(self, *, code: str, verb: str, host: str) -> None: ...
+
+    async with (
+        ApiServer(ServerOptions(insecure_http=True)) as server,
+        Client(ClientConfig(server=server.url), options=ClientOptions(metrics=Counted())) as client,
+    ):
+        await client.create(kinds.SECRET, {"metadata": {"name": "s"}, "stringData": {"password": "s3cret"}})
+        await client.list(kinds.SECRET)
+        with pytest.raises(NotFoundError):
+            await client.delete(kinds.SECRET, "other")
+    assert seen == [("201", "POST"), ("200", "GET"), ("404", "DELETE")]
+    assert [record.__dict__.get("status") for record in logged(caplog)] == [201, 200, 404]
+    assert "s3cret" not in repr([record.__dict__ for record in logged(caplog)])
+
+
+# --- What the embedded server may not serve yet: skipped there, with its reason, and never faked ---
+
+
+async def test_apply() -> None:
+    mine = WriteOptions(field_manager="me")
+    async with served() as client:
+        await client.create(CM, config_map("a", k="v"))
+        try:
+            applied = await client.apply(CM, {"metadata": {"name": "a"}, "data": {"l": "m"}}, options=mine)
+        except UnsupportedMediaTypeError:
+            pytest.skip("the embedded server does not serve apply yet")
+        assert applied["data"].to_dict() == {"k": "v", "l": "m"}
+        theirs = {"metadata": {"name": "a"}, "data": {"l": "n"}}
+        with pytest.raises(ConflictError):
+            await client.apply(CM, theirs, options=WriteOptions(field_manager="other"))
+        taken = await client.apply(CM, theirs, force=True, options=WriteOptions(field_manager="other"))
+        assert taken["data"]["l"] == "n"
+
+
+async def test_eviction() -> None:
+    async with served() as client:
+        await client.create(kinds.POD, PODS_OWN)
+        try:
+            await client.evict("p")
+        except (NotFoundError, MethodNotAllowedError):
+            pytest.skip("the embedded server does not serve evictions yet")
+        await client.wait_for(kinds.POD, "p", conditions.deleted(), timeout=5)
+
+
+async def test_logs() -> None:
+    async with served() as client:
+        await client.create(kinds.POD, PODS_OWN)
+        try:
+            async with client.logs("p") as log:
+                assert all(isinstance(line, bytes) for line in [line async for line in log])
+        except (NotFoundError, MethodNotAllowedError):
+            pytest.skip("the embedded server does not serve logs: it runs no containers")
+
+
+async def test_strict_field_validation() -> None:
+    strict = WriteOptions(field_validation="Strict")
+    async with served() as client:
+        try:
+            await client.create(CM, {**config_map("a"), "unknown": 1}, options=strict)
+        except BadRequestError as error:
+            assert "unknown" in str(error)  # noqa: PT017 - where it is served
+        else:
+            pytest.skip("the embedded server does not validate fields strictly yet")

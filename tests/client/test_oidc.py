@@ -1,0 +1,158 @@
+"""When an issuer is asked, in virtual time; over real sockets it is in ``test_every_configuration``."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from urllib.parse import parse_qs
+
+import msgspec
+import pytest
+
+from deltaloop.api.redaction import SecretText
+from deltaloop.client import (
+    ClientConfig,
+    CredentialsError,
+    OidcCredentials,
+    OidcProvider,
+    Response,
+    TransportError,
+)
+from deltaloop.client.core.credential import bearer
+from tests.client.fake_transport import After, FakeTransport, json_answer, logged
+from tests.client.tokens import id_token
+
+EPOCH = 1_800_000_000.0
+DISCOVERY = json_answer({"token_endpoint": "https://tokens.example/path/token?tenant=a%20b"})
+FIRST = id_token(EPOCH + 3600.0, name="first")
+SECOND = id_token(EPOCH + 7200.0, name="second")
+
+
+def wall_clock() -> float:
+    return EPOCH + asyncio.get_running_loop().time()
+
+
+class Issuer:
+    """Keeps the configurations that transports were opened with; all share one script."""
+
+    def __init__(self, *answers: Response | Exception | After) -> None:
+        self.transport = FakeTransport(*answers)
+        self.opened: list[ClientConfig] = []
+
+    def open(self, config: ClientConfig) -> FakeTransport:
+        self.opened.append(config)
+        return self.transport
+
+    def credentials(self, *, id_token: str = FIRST, refresh_token: str = "planted-refresh") -> OidcCredentials:
+        provider = OidcProvider(
+            issuer_url="https://issuer.example/realm/",
+            client_id="me",
+            client_secret=SecretText("planted-secret"),
+            id_token=SecretText(id_token) if id_token else None,
+            refresh_token=SecretText(refresh_token) if refresh_token else None,
+        )
+        return OidcCredentials(provider, open_transport=self.open, wall_clock=wall_clock)
+
+
+def refreshed(token: str = SECOND, **more: str) -> Response:
+    return json_answer({"id_token": token, **more})
+
+
+async def test_a_token_that_serves_is_used_without_asking() -> None:
+    issuer = Issuer()
+    source = issuer.credentials()
+    assert await source.credential() == bearer(FIRST)
+    assert not issuer.opened
+    assert repr(source) == "<OidcCredentials https://issuer.example/realm/>"
+
+
+async def test_it_is_refreshed_shortly_before_it_expires() -> None:
+    issuer = Issuer(DISCOVERY, refreshed())
+    source = issuer.credentials()
+    await asyncio.sleep(3590.0)
+    assert await asyncio.gather(*(source.credential() for _ in range(5))) == [bearer(SECOND)] * 5
+    discovery, refresh = issuer.transport.requests
+    assert [config.server for config in issuer.opened] == ["https://issuer.example", "https://tokens.example"]
+    assert (discovery.method, discovery.path) == ("GET", "/realm/.well-known/openid-configuration")
+    assert (refresh.method, refresh.path, refresh.query) == ("POST", "/path/token", {"tenant": "a b"})
+    assert refresh.headers["Authorization"].startswith("Basic ")
+    assert refresh.body is not None
+    assert parse_qs(refresh.body.decode())["refresh_token"] == ["planted-refresh"]
+    assert issuer.transport.closed
+
+
+async def test_a_refused_token_is_refreshed() -> None:
+    issuer = Issuer(DISCOVERY, refreshed())
+    source = issuer.credentials()
+    assert await source.renew(bearer(FIRST)) == bearer(SECOND)
+
+
+async def test_a_new_refresh_token_is_used_from_then_on(caplog: pytest.LogCaptureFixture) -> None:
+    third = id_token(EPOCH + 10_800.0, name="third")
+    issuer = Issuer(DISCOVERY, refreshed(refresh_token="planted-rotated"), DISCOVERY, refreshed(third))
+    source = issuer.credentials(id_token="")
+    assert await source.credential() == bearer(SECOND)
+    assert await source.renew(bearer(SECOND)) == bearer(third)
+    body = issuer.transport.requests[-1].body
+    assert body is not None
+    assert parse_qs(body.decode())["refresh_token"] == ["planted-rotated"]
+    (warning,) = [record for record in logged(caplog) if record.levelno == logging.WARNING]
+    assert "the kubeconfig keeps the old one" in warning.getMessage()
+
+
+async def test_without_a_refresh_token_nobody_can_be_asked() -> None:
+    source = Issuer().credentials(refresh_token="")
+    assert await source.credential() == bearer(FIRST)
+    assert await source.renew(bearer(FIRST)) is None
+    await asyncio.sleep(3600.0)
+    with pytest.raises(CredentialsError, match="no refresh-token to get another one with; log in again"):
+        await source.credential()
+
+
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        ([json_answer({}, status=404)], "answered with 404; correct idp-issuer-url"),
+        ([json_answer({"token_endpoint": "https://[planted"})], "a token endpoint that is no address"),
+        ([json_answer({"token_endpoint": "https://me:planted@h/t"})], "a token endpoint that is no address"),
+        ([DISCOVERY, json_answer({"error": "invalid_grant", "x": "planted"}, status=400)], "log in again"),
+        ([TransportError("GET /x: nothing listens", method="GET", path="/x")], "nothing listens; see that it can be"),
+    ],
+)
+async def test_what_can_go_wrong(
+    answers: list[Response | Exception | After], message: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    source = Issuer(*answers).credentials()
+    await asyncio.sleep(3590.0)
+    assert await source.credential() == bearer(FIRST), "until it expires it serves"
+    await asyncio.sleep(60.0)
+    source = Issuer(*answers).credentials(id_token="")
+    with pytest.raises(CredentialsError, match=message) as caught:
+        await source.credential()
+    assert str(caught.value).startswith("OIDC issuer https://issuer.example/realm/: ")
+    shown = "\n".join(f"{record.getMessage()} {record.__dict__}" for record in logged(caplog))
+    assert "planted" not in str(caught.value) + shown + repr(source)
+
+
+async def test_an_issuer_that_does_not_answer() -> None:
+    source = Issuer(DISCOVERY, After(60.0, refreshed())).credentials(id_token="")
+    with pytest.raises(CredentialsError, match="no answer within 30 s"):
+        await source.credential()
+    assert asyncio.get_running_loop().time() == 30.0
+
+
+async def test_a_failure_is_not_repeated_within_a_second() -> None:
+    issuer = Issuer(json_answer({}, status=500), DISCOVERY, refreshed())
+    source = issuer.credentials(id_token="")
+    for _ in range(3):
+        with pytest.raises(CredentialsError):
+            await source.credential()
+    await asyncio.sleep(1.0)
+    assert await source.credential() == bearer(SECOND)
+
+
+def test_tokens_are_not_shown() -> None:
+    provider = OidcProvider(issuer_url="https://i", client_id="c", id_token=SecretText("planted"))
+    assert "planted" not in repr(provider)
+    assert "planted" not in msgspec.json.encode(str(provider)).decode()

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from deltaloop.api import kinds
+from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.status import ForbiddenError
+from deltaloop.client import (
+    Client,
+    ClientConfig,
+    Response,
+    StreamEndedError,
+    TransportError,
+    WaitTimeoutError,
+)
+from deltaloop.client.conditions import created, deleted, field_value
+from tests.client.fake_transport import After, FakeTransport, Pause, Stream, page, pod, text_answer
+
+RUNNING = field_value("status.phase", "Running")
+EXPIRED = (
+    b'{"type":"ERROR","object":{"kind":"Status","status":"Failure","reason":"Expired","code":410,"message":"x"}}\n'
+)
+
+
+def in_phase(phase: str, *, version: str = "1") -> dict[str, Any]:
+    return {**pod("a", version=version), "status": {"phase": phase}}
+
+
+def line(kind: str, obj: dict[str, Any]) -> bytes:
+    return json.dumps({"type": kind, "object": obj}).encode() + b"\n"
+
+
+def client_over(*answers: Response | Exception | After | Stream) -> tuple[Client, FakeTransport]:
+    transport = FakeTransport(*answers)
+    return Client(ClientConfig(server="http://fake", namespace="mine"), transport=transport), transport
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def test_it_is_so_already() -> None:
+    client, transport = client_over(page(in_phase("Running")))
+    found = await client.wait_for(kinds.POD, "a", RUNNING)
+    assert found["status"]["phase"] == "Running"
+    (request,) = transport.requests
+    assert (request.path, dict(request.query)) == (
+        "/api/v1/namespaces/mine/pods",
+        {"fieldSelector": "metadata.name=a"},
+    )
+
+
+async def test_list_then_watch_from_there() -> None:
+    script = (line("MODIFIED", in_phase("Pending", version="11")), Pause(3.0), line("MODIFIED", in_phase("Running")))
+    client, transport = client_over(page(in_phase("Pending"), version="10"), Stream(script))
+    found = await client.wait_for("v1/Pod", "a", RUNNING, namespace="n", timeout=20.0)
+    assert found["status"]["phase"] == "Running"
+    assert now() == 3.0
+    assert transport.open_streams == 0
+    assert transport.requests[1].query == {
+        "fieldSelector": "metadata.name=a",
+        "resourceVersion": "10",
+        "allowWatchBookmarks": "true",
+        "timeoutSeconds": "20",
+        "watch": "true",
+    }
+
+
+async def test_it_survives_ends_breaks_and_expiry() -> None:
+    broken = StreamEndedError("reset", method="GET", path="/x")
+    client, transport = client_over(
+        page(version="10"),
+        Stream((Pause(5.0), line("ADDED", in_phase("Pending", version="12")), Pause(5.0))),  # ends in good order
+        Stream((Pause(1.0), broken)),
+        text_answer("busy", status=503),
+        Stream((EXPIRED,)),
+        TransportError("refused", method="GET", path="/x", refused=True),
+        page(in_phase("Running", version="40"), version="41"),
+    )
+    found = await client.wait_for(kinds.POD, "a", RUNNING, timeout=60.0)
+    assert found.resource_version == "40"
+    asked = [request.query.get("resourceVersion", "") for request in transport.requests]
+    assert asked == ["", "10", "12", "12", "12", "", ""]
+    assert now() < 20.0
+
+
+async def test_deletion_is_none_and_creation_the_object() -> None:
+    client, _ = client_over(page(pod("a"), version="3"), Stream((line("DELETED", pod("a", version="4")),)))
+    await client.wait_for(kinds.POD, "a", deleted())
+    client, _ = client_over(page(version="3"), Stream((line("ADDED", pod("a", version="4")),)))
+    assert (await client.wait_for(kinds.POD, "a", created())).resource_version == "4"
+
+
+async def test_a_timeout_says_what_was_last_seen() -> None:
+    client, transport = client_over(page(in_phase("s3cret", version="7"), version="10"), Stream((Pause(100.0),)))
+    with pytest.raises(WaitTimeoutError) as caught:
+        await client.wait_for(kinds.POD, "a", RUNNING, timeout=12.0)
+    assert str(caught.value) == (
+        "v1/Pod mine/a: waited 12 s for a certain value of status.phase; "
+        "last seen: at resourceVersion 7 it has another status.phase"
+    )
+    assert isinstance(caught.value, TimeoutError)
+    assert caught.value.condition == "a certain value of status.phase"
+    assert now() == 12.0
+    assert transport.open_streams == 0
+
+
+async def test_a_server_that_never_answers_is_a_timeout_too() -> None:
+    client, _ = client_over(After(100.0, page()))
+    with pytest.raises(WaitTimeoutError, match="the server has not answered yet"):
+        await client.wait_for(kinds.POD, "a", created())
+    assert now() == 30.0
+
+
+async def test_what_will_not_pass_is_raised() -> None:
+    client, _ = client_over(text_answer("no", status=403))
+    with pytest.raises(ForbiddenError):
+        await client.wait_for(kinds.POD, "a", created())
+    with pytest.raises(InvalidInputError):
+        await client.wait_for(kinds.POD, "../a", created())
+
+
+async def test_cancelling_closes_the_watch() -> None:
+    client, transport = client_over(page(), Stream((Pause(100.0),)))
+    task = asyncio.create_task(client.wait_for(kinds.POD, "a", created(), timeout=1000.0))
+    await asyncio.sleep(5.0)
+    assert transport.open_streams == 1
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert transport.open_streams == 0
+
+
+class Named(msgspec.Struct):
+    name: str
+
+
+class Small(msgspec.Struct):
+    metadata: Named
+
+
+async def test_typed() -> None:
+    client, _ = client_over(page(pod("a")))
+    typed = ResourceType[Small]("", "v1", "Pod", "pods", namespaced=True, model=Small)
+    assert (await client.wait_for(typed, "a", created())).metadata.name == "a"

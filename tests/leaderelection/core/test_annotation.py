@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from deltaloop.api.errors import MalformedObjectError
+from deltaloop.api.kinds import CONFIG_MAP
+from deltaloop.leaderelection.core.annotation import (
+    LEADER_ANNOTATION,
+    decode_record,
+    encode_record,
+    new_object,
+    object_with_record,
+    record_from_annotations,
+)
+from deltaloop.leaderelection.core.record import LeaderElectionRecord
+
+AT = datetime(2026, 1, 2, 3, 4, 5, 999000, tzinfo=timezone(timedelta(hours=1)))
+
+# What Go's encoder makes of the same records.
+GO = [
+    (
+        LeaderElectionRecord(),
+        '{"holderIdentity":"","leaseDurationSeconds":0,"acquireTime":null,"renewTime":null,"leaderTransitions":0}',
+    ),
+    (
+        LeaderElectionRecord(
+            holder_identity="node-1_<a&b>",
+            lease_duration_seconds=15,
+            acquire_time=AT,
+            renew_time=AT,
+            leader_transitions=3,
+        ),
+        (
+            '{"holderIdentity":"node-1_\\u003ca\\u0026b\\u003e","leaseDurationSeconds":15,'
+            '"acquireTime":"2026-01-02T02:04:05Z","renewTime":"2026-01-02T02:04:05Z","leaderTransitions":3}'
+        ),
+    ),
+    (
+        LeaderElectionRecord(
+            holder_identity='ä\u2028\u2029"\\/\t\b\f\x01\x7f\U0001f600', lease_duration_seconds=1, acquire_time=AT
+        ),
+        (
+            '{"holderIdentity":"ä\\u2028\\u2029\\"\\\\/\\t\\b\\f\\u0001\x7f\U0001f600","leaseDurationSeconds":1,'
+            '"acquireTime":"2026-01-02T02:04:05Z","renewTime":null,"leaderTransitions":0}'
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("record", "text"), GO)
+def test_the_record_is_written_as_go_writes_it_and_read_back(record: LeaderElectionRecord, text: str) -> None:
+    assert encode_record(record) == text
+    assert encode_record(decode_record(text)) == text
+    assert decode_record(text).holder_identity == record.holder_identity
+
+
+def test_fields_of_newer_writers_are_ignored() -> None:
+    text = '{"holderIdentity":"a","strategy":"","preferredHolder":"b","renewTime":"2026-01-02T02:04:05Z"}'
+    assert decode_record(text) == LeaderElectionRecord(
+        holder_identity="a", renew_time=datetime(2026, 1, 2, 2, 4, 5, tzinfo=UTC)
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("nonsense", "not JSON"),
+        ("[]", "not a JSON object"),
+        ('{"holderIdentity":5}', "holderIdentity"),
+        ('{"leaseDurationSeconds":"15"}', "leaseDurationSeconds"),
+        ('{"leaderTransitions":true}', "leaderTransitions"),
+        ('{"renewTime":"2026-11-20 23:59:00.176697"}', "renewTime"),
+    ],
+)
+def test_a_malformed_record_is_refused_by_field_without_its_content(text: str, named: str) -> None:
+    with pytest.raises(MalformedObjectError, match=named) as caught:
+        decode_record(text)
+    assert "176697" not in str(caught.value)
+
+
+def test_no_annotation_is_an_empty_record() -> None:
+    assert record_from_annotations({"other": "x"}) == LeaderElectionRecord()
+
+
+def test_everything_else_in_the_object_is_kept() -> None:
+    fields: dict[str, Any] = {
+        "metadata": {"annotations": {"note": "kept"}, "labels": {"theirs": "1"}},
+        "data": {"a": "b"},
+    }
+    changed = object_with_record(fields, GO[1][0], labels={"ours": "2"})
+    assert changed == {
+        "metadata": {
+            "annotations": {"note": "kept", LEADER_ANNOTATION: GO[1][1]},
+            "labels": {"theirs": "1", "ours": "2"},
+        },
+        "data": {"a": "b"},
+    }
+    assert fields["metadata"]["annotations"] == {"note": "kept"}
+
+
+def test_a_new_object_holds_the_record_only() -> None:
+    assert new_object(CONFIG_MAP, GO[0][0], namespace="default", name="x") == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"namespace": "default", "name": "x", "annotations": {LEADER_ANNOTATION: GO[0][1]}},
+    }

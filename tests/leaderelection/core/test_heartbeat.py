@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import hypothesis.strategies as st
+from hypothesis import given, settings
+
+from deltaloop.leaderelection.core.effects import Wait
+from deltaloop.leaderelection.core.heartbeat import Beat, Heartbeat, Silent
+
+
+def make() -> Heartbeat:
+    return Heartbeat(0.0, interval=2.0, deadline=10.0)
+
+
+def test_a_beat_is_asked_for_at_once_and_then_after_each_interval() -> None:
+    heartbeat = make()
+    assert heartbeat.ask(0.0) == Beat()
+    assert heartbeat.ask(1.0) == Wait(10.0)
+    heartbeat.answered(1.0)
+    assert heartbeat.ask(1.0) == Wait(3.0)
+    assert heartbeat.ask(3.0) == Beat()
+
+
+def test_silence_counts_from_the_question_and_is_for_good() -> None:
+    heartbeat = make()
+    heartbeat.ask(0.0)
+    assert heartbeat.ask(9.9) == Wait(10.0)
+    assert heartbeat.ask(10.5) == Silent(10.5)
+    heartbeat.answered(10.6)
+    assert heartbeat.ask(11.0) == Silent(10.5)
+
+
+def test_an_answer_after_the_deadline_is_none() -> None:
+    heartbeat = make()
+    heartbeat.ask(0.0)
+    heartbeat.answered(10.0)
+    assert heartbeat.ask(10.0) == Silent(10.0)
+
+
+def test_an_answer_that_nobody_asked_for_changes_nothing() -> None:
+    heartbeat = make()
+    heartbeat.answered(5.0)
+    assert heartbeat.ask(5.0) == Beat()
+
+
+class NeverSilent(Heartbeat):
+    """Seeded: every answer counts, late ones, too."""
+
+    def answered(self, now: float) -> None:
+        self._asked_at, self._next_at = None, now + self._interval
+
+
+def is_right(heartbeat: Heartbeat, steps: list[tuple[float, bool]]) -> bool:
+    """Follow a naive model: the time of the question that is open; silent once it is 10 s old."""
+    now, open_since, silent = 0.0, None, False
+    for pause, answers in steps:
+        now += pause
+        if answers:
+            if open_since is not None and now - open_since >= 10.0:
+                silent = True
+            elif open_since is not None:
+                open_since = None
+            heartbeat.answered(now)
+        effect = heartbeat.ask(now)
+        silent = silent or (open_since is not None and now - open_since >= 10.0)
+        if isinstance(effect, Silent) != silent:
+            return False
+        if isinstance(effect, Beat):
+            if open_since is not None:
+                return False
+            open_since = now
+    return True
+
+
+STEPS = st.lists(st.tuples(st.sampled_from([0.0, 0.5, 2.0, 5.0, 9.5, 10.0, 12.0]), st.booleans()), max_size=30)
+
+
+@settings(max_examples=200)
+@given(STEPS)
+def test_it_is_silent_exactly_when_a_question_is_open_for_the_deadline(steps: list[tuple[float, bool]]) -> None:
+    assert is_right(make(), steps)
+
+
+def test_the_model_finds_a_seeded_bug() -> None:
+    assert not is_right(NeverSilent(0.0, interval=2.0, deadline=10.0), [(0.0, False), (12.0, True)])

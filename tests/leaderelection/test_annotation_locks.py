@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import pytest
+
+from deltaloop.api.errors import InvalidInputError, MalformedObjectError
+from deltaloop.api.references import ObjectReference
+from deltaloop.api.status import ConflictError
+from deltaloop.leaderelection import LEADER_ANNOTATION, ConfigMapLock, EndpointsLock, LeaderElectionRecord
+from tests.leaderelection.fake_server import FakeClient, FakeServer
+from tests.leaderelection.test_lock import Recorder
+
+RECORD = LeaderElectionRecord(holder_identity="a", lease_duration_seconds=15)
+WRITTEN = '{"holderIdentity":"a","leaseDurationSeconds":15,"acquireTime":null,"renewTime":null,"leaderTransitions":0}'
+
+LOCKS = [ConfigMapLock, EndpointsLock]
+
+
+def make(
+    lock: type[ConfigMapLock | EndpointsLock], **options: object
+) -> tuple[ConfigMapLock | EndpointsLock, FakeServer]:
+    server = FakeServer(kind=lock.kind)
+    return lock(FakeClient(server), namespace="default", name="example", identity="a", **options), server  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", LOCKS)
+async def test_create_get_and_update(kind: type[ConfigMapLock | EndpointsLock]) -> None:
+    lock, server = make(kind)
+    assert await lock.get(timeout=1) is None
+    created = await lock.create(RECORD, timeout=1)
+    assert server.leases["default/example"].annotations == {LEADER_ANNOTATION: WRITTEN}
+    assert server.leases["default/example"].kind == kind.kind.kind
+    assert await lock.get(timeout=1) == created
+    updated = await lock.update(LeaderElectionRecord(holder_identity="b"), created.version, timeout=1)
+    assert updated.record.holder_identity == "b"
+    with pytest.raises(RuntimeError, match="get or create comes first"):
+        await lock.update(RECORD, created.version, timeout=1)
+
+
+async def test_an_object_of_others_is_taken_and_everything_in_it_is_kept() -> None:
+    lock, server = make(ConfigMapLock, labels={"ours": "1"})
+    theirs = {"metadata": {"namespace": "default", "name": "example", "annotations": {"note": "kept"}}}
+    server.create({**theirs, "apiVersion": "v1", "kind": "ConfigMap", "data": {"key": "value"}})
+    state = await lock.get(timeout=1)
+    assert state is not None
+    assert state.record == LeaderElectionRecord()
+    await lock.update(RECORD, state.version, timeout=1)
+    stored = server.leases["default/example"]
+    assert stored.annotations == {"note": "kept", LEADER_ANNOTATION: WRITTEN}
+    assert stored["data"]["key"] == "value"
+    assert stored.labels == {"ours": "1"}
+
+
+async def test_an_object_that_changed_meanwhile_is_a_conflict() -> None:
+    lock, server = make(EndpointsLock)
+    created = await lock.create(RECORD, timeout=1)
+    server.edit(lambda fields: fields["metadata"].update(labels={"x": "y"}))
+    with pytest.raises(ConflictError):
+        await lock.update(RECORD, created.version, timeout=1)
+
+
+async def test_a_broken_annotation_is_named() -> None:
+    lock, server = make(ConfigMapLock)
+    await lock.create(RECORD, timeout=1)
+    server.edit(lambda fields: fields["metadata"]["annotations"].update({LEADER_ANNOTATION: "{"}))
+    with pytest.raises(MalformedObjectError, match="not JSON"):
+        await lock.get(timeout=1)
+
+
+async def test_events_name_the_object() -> None:
+    recorder = Recorder()
+    lock, _ = make(ConfigMapLock, recorder=recorder)
+    await lock.create(RECORD, timeout=1)
+    lock.record_event("became leader")
+    assert recorder.events[0][0] == ObjectReference(
+        api_version="v1", kind="ConfigMap", namespace="default", name="example", uid="uid-1", resource_version="1"
+    )
+
+
+def test_an_empty_name_is_refused_by_the_locks_own_name() -> None:
+    with pytest.raises(InvalidInputError, match="EndpointsLock needs a name"):
+        EndpointsLock(FakeClient(FakeServer()), namespace="default", name="", identity="a")

@@ -1,0 +1,50 @@
+"""Write ``docs/parity.md`` from the tables: ``python -m tests.parity.page``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.parity.tables import Row, Table, read_tables
+
+PAGE = Path(__file__).parents[2] / "docs" / "parity.md"
+
+INTRODUCTION = """\
+# Upstream's tests and ours
+
+Each test that client-go has for a part of its machinery, and the tests of ours that show the same. Where we have none,
+the reason is given. A test fails if a test named here is not collected.
+
+This page is made from `tests/parity/*.toml` by `python -m tests.parity.page`; do not edit it.
+"""
+
+
+def render(tables: list[Table]) -> str:
+    """Return the page as text."""
+    parts = [INTRODUCTION]
+    for table in tables:
+        mapped = sum(bool(row.ours) for row in table.rows)
+        parts.append(f"## {table.title}\n\n{table.source}: {mapped} of {len(table.rows)} have a counterpart here.\n")
+        lines = ["| upstream | verifies | ours |", "| --- | --- | --- |"]
+        lines += [f"| {_cell(row.upstream)} | {_cell(row.verifies)} | {_ours(row)} |" for row in table.rows]
+        parts.append("\n".join(lines) + "\n")
+    return "\n".join(parts)
+
+
+def _ours(row: Row) -> str:
+    if row.reason:
+        return _cell(f"none: {row.reason}")
+    ids = "<br>".join(f"`{_cell(each.removeprefix('tests/'))}`" for each in row.ours)
+    return ids + (f"<br>{_cell(row.note)}" if row.note else "")
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(render(read_tables()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,293 @@
+"""Everything that can happen to a rate limiting queue with two items, compared with the model, state by state.
+
+The explorer goes breadth first through all sequences of calls, and does not go on from a state that it has seen. A
+state is what decides about the future: the line in order, what is processed, postponed, delayed (by how long) and
+parked, the counts of failures, and the shutdown. Each sequence is run from the beginning, on the core and on the model,
+which have to agree after each step. So the first disagreement found has the shortest trace there is.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import pytest
+
+from deltaloop.workqueue.core.facts import AddOutcome, Ending, Failed, Fate, Finished, Interrupted, Succeeded
+from deltaloop.workqueue.core.queue import QueueCore, Run
+from deltaloop.workqueue.core.rate_limiting import RateLimitingCore
+from deltaloop.workqueue.core.triggers import TriggerLog
+from deltaloop.workqueue.errors import TerminalError
+
+ITEMS = ("a", "b")
+MAX_REQUEUES = 1
+Step: TypeAlias = tuple[str, str]
+ERROR, FATAL = KeyError("x"), TerminalError("x")
+
+
+class OneSecond:
+    """Lets each item wait for a second."""
+
+    def when(self, item: Hashable, *, error: BaseException | None = None) -> float:
+        return 1.0
+
+    def forget(self, item: Hashable) -> None:
+        """Remember nothing."""
+
+    def num_requeues(self, item: Hashable) -> int:
+        return 0
+
+
+@dataclass
+class Spec:
+    """What the queue should do, as sets and lists."""
+
+    line: list[str] = field(default_factory=list[str])
+    processing: list[str] = field(default_factory=list[str])
+    postponed: list[str] = field(default_factory=list[str])
+    due: dict[str, int] = field(default_factory=dict[str, int])
+    parked: list[str] = field(default_factory=list[str])
+    failures: dict[str, int] = field(default_factory=dict[str, int])
+    shut: bool = False
+    drain: bool = False
+
+    def dirty(self, item: str) -> bool:
+        return item in self.line or item in self.postponed
+
+    def join(self, item: str) -> None:
+        if self.dirty(item):
+            return
+        if item in self.parked:
+            self.parked.remove(item)
+        (self.postponed if item in self.processing else self.line).append(item)
+
+    def add(self, item: str) -> None:
+        if not self.shut:
+            self.join(item)
+
+    def delay(self, item: str, seconds: int) -> None:
+        """Keep the earlier time; of equal ones the first that was asked for comes first."""
+        if seconds < self.due.get(item, 3):
+            self.due.pop(item, None)
+            self.due[item] = seconds
+
+    def end(self, item: str) -> None:
+        self.processing.remove(item)
+        if item in self.postponed:
+            self.postponed.remove(item)
+            self.line.append(item)
+
+    def fail(self, item: str, *, fatal: bool) -> None:
+        failures = self.failures.get(item, 0)
+        if fatal or failures >= MAX_REQUEUES:
+            if not self.dirty(item):
+                self.parked.append(item)
+            self.failures.pop(item, None)
+        elif self.dirty(item):
+            self.failures[item] = failures + 1
+        elif not self.shut:
+            self.failures[item] = failures + 1
+            self.delay(item, 1)
+        self.end(item)
+
+    def step(self, what: str, item: str) -> None:
+        match what:
+            case "add":
+                self.add(item)
+            case "add_after":
+                if not self.shut:
+                    self.delay(item, 2)
+            case "second":
+                self.due = {item: left - 1 for item, left in self.due.items()}
+                for item in [item for item, left in self.due.items() if not left]:
+                    del self.due[item]
+                    self.join(item)
+            case "get":
+                self.processing.append(self.line.pop(0))
+            case "succeed":
+                self.failures.pop(item, None)
+                self.end(item)
+            case "fail" | "fail for good":
+                self.fail(item, fatal=what != "fail")
+            case "interrupt":
+                self.add(item)
+                self.end(item)
+            case "revive":
+                self.add(item)
+            case "discard":
+                self.parked.remove(item)
+            case _:
+                self.shut, self.drain = True, what == "drain"
+                self.due.clear()
+
+    def possible(self) -> list[Step]:
+        steps = [(what, item) for what in ("add", "add_after") for item in ITEMS]
+        steps += [
+            (what, item) for what in ("succeed", "fail", "fail for good", "interrupt") for item in self.processing
+        ]
+        steps += [(what, item) for what in ("revive", "discard") for item in self.parked]
+        steps += [("get", "")] if self.line else []
+        steps += [("second", "")] if self.due else []
+        return steps + ([] if self.shut and not self.drain else [("shut_down", ""), ("drain", "")])
+
+    def state(self) -> Hashable:
+        lists = (tuple(self.line), tuple(self.processing), tuple(self.postponed), tuple(self.parked))
+        return (*lists, tuple(self.due.items()), frozenset(self.failures.items()), self.shut, self.drain)
+
+
+class Pair:
+    """The core and the specification, step by step."""
+
+    def __init__(self, core_type: type[RateLimitingCore[str]]) -> None:
+        self.core = core_type(limiter=OneSecond(), max_requeues=MAX_REQUEUES)
+        self.spec = Spec()
+        self.now = 0.0
+        self.runs: dict[str, Run[str]] = {}
+
+    def step(self, what: str, item: str) -> None:
+        self.spec.step(what, item)
+        core, now = self.core, self.now
+        endings: dict[str, Ending] = {
+            "succeed": Succeeded(),
+            "fail": Failed(ERROR),
+            "fail for good": Failed(FATAL),
+            "interrupt": Interrupted(),
+        }
+        if what in endings:
+            core.finish(self.runs.pop(item), now, endings[what])
+        elif what == "get":
+            run = core.get(now)
+            assert run is not None
+            self.runs[run.item] = run
+        elif what == "second":
+            self.now += 1.0
+            core.promote(self.now)
+        elif what in ("shut_down", "drain"):
+            core.shut_down(drain=what == "drain")
+        else:
+            calls: dict[str, Callable[[], object]] = {
+                "add": lambda: core.add(item, now),
+                "add_after": lambda: core.add_after(item, now, 2.0),
+                "revive": lambda: core.revive(item, now),
+                "discard": lambda: core.discard_dead_letter(item),
+            }
+            calls[what]()
+
+    def agree(self) -> None:
+        core, spec = self.core, self.spec
+        assert len(core) == len(spec.line)
+        assert [run.item for run in core.runs()] == spec.processing
+        assert {item for item in core._dirty if item in core._processing} == set(spec.postponed)
+        assert {delay.item: delay.due_at - self.now for delay in core.delayed()} == spec.due
+        assert [letter.item for letter in core.dead_letters()] == spec.parked
+        assert core._failures == spec.failures
+        assert core.ended == (spec.shut and not spec.line and not spec.postponed)
+        waited_for = spec.line or spec.postponed or spec.processing
+        assert core.drain_over == (not spec.drain or not waited_for)
+
+
+def explore(core_type: type[RateLimitingCore[str]]) -> int:
+    """Compare in all states; return how many there are."""
+    seen: set[Hashable] = {Spec().state()}
+    traces: deque[tuple[Step, ...]] = deque([()])
+    while traces:
+        trace = traces.popleft()
+        before = Pair(core_type)
+        for step in trace:
+            before.step(*step)
+        for step in before.spec.possible():
+            pair = Pair(core_type)
+            for earlier in (*trace, step):
+                pair.step(*earlier)
+            try:
+                pair.agree()
+            except AssertionError as error:
+                error.add_note(f"trace: {[*trace, step]}")
+                raise
+            if pair.spec.state() not in seen:
+                seen.add(pair.spec.state())
+                traces.append((*trace, step))
+    return len(seen)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.slow
+def test_the_core_does_what_it_should_in_every_state_of_two_items() -> None:
+    assert explore(RateLimitingCore[str]) > 1000
+
+
+# -- seeded bugs, each found by its shortest trace
+
+
+class ParkedItemIsRetriedToo(RateLimitingCore[str]):
+    def _settle(self, run: Run[str], now: float, ending: Ending) -> Finished:
+        finished = super()._settle(run, now, ending)
+        if finished.fate is Fate.PARKED:
+            self.add_after(run.item, now, 2.0)
+        return finished
+
+
+class OneRetryTooMany(RateLimitingCore[str]):
+    def _is_for_good(self, item: str, run: Run[str] | None, error: BaseException | None) -> bool:
+        if run is None or isinstance(error, TerminalError):
+            return super()._is_for_good(item, run, error)
+        return run.failures > MAX_REQUEUES
+
+
+class AddedItemStaysParked(RateLimitingCore[str]):
+    def _join(self, item: str, now: float, log: TriggerLog) -> AddOutcome:
+        return QueueCore[str]._join(self, item, now, log)
+
+
+class ParksWhatWasAddedMeanwhile(RateLimitingCore[str]):
+    def _settle(self, run: Run[str], now: float, ending: Ending) -> Finished:
+        if isinstance(ending, Failed) and isinstance(ending.error, TerminalError):
+            self._dirty.pop(run.item, None)
+        return super()._settle(run, now, ending)
+
+
+class ParkedItemKeepsItsFailures(RateLimitingCore[str]):
+    def _settle(self, run: Run[str], now: float, ending: Ending) -> Finished:
+        finished = super()._settle(run, now, ending)
+        if finished.fate is Fate.PARKED and run.failures:
+            self._failures[run.item] = run.failures
+        return finished
+
+
+class RevivesAfterShutdown(RateLimitingCore[str]):
+    def revive(self, item: str, now: float, *, trigger: object | None = None) -> bool:
+        shutting_down, self._shutting_down = self._shutting_down, False
+        revived = super().revive(item, now, trigger=trigger)
+        self._shutting_down = shutting_down
+        return revived
+
+
+class NothingIsParkedAfterShutdown(RateLimitingCore[str]):
+    def _is_for_good(self, item: str, run: Run[str] | None, error: BaseException | None) -> bool:
+        return not self._shutting_down and super()._is_for_good(item, run, error)
+
+
+class SecondShutdownIsIgnored(RateLimitingCore[str]):
+    def shut_down(self, *, drain: bool = False) -> None:
+        super().shut_down(drain=self._draining if self._shutting_down else drain)
+
+
+MUTANTS: list[type[RateLimitingCore[str]]] = [
+    ParkedItemIsRetriedToo,
+    OneRetryTooMany,
+    AddedItemStaysParked,
+    ParksWhatWasAddedMeanwhile,
+    ParkedItemKeepsItsFailures,
+    RevivesAfterShutdown,
+    NothingIsParkedAfterShutdown,
+    SecondShutdownIsIgnored,
+]
+
+
+@pytest.mark.parametrize("bug", MUTANTS)
+def test_the_explorer_sees_a_seeded_bug(bug: type[RateLimitingCore[str]]) -> None:
+    with pytest.raises(AssertionError) as caught:
+        explore(bug)
+    assert caught.value.__notes__

@@ -1,0 +1,80 @@
+"""Many pieces, a few at a time."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from deltaloop.workqueue import parallelize_until
+
+
+@pytest.mark.parametrize("pieces", [0, 1, 2, 7, 1000])
+@pytest.mark.parametrize("workers", [1, 3, 10, 2000])
+@pytest.mark.parametrize("chunk_size", [1, 2, 10, 5000])
+async def test_each_piece_is_done_once_and_no_more_than_allowed_at_a_time(
+    pieces: int, workers: int, chunk_size: int
+) -> None:
+    done, present, most = [0] * pieces, 0, 0
+
+    async def do_piece(number: int) -> None:
+        nonlocal present, most
+        present += 1
+        most = max(most, present)
+        await asyncio.sleep(0)
+        done[number] += 1
+        present -= 1
+
+    await parallelize_until(workers, pieces, do_piece, chunk_size=chunk_size)
+    assert done == [1] * pieces
+    assert most <= min(workers, -(-pieces // chunk_size))
+
+
+async def test_it_takes_as_long_as_it_should() -> None:
+    loop = asyncio.get_running_loop()
+    await parallelize_until(3, 10, lambda number: asyncio.sleep(1.0))
+    assert loop.time() == 4.0
+
+
+async def test_the_first_failure_ends_everything_and_is_raised_as_it_is() -> None:
+    begun, cancelled = list[int](), list[int]()
+    cause = OSError("why")
+
+    async def do_piece(number: int) -> None:
+        begun.append(number)
+        try:
+            await asyncio.sleep(1.0 + number)
+        except asyncio.CancelledError:
+            cancelled.append(number)
+            raise
+        raise LookupError(number) from cause
+
+    with pytest.raises(LookupError, match="0") as caught:
+        await parallelize_until(3, 10, do_piece)
+    assert (begun, sorted(cancelled)) == ([0, 1, 2], [1, 2])
+    assert caught.value.__cause__ is cause
+
+
+async def test_a_cancelled_call_ends_the_pieces_and_begins_no_others() -> None:
+    begun, ended = list[int](), list[int]()
+
+    async def do_piece(number: int) -> None:
+        begun.append(number)
+        try:
+            await asyncio.sleep(10.0)
+        finally:
+            ended.append(number)
+
+    task = asyncio.create_task(parallelize_until(2, 10, do_piece))
+    await asyncio.sleep(15.0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert begun == [0, 1, 2, 3]
+    assert sorted(ended) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(("workers", "pieces", "chunk_size"), [(0, 1, 1), (1, -1, 1), (1, 1, 0)])
+async def test_impossible_numbers_are_refused(workers: int, pieces: int, chunk_size: int) -> None:
+    with pytest.raises(ValueError, match="parallelize_until"):
+        await parallelize_until(workers, pieces, asyncio.sleep, chunk_size=chunk_size)

@@ -1,0 +1,59 @@
+"""Work that is taken and never ended can be found."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import warnings
+
+import pytest
+
+from deltaloop.workqueue import RunningItem, WorkQueue
+
+
+async def test_work_that_is_thrown_away_gives_a_resource_warning() -> None:
+    queue = WorkQueue[str](name="pods")
+    queue.add("a")
+    work = [await queue.get_work()]
+    with pytest.warns(ResourceWarning, match=r"'a' was taken and never ended"):
+        work.clear()
+
+
+async def test_each_way_to_end_work_gives_none() -> None:
+    queue = WorkQueue[str]()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        queue.add("a")
+        async with await queue.get_work():
+            pass
+        queue.add("a")
+        with await queue.get_work():
+            pass
+        queue.add("a")
+        work = await queue.get_work()
+        queue.done(work.key)
+        queue.add("a")
+        work = await queue.get_work()
+        work.put_back()
+        work.put_back()  # once more does nothing
+        work = await queue.get_work()
+        work.leave_to_caller()
+        del work
+        gc.collect()
+    assert queue.statistics().processing == 1
+    queue.done("a")
+
+
+async def test_what_workers_have_is_listed_with_its_time() -> None:
+    queue = WorkQueue[str]()
+    for item in ("a", "b"):
+        queue.add(item, trigger=f"why {item}")
+        await queue.get()
+        await asyncio.sleep(10.0)
+    assert queue.processing() == (
+        RunningItem(item="a", seconds=20.0, attempts=1, triggers=("why a",)),
+        RunningItem(item="b", seconds=10.0, attempts=1, triggers=("why b",)),
+    )
+    assert queue.statistics().longest_running_seconds == 20.0
+    queue.done("a")
+    assert [running.item for running in queue.processing()] == ["b"]

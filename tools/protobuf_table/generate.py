@@ -1,0 +1,50 @@
+"""Rewrite the table of protobuf fields: ``python tools/protobuf_table/generate.py``.
+
+Needs Go 1.26 or newer (``GO`` names another one) and access to Go modules.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+from pathlib import Path
+
+from deltaloop.api import kinds
+
+HERE = Path(__file__).parent
+TARGET = HERE.parents[1] / "src" / "deltaloop" / "apiserver" / "protobuf_fields.txt.gz"
+# What requests carry besides the kinds that are served.
+MORE = (
+    "v1 DeleteOptions",
+    "v1 Status",
+    "authentication.k8s.io/v1 SelfSubjectReview",
+    "authentication.k8s.io/v1 TokenRequest",
+    "authentication.k8s.io/v1 TokenReview",
+    "authorization.k8s.io/v1 LocalSubjectAccessReview",
+    "authorization.k8s.io/v1 SelfSubjectAccessReview",
+    "authorization.k8s.io/v1 SelfSubjectRulesReview",
+    "authorization.k8s.io/v1 SubjectAccessReview",
+    "autoscaling/v1 HorizontalPodAutoscaler",
+    "autoscaling/v1 Scale",
+    "policy/v1 Eviction",
+)
+
+
+def main() -> None:
+    """Ask the Go types and write what they say."""
+    wanted = [*(f"{kind.api_version} {kind.kind}" for kind in kinds.BUILT_IN), *MORE]
+    made = subprocess.run(
+        [os.environ.get("GO", "go"), "run", "."],
+        cwd=HERE,
+        input="\n".join(wanted).encode(),
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    packed = gzip.compress(made.stdout, 9, mtime=0)
+    TARGET.write_bytes(packed)
+    print(f"{TARGET.name}: {len(packed)} bytes, {len(made.stdout)} unpacked")
+
+
+if __name__ == "__main__":
+    main()
