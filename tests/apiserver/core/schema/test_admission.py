@@ -102,17 +102,17 @@ def test_duplicate_fields_have_paths() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("schema", "text"),
-    [
-        ({}, "s.type: Required value: must not be empty at the root"),
-        ({"type": "object", "properties": {"a": {}}}, "s.properties[a].type: Required value: must not be empty for specified object fields"),  # noqa: E501 - one rule a line
-        ({"type": "object", "properties": {"a": {"type": "array"}}}, "s.properties[a].items: Required value: must be specified"),  # noqa: E501 - one rule a line
-        ({"type": "object", "x-kubernetes-preserve-unknown-fields": False}, "s.x-kubernetes-preserve-unknown-fields: Invalid value: false: must be true or undefined"),  # noqa: E501 - one rule a line
-        ({"type": "object", "anyOf": [{"properties": {"a": {}}}]}, "s.properties[a]: Required value: because it is defined in s.anyOf[0].properties[a]"),  # noqa: E501 - one rule a line
-        ({"type": "object", "anyOf": [{"description": "d"}]}, "s.anyOf[0].description: Forbidden: must be empty to be structural"),  # noqa: E501 - one rule a line
-    ],
-)  # fmt: skip
+NOT_STRUCTURAL: list[tuple[dict[str, Any], str]] = [
+    ({}, "s.type: Required value: must not be empty at the root"),
+    ({"type": "object", "properties": {"a": {}}}, "s.properties[a].type: Required value: must not be empty for specified object fields"),  # noqa: E501 - one rule a line
+    ({"type": "object", "properties": {"a": {"type": "array"}}}, "s.properties[a].items: Required value: must be specified"),  # noqa: E501 - one rule a line
+    ({"type": "object", "x-kubernetes-preserve-unknown-fields": False}, "s.x-kubernetes-preserve-unknown-fields: Invalid value: false: must be true or undefined"),  # noqa: E501 - one rule a line
+    ({"type": "object", "anyOf": [{"properties": {"a": {}}}]}, "s.properties[a]: Required value: because it is defined in s.anyOf[0].properties[a]"),  # noqa: E501 - one rule a line
+    ({"type": "object", "anyOf": [{"description": "d"}]}, "s.anyOf[0].description: Forbidden: must be empty to be structural"),  # noqa: E501 - one rule a line
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema", "text"), NOT_STRUCTURAL)
 def test_what_is_not_structural(schema: dict[str, Any], text: str) -> None:
     assert [str(error) for error in structural_errors(schema, "s")] == [text]
 

@@ -9,9 +9,11 @@ Source: apiextensions-apiserver pkg/apiserver/schema/defaulting.
 from __future__ import annotations
 
 import copy
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from deltaloop.apiserver.core.schema.node import NO_DEFAULT, SchemaNode
+
+_CONTAINERS: Final = (dict, list)
 
 
 def apply_defaults(node: SchemaNode, value: object) -> bool:
@@ -65,11 +67,13 @@ def _drop_nulls(node: SchemaNode, value: object) -> bool:
             if child is None:
                 continue
             inner = fields[name]
+            if type(inner) is str:
+                continue
             if inner is None:
                 if not child.nullable and child.default is NO_DEFAULT:
                     del fields[name]
                     changed = True
-            elif isinstance(inner, dict | list):
+            elif isinstance(inner, _CONTAINERS):
                 changed = _drop_nulls(child, cast("object", inner)) or changed
     elif isinstance(value, list) and node.items is not None:
         for item in cast("list[Any]", value):

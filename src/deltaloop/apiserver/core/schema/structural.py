@@ -68,8 +68,8 @@ def structural_errors(schema: dict[str, Any], field: str) -> list[FieldError]:
 
 def has_rules(schema: object) -> bool:
     """Tell whether a schema has CEL rules anywhere, which this server does not evaluate."""
-    if isinstance(schema, list):
-        return any(has_rules(item) for item in items(schema))
+    if any(has_rules(item) for item in items(schema)):
+        return True
     fields = mapping(schema)
     if isinstance(fields.get("x-kubernetes-validations"), list) and fields["x-kubernetes-validations"]:
         return True

@@ -21,6 +21,14 @@ from deltaloop.apiserver.core.schema.formats import FORMATS
 from deltaloop.apiserver.core.schema.identity import identity_errors
 from deltaloop.apiserver.core.schema.node import SchemaNode
 
+_TYPE_NAMES: Final[dict[type, str]] = {
+    type(None): "null",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    str: "string",
+    list: "array",
+}
 _MANY: Final = "FieldValueTooMany"
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 Errors = list[FieldError]
@@ -50,22 +58,8 @@ def shown(value: object) -> str:
 
 
 def type_name(value: object) -> str:
-    """Return the JSON type of a value; a number without a fraction is an integer."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int():
-            return "integer"
-        case float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case _:
-            return "object"
+    """Return the JSON type of a value; a float is a number even without a fraction."""
+    return _TYPE_NAMES.get(type(value), "object")
 
 
 def _wrong(path: str, value: object, rule: str, errors: Errors) -> None:
@@ -78,7 +72,7 @@ def _wrong_type(path: str, wanted: str, found: str, errors: Errors) -> None:
 
 
 def _check(node: SchemaNode, value: object, path: str, errors: Errors) -> None:
-    kind = type_name(value)
+    kind = _TYPE_NAMES.get(type(value), "object")
     types = node.types
     if value is None:
         if types and not node.nullable:
@@ -203,7 +197,7 @@ def _check_alternatives(node: SchemaNode, value: object, path: str, errors: Erro
         results = [_errors_of(part, value, path) for part in node.any_of]
         if all(results):
             errors.append(_composite(path, "must validate at least one schema (anyOf)"))
-            errors.extend(min(results, key=len))
+            errors.extend(_fewest(results))
     if node.one_of:
         results = [_errors_of(part, value, path) for part in node.one_of]
         valid = sum(not result for result in results)
@@ -211,7 +205,7 @@ def _check_alternatives(node: SchemaNode, value: object, path: str, errors: Erro
             found = f"Found {valid} valid alternatives" if valid else "Found none valid"
             errors.append(_composite(path, f"must validate one and only one schema (oneOf). {found}"))
             if not valid:
-                errors.extend(min(results, key=len))
+                errors.extend(_fewest(results))
     if node.all_of:
         results = [_errors_of(part, value, path) for part in node.all_of]
         for result in results:
@@ -221,6 +215,10 @@ def _check_alternatives(node: SchemaNode, value: object, path: str, errors: Erro
             errors.append(_composite(path, f"must validate all the schemas (allOf){tail}"))
     if node.not_ is not None and not _errors_of(node.not_, value, path):
         errors.append(_composite(path, "must not validate the schema (not)"))
+
+
+def _fewest(results: list[Errors]) -> Errors:
+    return min(results, key=len)
 
 
 def _composite(path: str, rule: str) -> FieldError:
