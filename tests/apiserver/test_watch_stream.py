@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -329,3 +331,19 @@ async def test_a_client_that_goes_away_leaves_nothing_behind() -> None:
         await asyncio.sleep(0.1)
         names = [repr(task.get_coro()) for task in asyncio.all_tasks()]
         assert not [name for name in names if "send_watch" in name or "handle" in name]
+
+
+async def test_a_client_that_goes_away_between_two_lines_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
+    """Its end is seen one turn of the loop after its socket closed; a line may be written in that turn."""
+    async with serving() as s:
+        address = urlsplit(s.server.url)
+        for turn in range(60):
+            reader, writer = await asyncio.open_connection(address.hostname, address.port)
+            writer.write(f"GET {CONFIG_MAPS}?watch=1 HTTP/1.1\r\nHost: {address.netloc}\r\n\r\n".encode())
+            await reader.readuntil(b"\r\n\r\n")
+            creating = asyncio.ensure_future(s.call.created(CONFIG_MAPS, config_map(f"a{turn}")))
+            for _ in range(turn % 20):
+                await asyncio.sleep(0)
+            writer.close()
+            await creating
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []

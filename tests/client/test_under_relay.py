@@ -18,7 +18,14 @@ from aiohttp import web
 
 from deltaloop import kinds
 from deltaloop.api.errors import MalformedObjectError
-from deltaloop.client import Client, ClientConfig, RequestTimeoutError, TransportError
+from deltaloop.client import (
+    Client,
+    ClientConfig,
+    RequestTimeoutError,
+    TransportError,
+    WaitTimeoutError,
+    conditions,
+)
 from deltaloop.testing import Corrupt, Cut, Delay, Direction, HalfOpen, Relay, Reset, Stall, Throttle
 from tests.client.loopback import serving
 
@@ -380,4 +387,44 @@ async def test_discovery_under_silence_ends_at_the_time_limit() -> None:
         here.relay.plan(Stall(), connections=None)
         with pytest.raises(RequestTimeoutError):
             await here.client.resource("configmaps", timeout=7.0)
+        assert now() == pytest.approx(7.0, abs=0.1)
+
+
+# Waiting
+
+
+@dataclass
+class Appearing(Counting):
+    """A server whose lists are empty and whose watches bring the object."""
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        if request.query.get("watch") == "true":
+            return await super().handle(request)
+        self.asked.append(request.method)
+        return web.json_response({**LIST, "items": []})
+
+
+@cuts
+@pytest.mark.parametrize("at", [0, 10, 100])
+async def test_a_wait_goes_on_over_connections_that_are_cut(at: int, cut: type[Cut | Reset]) -> None:
+    appearing = Appearing()
+    async with (
+        serving(appearing.handle) as address,
+        Relay(f"http://{address}") as relay,
+        Client(ClientConfig(server=relay.url)) as client,
+    ):
+        relay.plan(cut(direction=Direction.TO_CLIENT, after_bytes=at), connections=3)
+        found = await client.wait_for(kinds.CONFIG_MAP, "a", conditions.created(), namespace="default", timeout=60.0)
+        assert found is not None
+        assert found.name == "a"
+        assert set(appearing.asked) == {"GET"}
+        assert 1.0 <= now() < 30.0
+        assert len(appearing.asked) <= 8
+
+
+async def test_a_wait_under_silence_ends_at_its_time_limit_and_says_for_what() -> None:
+    async with world() as here:
+        here.relay.plan(Stall(), connections=None)
+        with pytest.raises(WaitTimeoutError, match="waited 7 s for"):
+            await here.client.wait_for(kinds.CONFIG_MAP, "a", conditions.created(), namespace="default", timeout=7.0)
         assert now() == pytest.approx(7.0, abs=0.1)

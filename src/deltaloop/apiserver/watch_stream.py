@@ -49,10 +49,10 @@ async def send_watch(
     response = web.StreamResponse(headers={**headers, "Content-Type": "application/json"})
     response.enable_chunked_encoding()
     with signal.subscribe(resource) as changed:
-        await response.prepare(request)
-        # aiohttp holds headers back until there is a body; a watch may have none for an hour.
-        await response.write(b"")
         try:
+            await response.prepare(request)
+            # aiohttp holds headers back until there is a body; a watch may have none for an hour.
+            await response.write(b"")
             while not signal.closed:
                 changed.clear()
                 sightings = watcher.poll(loop.time())
@@ -63,11 +63,13 @@ async def send_watch(
                     break
                 if not sightings:
                     await _wait(changed, until=watcher.next_due())
+            await response.write_eof()
         except TimeoutError:
             if request.transport is not None:
                 request.transport.abort()
+        except ConnectionError:
+            # The client has closed, and the cancellation that says so comes in the next turn of the loop.
             return response
-        await response.write_eof()
     return response
 
 

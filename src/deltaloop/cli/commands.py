@@ -13,6 +13,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from deltaloop.apiserver import ServerOptions
+from deltaloop.cli.connection import ContextFlag, KubeconfigFlag
 from deltaloop.runtime.logs import configure_logging
 
 T = TypeVar("T")
@@ -94,11 +95,12 @@ def apiserver(
 def leader_elect(
     *,
     lease_lock_name: Annotated[str, typer.Option(help="Name of the lock's object.")],
-    lease_lock_namespace: Annotated[str, typer.Option(help="Namespace of the lock's object.")],
+    lease_lock_namespace: Annotated[
+        str, typer.Option("--lease-lock-namespace", "--namespace", "-n", help="Namespace of the lock's object.")
+    ],
     identity: Annotated[str, typer.Option("--id", help="Name of this candidate; a uuid by default.")] = "",
-    kubeconfig: Annotated[
-        Path | None, typer.Option(help="Kubeconfig; by default where kubectl looks, then the pod's own account.")
-    ] = None,
+    kubeconfig: KubeconfigFlag = None,
+    context: ContextFlag = None,
     verbosity: Annotated[int, typer.Option("-v", help="4 prints each failed try, too.", min=0)] = 0,
     logtostderr: Annotated[
         bool, typer.Option("--logtostderr", help="Accepted, as in client-go's example: the log goes there anyway.")
@@ -141,6 +143,7 @@ def leader_elect(
         namespace=lease_lock_namespace,
         identity=identity or str(uuid.uuid4()),
         kubeconfig=kubeconfig,
+        context=context,
         lock=lock,
         election=election,
         command=tuple(command or ()),

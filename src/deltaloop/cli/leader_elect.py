@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Final, final
 
 from deltaloop.cli import lease_keeper
+from deltaloop.cli.connection import make_client
 from deltaloop.cli.klog import KlogHandler
-from deltaloop.client import Client, connect
+from deltaloop.client import Client
 from deltaloop.leaderelection import (
     ConfigMapLock,
     EndpointsLock,
@@ -48,6 +49,7 @@ class LeaderElectCommand:
         namespace: Its namespace.
         identity: This candidate.
         kubeconfig: File; None looks where kubectl does, then into the pod.
+        context: Context of the kubeconfig; None takes its current one.
         lock: One of ``LOCKS``.
         election: Durations.
         command: Program and arguments to run while leading; empty runs none.
@@ -60,6 +62,7 @@ class LeaderElectCommand:
     lock: str
     election: LeaderElectionConfig
     command: tuple[str, ...] = ()
+    context: str | None = None
 
 
 def _lease(client: Client, command: LeaderElectCommand) -> Lock:
@@ -98,7 +101,7 @@ async def leader_elect(command: LeaderElectCommand) -> int:
     Raises:
         DeltaloopError: If there is no configuration to be had.
     """
-    async with connect(kubeconfig=command.kubeconfig) as client:
+    async with make_client(kubeconfig=command.kubeconfig, context=command.context, namespace=None) as client:
         lead = _Lead(command, LOCKS[command.lock](client, command))
         task = asyncio.ensure_future(lead.run())
         stopped = False
