@@ -4,8 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
+# Tests start many short processes: each would compile every module anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-adapters interop test-go chaos-election check format lock wheel clean bench-workqueue
+.PHONY: help setup demo test test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel clean bench bench-setup bench-row bench-page bench-check profile bench-workqueue kube conformance example storm fuzz-apiserver
 
 help:  ## Show the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,8 +35,9 @@ setup: $(VENV)/.dev  ## Create .venv with everything that tests and checks need
 demo: $(VENV)/.runtime  ## Run a controller against the embedded API server (ends by itself)
 	@$(BIN)/deltaloop demo $(DEMO_FLAGS)
 
+# WORKERS=0 runs them in one process (for a debugger).
 test: $(VENV)/.dev  ## Run the tests
-	@$(BIN)/python -m pytest $(PYTEST_FLAGS)
+	@$(BIN)/python -m pytest --numprocesses $(or $(WORKERS),2) --dist worksteal $(PYTEST_FLAGS)
 
 # An environment of its own: the foreign clients bring half a hundred packages that nothing else here may come to need.
 test-adapters: $(VENV)/.created  ## Run the adapters' tests with the real kubernetes, kubernetes_asyncio, kr8s and lightkube
@@ -42,12 +46,19 @@ test-adapters: $(VENV)/.created  ## Run the adapters' tests with the real kubern
 	@build/adapters/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt --editable '.[server]' --group test --group adapters
 	@build/adapters/bin/python -m pytest tests/cache/adapters $(PYTEST_FLAGS)
 
+# The same environment and kopf; what is not installed is skipped by name.
+test-clients: $(VENV)/.created  ## Use the embedded server from other people's clients, unmodified
+	@$(PYTHON) -m venv build/adapters
+	@build/adapters/bin/python -m pip --disable-pip-version-check --quiet install --upgrade 'pip>=25.1'
+	@build/adapters/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt --editable '.[server]' --group test --group clients
+	@DELTALOOP_CLIENTS=1 build/adapters/bin/python -m pytest tests/interop/clients $(PYTEST_FLAGS)
+
 # INTEROP=short: client-go's present version only. Needs Go and its module proxy; skipped by name where Go is missing.
 interop: $(VENV)/.dev  ## Contend with client-go's own elector, both ways
 	@DELTALOOP_INTEROP=$(or $(INTEROP),full) $(BIN)/python -m pytest tests/interop $(PYTEST_FLAGS)
 
 # Minutes the first time: it compiles client-go. Skipped by name where Go or its module proxy is missing.
-test-go: $(VENV)/.dev  ## Use the embedded server from Go: typed clients (protobuf), informer, recorders, election
+test-go: $(VENV)/.dev  ## Use the embedded server from Go: typed clients (protobuf), informers, recorders, election
 	@DELTALOOP_INTEROP=full $(BIN)/python -m pytest tests/interop/go_client $(PYTEST_FLAGS)
 
 # The official client is in an environment of its own; its run shows what it does, and never fails.
@@ -55,7 +66,23 @@ chaos-election: $(VENV)/.dev  ## Force 200 changes of leadership, then the same 
 	@$(BIN)/python -m tests.chaos.election --changes $(or $(CHANGES),200)
 	@$(PYTHON) -m venv build/official
 	@build/official/bin/python -m pip --disable-pip-version-check --quiet install kubernetes
-	@$(BIN)/python -m tests.chaos.official --python build/official/bin/python --changes $(or $(OFFICIAL_CHANGES),24)
+	@$(BIN)/python -m tests.chaos.official --python build/official/bin/python --changes $(or $(OFFICIAL_CHANGES),200)
+
+# Two processes at most 3 GB each; the suite runs a short form.
+explore-election: $(VENV)/.dev  ## Visit every state of two and three candidates: never two leaders, always a way back to one
+	@$(BIN)/python -m tests.leaderelection.core.explore_all
+
+# Some ten minutes the first time: it compiles both with Go. KUBEBUILDER_ASSETS names binaries that are there already.
+kube: $(VENV)/.dev  ## Build a real kube-apiserver and etcd, into a cache outside the tree
+	@$(BIN)/python -m tests.kube.build
+
+# The real server's column appears where its binaries are: make kube.
+conformance: $(VENV)/.dev  ## Run the conformance suite on the embedded and on the real API server
+	@$(BIN)/python -m tests.conformance $(PYTEST_FLAGS)
+
+# FUZZ_FLAGS="--seconds 600 --seed 7": longer, or the same again.
+fuzz-apiserver: $(VENV)/.dev  ## Send the same random requests to the embedded and the real API server for a minute
+	@$(BIN)/python -m tests.conformance.fuzz $(FUZZ_FLAGS)
 
 check: $(VENV)/.dev  ## Format check, lint, types, import contracts
 	@$(BIN)/ruff format --check .
@@ -76,8 +103,39 @@ wheel: $(VENV)/.dev  ## Build the wheel and run a smoke test against it alone
 	@build/wheel-smoke/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt "$$(ls dist/*.whl)[cli,server]"
 	@cd build/wheel-smoke && bin/python ../../tests/house/wheel_smoke.py
 
+bench-setup: $(VENV)/.dev  ## Build what the benchmark compares with: Python, Go and Rust clients
+	@$(BIN)/python -m bench.peers.build
+
+# Two to three hours; goes on where it was interrupted. BENCH=short: less than a minute. BENCH_FLAGS: see bench/run.py.
+bench: $(VENV)/.dev  ## Measure ours against every other client; writes bench/results and docs/performance.md
+	@$(BIN)/python -m bench.run $(or $(BENCH),full) $(BENCH_FLAGS)
+
+bench-row: $(VENV)/.dev  ## Repeat one row: make bench-row CASE=list-10k PEER=official
+	@$(BIN)/python -m bench.run row --cases $(or $(CASE),list-10k) --peers $(or $(PEER),floor) $(BENCH_FLAGS)
+
+bench-page: $(VENV)/.dev  ## Write docs/performance.md from the committed summary
+	@$(BIN)/python -m bench.run page
+
+bench-check: $(VENV)/.dev  ## Fail if CPU, as a ratio to the floor's, is much more than what is committed
+	@$(BIN)/python -m bench.run check $(BENCH_FLAGS)
+
+profile: $(VENV)/.dev  ## Write where our time goes to build/bench/profiles
+	@$(BIN)/python -m bench.profiling $(BENCH_FLAGS)
+
+# NAME=workqueue, sample_controller, provisioner or replicator; KUBECONFIG=FILE runs it on a real cluster.
+example: $(VENV)/.runtime  ## Run one example to its end: make example NAME=workqueue
+	@$(BIN)/python -m examples.run $(or $(NAME),workqueue) $(EXAMPLE_FLAGS)
+
+# Ten thousand objects, failures, restarts of the server and of the leader; some minutes. STORM_FLAGS="--objects 1000".
+storm: $(VENV)/.dev  ## Run a storm of reconciles until everything has converged
+	@$(BIN)/python -m tests.chaos.storm $(STORM_FLAGS)
+
 bench-workqueue: $(VENV)/.dev  ## Measure the work queue at 1k, 10k, 100k and 1M items
 	@$(BIN)/python bench/workqueue.py $(BENCH_SIZES)
+
+# BENCH_FLAGS="--objects 1000 --seconds 2" for a short one. The real server's column appears where `make kube` was run.
+bench-apiserver: $(VENV)/.dev  ## Measure the embedded server, beside a real one where there is one
+	@$(BIN)/python bench/apiserver.py $(BENCH_FLAGS)
 
 lock: $(VENV)/.dev  ## Rewrite constraints.txt from what is installed now
 	@$(BIN)/python -m tests.house.lock > constraints.txt.new && mv constraints.txt.new constraints.txt

@@ -3,7 +3,7 @@
 It is the sample controller of Kubernetes, written with deltaloop: two informers fill one work queue, workers take keys
 from it while this replica leads, and each reconcile compares what a Foo asks for with what there is.
 
-Run it against any cluster, or against `deltaloop apiserver`:
+Run it against any cluster, or against `deltaloop apiserver --controllers gc`:
 
     python controller.py --kubeconfig FILE
 """
@@ -60,14 +60,14 @@ class Controller:
         self._deployments = deployments
         self._recorder = recorder
 
-    async def work(self, queue: dl.RateLimitingQueue[str], client: dl.GuardedClient) -> None:
+    async def work(self, queue: dl.RateLimitingQueue[str], client: dl.Client) -> None:
         """Take keys until the queue is shut down. A failed reconcile is logged and tried again later."""
         async for work in queue:
             async with work:
                 logger.info("reconciling", extra={"key": work.key, "triggers": [str(t) for t in work.triggers]})
                 await self.reconcile(work.key, client)
 
-    async def reconcile(self, key: str, client: dl.GuardedClient) -> None:
+    async def reconcile(self, key: str, client: dl.Client) -> None:
         """Make what one Foo asks for come true."""
         foo = self._foos.find(key)
         if foo is None:
@@ -89,7 +89,7 @@ class Controller:
         await self._update_status(foo, deployment, client)
         self._recorder.event(foo, "Normal", "Synced", "Foo synced successfully")
 
-    async def _update_status(self, foo: dl.Resource, deployment: dl.Resource, client: dl.GuardedClient) -> None:
+    async def _update_status(self, foo: dl.Resource, deployment: dl.Resource, client: dl.Client) -> None:
         observed: Mapping[str, Any] = deployment.get("status", {})
         status: dict[str, Any] = {
             "observedGeneration": foo.generation,

@@ -1,8 +1,8 @@
 """The controller machinery of Kubernetes for Python: informers, work queues, leader election, events.
 
 Import it as ``dl``: what a controller needs is here, and nothing else is defined here. The rooms below hold the rest
-under the same names: ``cache``, ``workqueue``, ``client``, ``leaderelection``, ``events``, ``runtime``. ``apiserver``
-and ``testing`` need extras and are not reached from here.
+under the same names: ``cache``, ``workqueue``, ``client``, ``leaderelection``, ``events``, ``runtime``. ``blocking``
+has the same for threaded programs. ``apiserver`` and ``testing`` need extras and are not reached from here.
 
 A name is imported when it is first used, so that a program pays for the rooms that it uses: the command line answers a
 Ctrl-C from its first moment on, and a test run that only has deltaloop installed does not wait for it. ``__init__.pyi``
@@ -32,6 +32,7 @@ _HOMES = {
         "split_meta_namespace_key",
     ),
     "deltaloop.api.list_options": ("ListOptions",),
+    "deltaloop.api.managed_fields": ("strip_managed_fields",),
     "deltaloop.api.path": (
         "Path",
         "path",
@@ -98,6 +99,7 @@ _HOMES = {
         "BufferPolicy",
         "CacheSyncError",
         "DeletedFinalStateUnknown",
+        "DetailedHandlerFuncs",
         "FilteringResourceEventHandler",
         "HandlerFuncs",
         "HandlerOptions",
@@ -141,11 +143,16 @@ _HOMES = {
         "connect",
     ),
     "deltaloop.errors": ("DeltaloopError",),
-    "deltaloop.events": ("EventRecorder",),
+    "deltaloop.events": (
+        "EventApi",
+        "EventRecorder",
+        "EventRecorderOptions",
+        "event_field_selector",
+        "log_event",
+    ),
     "deltaloop.leaderelection": (
         "ConfigMapLock",
         "EndpointsLock",
-        "GuardedClient",
         "LeaderElectionConfig",
         "LeaderElector",
         "LeaderHealthCheck",
@@ -158,9 +165,49 @@ _HOMES = {
         "run_or_die",
     ),
     "deltaloop.runtime": (
+        "Access",
+        "AlreadyOwnedError",
+        "And",
+        "AnnotationsChanged",
+        "Change",
+        "Channel",
+        "Context",
+        "Every",
+        "GenerationChanged",
+        "HasLabels",
+        "HealthServerError",
+        "HotLoopOptions",
+        "InvalidControllerError",
+        "InvalidResultError",
+        "LabelsChanged",
+        "Manager",
+        "ManagerOptions",
+        "Not",
+        "Or",
+        "PathChanged",
+        "Predicate",
+        "PreflightError",
+        "ReconcileCancelledError",
+        "ReconcileClient",
+        "ReconcileStoppedError",
+        "ReconcileTimeoutError",
+        "Request",
+        "ResourceVersionChanged",
+        "Result",
+        "ShutdownTimeoutError",
+        "Source",
+        "Watch",
+        "When",
+        "Where",
+        "Written",
+        "add_finalizer",
         "configure_logging",
+        "controller",
         "enqueue",
         "enqueue_owner",
+        "remove_finalizer",
+        "set_controller_reference",
+        "set_owner_reference",
     ),
     "deltaloop.workqueue": (
         "BucketRateLimiter",
@@ -185,12 +232,14 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = ["kinds", *_HOME_OF]  # noqa: PLE0604 - the stub beside this file has the list for tools that read it
+_MODULES = {"kinds": "deltaloop.api.kinds", "blocking": "deltaloop.blocking"}
+
+__all__ = [*_MODULES, *_HOME_OF]  # noqa: PLE0604 - the stub beside this file has the list for tools that read it
 
 
 def __getattr__(name: str) -> Any:
-    if name == "kinds":
-        value = import_module("deltaloop.api.kinds")
+    if name in _MODULES:
+        value: Any = import_module(_MODULES[name])
     elif name in _HOME_OF:
         value = getattr(import_module(_HOME_OF[name]), name)
     else:

@@ -1,3 +1,4 @@
+from deltaloop import blocking as blocking
 from deltaloop.api import kinds as kinds
 from deltaloop.api.errors import InvalidInputError as InvalidInputError
 from deltaloop.api.errors import InvalidKeyError as InvalidKeyError
@@ -12,6 +13,7 @@ from deltaloop.api.keys import ObjectName as ObjectName
 from deltaloop.api.keys import meta_namespace_key as meta_namespace_key
 from deltaloop.api.keys import split_meta_namespace_key as split_meta_namespace_key
 from deltaloop.api.list_options import ListOptions as ListOptions
+from deltaloop.api.managed_fields import strip_managed_fields as strip_managed_fields
 from deltaloop.api.path import Path as Path
 from deltaloop.api.path import path as path
 from deltaloop.api.redaction import SecretText as SecretText
@@ -57,6 +59,7 @@ from deltaloop.blocking import BackgroundLoopError as BackgroundLoopError
 from deltaloop.cache import BufferPolicy as BufferPolicy
 from deltaloop.cache import CacheSyncError as CacheSyncError
 from deltaloop.cache import DeletedFinalStateUnknown as DeletedFinalStateUnknown
+from deltaloop.cache import DetailedHandlerFuncs as DetailedHandlerFuncs
 from deltaloop.cache import FilteringResourceEventHandler as FilteringResourceEventHandler
 from deltaloop.cache import HandlerFuncs as HandlerFuncs
 from deltaloop.cache import HandlerOptions as HandlerOptions
@@ -97,10 +100,13 @@ from deltaloop.client import WriteOptions as WriteOptions
 from deltaloop.client import conditions as conditions
 from deltaloop.client import connect as connect
 from deltaloop.errors import DeltaloopError as DeltaloopError
+from deltaloop.events import EventApi as EventApi
 from deltaloop.events import EventRecorder as EventRecorder
+from deltaloop.events import EventRecorderOptions as EventRecorderOptions
+from deltaloop.events import event_field_selector as event_field_selector
+from deltaloop.events import log_event as log_event
 from deltaloop.leaderelection import ConfigMapLock as ConfigMapLock
 from deltaloop.leaderelection import EndpointsLock as EndpointsLock
-from deltaloop.leaderelection import GuardedClient as GuardedClient
 from deltaloop.leaderelection import LeaderElectionConfig as LeaderElectionConfig
 from deltaloop.leaderelection import LeaderElector as LeaderElector
 from deltaloop.leaderelection import LeaderHealthCheck as LeaderHealthCheck
@@ -111,9 +117,49 @@ from deltaloop.leaderelection import MultiLock as MultiLock
 from deltaloop.leaderelection import Term as Term
 from deltaloop.leaderelection import TermEnd as TermEnd
 from deltaloop.leaderelection import run_or_die as run_or_die
+from deltaloop.runtime import Access as Access
+from deltaloop.runtime import AlreadyOwnedError as AlreadyOwnedError
+from deltaloop.runtime import And as And
+from deltaloop.runtime import AnnotationsChanged as AnnotationsChanged
+from deltaloop.runtime import Change as Change
+from deltaloop.runtime import Channel as Channel
+from deltaloop.runtime import Context as Context
+from deltaloop.runtime import Every as Every
+from deltaloop.runtime import GenerationChanged as GenerationChanged
+from deltaloop.runtime import HasLabels as HasLabels
+from deltaloop.runtime import HealthServerError as HealthServerError
+from deltaloop.runtime import HotLoopOptions as HotLoopOptions
+from deltaloop.runtime import InvalidControllerError as InvalidControllerError
+from deltaloop.runtime import InvalidResultError as InvalidResultError
+from deltaloop.runtime import LabelsChanged as LabelsChanged
+from deltaloop.runtime import Manager as Manager
+from deltaloop.runtime import ManagerOptions as ManagerOptions
+from deltaloop.runtime import Not as Not
+from deltaloop.runtime import Or as Or
+from deltaloop.runtime import PathChanged as PathChanged
+from deltaloop.runtime import Predicate as Predicate
+from deltaloop.runtime import PreflightError as PreflightError
+from deltaloop.runtime import ReconcileCancelledError as ReconcileCancelledError
+from deltaloop.runtime import ReconcileClient as ReconcileClient
+from deltaloop.runtime import ReconcileStoppedError as ReconcileStoppedError
+from deltaloop.runtime import ReconcileTimeoutError as ReconcileTimeoutError
+from deltaloop.runtime import Request as Request
+from deltaloop.runtime import ResourceVersionChanged as ResourceVersionChanged
+from deltaloop.runtime import Result as Result
+from deltaloop.runtime import ShutdownTimeoutError as ShutdownTimeoutError
+from deltaloop.runtime import Source as Source
+from deltaloop.runtime import Watch as Watch
+from deltaloop.runtime import When as When
+from deltaloop.runtime import Where as Where
+from deltaloop.runtime import Written as Written
+from deltaloop.runtime import add_finalizer as add_finalizer
 from deltaloop.runtime import configure_logging as configure_logging
+from deltaloop.runtime import controller as controller
 from deltaloop.runtime import enqueue as enqueue
 from deltaloop.runtime import enqueue_owner as enqueue_owner
+from deltaloop.runtime import remove_finalizer as remove_finalizer
+from deltaloop.runtime import set_controller_reference as set_controller_reference
+from deltaloop.runtime import set_owner_reference as set_owner_reference
 from deltaloop.workqueue import BucketRateLimiter as BucketRateLimiter
 from deltaloop.workqueue import ByErrorRateLimiter as ByErrorRateLimiter
 from deltaloop.workqueue import DelayingQueue as DelayingQueue
@@ -134,7 +180,11 @@ from deltaloop.workqueue import namespace_flow as namespace_flow
 from deltaloop.workqueue import parallelize_until as parallelize_until
 
 __all__ = [
+    "Access",
     "AlreadyExistsError",
+    "AlreadyOwnedError",
+    "And",
+    "AnnotationsChanged",
     "ApiError",
     "BackgroundLoop",
     "BackgroundLoopError",
@@ -143,43 +193,56 @@ __all__ = [
     "BufferPolicy",
     "ByErrorRateLimiter",
     "CacheSyncError",
+    "Change",
+    "Channel",
     "Client",
     "ClientConfig",
     "ClientOptions",
     "ConfigError",
     "ConfigMapLock",
     "ConflictError",
+    "Context",
     "CredentialsError",
     "DelayingQueue",
     "DeleteOptions",
     "DeletedFinalStateUnknown",
     "DeltaloopError",
+    "DetailedHandlerFuncs",
     "EndpointsLock",
+    "EventApi",
     "EventRecorder",
+    "EventRecorderOptions",
     "EventType",
+    "Every",
     "ExpiredError",
     "ExplicitKey",
     "FieldSelector",
     "FilteringResourceEventHandler",
     "ForbiddenError",
+    "GenerationChanged",
     "GoneError",
-    "GuardedClient",
     "HandlerFuncs",
     "HandlerOptions",
+    "HasLabels",
+    "HealthServerError",
+    "HotLoopOptions",
     "Indexer",
     "Informer",
     "InformerFactory",
     "InformerOptions",
     "InternalServerError",
+    "InvalidControllerError",
     "InvalidError",
     "InvalidInputError",
     "InvalidKeyError",
     "InvalidPathError",
     "InvalidResourceVersionError",
+    "InvalidResultError",
     "InvalidSelectorError",
     "ItemExponentialFailureRateLimiter",
     "ItemFastSlowRateLimiter",
     "LabelSelector",
+    "LabelsChanged",
     "LeaderElectionConfig",
     "LeaderElector",
     "LeaderHealthCheck",
@@ -193,38 +256,54 @@ __all__ = [
     "LogOptions",
     "MalformedEventError",
     "MalformedObjectError",
+    "Manager",
+    "ManagerOptions",
     "MaxOfRateLimiter",
     "MethodNotAllowedError",
     "MissingExtraError",
     "MultiLock",
     "MultiNamespaceInformer",
+    "Not",
     "NotAcceptableError",
     "NotFoundError",
     "NotFreshError",
     "ObjectMeta",
     "ObjectName",
     "ObjectReference",
+    "Or",
     "OwnerReference",
     "PatchType",
     "Path",
+    "PathChanged",
+    "Predicate",
+    "PreflightError",
     "QueueKind",
     "QueueOptions",
     "QueueShutDownError",
     "RateLimiter",
     "RateLimitingQueue",
+    "ReconcileCancelledError",
+    "ReconcileClient",
+    "ReconcileStoppedError",
+    "ReconcileTimeoutError",
     "ReflectorOptions",
     "Registration",
+    "Request",
     "RequestEntityTooLargeError",
     "RequestTimeoutError",
     "Resource",
     "ResourceEventHandler",
     "ResourceList",
     "ResourceType",
+    "ResourceVersionChanged",
+    "Result",
     "SecretText",
     "ServerTimeoutError",
     "ServiceUnavailableError",
     "SharedIndexInformer",
     "SharedInformer",
+    "ShutdownTimeoutError",
+    "Source",
     "Status",
     "StreamEndedError",
     "Term",
@@ -239,21 +318,30 @@ __all__ = [
     "UnreadableItemsError",
     "UnsupportedMediaTypeError",
     "WaitTimeoutError",
+    "Watch",
     "WatchEvent",
+    "When",
+    "Where",
     "WithJitterRateLimiter",
     "WithMaxWaitRateLimiter",
     "Work",
     "WorkQueue",
     "WriteOptions",
+    "Written",
+    "add_finalizer",
+    "blocking",
     "compare_resource_versions",
     "conditions",
     "configure_logging",
     "connect",
+    "controller",
     "controller_reference",
     "default_controller_rate_limiter",
     "enqueue",
     "enqueue_owner",
+    "event_field_selector",
     "kinds",
+    "log_event",
     "meta_namespace_key",
     "namespace_flow",
     "new_indexer_informer",
@@ -264,8 +352,12 @@ __all__ = [
     "read_yaml_documents",
     "redact",
     "reference_to",
+    "remove_finalizer",
     "resource_type",
     "run_or_die",
+    "set_controller_reference",
+    "set_owner_reference",
     "split_meta_namespace_key",
+    "strip_managed_fields",
     "wait_for_cache_sync",
 ]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 
 import pytest
 from hypothesis import given
@@ -89,3 +90,37 @@ def test_a_line_that_was_cut_off_is_malformed(length: int) -> None:
     if length < len(line):
         with pytest.raises(MalformedEventError):
             decode_watch_event(line[:length])
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-10, 10)
+    | st.text(max_size=4)
+    | st.sampled_from(["}", '"', '","object":{']),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["a", "metadata", "object"]), inner),
+    max_leaves=8,
+)
+OBJECTS = st.fixed_dictionaries(
+    {"metadata": st.fixed_dictionaries({"name": st.text(max_size=3), "resourceVersion": st.sampled_from(["1", "7"])})},
+    optional={"spec": JSON, "status": JSON, "metadata2": JSON},
+)
+
+
+def outcome(line: bytes) -> object:
+    try:
+        return decode_watch_event(line, kinds.POD)
+    except MalformedEventError:
+        return "malformed"
+
+
+@given(
+    name=st.sampled_from(["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERASED"]),
+    obj=OBJECTS | JSON,
+    tail=st.sampled_from(["", ',"x":1', ',"x":{}', '},"x":{', "}", ',"object":{"metadata":{"name":"other"}}', "]"]),
+)
+def test_the_usual_layout_is_read_as_any_other(name: str, obj: object, tail: str) -> None:
+    body = json.dumps(obj)
+    usual = f'{{"type":"{name}","object":{body}{tail}}}'.encode()
+    spaced = f'{{ "type":"{name}","object":{body}{tail}}}'.encode()  # a blank more: the beginning is not the usual one
+    assert outcome(usual) == outcome(spaced)

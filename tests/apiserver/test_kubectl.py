@@ -143,7 +143,7 @@ def _running(options: ServerOptions) -> Generator[dict[str, Any]]:
 
 @pytest.fixture
 def kubectl(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Kubectl]:
-    with _running(ServerOptions()) as kubeconfig:
+    with _running(ServerOptions(controllers=frozenset({"gc", "namespace"}))) as kubeconfig:
         file = tmp_path / "kubeconfig"
         file.touch(mode=0o600)
         file.write_text(json.dumps(kubeconfig))

@@ -189,6 +189,31 @@ def test_what_entering_or_leaving_raises_is_raised(caplog: pytest.LogCaptureFixt
     assert "deltaloop" not in {thread.name for thread in threading.enumerate()}
 
 
+def test_one_may_be_left_before_the_others() -> None:
+    seen = list[str]()
+    loop = BackgroundLoop()
+    first, second, third = guest("a", seen), guest("b", seen, broken=True), guest("c", seen)
+    loop.leave(first)  # not entered: nothing to leave
+    loop.start()
+    loop.enter(first)
+    loop.enter(second)
+    loop.enter(third)
+    loop.leave(first)
+    loop.leave(first)
+    assert seen == ["enter a", "enter b", "enter c", "leave a"]
+    with pytest.raises(LookupError, match="b"):
+        loop.leave(second)
+
+    async def leave() -> None:
+        with pytest.raises(BackgroundLoopError, match="own thread"):
+            loop.leave(third)
+
+    loop.run(leave())
+    loop.close()
+    assert seen[-2:] == ["leave b", "leave c"]
+    loop.leave(third)
+
+
 FORK = """
 import os, sys
 import deltaloop as dl

@@ -20,6 +20,7 @@ class FakeClient:
 
     def __init__(self) -> None:
         self.sources: dict[tuple[str, str | None, str, str], FakeSource] = {}
+        self.asked_for_metadata: list[bool] = []
 
     def source(self, kind: str, *, namespace: str | None = None, labels: str = "", fields: str = "") -> FakeSource:
         """Return the server behind a kind, such as ``v1/Pod``."""
@@ -30,13 +31,27 @@ class FakeClient:
         return self.source(str(rt), namespace=namespace, labels=options.label_selector, fields=options.field_selector)
 
     async def list(
-        self, rt: ResourceType[Resource], /, *, namespace: str | None = None, options: ListOptions = NO_OPTIONS
+        self,
+        rt: ResourceType[Resource],
+        /,
+        *,
+        namespace: str | None = None,
+        options: ListOptions = NO_OPTIONS,
+        metadata_only: bool = False,
     ) -> ResourceList[Resource]:
         """Return one page."""
+        self.asked_for_metadata.append(metadata_only)
         return await self._source(rt, namespace, options).list(options)
 
     def watch(
-        self, rt: ResourceType[Resource], /, *, namespace: str | None = None, options: ListOptions = NO_OPTIONS
+        self,
+        rt: ResourceType[Resource],
+        /,
+        *,
+        namespace: str | None = None,
+        options: ListOptions = NO_OPTIONS,
+        metadata_only: bool = False,
     ) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
         """Open a watch."""
+        self.asked_for_metadata.append(metadata_only)
         return self._source(rt, namespace, options).watch(options)

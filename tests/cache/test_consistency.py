@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
 import logging
 
 import pytest
@@ -12,7 +14,7 @@ from deltaloop.cache.core.consistency import ConsistencyReport, compare, state_o
 from deltaloop.cache.core.notification_buffer import BufferPolicy
 from deltaloop.cache.errors import NotFreshError
 from deltaloop.cache.handlers import HandlerOptions
-from deltaloop.cache.informer import Informer
+from deltaloop.cache.informer import Informer, InformerOptions
 from tests.cache.fake_source import FakeSource, expired
 from tests.cache.objects import pod
 from tests.cache.test_informer import STILL, running, settle
@@ -64,3 +66,27 @@ async def test_it_waits_until_nothing_is_on_its_way() -> None:
         with pytest.raises(NotFreshError):
             await informer.check_consistency(timeout=1.0)
         assert (await informer.check_consistency()).is_consistent
+
+
+async def test_it_is_off_by_default_and_can_be_made_again_and_again(caplog: pytest.LogCaptureFixture) -> None:
+    source = FakeSource()
+    source.put("a")
+    informer = Informer(source, POD, options=dataclasses.replace(STILL, consistency_period=100.0))
+    with caplog.at_level(logging.DEBUG, logger="deltaloop.cache"):
+        async with running(informer):
+            source.asked.clear()
+            await asyncio.sleep(150)
+            source.list_faults.append(expired())
+            await asyncio.sleep(100)
+            informer.indexer.delete(pod("a"))  # the bug
+            await asyncio.sleep(100)
+        asked = [each for each in source.asked if each.verb == "list"]
+    assert [each.options.resource_version_match for each in asked] == ["Exact"] * 3
+    said = [record.getMessage() for record in caplog.records if "with its server" in record.getMessage()]
+    assert said == ["a cache could not be compared with its server"]
+    assert [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR] == [
+        "a cache differs from its server"
+    ]
+    assert InformerOptions().consistency_period == 0
+    with pytest.raises(ValueError, match="consistency_period"):
+        InformerOptions(consistency_period=-1.0)

@@ -252,3 +252,37 @@ def test_a_raw_kind_hands_out_resources() -> None:
     informer = factory.informer(POD)
     found: Resource | None = informer.lister().find("default/a")
     assert found is None
+
+
+async def test_a_user_who_is_cancelled_while_leaving_leaves_the_wait_to_the_factory() -> None:
+    class Reluctant:
+        async def on_add(self, obj: Resource, *, is_in_initial_list: bool) -> None:
+            try:
+                await asyncio.sleep(3600)
+            finally:
+                await asyncio.sleep(5)
+
+        def on_update(self, old: Resource, new: Resource) -> None: ...
+
+        def on_delete(self, obj: Resource, *, final_state_known: bool) -> None: ...
+
+    client = FakeClient()
+    client.source("v1/Pod").put("a")
+    factory = InformerFactory(client, options=STILL)
+
+    async def user() -> None:
+        async with factory.use(POD) as pods:
+            pods.add_event_handler(Reluctant())
+            await asyncio.sleep(3600)
+
+    using = asyncio.create_task(user())
+    await asyncio.sleep(1)
+    using.cancel()
+    await asyncio.sleep(1)
+    using.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await using
+    assert [task.get_name() for task in asyncio.all_tasks() if task.get_name().startswith("informer of")]
+    async with asyncio.timeout(10):
+        await factory.shutdown()
+    assert asyncio.all_tasks() == {asyncio.current_task()}

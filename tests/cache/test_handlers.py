@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from deltaloop.cache.handlers import HandlerFuncs, handler_name
+from deltaloop.cache.handlers import DetailedHandlerFuncs, HandlerFuncs, ResourceEventHandler, handler_name
 
 
 def added(obj: str) -> str:
@@ -21,6 +21,24 @@ def test_what_is_left_out_is_not_called() -> None:
     assert handler.on_update("a", "b") is None
     assert handler.on_delete("a", final_state_known=False) is None
     assert HandlerFuncs[str](on_delete=gone).on_delete("a", final_state_known=True) == "gone a"
+
+
+def test_details_are_passed_on_to_those_who_want_them() -> None:
+    told: list[tuple[str, bool]] = []
+    handler: ResourceEventHandler[str] = DetailedHandlerFuncs[str](
+        on_add=lambda obj, initial: told.append((obj, initial)),
+        on_delete=lambda obj, known: told.append((obj, known)),
+    )
+    handler.on_add("a", is_in_initial_list=True)
+    handler.on_add("b", is_in_initial_list=False)
+    handler.on_update("b", "c")
+    handler.on_delete("a", final_state_known=False)
+    handler.on_delete("c", final_state_known=True)
+    assert told == [("a", True), ("b", False), ("a", False), ("c", True)]
+    empty = DetailedHandlerFuncs[str](on_update=lambda old, new: f"{old}{new}")
+    assert (empty.on_add("a", is_in_initial_list=True), empty.on_update("a", "b")) == (None, "ab")
+    assert empty.on_delete("a", final_state_known=True) is None
+    assert "test_details" in repr(empty)
 
 
 def test_names_are_readable() -> None:

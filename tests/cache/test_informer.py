@@ -96,7 +96,7 @@ async def test_a_relist_tells_what_was_missed_and_nothing_else() -> None:
         old_uid = "remade-14"
         found = informer.lister().get("default/remade")
         assert found.uid != old_uid
-    assert recorder.heard == ["~changed@12>15", "+new@16", "~remade@14>19", "-gone@13?"]
+    assert recorder.heard == ["-gone@13?", "~changed@12>15", "+new@16", "~remade@14>19"]
 
 
 async def test_a_handler_added_late_hears_what_is_there_first() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import logging
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 
@@ -13,6 +14,7 @@ from deltaloop.api.kinds import POD
 from deltaloop.cache.core.listwatch import ReflectorOptions
 from deltaloop.cache.handlers import HandlerFuncs
 from deltaloop.cache.informer import Informer
+from deltaloop.cache.metrics import CacheLevels
 from tests.cache.fake_source import FakeSource, expired
 from tests.cache.test_informer import STILL, running, settle
 
@@ -22,6 +24,14 @@ class Counts:
 
     def __init__(self) -> None:
         self.told: list[str] = []
+
+    def started(self, resource: str, *, levels: Callable[[], CacheLevels]) -> None:
+        self.levels = levels
+        self.told.append(f"{resource} started")
+
+    def stopped(self, resource: str, *, levels: Callable[[], CacheLevels]) -> None:
+        assert levels is self.levels
+        self.told.append(f"{resource} stopped")
 
     def listed(self, resource: str, *, seconds: float, items: int, streamed: bool) -> None:
         self.told.append(f"{resource} listed {items} in {seconds:.1f} s{' streamed' if streamed else ''}")
@@ -63,11 +73,28 @@ async def test_everything_is_counted(streamed: bool) -> None:
         await asyncio.sleep(4)
         source.break_watches(expired())
         await settle()
-        assert informer.bytes_held() == sum(len(obj.raw) for obj in source.objects.values())
+        held = sum(len(obj.raw) for obj in source.objects.values())
+        assert informer.bytes_held() == held
+        levels = await asyncio.to_thread(counts.levels)
+    age = levels.last_event_age
+    assert age == pytest.approx(4.0, abs=0.1)
+    assert levels == CacheLevels(
+        items=2,
+        bytes_held=held,
+        queued=0,
+        pending={"slow": 0},
+        resource_version="12",
+        seen_resource_version="12",
+        last_event_age=age,
+        last_byte_age=levels.last_byte_age,
+        last_confirmed_age=age,
+    )
     how = " streamed" if streamed else ""
     began = "0.0" if streamed else "2.0"
     assert Counter(counts.told) == Counter(
         [
+            "v1/Pod started",
+            "v1/Pod stopped",
             f"v1/Pod listed 1 in {began} s{how}",
             "v1/Pod watch opened",
             "v1/Pod ADDED",

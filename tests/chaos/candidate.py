@@ -12,7 +12,7 @@ import signal
 import sys
 from typing import Any
 
-from deltaloop.client import connect
+from deltaloop.client import Client, ClientConfig, HttpRequest, HttpResponse, connect
 from deltaloop.leaderelection import (
     LeaderElectionConfig,
     LeaderElector,
@@ -23,22 +23,28 @@ from deltaloop.leaderelection import (
 from deltaloop.leaderelection.clock import boot_time
 
 
-class LogClient:
-    """The client that terms guard: its one verb writes to the log."""
-
-    namespace = "default"
+class LogTransport:
+    """The way of the writes of a term to the log."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
         self.stop_between_check_and_send = False
 
-    async def create(self, _: Any, write: dict[str, Any], **__: Any) -> str:
-        """Send one write; called by the guard, so the check has passed."""
+    async def request(self, request: HttpRequest) -> HttpResponse:
+        """Send one write; the client has checked it right before."""
         if self.stop_between_check_and_send:
             self.stop_between_check_and_send = False
             os.kill(os.getpid(), signal.SIGSTOP)
-        return await self.say({**write, "sent_at": boot_time()})
+        assert request.body is not None
+        await self.say({**json.loads(request.body), "kind": "write", "sent_at": boot_time()})
+        return HttpResponse(status=201, body=request.body)
+
+    def stream(self, request: HttpRequest) -> Any:
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        """The connection ends with the process."""
 
     async def say(self, fields: dict[str, Any]) -> str:
         self._writer.write(json.dumps(fields).encode() + b"\n")
@@ -59,7 +65,7 @@ async def main() -> None:
         "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
     }
     reader, writer = await asyncio.open_unix_connection(socket)
-    log: Any = LogClient(reader, writer)
+    log = LogTransport(reader, writer)
 
     def stop_at_the_next_write() -> None:
         log.stop_between_check_and_send = True
@@ -73,7 +79,7 @@ async def main() -> None:
             # Counted from the start of the last renewal, not asked of the guard.
             until = term.lease_until - duration + deadline
             try:
-                await term.client.create("v1/Event", {"kind": "write", **fields, "deadline": until})
+                await term.client.create("v1/Event", {"metadata": {"name": "write"}, **fields, "deadline": until})
             except LeadershipLostError:
                 await log.say({"kind": "guard", **fields})
                 await asyncio.sleep(3600)  # until the cancellation comes
@@ -81,7 +87,8 @@ async def main() -> None:
 
     async with connect(kubeconfig=kubeconfig) as client:
         lock = LeaseLock(client, namespace="default", name="chaos", identity=identity)
-        await LeaderElector(lock, config, client=log).run(work)
+        writes = Client(ClientConfig(server="http://log"), transport=log)
+        await LeaderElector(lock, config, client=writes).run(work)
 
 
 if __name__ == "__main__":

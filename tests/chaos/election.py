@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -143,6 +143,18 @@ class Outcome:
         ]
 
 
+def merged(outcomes: Sequence[Outcome]) -> Outcome:
+    """Add up what several runs at once have shown."""
+    first, *others = outcomes
+    for other in others:
+        for fault, times in other.failovers.items():
+            first.failovers[fault] += times
+        for count in ("accepted", "refused_by_guard", "late_paused", "late_preempted", "stopped_by_token"):
+            setattr(first.keeper, count, getattr(first.keeper, count) + getattr(other.keeper, count))
+        first.keeper.violations += other.keeper.violations
+    return first
+
+
 def quantile(values: list[float], percent: int) -> float:
     return values[0] if len(values) < 2 else statistics.quantiles(values, n=100, method="inclusive")[percent - 1]
 
@@ -242,14 +254,31 @@ async def run(changes: int, seed: int, folder: Path, program: Program = OURS) ->
     return outcome
 
 
+async def run_at_once(changes: int, elections: int, seed: int, program: Program = OURS) -> Outcome:
+    """Force as many changes in several elections at once, each with a server, candidates and a log of its own."""
+    async with asyncio.TaskGroup() as group:
+        tasks: list[asyncio.Task[Outcome]] = []
+        for number in range(elections):
+            share = changes // elections + (number < changes % elections)
+            tasks.append(group.create_task(_run_somewhere(share, seed + number, program)))
+    return merged([task.result() for task in tasks])
+
+
+async def _run_somewhere(changes: int, seed: int, program: Program) -> Outcome:
+    with tempfile.TemporaryDirectory() as folder:
+        return await run(changes, seed, Path(folder), program)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--changes", type=int, default=200)
+    parser.add_argument("--elections", type=int, default=1, help="how many elections at once share the changes")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        outcome = asyncio.run(run(arguments.changes, arguments.seed, Path(folder)))
+    began = boot_time()
+    outcome = asyncio.run(run_at_once(arguments.changes, arguments.elections, arguments.seed))
     print("\n".join(outcome.lines()))
+    print(f"took {boot_time() - began:.0f} s")
     return 1 if outcome.keeper.violations else 0
 
 

@@ -18,13 +18,13 @@ class Relay:
     """One candidate's way to the server.
 
     Attributes:
-        mode: What happens to its requests from now on.
         written_at: When the last write that the server carried out came in here.
     """
 
     def __init__(self, server: str, numbers: random.Random, *, jitter: float, slow: float) -> None:
         """Pass on to ``server``; each request waits up to ``jitter`` seconds, and ``slow`` more in that mode."""
-        self.mode: Mode = "pass"
+        self._mode: Mode = "pass"
+        self._mended = asyncio.Event()
         self.written_at = -1.0
         self.url = ""
         self._server = server
@@ -33,6 +33,17 @@ class Relay:
         self._slow = slow
         self._session: aiohttp.ClientSession | None = None
         self._runner: web.ServerRunner | None = None
+
+    @property
+    def mode(self) -> Mode:
+        """What happens to its requests from now on; requests that hang are cut when that ends."""
+        return self._mode
+
+    @mode.setter
+    def mode(self, mode: Mode) -> None:
+        self._mode = mode
+        self._mended.set()
+        self._mended = asyncio.Event()
 
     async def start(self) -> None:
         """Listen."""
@@ -54,12 +65,12 @@ class Relay:
         body = await request.read()
         await asyncio.sleep(self._numbers.uniform(0, self._jitter))
         mode = self.mode
-        if mode == "cut":
+        if mode == "hang":
+            await self._mended.wait()
+        if mode in ("cut", "hang"):
             if request.transport is not None:
                 request.transport.abort()
             return web.Response(status=500)
-        if mode == "hang":
-            await asyncio.sleep(3600)
         if mode == "slow":
             await asyncio.sleep(self._slow)
         if mode == "conflict" and request.method == "PUT":

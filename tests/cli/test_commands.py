@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import signal
 import socket
+import ssl
 import stat
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from collections.abc import Generator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
+from typing import IO, Any
 
 import pytest
+
+from deltaloop.api.yaml_reader import read_yaml
+from deltaloop.cli.main import main
+from tests.cli.processes import WATCHED_COMMAND
 
 COMMAND = [sys.executable, str(Path(sys.executable).with_name("deltaloop"))]
 
@@ -26,8 +36,10 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 @contextmanager
 def serving(*arguments: str) -> Generator[tuple[subprocess.Popen[str], str], None, None]:
     """Run ``deltaloop apiserver`` until its line; the process is ended in any case."""
-    command = [*COMMAND, "apiserver", *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    command = [*WATCHED_COMMAND, "apiserver", *arguments]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         try:
             assert process.stdout is not None
             yield process, process.stdout.readline()
@@ -35,61 +47,172 @@ def serving(*arguments: str) -> Generator[tuple[subprocess.Popen[str], str], Non
             process.kill()
 
 
+def mistake(arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:
+    """Run the command in this process, which has everything imported; return what it says as it ends with code 2."""
+    monkeypatch.setattr(sys, "argv", ["deltaloop", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "Traceback" not in captured.err
+    return captured.err
+
+
 def test_version_is_the_distributions() -> None:
     assert run("version").stdout.strip() == version("deltaloop")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_server_says_one_line_and_stops_cleanly(tmp_path: Path, number: signal.Signals) -> None:
+def test_the_server_says_one_line_and_stops_cleanly(tmp_path: Path) -> None:
     kubeconfig = tmp_path / "config"
     with serving("--write-kubeconfig", str(kubeconfig)) as (process, line):
         assert line.startswith("deltaloop apiserver is ready at https://127.0.0.1:")
         assert line.endswith(f"KUBECONFIG={kubeconfig}\n")
         assert stat.S_IMODE(kubeconfig.stat().st_mode) == 0o600
-        process.send_signal(number)
-        rest, errors = process.communicate(timeout=20)
-    assert (process.returncode, rest, errors) == (0, "", "")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+        assert (read(process.stdout), read(process.stderr)) == ("", "")
     assert not kubeconfig.exists()
 
 
-def test_a_port_in_use_is_named() -> None:
+def read(stream: IO[str] | None) -> str:
+    assert stream is not None
+    return stream.read()
+
+
+FIRST = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: first, namespace: team}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: team}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: viewers, namespace: team}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: team}]
+"""
+
+
+@pytest.mark.slow
+def test_all_flags_at_once(tmp_path: Path) -> None:
+    """Users, RBAC, manifests, the audit log, a controller and a certificate: one server with all of them."""
+    kubeconfig, audit = tmp_path / "config", tmp_path / "audit.log"
+    (tmp_path / "token").write_text("of-the-admin\n")
+    (tmp_path / "users.csv").write_text('of-bob,bob,1,"team,others"\n')
+    (tmp_path / "manifests").mkdir()
+    (tmp_path / "manifests" / "first.yaml").write_text(FIRST)
+    flags = {
+        "--write-kubeconfig": kubeconfig,
+        "--token-file": tmp_path / "token",
+        "--token-auth-file": tmp_path / "users.csv",
+        "--authorization-mode": "RBAC",
+        "--load": tmp_path / "manifests",
+        "--audit": audit,
+        "--controllers": "namespace",
+    }
+    given = [str(part) for pair in flags.items() for part in pair]
+    with serving("--client-certificate", *given) as (process, line):
+        assert line.startswith("deltaloop apiserver is ready at https://127.0.0.1:")
+        config = read_yaml(kubeconfig.read_text(), source="kubeconfig")
+        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+        assert sorted(user) == ["client-certificate-data", "client-key-data"]
+        plain = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
+        path = f"{cluster['server']}/api/v1/namespaces/team/configmaps"
+        assert ask(plain, f"{path}/first", token="of-bob")["metadata"]["name"] == "first"
+        assert ask(plain, f"{path}/first", token="of-bob", method="DELETE")["code"] == 403
+        assert ask(plain, f"{path}/first", token="of-nobody")["code"] == 401
+        assert ask(plain, f"{path}/first", token="of-the-admin", method="DELETE")["status"] == "Success"
+        certificate = tmp_path / "client.pem"
+        parts = (base64.b64decode(user["client-certificate-data"]), base64.b64decode(user["client-key-data"]))
+        certificate.write_bytes(b"\n".join(parts))
+        plain.load_cert_chain(certificate)
+        namespace = f"{cluster['server']}/api/v1/namespaces/team"
+        assert ask(plain, namespace, method="DELETE")["metadata"]["name"] == "team"
+        for _ in range(200):  # the controller's turn; each look is one for the server, too
+            if ask(plain, namespace).get("code") == 404:
+                break
+        else:
+            pytest.fail("nobody cleaned up the namespace")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+        assert (read(process.stdout), read(process.stderr)) == ("", "")
+    lines = [json.loads(line) for line in audit.read_text().splitlines()]
+    asked = [(line["user"]["username"], line["verb"], line["responseStatus"]["code"]) for line in lines[:2]]
+    assert asked == [("bob", "get", 200), ("bob", "delete", 403)]
+    assert [line["user"]["username"] for line in lines[-1:]] == ["deltaloop:admin"]
+    assert "of-bob" not in audit.read_text()
+
+
+def ask(context: ssl.SSLContext, url: str, *, token: str = "", method: str = "GET") -> Any:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    request = urllib.request.Request(url, headers=headers, method=method)
+    try:
+        with urllib.request.urlopen(request, context=context, timeout=20) as answer:
+            return json.load(answer)
+    except urllib.error.HTTPError as error:
+        with error:
+            return json.load(error)
+
+
+def test_a_port_in_use_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        port = taken.getsockname()[1]
-        done = run("apiserver", "--insecure-http", "--port", str(port))
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: ")
-    assert str(port) in done.stderr
-    assert done.stderr.count("\n") == 1
+        port = str(taken.getsockname()[1])
+        said = mistake(("apiserver", "--insecure-http", "--port", port), monkeypatch, capsys)
+    assert said.startswith("error: ")
+    assert port in said
+    assert said.count("\n") == 1
 
 
-def test_somebody_elses_kubeconfig_is_not_overwritten(tmp_path: Path) -> None:
+def test_somebody_elses_kubeconfig_is_not_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     kubeconfig = tmp_path / "config"
     kubeconfig.write_text("apiVersion: v1\n")
-    done = run("apiserver", "--write-kubeconfig", str(kubeconfig))
-    assert (done.returncode, kubeconfig.read_text()) == (2, "apiVersion: v1\n")
-    assert "was not written by deltaloop" in done.stderr
+    said = mistake(("apiserver", "--write-kubeconfig", str(kubeconfig)), monkeypatch, capsys)
+    assert kubeconfig.read_text() == "apiVersion: v1\n"
+    assert "was not written by deltaloop" in said
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["apiserver"], "--write-kubeconfig FILE"),
-        (["apiserver", "--insecure-http", "--controllers", "gc,nonsense"], "nonsense"),
-        (["apiserver", "--insecure-http", "--host", "0.0.0.0"], "127.0.0.1"),
-        (["apiserver", "--insecure-http", "--port", "70000"], "65535"),
-        (["apiserver", "--insecure-http", "--log-level", "LOUD"], "LOUD"),
-        (["demo", "--log-level", "LOUD"], "LOUD"),
-        (["nonsense"], "nonsense"),
+        ("apiserver", "--write-kubeconfig FILE"),
+        ("apiserver --insecure-http --controllers gc,nonsense", "nonsense"),
+        ("apiserver --insecure-http --host 0.0.0.0", "127.0.0.1"),
+        ("apiserver --insecure-http --port 70000", "65535"),
+        ("apiserver --insecure-http --log-level LOUD", "LOUD"),
+        ("apiserver --token-file missing", "--token-file missing cannot be read"),
+        ("apiserver --token-file empty", "--token-file empty is empty"),
+        ("apiserver --token-file broken --token secret-1", "are two tokens; give one"),
+        ("apiserver --token secret-1 --authorization-mode ABAC", "ABAC"),
+        ("apiserver --token secret-1 --token-auth-file missing", "--token-auth-file missing cannot be read"),
+        ("apiserver --token secret-1 --token-auth-file broken", "broken, line 1: token,user[,uid[,groups]] is needed"),
+        ("apiserver --token secret-1 --load missing", "missing, document 1: No such file or directory"),
+        ("apiserver --token secret-1 --load broken", "broken, document 1:"),
+        ("apiserver --token secret-1 --audit missing/log", "--audit missing/log cannot be written"),
+        ("apiserver --token secret-1 --client-certificate", "--client-certificate needs --write-kubeconfig"),
+        ("apiserver --token secret-1 --fsync", "fsync"),
+        ("apiserver --token secret-1 --data-dir broken", "broken"),
+        ("demo --log-level LOUD", "LOUD"),
+        ("nonsense", "nonsense"),
     ],
 )
-def test_a_mistake_is_named_with_exit_code_2(arguments: list[str], said: str) -> None:
-    done = run(*arguments)
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
+def test_a_mistake_is_named_with_exit_code_2(
+    arguments: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty").touch()
+    (tmp_path / "broken").write_text("secret-2")
+    monkeypatch.chdir(tmp_path)
+    text = mistake(tuple(arguments.split()), monkeypatch, capsys)
+    assert said in " ".join(text.split())
+    assert "secret-" not in text
 
 
 def test_a_missing_extra_is_named(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(90)]
 @pytest.fixture
 def kubeconfig(tmp_path: Path) -> Iterator[Path]:
     path = tmp_path / "config"
-    with serving("--write-kubeconfig", str(path)):
+    with serving("--write-kubeconfig", str(path), "--controllers", "gc"):
         yield path
 
 

@@ -13,15 +13,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from deltaloop.client import Headers, Request, Response, StreamResponse
+from deltaloop.client import Headers, HttpRequest, HttpResponse, StreamResponse
 
 
-def json_answer(fields: object, *, status: int = 200, headers: Iterable[tuple[str, str]] = ()) -> Response:
-    return Response(status=status, headers=Headers(headers), body=msgspec.json.encode(fields))
+def json_answer(fields: object, *, status: int = 200, headers: Iterable[tuple[str, str]] = ()) -> HttpResponse:
+    return HttpResponse(status=status, headers=Headers(headers), body=msgspec.json.encode(fields))
 
 
-def text_answer(text: str, *, status: int, headers: Iterable[tuple[str, str]] = ()) -> Response:
-    return Response(status=status, headers=Headers(headers), body=text.encode())
+def text_answer(text: str, *, status: int, headers: Iterable[tuple[str, str]] = ()) -> HttpResponse:
+    return HttpResponse(status=status, headers=Headers(headers), body=text.encode())
 
 
 def pod(name: str, *, namespace: str = "default", version: str = "1") -> dict[str, Any]:
@@ -32,7 +32,7 @@ def pod(name: str, *, namespace: str = "default", version: str = "1") -> dict[st
     }
 
 
-def page(*items: dict[str, Any], version: str = "10", continue_: str = "") -> Response:
+def page(*items: dict[str, Any], version: str = "10", continue_: str = "") -> HttpResponse:
     metadata = {"resourceVersion": version}
     if continue_:
         metadata["continue"] = continue_
@@ -44,7 +44,7 @@ class After:
     """An answer, or a failure, that takes its time."""
 
     delay: float
-    what: Response | Exception
+    what: HttpResponse | Exception
 
 
 @dataclass(frozen=True)
@@ -66,14 +66,14 @@ class Stream:
 class FakeTransport:
     """Gives the scripted answers in turn; a script that has run out fails the test."""
 
-    def __init__(self, *answers: Response | Exception | After | Stream) -> None:
+    def __init__(self, *answers: HttpResponse | Exception | After | Stream) -> None:
         self.answers = deque(answers)
-        self.requests: list[Request] = []
+        self.requests: list[HttpRequest] = []
         self.sent_at: list[float] = []
         self.open_streams = 0
         self.closed = False
 
-    async def request(self, request: Request) -> Response:
+    async def request(self, request: HttpRequest) -> HttpResponse:
         answer = self._next(request)
         assert not isinstance(answer, Stream)
         if isinstance(answer, After):
@@ -84,14 +84,14 @@ class FakeTransport:
         return answer
 
     @asynccontextmanager
-    async def stream(self, request: Request) -> AsyncGenerator[StreamResponse, None]:
+    async def stream(self, request: HttpRequest) -> AsyncGenerator[StreamResponse, None]:
         answer = self._next(request)
         if isinstance(answer, After):
             await asyncio.sleep(answer.delay)
             answer = answer.what
         if isinstance(answer, Exception):
             raise answer
-        if isinstance(answer, Response):
+        if isinstance(answer, HttpResponse):
             answer = Stream((answer.body,), status=answer.status, headers=answer.headers)
         self.open_streams += 1
         chunks = _play(answer.script)
@@ -104,7 +104,7 @@ class FakeTransport:
     async def close(self) -> None:
         self.closed = True
 
-    def _next(self, request: Request) -> Response | Exception | After | Stream:
+    def _next(self, request: HttpRequest) -> HttpResponse | Exception | After | Stream:
         self.requests.append(request)
         self.sent_at.append(asyncio.get_running_loop().time())
         assert self.answers, f"nobody expected {request.method} {request.path}"

@@ -21,9 +21,7 @@ from deltaloop.api.status import (
     ConflictError,
     ExpiredError,
     InvalidError,
-    MethodNotAllowedError,
     NotFoundError,
-    UnsupportedMediaTypeError,
 )
 from deltaloop.api.yaml_reader import read_yaml
 from deltaloop.apiserver import ApiServer, ServerOptions
@@ -268,17 +266,11 @@ async def test_metrics_and_the_log(caplog: pytest.LogCaptureFixture) -> None:
     assert "s3cret" not in repr([record.__dict__ for record in logged(caplog)])
 
 
-# --- What the embedded server may not serve yet: skipped there, with its reason, and never faked ---
-
-
 async def test_apply() -> None:
     mine = WriteOptions(field_manager="me")
     async with served() as client:
         await client.create(CM, config_map("a", k="v"))
-        try:
-            applied = await client.apply(CM, {"metadata": {"name": "a"}, "data": {"l": "m"}}, options=mine)
-        except UnsupportedMediaTypeError:
-            pytest.skip("the embedded server does not serve apply yet")
+        applied = await client.apply(CM, {"metadata": {"name": "a"}, "data": {"l": "m"}}, options=mine)
         assert applied["data"].to_dict() == {"k": "v", "l": "m"}
         theirs = {"metadata": {"name": "a"}, "data": {"l": "n"}}
         with pytest.raises(ConflictError):
@@ -287,24 +279,32 @@ async def test_apply() -> None:
         assert taken["data"]["l"] == "n"
 
 
+# --- What the embedded server may not serve yet: skipped there, with its reason, and never faked ---
+
+
 async def test_eviction() -> None:
     async with served() as client:
         await client.create(kinds.POD, PODS_OWN)
-        try:
-            await client.evict("p")
-        except (NotFoundError, MethodNotAllowedError):
-            pytest.skip("the embedded server does not serve evictions yet")
+        await client.evict("p")
         await client.wait_for(kinds.POD, "p", conditions.deleted(), timeout=5)
+        with pytest.raises(NotFoundError):
+            await client.evict("p")
 
 
 async def test_logs() -> None:
+    """The server runs no containers, and says so as a server without a kubelet: the client's errors are exact."""
     async with served() as client:
+        with pytest.raises(NotFoundError, match='pods "p" not found'):
+            async with client.logs("p"):
+                raise AssertionError
         await client.create(kinds.POD, PODS_OWN)
-        try:
-            async with client.logs("p") as log:
-                assert all(isinstance(line, bytes) for line in [line async for line in log])
-        except (NotFoundError, MethodNotAllowedError):
-            pytest.skip("the embedded server does not serve logs: it runs no containers")
+        with pytest.raises(BadRequestError, match="pod p does not have a host assigned"):
+            async with client.logs("p"):
+                raise AssertionError
+        await client.create(kinds.POD, {**PODS_OWN, "metadata": {"name": "q"}, "spec": {"nodeName": "n"}})
+        with pytest.raises(NotFoundError, match='nodes "n" not found'):
+            async with client.logs("q"):
+                raise AssertionError
 
 
 async def test_strict_field_validation_of_a_custom_resource() -> None:

@@ -12,7 +12,7 @@ from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ConflictError, ExpiredError, NotFoundError, Status
-from deltaloop.client import Client, ClientConfig, DeleteOptions, Pool, Response
+from deltaloop.client import Client, ClientConfig, DeleteOptions, HttpResponse, Pool
 from tests.client.fake_transport import FakeTransport, json_answer, page, pod
 
 POD = pod("a", namespace="n")
@@ -29,13 +29,13 @@ class Small(msgspec.Struct):
 TYPED = ResourceType[Small]("", "v1", "Pod", "pods", namespaced=True, model=Small)
 
 
-def client_over(*answers: Response) -> tuple[Client, FakeTransport]:
+def client_over(*answers: HttpResponse) -> tuple[Client, FakeTransport]:
     transport = FakeTransport(*answers)
     return Client(ClientConfig(server="http://fake", namespace="mine"), transport=transport), transport
 
 
-def refusal(code: int, reason: str) -> Response:
-    return Response(status=code, body=Status(code=code, reason=reason, message=f"said {reason}").to_json())
+def refusal(code: int, reason: str) -> HttpResponse:
+    return HttpResponse(status=code, body=Status(code=code, reason=reason, message=f"said {reason}").to_json())
 
 
 def sent(transport: FakeTransport) -> tuple[str, str, Any]:
@@ -202,7 +202,7 @@ def test_delete_options() -> None:
 
 
 async def test_an_answer_that_is_no_object() -> None:
-    client, _ = client_over(Response(status=200, body=b"<html>s3cret</html>"))
+    client, _ = client_over(HttpResponse(status=200, body=b"<html>s3cret</html>"))
     with pytest.raises(MalformedObjectError) as caught:
         await client.get(kinds.POD, "a")
     assert "s3cret" not in str(caught.value)

@@ -8,11 +8,11 @@ import pytest
 
 from deltaloop.api.errors import UnknownResourceError
 from deltaloop.api.status import ForbiddenError
-from deltaloop.client import Client, ClientConfig, Request, Response, TransportError
+from deltaloop.client import Client, ClientConfig, HttpRequest, HttpResponse, TransportError
 from tests.client.fake_transport import FakeTransport, json_answer, logged, text_answer
 
 
-def groups(*names: str) -> Response:
+def groups(*names: str) -> HttpResponse:
     return json_answer(
         {
             "groups": [
@@ -27,7 +27,7 @@ def groups(*names: str) -> Response:
     )
 
 
-def resources(*entries: dict[str, Any]) -> Response:
+def resources(*entries: dict[str, Any]) -> HttpResponse:
     return json_answer({"kind": "APIResourceList", "resources": list(entries)})
 
 
@@ -39,16 +39,16 @@ FOOS = resources({"name": "foos", "kind": "Foo", "namespaced": True})
 class Paths(FakeTransport):
     """Answers by path, whatever the order."""
 
-    def __init__(self, **answers: Response | Exception) -> None:
+    def __init__(self, **answers: HttpResponse | Exception) -> None:
         super().__init__()
-        self.by_path: dict[str, Response | Exception] = {
+        self.by_path: dict[str, HttpResponse | Exception] = {
             "/api": json_answer({"versions": ["v1"]}),
             "/apis": groups("apps/v1"),
             "/api/v1": PODS,
             "/apis/apps/v1": DEPLOYMENTS,
         }
 
-    def _next(self, request: Request) -> Response | Exception:
+    def _next(self, request: HttpRequest) -> HttpResponse | Exception:
         self.requests.append(request)
         return self.by_path.get(request.path, text_answer("404 page not found", status=404))
 
@@ -111,7 +111,7 @@ async def test_near_matches_are_named() -> None:
     ],
 )
 async def test_one_group_that_fails_hides_no_other(
-    failure: Response | Exception, caplog: pytest.LogCaptureFixture
+    failure: HttpResponse | Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     client, transport = make()
     transport.by_path["/apis/apps/v1"] = failure
@@ -167,7 +167,7 @@ async def test_cancelling_one_caller_does_not_break_the_next() -> None:
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
-def aggregated(*items: dict[str, Any], content_type: str = AGGREGATED) -> Response:
+def aggregated(*items: dict[str, Any], content_type: str = AGGREGATED) -> HttpResponse:
     fields = {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "items": list(items)}
     return json_answer(fields, headers=[("Content-Type", content_type)])
 
@@ -194,7 +194,7 @@ CORE = group("", "v1", served("pods", "Pod", shortNames=["po"], subresources=[{"
 APPS = group("apps", "v1", served("deployments", "Deployment", shortNames=["deploy"], categories=["all"]))
 
 
-def make_aggregated(**answers: Response | Exception) -> tuple[Client, Paths]:
+def make_aggregated(**answers: HttpResponse | Exception) -> tuple[Client, Paths]:
     client, transport = make()
     transport.by_path = {"/api": aggregated(CORE), "/apis": aggregated(APPS), **answers}
     return client, transport
@@ -244,11 +244,11 @@ async def test_one_path_may_be_legacy(path: str) -> None:
 class Refusing(Paths):
     """Answers the aggregated form with a 406, or with something else."""
 
-    def __init__(self, answer: Response) -> None:
+    def __init__(self, answer: HttpResponse) -> None:
         super().__init__()
         self.answer = answer
 
-    def _next(self, request: Request) -> Response | Exception:
+    def _next(self, request: HttpRequest) -> HttpResponse | Exception:
         found = super()._next(request)
         return self.answer if "apidiscovery" in request.headers["Accept"] else found
 
@@ -264,7 +264,7 @@ class Refusing(Paths):
         ),
     ],
 )
-async def test_what_cannot_be_read_is_asked_for_in_the_legacy_form(answer: Response) -> None:
+async def test_what_cannot_be_read_is_asked_for_in_the_legacy_form(answer: HttpResponse) -> None:
     client = Client(ClientConfig(server="http://fake"), transport=Refusing(answer))
     assert str(await client.resource("deploy")) == "apps/v1/Deployment"
 

@@ -28,7 +28,7 @@ from deltaloop.client import (
     AiohttpTransport,
     ClientConfig,
     CredentialsError,
-    Request,
+    HttpRequest,
     TransportError,
     load_in_cluster,
     load_kubeconfig,
@@ -39,7 +39,7 @@ from tests.client.tokens import id_token
 
 pytestmark = [pytest.mark.real_time, pytest.mark.usefixtures("no_proxy", "temporary_files")]
 
-GET = Request(method="GET", path="/version", timeout=5.0)
+GET = HttpRequest(method="GET", path="/version", timeout=5.0)
 
 
 @pytest.fixture
@@ -418,7 +418,7 @@ async def test_a_login_does_not_use_up_the_requests_time(authority: Authority, t
     path.write_text(path.read_text().replace("cat answer", "sleep 0.5; cat answer"))
     plugin_says(tmp_path, token="one")
     async with configured(tmp_path, authority, exec_entry(), Server()) as transport:
-        answer = await transport.request(Request(method="GET", path="/", timeout=0.4))
+        answer = await transport.request(HttpRequest(method="GET", path="/", timeout=0.4))
     assert answer.status == 200
 
 
@@ -522,7 +522,7 @@ async def test_a_pod_whose_authority_is_replaced(authority: Authority, tmp_path:
     server = Server()
     async with pod(tmp_path, authority, server, other.server_context()) as transport:
         (tmp_path / "ca.crt").write_bytes(other.pem)
-        post = await transport.request(Request(method="POST", path="/", body=b"{}", timeout=5.0))
+        post = await transport.request(HttpRequest(method="POST", path="/", body=b"{}", timeout=5.0))
         assert post.status == 200, "nothing was sent before, so it was safe to try again"
         (tmp_path / "ca.crt").write_bytes(authority.pem)
         assert (await ask(transport))["authorization"] == "Bearer one", "connections that stand go on"

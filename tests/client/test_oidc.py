@@ -13,9 +13,9 @@ from deltaloop.api.redaction import SecretText
 from deltaloop.client import (
     ClientConfig,
     CredentialsError,
+    HttpResponse,
     OidcCredentials,
     OidcProvider,
-    Response,
     TransportError,
 )
 from deltaloop.client.core.credential import bearer
@@ -35,7 +35,7 @@ def wall_clock() -> float:
 class Issuer:
     """Keeps the configurations that transports were opened with; all share one script."""
 
-    def __init__(self, *answers: Response | Exception | After) -> None:
+    def __init__(self, *answers: HttpResponse | Exception | After) -> None:
         self.transport = FakeTransport(*answers)
         self.opened: list[ClientConfig] = []
 
@@ -54,7 +54,7 @@ class Issuer:
         return OidcCredentials(provider, open_transport=self.open, wall_clock=wall_clock)
 
 
-def refreshed(token: str = SECOND, **more: str) -> Response:
+def refreshed(token: str = SECOND, **more: str) -> HttpResponse:
     return json_answer({"id_token": token, **more})
 
 
@@ -120,7 +120,7 @@ async def test_without_a_refresh_token_nobody_can_be_asked() -> None:
     ],
 )
 async def test_what_can_go_wrong(
-    answers: list[Response | Exception | After], message: str, caplog: pytest.LogCaptureFixture
+    answers: list[HttpResponse | Exception | After], message: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     source = Issuer(*answers).credentials()

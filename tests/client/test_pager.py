@@ -12,7 +12,7 @@ from deltaloop.api import kinds
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import ExpiredError, Status
-from deltaloop.client import Client, ClientConfig, Response
+from deltaloop.client import Client, ClientConfig, HttpResponse
 from deltaloop.client.core.pager import Pager
 from deltaloop.client.pager import each_item
 from deltaloop.client.resource_list import ResourceList
@@ -121,7 +121,7 @@ async def test_cancelling_ends_the_reading_ahead() -> None:
     assert len(asyncio.all_tasks()) == 1
 
 
-def client_over(*answers: Response | Exception | After) -> tuple[Client, FakeTransport]:
+def client_over(*answers: HttpResponse | Exception | After) -> tuple[Client, FakeTransport]:
     transport = FakeTransport(*answers)
     return Client(ClientConfig(server="http://fake"), transport=transport), transport
 

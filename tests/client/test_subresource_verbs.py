@@ -15,8 +15,8 @@ from deltaloop.client import (
     Client,
     ClientConfig,
     DeleteOptions,
+    HttpResponse,
     LogOptions,
-    Response,
     StreamEndedError,
     WriteOptions,
 )
@@ -32,7 +32,7 @@ SCALE = {
 }
 
 
-def client_over(*answers: Response | Exception | Stream) -> tuple[Client, FakeTransport]:
+def client_over(*answers: HttpResponse | Exception | Stream) -> tuple[Client, FakeTransport]:
     transport = FakeTransport(*answers)
     return Client(ClientConfig(server="http://fake", namespace="mine"), transport=transport), transport
 
@@ -60,7 +60,7 @@ async def test_scale() -> None:
 
 
 async def test_evict() -> None:
-    refusal = Response(status=429, body=Status(code=429, reason="TooManyRequests", message="budget").to_json())
+    refusal = HttpResponse(status=429, body=Status(code=429, reason="TooManyRequests", message="budget").to_json())
     client, transport = client_over(json_answer({"kind": "Status", "status": "Success"}, status=201), refusal)
     await client.evict("a", options=DeleteOptions(grace_period_seconds=0))
     method, path, _, body = sent(transport)

@@ -17,8 +17,8 @@ from deltaloop.client import (
     AiohttpTransport,
     BasicAuth,
     ClientConfig,
+    HttpRequest,
     Pool,
-    Request,
     RequestTimeoutError,
     StaticToken,
     StreamEndedError,
@@ -32,7 +32,7 @@ from tests.client.loopback import abort, free_port, raw_server, serving
 
 pytestmark = [pytest.mark.real_time, pytest.mark.usefixtures("no_proxy")]
 
-GET = Request(method="GET", path="/x", timeout=5.0)
+GET = HttpRequest(method="GET", path="/x", timeout=5.0)
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
@@ -53,7 +53,7 @@ async def echo(request: web.Request) -> web.Response:
     )
 
 
-async def asked(config: ClientConfig, request: Request = GET) -> dict[str, Any]:
+async def asked(config: ClientConfig, request: HttpRequest = GET) -> dict[str, Any]:
     transport = AiohttpTransport(config)
     try:
         return dict(msgspec_json((await transport.request(request)).body))
@@ -67,7 +67,7 @@ def msgspec_json(body: bytes) -> dict[str, Any]:
     return msgspec.json.decode(body, type=dict[str, Any])
 
 
-async def failure(config: ClientConfig, request: Request = GET) -> TransportError:
+async def failure(config: ClientConfig, request: HttpRequest = GET) -> TransportError:
     transport = AiohttpTransport(config)
     try:
         with pytest.raises(TransportError) as caught:
@@ -81,7 +81,7 @@ async def test_a_request_arrives_as_it_was_meant() -> None:
     async with serving(echo) as address:
         config = ClientConfig(server=f"http://{address}/prefix/", user_agent="test/1")
         query = {"labelSelector": "a=b,c in (d, e+f)", "continue": "x/y&z=ä"}
-        request = Request(
+        request = HttpRequest(
             method="PATCH",
             path="/api/v1/a%2Fb",
             query=query,
@@ -145,7 +145,7 @@ async def test_a_large_body_goes_and_comes() -> None:
     body = bytes(range(256)) * 16_384
     async with serving(mirror) as address:
         transport = AiohttpTransport(ClientConfig(server=f"http://{address}"))
-        answer = await transport.request(Request(method="POST", path="/", body=body, timeout=5.0))
+        answer = await transport.request(HttpRequest(method="POST", path="/", body=body, timeout=5.0))
         await transport.close()
     assert answer.body == body
 
@@ -186,16 +186,38 @@ async def test_a_slow_answer_is_a_timeout_of_a_request_that_was_sent() -> None:
         return web.Response()
 
     async with serving(slow) as address:
-        request = Request(method="POST", path="/x", timeout=0.1)
+        request = HttpRequest(method="POST", path="/x", timeout=0.1)
         error = await failure(ClientConfig(server=f"http://{address}"), request)
         assert isinstance(error, RequestTimeoutError)
         assert error.sent
         assert "no answer from 127.0.0.1" in str(error)
         transport = AiohttpTransport(ClientConfig(server=f"http://{address}"))
         with pytest.raises(RequestTimeoutError):
-            async with transport.stream(Request(method="GET", path="/x", timeout=0.1)):
+            async with transport.stream(HttpRequest(method="GET", path="/x", timeout=0.1)):
                 pass
         await transport.close()
+
+
+@pytest.mark.parametrize("kept", [False, True])
+async def test_what_is_refused_when_the_connection_stands_is_not_sent(kept: bool) -> None:
+    served: list[int] = []
+
+    async def script(number: int, writer: asyncio.StreamWriter) -> None:
+        served.append(number)
+        writer.write(OK)
+
+    def refuse() -> None:
+        raise LookupError("not now")
+
+    async with raw_server(script) as address:
+        transport = AiohttpTransport(ClientConfig(server=f"http://{address}"))
+        if kept:
+            await transport.request(GET)
+        with pytest.raises(LookupError, match="not now"):
+            await transport.request(HttpRequest(method="PUT", path="/x", timeout=5.0, body=b"{}", before_send=refuse))
+        assert (await transport.request(GET)).body == b"ok"
+        await transport.close()
+    assert served == list(range(2 if kept else 1))
 
 
 async def test_a_body_that_stops_coming_is_a_timeout() -> None:
@@ -203,7 +225,9 @@ async def test_a_body_that_stops_coming_is_a_timeout() -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
 
     async with raw_server(half) as address:
-        error = await failure(ClientConfig(server=f"http://{address}"), Request(method="GET", path="/x", timeout=0.1))
+        error = await failure(
+            ClientConfig(server=f"http://{address}"), HttpRequest(method="GET", path="/x", timeout=0.1)
+        )
     assert isinstance(error, RequestTimeoutError)
 
 
@@ -217,7 +241,7 @@ async def test_a_connection_that_is_never_accepted_is_a_timeout_of_a_request_tha
         config = ClientConfig(
             server=f"https://127.0.0.1:{silent.getsockname()[1]}", tls=TlsConfig(ca_data=authority.pem)
         )
-        error = await failure(config, Request(method="POST", path="/x", timeout=0.1))
+        error = await failure(config, HttpRequest(method="POST", path="/x", timeout=0.1))
     finally:
         silent.close()
     assert isinstance(error, RequestTimeoutError)
@@ -234,7 +258,9 @@ async def test_a_server_that_closes_without_an_answer(method: str) -> None:
         writer.close()
 
     async with raw_server(close) as address:
-        error = await failure(ClientConfig(server=f"http://{address}"), Request(method=method, path="/x", timeout=5.0))
+        error = await failure(
+            ClientConfig(server=f"http://{address}"), HttpRequest(method=method, path="/x", timeout=5.0)
+        )
     assert error.sent
     assert not error.refused
     assert served == [0]
@@ -255,7 +281,7 @@ async def test_a_kept_connection_that_turns_out_to_be_dead(method: str, attempts
     async with raw_server(die_second) as address:
         transport = AiohttpTransport(ClientConfig(server=f"http://{address}"))
         assert (await transport.request(GET)).body == b"ok"
-        request = Request(method=method, path="/x", timeout=5.0)
+        request = HttpRequest(method=method, path="/x", timeout=5.0)
         if method == "GET":
             assert (await transport.request(request)).body == b"ok"
         else:  # whether it was carried out is not known: whoever called has to decide
@@ -380,11 +406,11 @@ async def test_watches_do_not_use_up_the_connections_of_other_calls() -> None:
 
     async with serving(answer) as address:
         transport = AiohttpTransport(ClientConfig(server=f"http://{address}"))
-        watch = Request(method="GET", path="/watch", timeout=5.0)
+        watch = HttpRequest(method="GET", path="/watch", timeout=5.0)
         streams = [transport.stream(watch) for _ in range(110)]  # aiohttp's limit is 100
         for stream in streams:
             await stream.__aenter__()
-        elected = Request(method="GET", path="/x", timeout=5.0, pool=Pool.LEADER_ELECTION)
+        elected = HttpRequest(method="GET", path="/x", timeout=5.0, pool=Pool.LEADER_ELECTION)
         for request in (GET, elected):
             assert (await transport.request(request)).body == b"ok"
         for stream in streams:
@@ -525,7 +551,7 @@ async def test_a_token_that_was_replaced_is_read_after_a_401(
         assert (await transport.request(GET)).status == 401  # the file is still the old one: no second try
         assert attempts == 2
         path.write_text("planted-new")
-        post = Request(method="POST", path="/x", body=b"body", timeout=5.0)
+        post = HttpRequest(method="POST", path="/x", body=b"body", timeout=5.0)
         assert (await transport.request(post)).status == 200
         assert attempts == 4
         valid = "planted-third"
@@ -629,7 +655,7 @@ async def test_a_list_that_is_decoded_while_it_comes_is_compressed_and_gives_its
 
     async with serving(answer) as address:
         transport = AiohttpTransport(ClientConfig(server=f"http://{address}"))
-        bounded = Request(method="GET", path="/x", timeout=5.0, bounded=True)
+        bounded = HttpRequest(method="GET", path="/x", timeout=5.0, bounded=True)
         for _ in range(2):
             async with transport.stream(bounded) as response:
                 assert sum([len(chunk) async for chunk in response.chunks]) == 1_000_000

@@ -14,7 +14,7 @@ from deltaloop.api.status import ForbiddenError
 from deltaloop.client import (
     Client,
     ClientConfig,
-    Response,
+    HttpResponse,
     StreamEndedError,
     TransportError,
     WaitTimeoutError,
@@ -36,7 +36,7 @@ def line(kind: str, obj: dict[str, Any]) -> bytes:
     return json.dumps({"type": kind, "object": obj}).encode() + b"\n"
 
 
-def client_over(*answers: Response | Exception | After | Stream) -> tuple[Client, FakeTransport]:
+def client_over(*answers: HttpResponse | Exception | After | Stream) -> tuple[Client, FakeTransport]:
     transport = FakeTransport(*answers)
     return Client(ClientConfig(server="http://fake", namespace="mine"), transport=transport), transport
 

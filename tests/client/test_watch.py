@@ -237,3 +237,18 @@ async def test_the_place_of_a_watch() -> None:
         "/apis/apps/v1/namespaces/n/deployments",
     ]
     assert transport.requests[0].timeout == 5.0
+
+
+async def test_the_stream_says_when_its_last_byte_came_and_how_much_of_an_event_waits() -> None:
+    whole = line("ADDED", "a")
+    client, _ = client_over(Pause(5), whole, Pause(10), whole[:20], Pause(7), whole[20:30], Pause(100), whole[30:])
+    began = now()
+    async with client.watch(kinds.POD) as events:
+        assert (events.last_byte_at - began, events.pending_bytes) == (0.0, 0), "the headers"
+        await anext(events)
+        assert (events.last_byte_at - began, events.pending_bytes) == (5.0, 0)
+        reading = asyncio.ensure_future(anext(events))
+        await asyncio.sleep(60)
+        assert (events.last_byte_at - began, events.pending_bytes) == (22.0, 30)
+        await reading
+        assert (events.last_byte_at - began, events.pending_bytes) == (122.0, 0)

@@ -13,8 +13,8 @@ from deltaloop.client import (
     ClientConfig,
     ClientOptions,
     DeleteOptions,
+    HttpResponse,
     PatchType,
-    Response,
     ServerWarning,
     TransportError,
     WriteOptions,
@@ -27,7 +27,7 @@ DRY_QUERY = {"dryRun": "All", "fieldManager": "me", "fieldValidation": "Strict"}
 
 
 def client_over(
-    *answers: Response | Exception,
+    *answers: HttpResponse | Exception,
     options: ClientOptions = ClientOptions(),  # noqa: B008 - immutable
 ) -> tuple[Client, FakeTransport]:
     transport = FakeTransport(*answers)

@@ -1,96 +1,20 @@
-"""The recorder in virtual time, against a small store of Events."""
+"""The recorder of core/v1 events in virtual time, against a small store of Events."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+import threading
+from collections import Counter
 from typing import Any
 
 import pytest
 
 from deltaloop.api.errors import InvalidInputError, MalformedObjectError
-from deltaloop.api.kinds import EVENT, POD
 from deltaloop.api.references import ObjectReference
-from deltaloop.api.resource import Resource
-from deltaloop.api.resource_type import ResourceType
-from deltaloop.api.status import AlreadyExistsError, ForbiddenError, NotFoundError, Status, StatusCause, StatusDetails
-from deltaloop.client.errors import TransportError
-from deltaloop.events import EventRecorder, EventRecorderOptions
-
-START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-POD_X = Resource.from_dict({"metadata": {"name": "x", "namespace": "team", "uid": "u1", "resourceVersion": "7"}}, POD)
-NO_ANSWER = TransportError("no answer", method="POST", path="/events")
-
-
-@dataclass
-class FakeEvents:
-    """Stores Events; errors to come are raised one for each request."""
-
-    stored: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
-    calls: list[tuple[float, str]] = field(default_factory=list[tuple[float, str]])
-    errors: list[Exception | None] = field(default_factory=list[Exception | None])
-    always: Exception | None = None
-    hangs: bool = False
-
-    async def create(
-        self, rt: ResourceType[Resource], obj: Mapping[str, Any], /, *, namespace: str | None = None
-    ) -> Resource:
-        await self._request("create")
-        assert rt == EVENT
-        assert obj["metadata"]["namespace"] == namespace
-        key = f"{namespace}/{obj['metadata']['name']}"
-        if key in self.stored:
-            raise AlreadyExistsError(Status(code=409))
-        self.stored[key] = dict(obj)
-        return Resource.from_dict(obj, EVENT)
-
-    async def patch(
-        self,
-        rt: ResourceType[Resource],
-        name: str,
-        patch: Mapping[str, Any],
-        /,
-        *,
-        namespace: str | None = None,
-    ) -> Resource:
-        await self._request("patch")
-        key = f"{namespace}/{name}"
-        if key not in self.stored:
-            raise NotFoundError(Status(code=404))
-        self.stored[key].update(patch)
-        return Resource.from_dict(self.stored[key], EVENT)
-
-    async def _request(self, verb: str) -> None:
-        self.calls.append((now(), verb))
-        if self.hangs:
-            await asyncio.sleep(1000)
-        error = self.errors.pop(0) if self.errors else self.always
-        if error is not None:
-            raise error
-
-    @property
-    def events(self) -> list[dict[str, Any]]:
-        return list(self.stored.values())
-
-
-def now() -> float:
-    return asyncio.get_running_loop().time()
-
-
-def make(client: FakeEvents, **options: Any) -> EventRecorder:
-    loop = asyncio.get_running_loop()
-    return EventRecorder(
-        client,
-        component="sample-controller",
-        instance="pod-1",
-        options=EventRecorderOptions(**options),
-        clock=loop.time,
-        wall_clock=lambda: START + timedelta(seconds=loop.time()),
-        chance=lambda: 0.3,
-    )
+from deltaloop.api.status import AlreadyExistsError, ForbiddenError, Status, StatusCause, StatusDetails
+from deltaloop.events import EventDraft, EventRecorder, EventRecorderOptions, log_event
+from tests.events.fake_events import NO_ANSWER, POD_X, START, FakeEvents, make, now
 
 
 async def test_an_event_as_it_goes_to_the_server() -> None:
@@ -154,16 +78,16 @@ async def test_a_repeat_of_an_expired_event_is_created_again() -> None:
     assert client.events[0]["count"] == 2
 
 
-async def test_no_event_is_lost_and_names_differ_within_one_instant() -> None:
-    client = FakeEvents()
-    async with make(client) as recorder:
+async def test_of_a_thousand_events_none_is_lost_and_names_differ_within_one_instant() -> None:
+    client = FakeEvents(errors=[*[NO_ANSWER] * 4, None] * 100)
+    async with make(client, retry_delay=0.001) as recorder:
         for index in range(1000):
-            recorder.event(
-                ObjectReference(kind="Pod", namespace="team", name=f"p{index % 100}"), "Normal", f"R{index}", "m"
-            )
-        assert recorder.dropped == 0
+            about = ObjectReference(kind="Pod", namespace="team", name=f"p{index % 100}")
+            recorder.event(about, "Normal", f"R{index}", str(index))
+        assert await recorder.flush(100)
     # The spam filter lets 25 pass for each object; here each has ten.
-    assert len(client.stored) == 1000
+    assert (len(client.stored), len(client.calls), recorder.dropped) == (1000, 1400, 0)
+    assert {event["message"] for event in client.events} == {str(index) for index in range(1000)}
 
 
 async def test_a_full_queue_drops_with_a_log(caplog: pytest.LogCaptureFixture) -> None:
@@ -233,6 +157,25 @@ async def test_leaving_makes_one_try_for_each_and_gives_up() -> None:
         await asyncio.sleep(1)
     assert now() == 1
     assert client.calls == [(0, "create"), (1, "create"), (1, "create")]
+
+
+async def test_a_program_that_is_cancelled_still_sends_what_waits() -> None:
+    client = FakeEvents()
+
+    async def program() -> None:
+        async with make(client) as recorder:
+            recorder.event(POD_X, "Normal", "Started", "m")
+            try:
+                await asyncio.Event().wait()
+            finally:
+                recorder.event(POD_X, "Normal", "Stopped", "m")
+
+    running = asyncio.create_task(program())
+    await asyncio.sleep(1)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert [event["reason"] for event in client.events] == ["Started", "Stopped"]
 
 
 async def test_leaving_takes_bounded_time_when_the_server_hangs(caplog: pytest.LogCaptureFixture) -> None:
@@ -310,3 +253,146 @@ async def test_bad_input_is_refused_at_once() -> None:
         EventRecorder(FakeEvents(), component="")
     with pytest.raises(ValueError, match="queue_size"):
         EventRecorderOptions(queue_size=0)
+
+
+PART_2 = ObjectReference(
+    api_version="v1", kind="Pod", namespace="baz", name="foo", uid="bar", field_path="spec.containers[2]"
+)
+PART_3 = ObjectReference(
+    api_version="v1", kind="Pod", namespace="baz", name="foo", uid="differentUid", field_path="spec.containers[3]"
+)
+WHOLE = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "foo", "namespace": "baz", "uid": "bar"}}
+SEVEN: list[tuple[ObjectReference | dict[str, Any], str, int]] = [
+    (PART_2, "Started", 1),
+    (WHOLE, "Killed", 1),
+    (PART_2, "Started", 2),
+    (PART_3, "Started", 1),
+    (PART_2, "Started", 3),
+    (PART_3, "Stopped", 1),
+    (PART_3, "Stopped", 2),
+]
+
+
+def part(about: ObjectReference | dict[str, Any]) -> tuple[str, str]:
+    return (about.uid, about.field_path) if isinstance(about, ObjectReference) else ("bar", "")
+
+
+async def record_seven(recorder: EventRecorder, client: FakeEvents) -> None:
+    """Record one event after the other, and look at each as it stands on the server then."""
+    for about, reason, count in SEVEN:
+        await asyncio.sleep(1)
+        recorder.event(about, "Normal", reason, "some verbose message: 1")
+        assert await recorder.flush(1)
+        [event] = [
+            event
+            for event in client.events
+            if (event["lastTimestamp"][-3:-1], event["reason"]) == (f"{5 + int(now()):02}", reason)
+        ]
+        assert event["count"] == count
+        assert client.verbs[-1] == ("create" if count == 1 else "patch")
+        assert (event["involvedObject"]["uid"], event["involvedObject"].get("fieldPath", "")) == part(about)
+
+
+async def test_parts_of_objects_and_objects_of_one_name_are_told_apart_and_repeats_counted() -> None:
+    client, shown = FakeEvents(), list[EventDraft]()
+    async with make(client, watchers=[shown.append]) as recorder:
+        await record_seven(recorder, client)
+    assert [(event.reason, event.message, event.reference.uid, event.count) for event in shown] == [
+        (reason, "some verbose message: 1", part(about)[0], 1) for about, reason, _ in SEVEN
+    ]
+
+
+async def test_each_recorder_counts_for_itself() -> None:
+    for _ in range(2):
+        client = FakeEvents()
+        begun = now()
+        async with make(client) as recorder:
+            await asyncio.sleep(-begun % 60)
+            recorder.event(PART_2, "Normal", "Started", "m")
+            recorder.event(PART_2, "Normal", "Started", "m")
+        assert [event["count"] for event in client.events] == [2]
+
+
+async def test_events_are_logged_by_a_watcher_whether_they_are_sent_or_not(caplog: pytest.LogCaptureFixture) -> None:
+    client = FakeEvents(hangs=True)
+    with caplog.at_level(logging.INFO, logger="deltaloop.events"):
+        async with make(client, watchers=[log_event], queue_size=1, close_timeout=1) as recorder:
+            recorder.event(PART_2, "Normal", "Started", "m", action="Start")
+            recorder.event(PART_2, "Warning", "Stopped", "m")
+    first, second, *_ = [record for record in caplog.records if record.levelno == logging.INFO]
+    assert first.getMessage() == "event occurred"
+    assert {name: vars(first)[name] for name in ("object", "field_path", "type", "reason", "action", "text")} == {
+        "object": "Pod baz/foo",
+        "field_path": "spec.containers[2]",
+        "type": "Normal",
+        "reason": "Started",
+        "action": "Start",
+        "text": "m",
+    }
+    assert vars(second)["reason"] == "Stopped"
+    assert recorder.dropped == 1
+
+
+async def test_a_watcher_that_raises_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    def broken(_: EventDraft) -> None:
+        raise KeyError("x")
+
+    client, shown = FakeEvents(), list[EventDraft]()
+    async with make(client, watchers=[broken, shown.append]) as recorder:
+        recorder.event(POD_X, "Normal", "R", "m")
+    assert (len(client.stored), len(shown)) == (1, 1)
+    assert [record.getMessage() for record in caplog.records] == ["a watcher of events raised"]
+
+
+@pytest.mark.parametrize("failures", [1000, 2])
+async def test_unknown_errors_are_tried_twelve_times_or_until_it_works(failures: int) -> None:
+    client = FakeEvents(errors=[RuntimeError("weird")] * failures)
+    async with make(client) as recorder:
+        recorder.event(POD_X, "Normal", "R", "m")
+        assert await recorder.flush(200)
+    assert len(client.calls) == min(failures + 1, 12)
+
+
+async def test_annotations_and_the_action_go_along_and_secrets_do_not() -> None:
+    client = FakeEvents()
+    async with make(client) as recorder:
+        recorder.event(
+            POD_X, "Normal", "R", "m", action="Do", annotations={"team.example/run": "7", "sent": "Bearer abcdefgh"}
+        )
+    [event] = client.events
+    assert event["action"] == "Do"
+    assert event["metadata"]["annotations"]["team.example/run"] == "7"
+    assert "abcdefgh" not in str(event)
+
+
+async def test_warnings_pass_although_normal_events_used_up_their_share() -> None:
+    client = FakeEvents()
+    async with make(client) as recorder:
+        for index in range(30):
+            recorder.event(POD_X, "Normal", f"R{index}", "m")
+        for index in range(30):
+            recorder.event(POD_X, "Warning", f"R{index}", "m")
+    assert Counter(event["type"] for event in client.events) == {"Normal": 25, "Warning": 25}
+
+
+@pytest.mark.real_time
+async def test_recording_in_threads_while_it_closes_loses_none_without_a_word() -> None:
+    client = FakeEvents()
+    recorder = EventRecorder(client, component="c", options=EventRecorderOptions(queue_size=50))
+    begin = threading.Barrier(5)
+
+    def record(thread: int) -> None:
+        begin.wait(5)
+        for index in range(20):
+            recorder.event(ObjectReference(kind="Pod", name=f"p{thread}"), "Normal", f"R{index}", "m")
+
+    threads = [threading.Thread(target=record, args=(thread,)) for thread in range(4)]
+    for each in threads:
+        each.start()
+    async with recorder:
+        await asyncio.to_thread(begin.wait, 5)
+        recorder.event(POD_X, "Normal", "Last", "m")
+    for each in threads:
+        await asyncio.to_thread(each.join, 5)
+    assert len(client.stored) + recorder.dropped == 81
+    assert len(recorder) == 0

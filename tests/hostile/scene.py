@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,16 +13,39 @@ from typing import Any
 from deltaloop import cache, kinds
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.resource import Resource
-from deltaloop.cache import Informer, InformerOptions, Reaction, ReflectorOptions
-from deltaloop.client import Client, ClientConfig
+from deltaloop.cache import Informer, InformerOptions, ListWatch, QueueKind, Reaction, ReflectorOptions
+from deltaloop.client import Client, ClientConfig, TlsConfig
 from deltaloop.pacing import Backoff
 from deltaloop.testing import Relay, RelayConnection
+from tests.client.authority import Authority
 from tests.hostile.scripted_server import ScriptedServer, Stream
+from tests.mutants.pipeline import MutantInformer, Mutation
 
 _FDS = Path("/proc/self/fd")
 # At most: a list whose version is refused, the list at the newest version, a watch, a probe, that watch once more, and
 # where lists are streamed one more that is refused.
 _REQUESTS_IN_A_ROW = 6
+
+
+@dataclass(frozen=True)
+class Variant:
+    """How a scene is set up, beside what its test asks for: over TLS or not, and with which queue."""
+
+    authority: Authority | None = None
+    queue: QueueKind = QueueKind.DELTA_FIFO
+
+
+_VARIANT: ContextVar[Variant] = ContextVar("variant of a scene", default=Variant())  # noqa: B039 - it cannot be changed
+
+
+@contextmanager
+def played_as(variant: Variant) -> Generator[None, None, None]:
+    """Set up the scenes within as another variant."""
+    token = _VARIANT.set(variant)
+    try:
+        yield
+    finally:
+        _VARIANT.reset(token)
 
 
 @dataclass
@@ -117,6 +141,7 @@ class Scene:
                 == {f"default/{name}" for name in self.server.objects}
             ),
             "the handler heard of everything",
+            seconds=seconds,
         )
         await self.until(lambda: bool(self.server.streams), "a watch is open")
 
@@ -154,38 +179,66 @@ def value_of(obj: Resource) -> str:
 
 @asynccontextmanager
 async def scene(
-    *, page_size: int = 0, objects: int = 3, wait: bool = True, watch_list: bool = False
+    *,
+    page_size: int = 0,
+    objects: int = 3,
+    wait: bool = True,
+    watch_list: bool = False,
+    mutant: type[Mutation] | None = None,
 ) -> AsyncGenerator[Scene, None]:
-    """Start everything, hand it to the test, then check what must hold after any harm, and that nothing is left."""
-    before = open_files()
-    async with ScriptedServer() as server, Relay(server.url) as relay:
+    """Start everything, hand it to the test, then check what must hold after any harm, and that nothing is left.
+
+    A ``mutant`` is a seeded bug, which the checks must find.
+    """
+    variant = _VARIANT.get()
+    authority = variant.authority
+    before, tasks = open_files(), asyncio.all_tasks()
+    server_side = authority.server_context() if authority else None
+    client_side = TlsConfig(ca_data=authority.pem) if authority else TlsConfig()
+    async with ScriptedServer(server_side) as server, Relay(server.url) as relay:
         for number in range(objects):
             server.put(f"object-{number}", "first")
         reactions: list[Reaction] = []
-        backoff = Backoff()
+        reflector = ReflectorOptions(page_size=page_size, watch_list=watch_list)
         options = InformerOptions(
-            reflector=ReflectorOptions(page_size=page_size, backoff=backoff, watch_list=watch_list),
-            on_error=reactions.append,
-            chance=lambda: 0.5,
+            queue=variant.queue, reflector=reflector, on_error=reactions.append, chance=lambda: 0.5
         )
         async with (
-            Client(ClientConfig(server=relay.url)) as client,
-            cache.InformerFactory(client, options=options) as factory,
+            Client(ClientConfig(server=relay.url, tls=client_side)) as client,
+            running(client, options, mutant) as informer,
         ):
-            informer = factory.informer(kinds.CONFIG_MAP)
             recorder = Recorder(server)
             informer.add_event_handler(recorder)
-            made = Scene(server, relay, informer, recorder, reactions, backoff)
+            made = Scene(server, relay, informer, recorder, reactions, Backoff())
             if wait:
                 await made.settled()
             yield made
             await made.settled()
             await made.still_lives()
             made.check_pace()
-            assert recorder.faults == []
+            assert not recorder.faults, recorder.faults
         relay.clear()
         await until_closed(relay, server)
     assert open_files() == before, "sockets are left open"
+    assert asyncio.all_tasks() == tasks, "tasks are left running"
+
+
+@asynccontextmanager
+async def running(
+    client: Client, options: InformerOptions, mutant: type[Mutation] | None
+) -> AsyncGenerator[Informer[Resource], None]:
+    """Run an informer: what a factory makes, or a mutant."""
+    if mutant is None:
+        async with cache.InformerFactory(client, options=options) as factory:
+            yield factory.informer(kinds.CONFIG_MAP)
+        return
+    informer = MutantInformer(ListWatch(client, kinds.CONFIG_MAP), mutant(), options=options)
+    task = asyncio.create_task(informer.run())
+    try:
+        yield informer
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
 
 
 async def until_closed(relay: Relay, server: ScriptedServer) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import ssl
 from collections import deque
 from dataclasses import dataclass, field
 from enum import Enum
@@ -97,7 +98,8 @@ def bookmark(version: int) -> dict[str, Any]:
 class ScriptedServer:
     """The server; ``async with`` it."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self._tls = tls
         self.version = 100
         self.oldest = 0
         self.objects: dict[str, dict[str, Any]] = {}
@@ -166,8 +168,15 @@ class ScriptedServer:
     # Serving
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
-        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        self._server = await asyncio.start_server(
+            self._connected,
+            "127.0.0.1",
+            0,
+            ssl=self._tls,
+            ssl_shutdown_timeout=0.1 if self._tls else None,  # a client that was cut off never says goodbye
+        )
+        scheme = "https" if self._tls else "http"
+        self.url = f"{scheme}://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
         return self
 
     async def __aexit__(self, *_: object) -> None:

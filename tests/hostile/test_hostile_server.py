@@ -383,8 +383,12 @@ async def test_an_object_deleted_and_made_again_while_nobody_watched() -> None:
 
 
 async def test_bookmarks_only_for_hours() -> None:
+    await bookmarks_only(minutes=4 * 60)
+
+
+async def bookmarks_only(*, minutes: int) -> None:
     async with scene() as made:
-        for _ in range(4 * 60):
+        for _ in range(minutes):
             await asyncio.sleep(60)
             made.server.version += 10
             made.server.send_bookmark()

@@ -29,8 +29,6 @@ func main() {
 
 	config, err := clientcmd.BuildConfigFromFlags("", *kubeconfig)
 	check(err)
-	// Newer typed clients send protobuf unless told otherwise; the embedded server reads JSON.
-	config.ContentType = "application/json"
 	core, err := corev1.NewForConfig(config)
 	check(err)
 	coordination, err := coordinationv1.NewForConfig(config)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from deltaloop.api.errors import InvalidInputError
+from deltaloop.client import Client, ClientConfig, HttpRequest, HttpResponse
 from deltaloop.leaderelection import (
     LeaderElectionConfig,
     LeaderElector,
@@ -26,19 +27,32 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-class WritingClient(FakeClient):
-    """Knows one more verb, for the work."""
+class OtherWrites:
+    """The way of the work's own writes to the server."""
 
-    async def delete(self, rt: Any, name: str, /, **options: Any) -> None:
-        self.server.others.append(("delete", name))
+    def __init__(self, server: FakeServer) -> None:
+        self.server = server
+
+    async def request(self, request: HttpRequest) -> HttpResponse:
+        self.server.others.append((request.method.lower(), request.path.rpartition("/")[2]))
+        return HttpResponse(status=200, body=b'{"kind": "Status", "apiVersion": "v1", "status": "Success"}')
+
+    def stream(self, request: HttpRequest) -> Any:
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        raise NotImplementedError
 
 
 def make(
     server: FakeServer, identity: str = "a", config: LeaderElectionConfig | None = None, **options: Any
 ) -> tuple[LeaderElector, FakeClient]:
-    client = WritingClient(server)
+    client = FakeClient(server)
     lock = LeaseLock(client, namespace="default", name="example", identity=identity)
-    elector = LeaderElector(lock, config, clock=now, wall_clock=WallClock(), chance=lambda: 0.0, **options)
+    guarded = Client(ClientConfig(server="http://fake"), transport=OtherWrites(server))
+    elector = LeaderElector(
+        lock, config, client=guarded, clock=now, wall_clock=WallClock(), chance=lambda: 0.0, **options
+    )
     return elector, client
 
 
@@ -451,7 +465,10 @@ async def test_callbacks_and_metrics_and_a_callback_that_raises() -> None:
     async with _term:
         client.faults = ["refuse"]
         await asyncio.sleep(3)
-    assert told == [(0, "leader a"), (0, "on n"), (0, "started"), (2, "slow"), (3, "off n"), (3, "stopped")]
+    assert told == [
+        *((0, "off n"), (0, "leader a"), (0, "on n"), (0, "started")),
+        *((2, "slow"), (3, "off n"), (3, "stopped")),
+    ]
 
 
 async def test_stopped_leading_is_not_called_if_leading_was_not_started() -> None:

@@ -92,7 +92,9 @@ async def test_the_health_check_of_a_leader_that_does_not_stop() -> None:
 async def test_the_counters_have_upstreams_names() -> None:
     counters = LeaderElectionCounters()
     elector, client = make(FakeServer(), metrics=counters, config=LeaderElectionConfig(name="n"))
+    assert counters.samples() == {}
     term = await elector.win()
+    assert counters.samples() == {(MASTER_STATUS, "n"): 0.0}, "shown while only contending"
     async with term:
         client.faults = ["refuse"]
         await asyncio.sleep(3)

@@ -13,17 +13,22 @@
     verifies = "..."
     reason = "why we need none"
 
-An id without parameters stands for all parameters of that test. ``note`` may say how ours differs.
+An id without parameters stands for all parameters of that test. ``note`` may say how ours differs. ``upstream`` names
+each function of upstream's in full, so that they can be counted.
 """
 
 from __future__ import annotations
 
+import ast
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
 FOLDER = Path(__file__).parent
+_ROOT = FOLDER.parents[1]
+_FUNCTION = re.compile(r"\b(?:Test|Example)\w*")
 
 
 @final
@@ -41,6 +46,15 @@ class Row:
         """Refuse rows that say neither where the test is, nor why there is none; or both."""
         if bool(self.ours) == bool(self.reason):
             raise ValueError(f"{self.upstream}: name either our tests or a reason")
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The functions of upstream's that this row is about, with the files that they are in."""
+        found: list[str] = []
+        for part in self.upstream.split("; "):
+            file, _, names = part.rpartition(": ")
+            found += [f"{file}: {name}" for name in _FUNCTION.findall(names)]
+        return tuple(found)
 
 
 @final
@@ -65,7 +79,20 @@ def read_tables() -> list[Table]:
     return [read_table(path.read_text()) for path in sorted(FOLDER.glob("*.toml"))]
 
 
-def missing(wanted: set[str], collected: set[str]) -> set[str]:
-    """Return which of the wanted ids pytest did not collect."""
-    found = collected | {test.partition("[")[0] for test in collected}
-    return wanted - found
+def named_tests() -> set[str]:
+    """Return the ids of all tests of ours that the tables name."""
+    return {test for table in read_tables() for row in table.rows for test in row.ours}
+
+
+def missing(wanted: set[str], defined: set[str]) -> set[str]:
+    """Return which of the wanted ids name a test that is not defined; parameters show only in a run."""
+    return {test for test in wanted if test.partition("[")[0] not in defined}
+
+
+def defined_tests(file: str) -> set[str]:
+    """Return the ids, without parameters, of the test functions in a file of ours; none if there is no such file."""
+    path = _ROOT / file
+    if not path.is_file():
+        return set()
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return {f"{file}::{node.name}" for node in ast.parse(path.read_text()).body if isinstance(node, functions)}

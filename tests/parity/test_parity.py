@@ -1,50 +1,64 @@
-"""The tables name tests that exist, and the page is made from the tables."""
+"""The tables name tests that exist, and the page is made from the tables.
+
+That the named tests pass is seen by a run of the whole suite itself: session.py.
+"""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
+from collections import Counter
 
 import pytest
 
 from tests.parity.page import PAGE, render
-from tests.parity.tables import Row, Table, missing, read_table, read_tables
+from tests.parity.tables import Row, Table, defined_tests, missing, named_tests, read_table, read_tables
 
-ROOT = Path(__file__).parents[2]
-
-
-def collect(files: list[str]) -> set[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *files],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return {line for line in done.stdout.splitlines() if "::" in line}
+PIPELINE = {"Cache", "Informer factories", "Lists", "Watches"}
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(120)
-def test_all_tests_that_the_tables_name_are_collected() -> None:
-    wanted = {test for table in read_tables() for row in table.rows for test in row.ours}
-    files = sorted({test.partition("::")[0] for test in wanted})
-    assert not [file for file in files if not (ROOT / file).is_file()]
-    assert not missing(wanted, collect(files))
+def test_all_tests_that_the_tables_name_are_there() -> None:
+    wanted = named_tests()
+    defined = {test for file in {test.partition("::")[0] for test in wanted} for test in defined_tests(file)}
+    assert not missing(wanted, defined)
+
+
+def test_each_of_the_226_tests_of_the_informer_pipeline_stands_in_one_row() -> None:
+    rows = [row for table in read_tables() if table.title in PIPELINE for row in table.rows]
+    tests = Counter(name for row in rows for name in row.functions if ": Test" in name)
+    assert len(tests) == 226
+    assert set(tests.values()) == {1}
+    without = {name.partition(": ")[0] for row in rows if row.reason for name in row.functions}
+    assert without == {"expiration_cache_test.go", "identity_test.go", "synctrack/lazy_test.go"}
+
+
+def test_all_46_tests_of_events_and_leader_election_stand_in_one_row() -> None:
+    tables = {table.title: table.rows for table in read_tables()}
+    counts = {
+        title: Counter(name for row in tables[title] for name in row.functions)
+        for title in ("Events", "Leader election")
+    }
+    assert {title: len(count) for title, count in counts.items()} == {"Events": 22, "Leader election": 24}
+    assert all(set(count.values()) == {1} for count in counts.values())
+    assert not [row for row in tables["Events"] if row.reason]
 
 
 def test_the_page_is_up_to_date() -> None:
     assert PAGE.read_text() == render(read_tables()), "run: python -m tests.parity.page"
 
 
-def test_a_test_that_is_not_collected_is_missing() -> None:
-    collected = {"tests/a.py::test_one", "tests/a.py::test_two[1]", "tests/a.py::test_two[2]"}
-    assert missing({"tests/a.py::test_one", "tests/a.py::test_two", "tests/a.py::test_two[1]"}, collected) == set()
-    for gone in ("tests/a.py::test_on", "tests/a.py::test_two[3]", "tests/b.py::test_one"):
-        assert missing({gone}, collected) == {gone}
+def test_a_test_that_is_not_defined_is_missing() -> None:
+    defined = {"tests/a.py::test_one", "tests/a.py::test_two"}
+    assert missing({"tests/a.py::test_one", "tests/a.py::test_two", "tests/a.py::test_two[1]"}, defined) == set()
+    for gone in ("tests/a.py::test_on", "tests/a.py::test_three[3]", "tests/b.py::test_one"):
+        assert missing({gone}, defined) == {gone}
+    assert "tests/parity/test_parity.py::test_a_test_that_is_not_defined_is_missing" in defined_tests(
+        "tests/parity/test_parity.py"
+    )
+    assert defined_tests("tests/parity/no_such_file.py") == set()
+
+
+def test_functions_of_upstream_are_counted_one_by_one() -> None:
+    row = Row(upstream="a_test.go: TestA, TestB_c; b_test.go: TestA", verifies="it", reason="because")
+    assert row.functions == ("a_test.go: TestA", "a_test.go: TestB_c", "b_test.go: TestA")
 
 
 def test_a_row_has_either_tests_or_a_reason() -> None:
@@ -77,6 +91,6 @@ def test_a_table_becomes_a_section_of_the_page() -> None:
     )
     assert isinstance(table, Table)
     page = render([table])
-    assert "queue.go: 1 of 2 have a counterpart here." in page
+    assert "queue.go: 1 of 2 tests have a counterpart here." in page
     assert "| TestOne | a\\|b | `a.py::test_one`<br>`a.py::test_two`<br>Better. |" in page
     assert "| TestTwo | c | none: no such thing |" in page

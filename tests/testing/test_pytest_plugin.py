@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 import textwrap
 
 import pytest
@@ -157,3 +159,14 @@ def test_the_markers_are_known_to_a_strict_configuration(pytester: pytest.Pytest
     write(pytester, "@pytest.mark.real_time\nasync def test_it():\n    pass\n")
     run(pytester, "--strict-markers", "--strict-config").assert_outcomes(passed=1)
     run(pytester, "--markers").stdout.fnmatch_lines(["*virtual_time: run this async test in virtual time*"])
+
+
+def test_loading_it_brings_in_nothing_but_itself() -> None:
+    script = """
+import pytest, sys
+before = set(sys.modules)
+import deltaloop.testing.pytest_plugin
+print(*sorted(set(sys.modules) - before))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=True)
+    assert done.stdout.split() == ["deltaloop", "deltaloop.testing", "deltaloop.testing.pytest_plugin"]

@@ -8,6 +8,7 @@ Source: client-go tools/cache/store.go (``MetaNamespaceKeyFunc``, ``SplitMetaNam
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol, cast, final, runtime_checkable
 
 from deltaloop.api.errors import InvalidKeyError, MalformedObjectError
@@ -64,12 +65,24 @@ def meta_namespace_key(obj: object) -> str:
 
     Source: client-go tools/cache/store.go, ``MetaNamespaceKeyFunc``.
     """
+    # Several calls for each event: a Resource must not pay for what else may come.
+    if _has_name_by_class(type(obj)):  # type: ignore[arg-type]  # mypy takes object's __hash__ for that of type
+        own = cast("HasObjectName", obj)
+        name, namespace = own.name, own.namespace
+        if name:
+            return f"{namespace}/{name}" if namespace else name
     if isinstance(obj, ExplicitKey):
         return str(obj)
     named = _named(obj)
     if not named.name:
         raise MalformedObjectError(f"object of type {type(obj).__name__} has no metadata.name: it cannot have a key")
     return named.key
+
+
+@lru_cache(maxsize=256)
+def _has_name_by_class(kind: type[object]) -> bool:
+    """Say whether all objects of a class have ``name`` and ``namespace``, and are nothing that is looked at first."""
+    return hasattr(kind, "name") and hasattr(kind, "namespace") and not issubclass(kind, (ExplicitKey, Mapping))
 
 
 def _named(obj: object) -> ObjectName:

@@ -70,6 +70,7 @@ class Trigger(msgspec.Struct, frozen=True, gc=False):
         old_resource_version: The object's version before, where there was one.
         new_resource_version: The object's version after, where there is one.
         at: Seconds on the monotonic clock of the event loop when it was observed.
+        origin: Who caused it, if that was this program: ``self, reconcile 41``; empty if it was somebody else.
     """
 
     source: str
@@ -78,8 +79,10 @@ class Trigger(msgspec.Struct, frozen=True, gc=False):
     old_resource_version: str = ""
     new_resource_version: str = ""
     at: float = 0.0
+    origin: str = ""
 
     def __str__(self) -> str:
         versions = "→".join(part for part in (self.old_resource_version, self.new_resource_version) if part)
         subject = f" {self.reference}" if self.reference else ""
-        return f"{self.source} {self.verb}{subject}" + (f" ({versions})" if versions else "")
+        origin = f" by {self.origin}" if self.origin else ""
+        return f"{self.source} {self.verb}{subject}" + (f" ({versions})" if versions else "") + origin

@@ -93,8 +93,18 @@ _decode_late: Final = msgspec.json.Decoder(_LateEnvelope).decode
 _decode_type: Final = msgspec.json.Decoder(_TypeMeta).decode
 _decode_loose: Final = msgspec.json.Decoder(_Loose).decode
 _decode_dict: Final = msgspec.json.Decoder(dict[str, Any]).decode
-# What decoding raises: RecursionError for an object nested deeper than the interpreter's stack.
-_DECODE_ERRORS: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+# What decoding raises; RecursionError for an object nested deeper than the interpreter's stack.
+DECODE_ERRORS: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+
+def decode_metadata(raw: bytes) -> ObjectMeta:
+    """Decode the metadata of an object as servers write it; everything else is only checked to be JSON.
+
+    Raises:
+        One of ``DECODE_ERRORS``: It is not one JSON object with metadata, or it holds nulls, which
+            ``Resource.from_json`` can read.
+    """
+    return _decode_envelope(raw).metadata
 
 
 class _DecodedLru:
@@ -149,7 +159,7 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
         kept = bytes(raw)
         try:
             return cls(kept, _decode_envelope(kept).metadata, resource_type)
-        except _DECODE_ERRORS as error:
+        except DECODE_ERRORS as error:
             return cls(kept, _without_nulls(error, kept, resource_type, ObjectMeta), resource_type)
 
     @classmethod
@@ -280,7 +290,7 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
         """
         try:
             fields = _decode_dict(self.raw)
-        except _DECODE_ERRORS as error:
+        except DECODE_ERRORS as error:
             raise _malformed(error, self.raw, self.resource_type) from None
         if self.resource_type is not None:
             if not fields.get("apiVersion"):
@@ -297,7 +307,7 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
         """
         try:
             return msgspec.json.decode(self.raw, type=model)
-        except _DECODE_ERRORS as error:
+        except DECODE_ERRORS as error:
             name = getattr(model, "__name__", str(model))
             raise MalformedObjectError(f"{self!r} does not fit {name}: {_without_data(error)}") from None
 
@@ -336,13 +346,13 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
     def _late(self) -> _LateMeta:
         try:
             return _decode_late(self.raw).metadata
-        except _DECODE_ERRORS as error:
+        except DECODE_ERRORS as error:
             return _without_nulls(error, self.raw, self.resource_type, _LateMeta)
 
     def _type(self) -> _TypeMeta:
         try:
             return _decode_type(self.raw)
-        except _DECODE_ERRORS as error:
+        except DECODE_ERRORS as error:
             raise _malformed(error, self.raw, self.resource_type) from None
 
     def _canonical(self) -> bytes:
@@ -375,7 +385,7 @@ def _without_nulls(error: Exception, raw: bytes, resource_type: ResourceType[Any
     """Decode metadata once more with its nulls left out; if it was something else, complain of the first error."""
     try:
         metadata = _decode_loose(raw).metadata
-    except _DECODE_ERRORS:
+    except DECODE_ERRORS:
         metadata = None
     if metadata is not None:
         try:

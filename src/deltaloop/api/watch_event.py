@@ -1,4 +1,9 @@
-"""One line of a watch stream: a type and an object, or a Status for an error."""
+"""One line of a watch stream: a type and an object, or a Status for an error.
+
+A server writes the type first, so the object is what lies between a known beginning and the closing brace, and one
+pass over it checks and decodes it. That layout is tried, not trusted: a line with another beginning, or whose object
+then is not exactly one JSON object, is decoded field by field, in a pass more.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from deltaloop.api.errors import MalformedObjectError
-from deltaloop.api.resource import Resource
+from deltaloop.api.resource import DECODE_ERRORS, Resource, decode_metadata
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ApiError, Status, decode_status, error_from_status
 from deltaloop.errors import DeltaloopError
@@ -51,6 +56,12 @@ class _Line(msgspec.Struct, gc=False):
 
 _decode_line: Final = msgspec.json.Decoder(_Line).decode
 _TYPES: Final = {event_type.value: event_type for event_type in EventType}
+_TYPE_STARTS: Final = len(b'{"type":"')
+# By the first letter of the type, which is enough to know the one beginning that is then compared whole.
+_BEGINNINGS: Final = {
+    event_type.value.encode()[0]: (event_type, b'{"type":"%b","object":' % event_type.value.encode())
+    for event_type in EventType
+}
 
 
 def decode_watch_event(line: bytes, resource_type: ResourceType[Any] | None = None) -> WatchEvent:
@@ -60,17 +71,25 @@ def decode_watch_event(line: bytes, resource_type: ResourceType[Any] | None = No
         ApiError: For an ERROR event; the subclass that belongs to its Status.
         MalformedEventError: If the line is not JSON, has an unknown type, or carries no object with metadata.
     """
+    if len(line) > _TYPE_STARTS and (beginning := _BEGINNINGS.get(line[_TYPE_STARTS])) is not None:
+        event_type, start = beginning
+        if line.startswith(start) and line.endswith(b"}"):
+            raw = line[len(start) : -1]
+            try:
+                return WatchEvent(event_type, Resource(raw, decode_metadata(raw), resource_type))
+            except DECODE_ERRORS:
+                pass  # another layout, or a fault: the way below knows which, and says it
     try:
         decoded = _decode_line(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise MalformedEventError(f"a watch line of {len(line)} bytes is not a watch event: {error}") from None
-    event_type = _TYPES.get(decoded.type)
-    if event_type is None:
+    decoded_type = _TYPES.get(decoded.type)
+    if decoded_type is None:
         if decoded.type == "ERROR":
             raise _error(bytes(decoded.object))
         raise MalformedEventError(f"a watch event has the unknown type {decoded.type[:40]!r}")
     try:
-        return WatchEvent(event_type, Resource.from_json(decoded.object, resource_type))
+        return WatchEvent(decoded_type, Resource.from_json(decoded.object, resource_type))
     except MalformedObjectError as error:
         raise MalformedEventError(f"a watch event of type {decoded.type} carries no usable object: {error}") from None
 

@@ -1,14 +1,36 @@
-"""The embedded API server: what a Kubernetes API server answers, in this process, in memory.
+"""The embedded API server: what a Kubernetes API server answers, in this process, in memory or in a file.
 
-It owns the store with its revisions, the verbs, watches, discovery, and what the real server leaves to the controller
-manager and controllers need all the same: garbage collection by owner references and clean-up of namespaces. It knows
+It owns the store with its revisions, the verbs, watches, discovery, users and faults, and, on request, what the real
+server leaves to the controller manager: garbage collection by owner references and clean-up of namespaces. It knows
 ``deltaloop.api`` and nothing else of this project; it meets the client on the wire only.
 
-    handlers ──▶ core/operations ──▶ core/store ──▶ change_signal ──▶ watch_stream, controllers
+    filters ──▶ handlers ──▶ core/operations ──▶ core/store ──▶ change_signal ──▶ watch_stream, controllers
 """
 
+from deltaloop.apiserver.authentication import StaticUser as StaticUser
+from deltaloop.apiserver.authentication import read_token_table as read_token_table
+from deltaloop.apiserver.core.fault_rules import Fault as Fault
+from deltaloop.apiserver.core.manifests import Manifest as Manifest
+from deltaloop.apiserver.core.manifests import ManifestError as ManifestError
+from deltaloop.apiserver.errors import DataDirectoryError as DataDirectoryError
+from deltaloop.apiserver.errors import ServerStartError as ServerStartError
+from deltaloop.apiserver.faults import Faults as Faults
+from deltaloop.apiserver.manifests import read_manifests as read_manifests
+from deltaloop.apiserver.options import ServerOptions as ServerOptions
 from deltaloop.apiserver.server import ApiServer as ApiServer
-from deltaloop.apiserver.server import ServerOptions as ServerOptions
-from deltaloop.apiserver.server import ServerStartError as ServerStartError
+from deltaloop.apiserver.tls import ClientCertificate as ClientCertificate
 
-__all__ = ["ApiServer", "ServerOptions", "ServerStartError"]
+__all__ = [
+    "ApiServer",
+    "ClientCertificate",
+    "DataDirectoryError",
+    "Fault",
+    "Faults",
+    "Manifest",
+    "ManifestError",
+    "ServerOptions",
+    "ServerStartError",
+    "StaticUser",
+    "read_manifests",
+    "read_token_table",
+]

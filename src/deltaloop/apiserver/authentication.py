@@ -1,52 +1,177 @@
-"""Who asks: nobody in particular, the one user that there is, or somebody with wrong credentials.
+"""Who asks, by certificate or token. Core: ``core/request_info.py`` (users), ``core/service_tokens.py`` (accounts).
 
-The one user may do everything. Without credentials a request is ``system:anonymous`` and may see health and version.
+    a certificate of the server's authority     its common name, its organizations as groups
+    the server's own token                      deltaloop:admin, in system:masters
+    a token of the table                        as the table says
+    a token that this server made               the service account
+    another token                               401
+    nothing                                     system:anonymous
+
+Whoever may impersonate another user acts as that one for a request (``Impersonate-User``, ``Impersonate-Group``).
+
+Source: apiserver pkg/authentication/request; pkg/endpoints/filters/impersonation.go.
 """
 
 from __future__ import annotations
 
-import hmac
+import hashlib
 import ipaddress
-from typing import Final, final
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, final
 
 from deltaloop.api.redaction import SecretText
 from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.request_info import (
+    AUTHENTICATED,
+    MASTERS,
+    NOBODY,
+    UNAUTHENTICATED,
+    User,
+    authenticated,
+)
+from deltaloop.apiserver.core.service_tokens import user_of_claims
+from deltaloop.apiserver.core.store import Store
+from deltaloop.apiserver.tls import user_of_certificate
+from deltaloop.apiserver.token_signer import TokenSigner
 
-ANONYMOUS: Final = "system:anonymous"
-ADMIN: Final = "deltaloop:admin"
-_PUBLIC: Final = ("healthz", "livez", "readyz", "version")
+ADMIN: Final = authenticated("deltaloop:admin", MASTERS)
+ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StaticUser:
+    """A user whom a token names for as long as the server runs.
+
+    Attributes:
+        name: User name.
+        token: The bearer token.
+        uid: May be empty.
+        groups: Groups besides ``system:authenticated``.
+    """
+
+    name: str
+    token: SecretText = field(repr=False)
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse a user without a name or token."""
+        if not self.name or not self.token:
+            raise ValueError("StaticUser needs a name and a token")
+
+
+def read_token_table(text: str, *, source: str) -> tuple[StaticUser, ...]:
+    """Read a token table: a line ``token,user,uid,"group1,group2"`` for each user; uid and groups may be missing.
+
+    Raises:
+        ValueError: Naming the source and the line, never the token.
+
+    Source: Kubernetes, ``--token-auth-file``.
+    """
+    import csv
+
+    users: list[StaticUser] = []
+    for number, row in enumerate(csv.reader(text.splitlines(), skipinitialspace=True), start=1):
+        if not row or row[0].startswith("#"):
+            continue
+        token, name, uid, groups = (*row, "", "", "")[:4]
+        if not token or not name:
+            raise ValueError(f"{source}, line {number}: token,user[,uid[,groups]] is needed")
+        listed = tuple(group.strip() for group in groups.split(",") if group.strip())
+        users.append(StaticUser(name=name, token=SecretText(token), uid=uid, groups=listed))
+    return tuple(users)
 
 
 @final
 class Authenticator:
-    """Compares bearer tokens in constant time."""
+    """Finds out who sends a request."""
 
-    def __init__(self, token: SecretText | None) -> None:
-        """Expect this token; None lets everybody do everything (plain HTTP)."""
-        self._token = token
+    def __init__(
+        self,
+        token: SecretText | None,
+        *,
+        users: Iterable[StaticUser] = (),
+        signer: TokenSigner | None = None,
+        store: Store | None = None,
+        epoch: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        """Know these.
 
-    def user_of(self, authorization: str) -> str:
-        """Return who sent a request with this ``Authorization`` header.
+        Args:
+            token: The server's own token; None lets everybody do everything (plain HTTP).
+            users: The token table.
+            signer: Checks tokens of service accounts.
+            store: Where the accounts are.
+            epoch: Seconds since 1970.
+        """
+        self._open = token is None
+        # By digest: looking one up takes no time that says how much of a token is right.
+        self._users = {_digest(user.token.reveal()): _static(user) for user in users}
+        if token is not None:
+            self._users[_digest(token.reveal())] = ADMIN
+        self._signer = signer
+        self._store = store
+        self._epoch = epoch
+
+    def user_of(self, authorization: str, certificate: Mapping[str, Any] | None = None) -> User:
+        """Return who sent a request.
+
+        Args:
+            authorization: The header.
+            certificate: The client's certificate, checked by TLS, if it showed one.
 
         Raises:
             UnauthorizedError: If it carries wrong credentials.
         """
-        if self._token is None:
+        if self._open:
             return ADMIN
+        named = user_of_certificate(certificate) if certificate else None
+        if named is not None:
+            return named
         if not authorization:
-            return ANONYMOUS
+            return NOBODY
         scheme, _, given = authorization.partition(" ")
-        expected = self._token.reveal().encode()
-        # Compared even if the scheme is wrong, so that the time tells nothing.
-        right = hmac.compare_digest(given.strip().encode("utf-8", "surrogateescape"), expected)
-        if scheme.lower() != "bearer" or not right:
+        user = self.user_of_token(given.strip()) if scheme.lower() == "bearer" else None
+        if user is None:
             raise failures.unauthorized()
-        return ADMIN
+        return user
+
+    def user_of_token(self, token: str, audiences: tuple[str, ...] = (ISSUER,)) -> User | None:
+        """Return whose token it is, None for a wrong one; tokens of the table are for every audience."""
+        user = self._users.get(_digest(token))
+        if user is not None or self._signer is None or self._store is None:
+            return user
+        said = self._signer.read(token)
+        if said is None:
+            return None
+        return user_of_claims(self._store, said, issuer=ISSUER, audiences=audiences, now=self._epoch())
 
 
-def is_public(segments: tuple[str, ...]) -> bool:
-    """Tell whether anybody may read a path."""
-    return bool(segments) and segments[0] in _PUBLIC
+def impersonated(headers: Mapping[str, str], groups: tuple[str, ...]) -> User | None:
+    """Return the user that a request wants to act as, None for none.
+
+    Args:
+        headers: Of the request.
+        groups: All values of ``Impersonate-Group``.
+
+    Raises:
+        BadRequestError: If it names groups but no user.
+    """
+    name = headers.get("Impersonate-User", "")
+    if not name:
+        if groups or headers.get("Impersonate-Uid"):
+            raise failures.unexplained("requested impersonation without a user")
+        return None
+    uid = headers.get("Impersonate-Uid", "")
+    if name == NOBODY.name:
+        return User(name=name, uid=uid, groups=tuple(dict.fromkeys((*groups, UNAUTHENTICATED))))
+    if not groups and name.startswith("system:serviceaccount:") and name.count(":") == 3:
+        namespace = name.split(":")[2]
+        return authenticated(name, "system:serviceaccounts", f"system:serviceaccounts:{namespace}", uid=uid)
+    listed = tuple(dict.fromkeys((*groups, AUTHENTICATED)))
+    return User(name=name, uid=uid, groups=listed)
 
 
 def is_own_host(host: str, *, listening_on: str) -> bool:
@@ -72,3 +197,11 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _static(user: StaticUser) -> User:
+    return authenticated(user.name, *user.groups, uid=user.uid)
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()

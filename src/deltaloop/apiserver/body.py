@@ -11,7 +11,6 @@ import msgspec
 from aiohttp import web
 
 from deltaloop.api.errors import InvalidInputError
-from deltaloop.api.yaml_reader import read_yaml
 from deltaloop.apiserver.core import failures, protobuf
 from deltaloop.apiserver.core.protobuf_table import FieldTable, parse_table
 
@@ -68,6 +67,8 @@ async def read_fields(
         return protobuf.decode_body(raw, field_table(), api_version=api_version, kind=kind)
     try:
         if media_type in _YAML:
+            from deltaloop.api.yaml_reader import read_yaml
+
             raw = msgspec.json.encode(read_yaml(raw, source="the body of the request"))
         value = msgspec.json.decode(raw)
     except msgspec.MsgspecError as error:

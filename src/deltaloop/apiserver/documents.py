@@ -10,6 +10,7 @@ from aiohttp import web
 from deltaloop.apiserver.core import discovery, failures, openapi
 from deltaloop.apiserver.core.encoding import encode_json
 from deltaloop.apiserver.core.registry import Registry
+from deltaloop.apiserver.published_schemas import published_definitions
 
 VERSION: Final = {
     "major": "1",
@@ -50,10 +51,13 @@ class Documents:
         """Answer a request; unknown paths get a plain text 404.
 
         Raises:
-            ApiError: 405 for other methods than GET, 406 for what cannot be given.
+            ApiError: 404 for what one of the server's own groups does not have, 405 for other methods than GET, 406 for
+                what cannot be given.
         """
         response = self._find(request, segments)
         if response is None:
+            if segments[:1] == ("api",) or (segments[:1] == ("apis",) and self._registry.has_built_in(segments[1])):
+                raise failures.path_not_found()
             return text_answer(404, "404 page not found\n", self._headers)
         if request.method not in ("GET", "HEAD"):
             raise failures.method_not_allowed()
@@ -104,7 +108,9 @@ class Documents:
                 headers = {**self._headers, "Content-Type": openapi.V2_CONTENT_TYPE}
                 return web.Response(body=openapi.V2_BODY, headers=headers)
             case ("v3",):
-                return json_answer(encode_json(openapi.index_document(self._registry)), self._headers)
+                return json_answer(
+                    encode_json(openapi.index_document(self._registry, published_definitions())), self._headers
+                )
             case ("v3", "api", version):
                 return self._schema(request, "", version)
             case ("v3", "apis", group, version):
@@ -113,10 +119,10 @@ class Documents:
                 return None
 
     def _schema(self, request: web.BaseRequest, group: str, version: str) -> web.Response | None:
-        document = openapi.document(self._registry, group, version)
-        if document is None:
+        definitions = published_definitions()
+        digest = openapi.document_hash(self._registry, group, version, definitions)
+        if not digest:
             return None
-        digest = openapi.document_hash(self._registry, group, version)
         wanted = request.query.get("hash")
         if wanted and wanted != digest:
             headers = {**self._headers, "Location": f"{request.path}?hash={digest}"}
@@ -124,4 +130,7 @@ class Documents:
         headers = {**self._headers, "ETag": f'"{digest}"'}
         if wanted:
             headers["Cache-Control"] = "public, immutable"
+        if digest in request.headers.get("If-None-Match", ""):
+            return web.Response(status=304, headers=headers)
+        document = openapi.document(self._registry, group, version, definitions)
         return json_answer(encode_json(document), headers)

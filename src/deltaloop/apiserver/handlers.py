@@ -1,54 +1,60 @@
 """Answers requests: from path and method to the verb that is meant. Core: ``core/operations.py``.
 
-The order of checks is the real server's: host, credentials, path, verb, options, body. Every failure becomes a
-Status in JSON, except for paths that belong to nothing, which get a plain text 404.
+``filters`` has found out who asks and whether they may; then the order of checks is the real server's: path, verb,
+options, body. Every failure becomes a Status in JSON, except for paths that belong to nothing, which get a plain text
+404.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
+import dataclasses
 import random
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final, final
-from urllib.parse import unquote
 
 import msgspec
 from aiohttp import web
 
-from deltaloop.api.errors import InvalidSelectorError, MissingExtraError
-from deltaloop.api.status import ApiError, Status, StatusDetails, error_from_status
-from deltaloop.apiserver import authentication
+from deltaloop.api.errors import InvalidSelectorError
+from deltaloop.api.status import Status, StatusDetails
+from deltaloop.apiserver.access import Access
 from deltaloop.apiserver.body import read_body, read_fields
 from deltaloop.apiserver.change_signal import ChangeSignal
 from deltaloop.apiserver.core import failures, requests
+from deltaloop.apiserver.core.apply.options import APPLY_PATCH, check_patch_options, manager_name, read_applied
+from deltaloop.apiserver.core.applying import apply_object
 from deltaloop.apiserver.core.crd import crd_warnings
 from deltaloop.apiserver.core.deletion import DeleteOptions, parse_delete_options
 from deltaloop.apiserver.core.encoding import decode_object, encode_json, list_metadata
 from deltaloop.apiserver.core.field_validation import (
+    FieldValidation,
+    check_applied,
     check_object,
     check_patched,
     parse_field_validation,
-    warning_header,
 )
-from deltaloop.apiserver.core.listing import Listed, plan_list, run_list
-from deltaloop.apiserver.core.objects import Stamp, is_crd
+from deltaloop.apiserver.core.json_values import mapping
+from deltaloop.apiserver.core.listing import Listed, lagging, plan_list, run_list
+from deltaloop.apiserver.core.metadata import finalizer_warnings, owner_warnings
+from deltaloop.apiserver.core.objects import Stamp, check_kind, is_crd
 from deltaloop.apiserver.core.operations import Operations, prefix_of
-from deltaloop.apiserver.core.patching import PatchError, apply_patch
+from deltaloop.apiserver.core.patching import apply_patch
 from deltaloop.apiserver.core.rendering import Rendering, WatchRendering, choose_rendering
-from deltaloop.apiserver.core.requests import ListQuery, ResourcePath
+from deltaloop.apiserver.core.requests import ListQuery
 from deltaloop.apiserver.core.routing import Route, find_route
 from deltaloop.apiserver.core.scaling import scale_of
 from deltaloop.apiserver.core.selection import Selection
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.table import Shape
+from deltaloop.apiserver.core.virtual_resources import extra_subresource, is_review
 from deltaloop.apiserver.core.watching import REVISION_WAIT, Watcher, plan_watch, watch_seconds
 from deltaloop.apiserver.documents import Documents, json_answer, text_answer
+from deltaloop.apiserver.exchange import WARNINGS, Exchange, add_warnings
 from deltaloop.apiserver.watch_stream import send_watch
 
-_log: Final = logging.getLogger("deltaloop.apiserver")
 _RETURNED_WHEN_DELETED: Final = frozenset(
     {
         "customresourcedefinitions.apiextensions.k8s.io",
@@ -72,36 +78,31 @@ class Handlers:
         self,
         operations: Operations,
         signal: ChangeSignal,
-        authenticator: authentication.Authenticator,
         *,
-        host: str,
+        headers: Mapping[str, str],
         wall_clock: Callable[[], datetime],
         bookmark_interval: float,
+        settle: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         """Answer from this store and registry.
 
         Args:
             operations: The verbs.
             signal: Told of every write.
-            authenticator: Knows the token.
-            host: Address that the server listens on.
+            headers: Go with every answer.
             wall_clock: The time that objects get.
             bookmark_interval: Seconds between bookmarks of a watch.
+            settle: Waits until the store's writes are durable; None if they are not kept.
         """
         self._operations = operations
         self._store = operations.store
         self._registry = operations.registry
         self._signal = signal
-        self._authenticator = authenticator
-        self._host = host
+        self._settle = settle
         self._wall_clock = wall_clock
         self._bookmark_interval = bookmark_interval
         self._random = random.SystemRandom()
-        self._headers = {
-            "Cache-Control": "no-cache, private",
-            "X-Kubernetes-PF-FlowSchema-UID": str(uuid.uuid4()),
-            "X-Kubernetes-PF-PriorityLevel-UID": str(uuid.uuid4()),
-        }
+        self._headers = headers
         self._documents = Documents(operations.registry, self._headers)
 
     def stamp(self) -> Stamp:
@@ -111,80 +112,39 @@ class Handlers:
     def _epoch(self) -> float:
         return self._wall_clock().timestamp()
 
-    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer one request; failures are answered, too.
+    async def answer(self, exchange: Exchange, access: Access) -> web.StreamResponse:
+        """Answer one request that is allowed.
 
         Cancellation (the client went away) cannot split a write: each runs without giving way.
+
+        Raises:
+            ApiError: What the caller is to answer with instead.
+            PatchError: The same.
         """
-        try:
-            return await self._answer(request)
-        except ApiError as error:
-            return self._refusal(error)
-        except PatchError as error:
-            status = Status(message=error.message, reason=error.reason, code=error.code, details=StatusDetails())
-            return self._refusal(error_from_status(status))
-        except MissingExtraError as error:
-            return self._refusal(failures.internal(str(error)))
-        except (ConnectionError, web.HTTPException):
-            raise
-        except Exception as error:  # noqa: BLE001 - the last resort: answered with a 500 and logged
-            _log.error(
-                "a request failed inside the server",
-                exc_info=error,
-                extra={"method": request.method, "path": request.path},
-            )
-            return self._refusal(failures.internal(f"{type(error).__name__}; the server's log says more"))
-        finally:
-            self._signal.publish()
-
-    def _refusal(self, error: ApiError) -> web.Response:
-        headers = dict(self._headers)
-        if error.status.details is not None and error.status.details.retry_after_seconds:
-            headers["Retry-After"] = str(error.status.details.retry_after_seconds)
-        return json_answer(error.status.to_json(), headers, status=error.status.code)
-
-    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        host = request.headers.get("Host", "")
-        if not authentication.is_own_host(host, listening_on=self._host):
-            raise failures.misdirected(host)
-        segments = tuple(unquote(part) for part in request.raw_path.partition("?")[0].strip("/").split("/"))
-        user = self._authenticator.user_of(request.headers.get("Authorization", ""))
-        path = requests.parse_path(segments)
-        if user != authentication.ADMIN and not authentication.is_public(segments):
-            raise self._forbidden(request, path, user)
-        if path is None or not path.plural:
-            return self._documents.answer(request, segments)
-        if (path.group, path.plural) == ("authorization.k8s.io", "selfsubjectaccessreviews"):
-            return await self._review_access(request, path)
-        route = find_route(self._registry, path, request.method, watch=path.watch or _wants_watch(request))
+        request, path = exchange.request, exchange.info.resource
+        if path is None:
+            return self._documents.answer(request, exchange.segments)
+        route = find_route(self._registry, path, request.method, watch=exchange.info.verb == "watch")
         if route is None:
             return text_answer(404, "404 page not found\n", self._headers)
-        return await self._serve(request, route)
+        extra = extra_subresource(route.served, route.subresource)
+        if is_review(route.served):
+            code, fields = await access.review(exchange, route)
+        elif extra is not None:
+            code, fields = await access.subresource(exchange, route, extra)
+        else:
+            return await self._serve(exchange, route)
+        return json_answer(encode_json(fields), self._headers, status=code)
 
-    def _forbidden(self, request: web.BaseRequest, path: ResourcePath | None, user: str) -> ApiError:
-        served = self._registry.find(path.group, path.version, path.plural) if path is not None else None
-        verb = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}.get(request.method, "get")
-        if path is None or served is None:
-            return failures.forbidden_path(request.path, user=user, verb=verb)
-        if verb == "get" and not path.name:
-            verb = "list"
-        return failures.forbidden_resource(
-            served.type,
-            user=user,
-            verb=verb,
-            namespace=path.namespace,
-            name="" if verb == "create" else path.name,
-            subresource=path.subresource,
-        )
-
-    async def _serve(self, request: web.BaseRequest, route: Route) -> web.StreamResponse:
+    async def _serve(self, exchange: Exchange, route: Route) -> web.StreamResponse:
+        request = exchange.request
         match route.verb:
             case "get":
-                return await self._get(request, route)
+                return await self._get(request, route, stale_at=exchange.stale_at)
             case "list":
-                return await self._list(request, route)
+                return await self._list(request, route, stale_at=exchange.stale_at)
             case "watch":
-                return await self._watch(request, route)
+                return await self._watch(exchange, route)
             case "create":
                 return await self._create(request, route)
             case "update":
@@ -207,7 +167,12 @@ class Handlers:
 
     def _selection(self, query: ListQuery, served: ServedResource) -> Selection:
         try:
-            return Selection.parse(query.label_selector, query.field_selector, supported=served.field_labels)
+            return Selection.parse(
+                query.label_selector,
+                query.field_selector,
+                supported=served.field_labels,
+                by_conversion=served.custom or bool(served.field_labels),
+            )
         except InvalidSelectorError as error:
             raise failures.bad_request(str(error)) from None
 
@@ -228,20 +193,16 @@ class Handlers:
         except TimeoutError:
             raise failures.too_large_resource_version(revision, self._store.revision) from None
 
-    async def _get(self, request: web.BaseRequest, route: Route) -> web.Response:
+    async def _get(self, request: web.BaseRequest, route: Route, *, stale_at: int | None = None) -> web.Response:
         rendering = self._rendering(request, route.served)
-        version = request.query.get("resourceVersion", "")
-        revision = requests.parse_revision(version)
-        if revision is None:
-            raise failures.unexplained(f'strconv.ParseUint: parsing "{version[:64]}": invalid syntax')
-        await self._reach(revision)
-        found = self._operations.read(route.served, route.namespace, route.name)
+        await self._reach(requests.check_revision(request.query.get("resourceVersion", "")))
+        found = self._operations.read(route.served, route.namespace, route.name, revision=stale_at)
         if route.subresource == "scale":
             body = encode_json(scale_of(route.served, decode_object(route.served, found)))
             return json_answer(body, self._headers)
         return json_answer(rendering.object(found), self._headers)
 
-    async def _list(self, request: web.BaseRequest, route: Route) -> web.Response:
+    async def _list(self, request: web.BaseRequest, route: Route, *, stale_at: int | None = None) -> web.Response:
         served = route.served
         rendering = self._rendering(request, served, "list")
         query = requests.parse_list_query(request.query)
@@ -249,6 +210,7 @@ class Handlers:
         selection = self._selection(query, served)
         plan = plan_list(query)
         await self._reach(plan.not_older_than)
+        plan = lagging(plan, stale_at)
         listed = run_list(
             self._store,
             plan,
@@ -259,10 +221,11 @@ class Handlers:
         )
         return json_answer(rendering.list(listed), self._headers)
 
-    async def _watch(self, request: web.BaseRequest, route: Route) -> web.StreamResponse:
+    async def _watch(self, exchange: Exchange, route: Route) -> web.StreamResponse:
+        request = exchange.request
         served = route.served
         rendering = self._rendering(request, served, "watch")
-        query = requests.parse_list_query(request.query)
+        query = requests.named_query(requests.parse_list_query(request.query), route.name)
         requests.check_watch_query(query)
         resource = served.type.group_resource
         plan = plan_watch(
@@ -280,7 +243,7 @@ class Handlers:
         )
         kind = served.type
         return await send_watch(
-            request,
+            exchange,
             watcher=watcher,
             rendering=WatchRendering(rendering),
             signal=self._signal,
@@ -288,7 +251,13 @@ class Handlers:
             epoch=self._epoch,
             still_served=lambda: self._registry.find(kind.group, kind.version, kind.plural) is not None,
             headers=self._headers,
+            settle=self._settle,
         )
+
+    def _stamp_of(self, request: web.BaseRequest, kind: str) -> Stamp:
+        given = request.query.get("fieldManager", "")
+        manager = manager_name(kind, given, request.headers.get("User-Agent", ""))
+        return dataclasses.replace(self.stamp(), manager=manager)
 
     def _dry_run(self, request: web.BaseRequest, kind: str, options: tuple[str, ...] | None = None) -> bool:
         given = options if options is not None else tuple(request.query.getall("dryRun", []))
@@ -298,32 +267,65 @@ class Handlers:
         rendering = self._rendering(request, route.served)
         dry_run = self._dry_run(request, "CreateOptions")
         mode = parse_field_validation("CreateOptions", request.query.get("fieldValidation", ""))
+        stamp = self._stamp_of(request, "CreateOptions")
         body = await read_body(request)
         fields = await read_fields(request, body=body, protobuf_kind=_protobuf_kind(route))
-        warnings = check_object(route.served, fields, body, mode)
+        warnings = self._checked(request, route, fields, body, mode)
         if is_crd(route.served):
             warnings += crd_warnings(fields)
-        created = self._operations.create(route.served, route.namespace, fields, stamp=self.stamp(), dry_run=dry_run)
+        created = self._operations.create(route.served, route.namespace, fields, stamp=stamp, dry_run=dry_run)
         return _warned(json_answer(rendering.object(created), self._headers, status=201), warnings)
 
     async def _update(self, request: web.BaseRequest, route: Route) -> web.Response:
         rendering = self._rendering(request, route.served)
         dry_run = self._dry_run(request, "UpdateOptions")
         mode = parse_field_validation("UpdateOptions", request.query.get("fieldValidation", ""))
+        stamp = self._stamp_of(request, "UpdateOptions")
         body = await read_body(request)
         fields = await read_fields(request, body=body, protobuf_kind=_protobuf_kind(route))
         # A Scale has a schema of its own, which is not the custom resource's.
-        warnings = () if route.subresource == "scale" else check_object(route.served, fields, body, mode)
+        warnings = () if route.subresource == "scale" else self._checked(request, route, fields, body, mode)
+        if self._creates(route):
+            created = self._operations.create(
+                route.served, route.namespace, fields, stamp=stamp, dry_run=dry_run, updated=route.name
+            )
+            return _warned(json_answer(rendering.object(created), self._headers, status=201), warnings)
         updated = self._operations.update(
             route.served,
             route.namespace,
             route.name,
             fields,
-            stamp=self.stamp(),
+            stamp=stamp,
             subresource=route.subresource,
             dry_run=dry_run,
         )
         return _warned(self._changed(rendering, route, updated), warnings)
+
+    def _checked(
+        self, request: web.BaseRequest, route: Route, fields: dict[str, Any], body: bytes, mode: FieldValidation
+    ) -> tuple[str, ...]:
+        """Return the warnings about an object as sent; a refusal that follows carries them, too."""
+        check_kind(route.served, fields)
+        kind = route.served.type
+        if route.served.custom and (fields.get("apiVersion"), fields.get("kind")) != (kind.api_version, kind.kind):
+            return ()  # it is refused, and its fields mean nothing here
+        warnings = check_object(route.served, fields, body, mode)
+        warnings += owner_warnings(mapping(fields.get("metadata")))
+        request[WARNINGS] = warnings
+        return warnings + self._finalizer_warnings(route, fields)
+
+    def _finalizer_warnings(self, route: Route, fields: dict[str, Any]) -> tuple[str, ...]:
+        sent = mapping(fields.get("metadata"))
+        if not route.served.custom or not sent.get("finalizers"):
+            return ()
+        current = self._operations.find(route.served, route.namespace, route.name) if route.name else None
+        return finalizer_warnings(route.served, sent, current.finalizers if current is not None else ())
+
+    def _creates(self, route: Route) -> bool:
+        """Tell whether a PUT is of an object that is not there, and of a kind that it creates."""
+        if not route.served.create_on_update or route.subresource:
+            return False
+        return self._operations.find(route.served, route.namespace, route.name) is None
 
     async def _patch(self, request: web.BaseRequest, route: Route) -> web.Response:
         served = route.served
@@ -331,7 +333,13 @@ class Handlers:
         dry_run = self._dry_run(request, "PatchOptions")
         content_type = request.headers.get("Content-Type", "")
         mode = parse_field_validation("PatchOptions", request.query.get("fieldValidation", ""))
+        applies = content_type.partition(";")[0].strip().lower() == APPLY_PATCH
+        force = requests.parse_boolean(request.query.get("force"))
+        check_patch_options(applies=applies, manager=request.query.get("fieldManager", ""), force=force)
+        stamp = self._stamp_of(request, "PatchOptions")
         body = await read_body(request)
+        if applies:
+            return self._apply(rendering, route, body, mode, stamp=stamp, force=force or False, dry_run=dry_run)
         warnings: list[str] = []
 
         def change(current: dict[str, Any]) -> dict[str, Any]:
@@ -339,6 +347,9 @@ class Handlers:
             result = apply_patch(content_type, shown, body, served)
             if route.subresource != "scale":
                 warnings.extend(check_patched(served, result, body, mode))
+                warnings.extend(owner_warnings(mapping(result.get("metadata")), " after mutating admission happens"))
+                request[WARNINGS] = tuple(warnings)
+                warnings.extend(self._finalizer_warnings(route, result))
             return result
 
         patched = self._operations.patch(
@@ -346,11 +357,39 @@ class Handlers:
             route.namespace,
             route.name,
             change,
-            stamp=self.stamp(),
+            stamp=stamp,
             subresource=route.subresource,
             dry_run=dry_run,
         )
         return _warned(self._changed(rendering, route, patched), warnings)
+
+    def _apply(
+        self,
+        rendering: Rendering,
+        route: Route,
+        body: bytes,
+        mode: FieldValidation,
+        *,
+        stamp: Stamp,
+        force: bool,
+        dry_run: bool,
+    ) -> web.Response:
+        warnings = check_applied(body, mode)
+        done = apply_object(
+            self._operations,
+            route.served,
+            route.namespace,
+            route.name,
+            read_applied(body),
+            stamp=stamp,
+            force=force,
+            subresource=route.subresource,
+            dry_run=dry_run,
+        )
+        answer = self._changed(rendering, route, done.object)
+        if done.created:
+            answer.set_status(201)
+        return _warned(answer, warnings)
 
     def _changed(self, rendering: Rendering, route: Route, obj: Any) -> web.Response:
         if route.subresource == "scale":
@@ -403,19 +442,6 @@ class Handlers:
         metadata = list_metadata(self._store.revision, always_continue=served.custom)
         return json_answer(rendering.list(Listed(deleted, metadata)), self._headers)
 
-    async def _review_access(self, request: web.BaseRequest, path: ResourcePath) -> web.Response:
-        if request.method != "POST" or path.version != "v1" or path.name:
-            return text_answer(404, "404 page not found\n", self._headers)
-        fields = await read_fields(request, protobuf_kind=("authorization.k8s.io/v1", "SelfSubjectAccessReview"))
-        review = {
-            "kind": "SelfSubjectAccessReview",
-            "apiVersion": "authorization.k8s.io/v1",
-            "metadata": {},
-            "spec": fields.get("spec") or {},
-            "status": {"allowed": True, "reason": "this server allows its one user everything"},
-        }
-        return json_answer(encode_json(review), self._headers, status=201)
-
 
 def _protobuf_kind(route: Route) -> tuple[str, str] | None:
     """Return what a body in protobuf is; custom resources are not read from it."""
@@ -426,10 +452,5 @@ def _protobuf_kind(route: Route) -> tuple[str, str] | None:
 
 
 def _warned(answer: web.Response, warnings: Iterable[str]) -> web.Response:
-    for text in warnings:
-        answer.headers.add("Warning", warning_header(text))
+    add_warnings(answer, warnings)
     return answer
-
-
-def _wants_watch(request: web.BaseRequest) -> bool:
-    return requests.parse_boolean(request.query.get("watch")) or False

@@ -1,7 +1,7 @@
-"""The embedded API server as one object: sockets, TLS, token, controllers. Core: ``core/operations.py`` and its store.
+"""The embedded API server as one object: sockets, TLS, users, controllers. Core: ``core/operations.py`` and its store.
 
 It runs on the event loop that enters it, listens on loopback only, and speaks HTTP/1.1 over TLS with a random token
-unless told otherwise. Everything is in memory and gone when it stops.
+unless told otherwise. Without a data directory everything is in memory and gone when it stops.
 """
 
 from __future__ import annotations
@@ -10,96 +10,44 @@ import asyncio
 import base64
 import errno
 import logging
-import secrets
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+import random
+import ssl
+import uuid
+from collections.abc import Iterable, Iterator
 from types import TracebackType
-from typing import Any, Final, Self, final
+from typing import TYPE_CHECKING, Any, Final, Self, final
 
 from aiohttp import web
 
-from deltaloop.api.errors import DeltaloopError
 from deltaloop.api.redaction import SecretText
-from deltaloop.apiserver.authentication import Authenticator, is_loopback
+from deltaloop.apiserver.access import Access
+from deltaloop.apiserver.authentication import ADMIN, Authenticator
 from deltaloop.apiserver.change_signal import ChangeSignal
-from deltaloop.apiserver.controllers.garbage_collector import collect_garbage
-from deltaloop.apiserver.controllers.namespaces import clean_up_namespaces
+from deltaloop.apiserver.core.bootstrap_policy import bootstrap_policy
+from deltaloop.apiserver.core.builtin import BUILT_IN_RESOURCES
+from deltaloop.apiserver.core.manifests import Manifest, in_order, load_manifest
+from deltaloop.apiserver.core.objects import Stamp
 from deltaloop.apiserver.core.operations import Operations
+from deltaloop.apiserver.core.rbac import AlwaysAllow, Authorizer, RbacAuthorizer
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.store import Store
+from deltaloop.apiserver.core.virtual_resources import REVIEWS
+from deltaloop.apiserver.credentials import Credentials, credentials_of, new_token
+from deltaloop.apiserver.errors import ServerStartError
+from deltaloop.apiserver.faults import Faults
+from deltaloop.apiserver.filters import Filters
 from deltaloop.apiserver.handlers import Handlers
-from deltaloop.apiserver.tls import make_tls
+from deltaloop.apiserver.options import ServerOptions
+from deltaloop.apiserver.tls import ClientCertificate
+
+# What only some servers need is imported by those: it is half of what the start of the others would take.
+if TYPE_CHECKING:
+    from deltaloop.apiserver.controllers import RunController
+    from deltaloop.apiserver.persistence import DataFile
 
 _log: Final = logging.getLogger("deltaloop.apiserver")
-CONTROLLERS: Final = frozenset({"gc", "namespace"})
 _STOP_PATIENCE: Final = 5.0
 _NAME: Final = "deltaloop"
-
-
-class ServerStartError(DeltaloopError):
-    """The server cannot listen; the message says where and what to do.
-
-    Attributes:
-        host: The address.
-        port: The port.
-    """
-
-    def __init__(self, message: str, *, host: str, port: int) -> None:
-        """Keep where."""
-        super().__init__(message)
-        self.host = host
-        self.port = port
-
-
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerOptions:
-    """How an embedded server runs.
-
-    Attributes:
-        host: Address to listen on: ``localhost`` or a loopback address, nothing else.
-        port: TCP port; 0 takes a free one.
-        insecure_http: Plain HTTP and no token: everybody on this machine may do everything.
-        token: The bearer token; None makes a random one. Not with ``insecure_http``.
-        controllers: What runs beside the server: ``gc`` (owner references) and ``namespace`` (clean-up). The real
-            server leaves both to the controller manager; without them, a deleted namespace stays Terminating.
-        window: How many past changes are kept for watches, exact lists and continue tokens.
-        window_bytes: How many bytes of objects these may hold.
-        bookmark_interval: Seconds between bookmarks of a watch.
-        wall_clock: The time that objects get; must return aware datetimes.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 0
-    insecure_http: bool = False
-    token: SecretText | None = None
-    controllers: frozenset[str] = CONTROLLERS
-    window: int = 10_000
-    window_bytes: int = 64 * 1024 * 1024
-    bookmark_interval: float = 60.0
-    wall_clock: Callable[[], datetime] = field(default=_utc_now, repr=False)
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot work or is not safe."""
-        if not is_loopback(self.host):
-            raise ValueError(
-                f"ServerOptions.host is {self.host!r}; this server listens on 127.0.0.1, ::1 or localhost only"
-            )
-        if not 0 <= self.port <= 65535:
-            raise ValueError(f"ServerOptions.port is {self.port!r}; 0 to 65535 is needed")
-        unknown = self.controllers - CONTROLLERS
-        if unknown:
-            raise ValueError(f"ServerOptions.controllers has {sorted(unknown)}; known are {sorted(CONTROLLERS)}")
-        if self.token is not None and (self.insecure_http or not self.token):
-            raise ValueError("ServerOptions.token must not be empty, and has no meaning with insecure_http")
-        if self.window < 1 or self.window_bytes < 1:
-            raise ValueError("ServerOptions.window and window_bytes must be 1 or more")
-        if not self.bookmark_interval > 0:
-            raise ValueError(f"ServerOptions.bookmark_interval is {self.bookmark_interval!r}; more than 0 is needed")
 
 
 @final
@@ -114,19 +62,25 @@ class ApiServer:
         """Make a server that does not run yet; a store and a registry belong to it from now on."""
         self._options = options or ServerOptions()
         self._store = Store(window=self._options.window, window_bytes=self._options.window_bytes)
-        self._operations = Operations(self._store, Registry())
+        self._operations = Operations(self._store, _registry(self._options))
         self._signal = ChangeSignal(self._store, stride=max(1, self._options.window // 4))
-        self._token = None if self._options.insecure_http else self._options.token
-        if self._token is None and not self._options.insecure_http:
-            self._token = SecretText(secrets.token_urlsafe(32))
-        self._ca_pem: bytes | None = None
+        self._faults = Faults(self._store, seed=self._options.fault_seed, restart=self._restart)
+        self._token = self._options.token
+        if self._token is None and not self._options.insecure_http and self._options.data_dir is None:
+            self._token = new_token()
+        self._credentials: Credentials | None = None
+        self._random = random.SystemRandom()
+        self._file: DataFile | None = None
+        self._filters: Filters | None = None
+        self._context: ssl.SSLContext | None = None
         self._runner: web.ServerRunner | None = None
         self._controllers: list[asyncio.Task[None]] = []
         self._port = 0
         self._entered = False
+        self._running = False
 
     def __repr__(self) -> str:
-        where = self.url if self._runner is not None else "not running"
+        where = self.url if self._running else "not running"
         return f"<ApiServer {where}, {self._store!r}>"
 
     @property
@@ -136,7 +90,7 @@ class ApiServer:
         Raises:
             RuntimeError: If the server does not run.
         """
-        if self._runner is None:
+        if not self._running:
             raise RuntimeError("the server has no address before it is entered: use `async with server:`")
         scheme = "http" if self._options.insecure_http else "https"
         host = f"[{self._options.host}]" if ":" in self._options.host else self._options.host
@@ -144,12 +98,13 @@ class ApiServer:
 
     @property
     def ca_pem(self) -> bytes | None:
-        """Certificate of the authority that signed the server's; None with plain HTTP."""
-        return self._ca_pem
+        """Certificate of the server's authority; None with plain HTTP and before the server runs."""
+        authority = self._credentials.authority if self._credentials is not None else None
+        return authority.ca_pem if authority is not None else None
 
     @property
     def token(self) -> SecretText:
-        """The bearer token; empty with plain HTTP."""
+        """The bearer token of ``deltaloop:admin``; empty with plain HTTP, and before a data directory has been read."""
         return self._token or SecretText("")
 
     @property
@@ -157,18 +112,44 @@ class ApiServer:
         """Revision of the last write."""
         return self._store.revision
 
-    def kubeconfig(self) -> dict[str, Any]:
-        """Return a kubeconfig with one context, ``deltaloop``; it holds the token in the clear.
+    @property
+    def faults(self) -> Faults:
+        """The faults of this server."""
+        return self._faults
+
+    def issue_certificate(self, user: str, *groups: str) -> ClientCertificate:
+        """Make a client certificate: whoever shows it is this user, in these groups.
+
+        Raises:
+            RuntimeError: If the server does not run, or serves plain HTTP.
+        """
+        authority = self._credentials.authority if self._credentials is not None else None
+        if authority is None:
+            raise RuntimeError("there is no authority: the server does not run, or serves plain HTTP")
+        return authority.issue(user, groups)
+
+    def kubeconfig(
+        self, *, certificate: ClientCertificate | None = None, token: SecretText | None = None
+    ) -> dict[str, Any]:
+        """Return a kubeconfig with one context, ``deltaloop``; it holds its credentials in the clear.
+
+        Args:
+            certificate: Use this instead of a token (``issue_certificate``).
+            token: Use this one, such as another user's; by default the server's own.
 
         Raises:
             RuntimeError: If the server does not run.
         """
         cluster: dict[str, Any] = {"server": self.url}
         user: dict[str, Any] = {}
-        if self._ca_pem is not None:
-            cluster["certificate-authority-data"] = base64.b64encode(self._ca_pem).decode()
-        if self._token is not None:
-            user["token"] = self._token.reveal()
+        if self.ca_pem is not None:
+            cluster["certificate-authority-data"] = base64.b64encode(self.ca_pem).decode()
+        used = token or self._token
+        if certificate is not None:
+            user["client-certificate-data"] = base64.b64encode(certificate.certificate_pem).decode()
+            user["client-key-data"] = base64.b64encode(certificate.key_pem).decode()
+        elif used is not None:
+            user["token"] = used.reveal()
         return {
             "apiVersion": "v1",
             "kind": "Config",
@@ -178,75 +159,210 @@ class ApiServer:
             "contexts": [{"name": _NAME, "context": {"cluster": _NAME, "user": _NAME, "namespace": "default"}}],
         }
 
+    def admin_certificate(self) -> ClientCertificate:
+        """Make a client certificate of ``deltaloop:admin``.
+
+        Raises:
+            RuntimeError: If the server does not run, or serves plain HTTP.
+        """
+        return self.issue_certificate(ADMIN.name, *(group for group in ADMIN.groups))
+
+    def load(self, manifests: Iterable[Manifest]) -> int:
+        """Create objects, or merge manifests into those that exist, and return how many there were.
+
+        Namespaces and CRDs go first; a CRD's resource is served when this returns. Read files with ``read_manifests``.
+
+        Raises:
+            RuntimeError: If the server does not run.
+            ManifestError: Naming the file and the document; those before it stay loaded.
+        """
+        if not self._running:
+            raise RuntimeError("the server does not run: enter it first")
+        ordered = in_order(manifests)
+        try:
+            for manifest in ordered:
+                load_manifest(self._operations, manifest, stamp=self._stamp())
+        finally:
+            self._signal.publish()
+        return len(ordered)
+
     def compact(self, revision: int | None = None) -> None:
         """Forget changes up to a revision, all of them by default: older watches, lists and tokens get 410 Expired."""
-        self._store.compact(self._store.revision if revision is None else revision)
+        self._faults.compact(revision)
 
     async def __aenter__(self) -> Self:
-        """Start to listen.
+        """Read the data directory, if there is one, and start to listen.
 
         Raises:
             ServerStartError: If the port is taken or the address cannot be used.
+            DataDirectoryError: If the data directory cannot be used, or another process uses it.
             MissingExtraError: If TLS is wanted and the extra ``server`` is not installed.
         """
         if self._entered:
             raise RuntimeError("a server runs once: make a new ApiServer")
         self._entered = True
         options = self._options
-        context = None
-        if not options.insecure_http:
-            material = make_tls(host=options.host)
-            context, self._ca_pem = material.context, material.ca_pem
-        handlers = Handlers(
-            self._operations,
-            self._signal,
-            Authenticator(self._token),
-            host=options.host,
-            wall_clock=options.wall_clock,
-            bookmark_interval=options.bookmark_interval,
-        )
-        self._operations.ensure_namespaces(stamps=handlers.stamp)
-        self._signal.publish()
-        # Without cancellation a watch whose client is gone would live until its deadline.
-        server = web.Server(handlers.handle, handler_cancellation=True, access_log=None)
-        runner = web.ServerRunner(server, shutdown_timeout=_STOP_PATIENCE)
-        await runner.setup()
         try:
-            await web.TCPSite(runner, options.host, options.port, ssl_context=context).start()
-        except OSError as error:
-            await runner.cleanup()
-            raise _start_error(error, options) from error
+            if options.data_dir is not None:
+                from deltaloop.apiserver.persistence import DataFile
+
+                self._file = DataFile(options.data_dir, fsync=options.fsync)
+                self._file.load(self._store)
+                self._operations.serve_stored_crds(now=self._epoch())
+            self._credentials = credentials = credentials_of(options, self._token)
+            self._token = credentials.token
+            if credentials.authority is not None:
+                self._context = credentials.authority.server_context(host=options.host)
+            self._make_first_objects()
+            self._filters = self._assemble(credentials)
+            await self._listen(options.port)
         except BaseException:
-            await runner.cleanup()
+            await self._close_file()
             raise
-        self._port = int(runner.addresses[0][1])
-        self._runner = runner
-        self._start_controllers(handlers)
+        self._running = True
+        self._signal.publish()
+        self._start_controllers()
         _log.info("the API server listens", extra={"url": self.url})
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Stop: end watches, end controllers, close sockets."""
+        """Stop: end watches, end controllers, close sockets, write the last of the data."""
         self._signal.close()
         for task in self._controllers:
             task.cancel()
         runner, self._runner = self._runner, None
+        self._running = False
         try:
             await asyncio.gather(*self._controllers, return_exceptions=True)
+            await self._faults.close()
         finally:
-            if runner is not None:
-                await runner.cleanup()
+            try:
+                if runner is not None:
+                    await runner.cleanup()
+            finally:
+                await self._close_file()
         _log.info("the API server has stopped", extra={"revision": self._store.revision})
 
-    def _start_controllers(self, handlers: Handlers) -> None:
-        for name, run in (("gc", collect_garbage), ("namespace", clean_up_namespaces)):
-            if name in self._options.controllers:
-                work = run(self._operations, self._signal, stamp=handlers.stamp)
-                task = asyncio.create_task(work, name=f"deltaloop-apiserver-{name}")
-                task.add_done_callback(_report_failure)
-                self._controllers.append(task)
+    async def _close_file(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            await file.close()
+
+    def _epoch(self) -> float:
+        return self._options.wall_clock().timestamp()
+
+    def _stamp(self) -> Stamp:
+        return Stamp(now=self._epoch(), uid=str(uuid.uuid4()), chance=self._random.random())
+
+    def _make_first_objects(self) -> None:
+        self._operations.ensure_namespaces(stamps=self._stamp)
+        if self._options.authorization_mode == "RBAC":
+            policy = bootstrap_policy(self._operations.registry.resources())
+            self._operations.ensure_policy(policy, stamps=self._stamp)
+
+    def _assemble(self, credentials: Credentials) -> Filters:
+        options = self._options
+        headers = {
+            "Cache-Control": "no-cache, private",
+            "X-Kubernetes-PF-FlowSchema-UID": str(uuid.uuid4()),
+            "X-Kubernetes-PF-PriorityLevel-UID": str(uuid.uuid4()),
+        }
+        settle = self._file.settle if self._file is not None else None
+        authorizer: Authorizer = AlwaysAllow()
+        if options.authorization_mode == "RBAC":
+            authorizer = RbacAuthorizer(self._store)
+        authenticator = Authenticator(
+            credentials.token,
+            users=options.users,
+            signer=credentials.signer,
+            store=self._store,
+            epoch=self._epoch,
+        )
+        handlers = Handlers(
+            self._operations,
+            self._signal,
+            headers=headers,
+            wall_clock=options.wall_clock,
+            bookmark_interval=options.bookmark_interval,
+            settle=settle,
+        )
+        return Filters(
+            handlers,
+            Access(self._operations, authenticator, authorizer, credentials.signer, stamp=self._stamp),
+            authenticator=authenticator,
+            authorizer=authorizer,
+            faults=self._faults,
+            headers=headers,
+            host=options.host,
+            publish=self._signal.publish,
+            revision=lambda: (self._store.compacted, self._store.revision),
+            epoch=self._epoch,
+            settle=settle,
+            audit=options.audit,
+        )
+
+    async def _listen(self, port: int) -> None:
+        assert self._filters is not None
+        # Without cancellation a watch whose client is gone would live until its deadline.
+        server = web.Server(self._filters.handle, handler_cancellation=True, access_log=None)
+        runner = web.ServerRunner(server, shutdown_timeout=_STOP_PATIENCE)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, self._options.host, port, ssl_context=self._context).start()
+        except OSError as error:
+            await runner.cleanup()
+            raise _start_error(error, self._options) from error
+        except BaseException:
+            await runner.cleanup()
+            raise
+        self._port = int(runner.addresses[0][1])
+        self._runner = runner
+
+    async def _restart(self, seconds: float) -> None:
+        runner, self._runner = self._runner, None
+        if runner is None:
+            raise RuntimeError("the server does not run, or is restarting already")
+        for connection in runner.server.connections if runner.server is not None else ():
+            transport = getattr(connection, "transport", None)
+            if transport is not None:
+                transport.abort()
+        await runner.cleanup()
+        _log.info("the API server is away", extra={"seconds": seconds})
+        await asyncio.sleep(seconds)
+        if self._running:
+            await self._listen(self._port)
+
+    def _start_controllers(self) -> None:
+        for name, run in _controllers(self._options):
+            work = run(self._operations, self._signal, stamp=self._stamp)
+            task = asyncio.create_task(work, name=f"deltaloop-apiserver-{name}")
+            task.add_done_callback(_report_failure)
+            self._controllers.append(task)
+
+
+def _registry(options: ServerOptions) -> Registry:
+    if "coordinated-leases" in options.controllers:
+        from deltaloop.apiserver.core.coordinated_leases import LEASE_CANDIDATES
+
+        return Registry((*BUILT_IN_RESOURCES, *REVIEWS, LEASE_CANDIDATES))
+    return Registry()
+
+
+def _controllers(options: ServerOptions) -> Iterator[tuple[str, RunController]]:
+    if "gc" in options.controllers:
+        from deltaloop.apiserver.controllers.garbage_collector import collect_garbage
+
+        yield "gc", collect_garbage
+    if "namespace" in options.controllers:
+        from deltaloop.apiserver.controllers.namespaces import clean_up_namespaces
+
+        yield "namespace", clean_up_namespaces
+    if "coordinated-leases" in options.controllers:
+        from deltaloop.apiserver.controllers.coordinated_leases import elect_holders
+
+        yield "coordinated-leases", elect_holders
 
 
 def _report_failure(task: asyncio.Task[None]) -> None:

@@ -38,7 +38,8 @@ logger = logging.getLogger("deltaloop.blocking")
 class _Guest:
     """A context manager that was entered on the loop: its task, and the sign for it to leave."""
 
-    def __init__(self) -> None:
+    def __init__(self, manager: AbstractAsyncContextManager[Any]) -> None:
+        self.manager = manager
         self.leave = asyncio.Event()
         self.task: asyncio.Task[None] | None = None
 
@@ -72,7 +73,7 @@ class BackgroundLoop:
         Raises:
             BackgroundLoopError: If it was closed, or in a forked process.
         """
-        self._check_process()
+        self.check_process()
         with self._lock:
             if self._closed:
                 raise BackgroundLoopError("the background loop is closed; make another one")
@@ -95,7 +96,7 @@ class BackgroundLoop:
         Raises:
             BackgroundLoopError: If it is called on the loop's own thread, or in a forked process.
         """
-        self._check_process()
+        self.check_process()
         self._check_thread()
         with self._lock:
             if self._closed:
@@ -204,7 +205,7 @@ class BackgroundLoop:
                     raise
 
         def begin() -> None:
-            guest = _Guest()
+            guest = _Guest(manager)
             guest.task = self._spawn(stay(guest))
             self._guests.append(guest)
 
@@ -214,6 +215,20 @@ class BackgroundLoop:
         finally:
             self._waiting.discard(entered)
         return entered.take()
+
+    def leave(self, manager: AbstractAsyncContextManager[Any]) -> None:
+        """Leave one context manager before ``close`` does it, and wait until it is left.
+
+        One that is not entered, or was left already, is no error; nor is a loop that is closed, which has left it.
+
+        Raises:
+            BackgroundLoopError: If the caller runs on the loop, in a forked process, or the loop is closed meanwhile.
+            Exception: What leaving raises.
+        """
+        self.check_process()
+        self._check_thread()
+        if self._loop is not None and not self._closed:
+            self.run(self._leave(manager))
 
     def queue(self, queue: WorkQueue[K]) -> BlockingQueue[K]:
         """Return blocking access to a work queue, whose waiting takes place on this loop.
@@ -232,6 +247,19 @@ class BackgroundLoop:
         """
         self._running_loop()
 
+    def check_process(self) -> None:
+        """Raise in a forked process, where the thread of this loop does not exist and a lock may be held for ever.
+
+        Raises:
+            BackgroundLoopError: If this is not the process that made the loop.
+        """
+        if os.getpid() != self._process:
+            raise BackgroundLoopError(
+                f"the background loop belongs to process {self._process}, and this is a fork without its thread; "
+                "make a new loop after the fork, and new clients and factories; multiprocessing avoids forks by the "
+                "start method 'spawn'"
+            )
+
     def __enter__(self) -> BackgroundLoop:
         self.start()
         return self
@@ -247,19 +275,12 @@ class BackgroundLoop:
 
     # -- in any thread
 
-    def _check_process(self) -> None:
-        if os.getpid() != self._process:
-            raise BackgroundLoopError(
-                f"the background loop belongs to process {self._process}, and this is a fork without its thread; "
-                "make a new loop after the fork"
-            )
-
     def _check_thread(self) -> None:
         if self._thread is threading.current_thread():
             raise BackgroundLoopError("this is the background loop's own thread, which must not wait for itself; await")
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
-        self._check_process()
+        self.check_process()
         if self._closed:
             raise BackgroundLoopError("the background loop is closed; make another one")
         if self._loop is None:
@@ -315,6 +336,15 @@ class BackgroundLoop:
         self._tasks.add(task)  # the loop itself keeps only a weak reference
         task.add_done_callback(self._tasks.discard)
         return task
+
+    async def _leave(self, manager: AbstractAsyncContextManager[Any]) -> None:
+        for guest in [guest for guest in self._guests if guest.manager is manager and guest.task is not None]:
+            guest.leave.set()
+            assert guest.task is not None
+            await asyncio.wait([guest.task])  # cancelled here, it goes on, and `close` still waits for it
+            if guest in self._guests:
+                self._guests.remove(guest)
+            guest.task.result()
 
     async def _leave_guests(self, left: Handoff[list[Exception]]) -> None:
         failures: list[Exception] = []

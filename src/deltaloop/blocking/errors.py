@@ -1,7 +1,13 @@
-"""The exception of this room."""
+"""The exceptions of this room.
+
+DeltaloopError
+├── BackgroundLoopError    the loop is closed, not started, in another process, or the caller runs on it
+└── HandlerStillRunsError  closing or removing has waited long enough for a handler that does not return
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import final
 
 from deltaloop.errors import DeltaloopError
@@ -13,3 +19,19 @@ class BackgroundLoopError(DeltaloopError, RuntimeError):
 
     The message says which, and what to do.
     """
+
+
+@final
+class HandlerStillRunsError(DeltaloopError, TimeoutError):
+    """Handlers that were told nothing more have not returned in time; their threads go on until they do.
+
+    Attributes:
+        handlers: Their names.
+    """
+
+    def __init__(self, handlers: Iterable[str], *, waited: float) -> None:
+        """Name the handlers."""
+        self.handlers = tuple(handlers)
+        super().__init__(
+            f"still running after {waited:g} s: {', '.join(self.handlers)}; a handler that blocks needs a time limit"
+        )

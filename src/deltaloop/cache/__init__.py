@@ -8,8 +8,9 @@ informers with their handlers, the factory that shares them, and listers. It ask
 ``ListerWatcher``. It knows objects as ``Resource`` and hands out the class of their ``ResourceType`` where there is
 one.
 
-Follow one event: ``reflector.py`` (core/listwatch.py) → ``delta_fifo.py`` (core/deltas.py) → ``controller.py`` →
-``informer.py`` (core/process_deltas.py) → ``store.py`` (core/store.py) and ``listener.py`` (core/sync_tracker.py).
+Follow one event: ``reflector.py`` (core/listwatch.py) → ``real_fifo.py`` (core/real_fifo.py) → ``controller.py`` →
+``informer.py`` (core/process_deltas.py) → ``store.py`` (core/store.py), and by way of ``shared_processor.py`` to each
+``listener.py`` (core/notification_buffer.py, core/sync_tracker.py).
 """
 
 from deltaloop.cache.controller import Controller, ControllerConfig
@@ -25,7 +26,7 @@ from deltaloop.cache.core.deltas import (
 from deltaloop.cache.core.freshness import Freshness
 from deltaloop.cache.core.listwatch import Decision, Place, Reaction, ReflectorOptions, ReflectorStatistics
 from deltaloop.cache.core.notification_buffer import BufferPolicy
-from deltaloop.cache.core.store import Indexers, IndexFailure, IndexFunc, StoreWrite
+from deltaloop.cache.core.store import Indexers, IndexFailure, IndexFunc, StoreIndex, StoreWrite
 from deltaloop.cache.delta_fifo import DeltaFIFO
 from deltaloop.cache.errors import (
     CacheSyncError,
@@ -46,16 +47,18 @@ from deltaloop.cache.errors import (
 )
 from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.handlers import (
+    DetailedHandlerFuncs,
     FilteringResourceEventHandler,
     HandlerFuncs,
     HandlerOptions,
     ResourceEventHandler,
 )
 from deltaloop.cache.informer import Informer, InformerOptions, new_indexer_informer, new_informer
+from deltaloop.cache.informer_selection import InformerSelection, ObjectSelection
 from deltaloop.cache.listener import Registration
 from deltaloop.cache.lister import Lister, NamespaceLister, ReadableIndexer
-from deltaloop.cache.listwatch import ListerWatcher, ListWatch, ListWatchClient
-from deltaloop.cache.metrics import CacheMetrics
+from deltaloop.cache.listwatch import ByteStream, ListerWatcher, ListWatch, ListWatchClient
+from deltaloop.cache.metrics import CacheLevels, CacheMetrics
 from deltaloop.cache.multi_namespace import MultiNamespaceInformer
 from deltaloop.cache.queue import Queue, QueueKind
 from deltaloop.cache.real_fifo import RealFIFO
@@ -73,6 +76,8 @@ from deltaloop.cache.thread_safe_store import ThreadSafeStore
 __all__ = [
     "NAMESPACE_INDEX",
     "BufferPolicy",
+    "ByteStream",
+    "CacheLevels",
     "CacheMetrics",
     "CacheSyncError",
     "ConsistencyReport",
@@ -84,6 +89,7 @@ __all__ = [
     "DeltaFIFO",
     "DeltaType",
     "Deltas",
+    "DetailedHandlerFuncs",
     "FifoClosedError",
     "FilteringResourceEventHandler",
     "Freshness",
@@ -98,6 +104,7 @@ __all__ = [
     "Informer",
     "InformerFactory",
     "InformerOptions",
+    "InformerSelection",
     "InformerStoppedError",
     "KnownObjects",
     "ListWatch",
@@ -107,6 +114,7 @@ __all__ = [
     "MultiNamespaceInformer",
     "NamespaceLister",
     "NotFreshError",
+    "ObjectSelection",
     "Place",
     "Queue",
     "QueueKind",
@@ -125,6 +133,7 @@ __all__ = [
     "SharedIndexInformer",
     "SharedInformer",
     "Store",
+    "StoreIndex",
     "StoreWrite",
     "SyncFailure",
     "ThreadSafeStore",

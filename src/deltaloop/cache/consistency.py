@@ -1,18 +1,110 @@
 """Drives core/consistency.py: lists at exactly the version that a cache has come to, and compares.
 
-It costs a full list, so nothing does it by itself. Kubernetes keeps old versions for some minutes only; a server that
-has lost this one, or does not answer, is no finding.
+It costs a full list, so nothing does it unless it is asked to. Kubernetes keeps old versions for some minutes only; a
+server that has lost this one, or does not answer, is no finding.
+
+Source: client-go util/consistencydetector.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any, Final, final
+
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
+from deltaloop.api.status import ApiError
 from deltaloop.cache.core.consistency import ConsistencyReport, State, compare, state_of
+from deltaloop.cache.errors import NotFreshError, describe_error
 from deltaloop.cache.listwatch import ListerWatcher
+from deltaloop.cache.queue import Queue
+from deltaloop.cache.store import Indexer
+from deltaloop.client.errors import TransportError
 from deltaloop.client.resource_list import ResourceList
 
-_PAGE_SIZE = 500
+_logger: Final = logging.getLogger("deltaloop.cache")
+_PAGE_SIZE: Final = 500
+
+
+@final
+class ConsistencyChecker:
+    """Compares one informer's cache with its server."""
+
+    def __init__(
+        self,
+        lister_watcher: ListerWatcher,
+        *,
+        indexer: Indexer[Resource],
+        queue: Queue[Any],
+        seen_version: Callable[[], str],
+        name: str,
+    ) -> None:
+        """Compare a cache.
+
+        Args:
+            lister_watcher: Whom to ask.
+            indexer: The cache.
+            queue: What fills it.
+            seen_version: Returns the last version that the server has sent, which the queue may not have come to.
+            name: What the informer is called in the log.
+        """
+        self._lister_watcher = lister_watcher
+        self._indexer = indexer
+        self._queue = queue
+        self._seen_version = seen_version
+        self._name = name
+
+    async def check(self, *, timeout: float | None) -> ConsistencyReport:
+        """Compare as soon as nothing is on its way into the cache; a difference is logged.
+
+        Args:
+            timeout: Seconds to wait for that; None waits for ever.
+
+        Raises:
+            NotFreshError: If something always is on its way.
+            GoneError: If the server does not have that version any more.
+            ApiError, TransportError: If it does not answer.
+        """
+        queue = self._queue
+        limit = asyncio.timeout(timeout)
+        try:
+            async with limit:
+                while len(queue) or not queue.has_synced:
+                    await queue.wait_for_progress()
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise NotFreshError(
+                self._name, wanted=self._seen_version(), reached=queue.processed_version, waited=timeout or 0.0
+            ) from None
+        cached, version = state_of(self._indexer.list()), queue.processed_version
+        report = await check_consistency(self._lister_watcher, cached, version)
+        if not report.is_consistent:
+            _logger.error(
+                "a cache differs from its server",
+                extra={
+                    "resource": self._name,
+                    "resource_version": report.resource_version,
+                    "missing": len(report.missing),
+                    "left_over": len(report.left_over),
+                    "different": len(report.different),
+                },
+            )
+        return report
+
+    async def run(self, period: float) -> None:
+        """Compare every ``period`` seconds until cancelled; a comparison that cannot be made is left out."""
+        while True:
+            await asyncio.sleep(period)
+            try:
+                await self.check(timeout=period)
+            except (ApiError, TransportError, NotFreshError) as error:
+                _logger.debug(
+                    "a cache could not be compared with its server",
+                    extra={"resource": self._name, "error": describe_error(error)},
+                )
 
 
 async def check_consistency(lister_watcher: ListerWatcher, cached: State, resource_version: str) -> ConsistencyReport:

@@ -20,6 +20,7 @@ from deltaloop.cache.listwatch import ListerWatcher
 from deltaloop.cache.metrics import CacheMetrics
 from deltaloop.cache.queue import Queue
 from deltaloop.cache.reflector import Reflector
+from deltaloop.cache.waiting_queue import Process
 from deltaloop.pacing.checks import require_not_negative
 
 _logger: Final = logging.getLogger("deltaloop.cache")
@@ -36,27 +37,28 @@ class ControllerConfig:
         lister_watcher: Where objects come from.
         queue: Through which queue they go.
         process: What is done with them: called with deltas of one key (``DeltaFIFO``) or of different keys
-            (``RealFIFO``), and whether they are of the initial list.
+            (``RealFIFO``), and whether they are of the initial list. What it returns, if anything, is awaited.
         name: What to call it in the log; ``str(lister_watcher)`` by default.
         reflector_options: Numbers of the reflector.
         resync_period: Every so many seconds all known objects are told again; 0 is never, less than 1 is 1.
         retry_on_error: Whether deltas whose ``process`` raised are put back and tried again a second later; else they
             are logged and lost.
         on_error: Called with every error of list and watch.
-        room: Awaited before deltas are popped and before events are read, so that the consumer can hold up both.
+        room: Called before deltas are popped and before events are read, so that the consumer can hold up both: what
+            it returns is awaited, None says that there is room.
         metrics: Who counts.
         chance: Draws the numbers in [0, 1) that spread waits and watch timeouts.
     """
 
     lister_watcher: ListerWatcher
     queue: Queue[Resource]
-    process: Callable[[Deltas[Resource], bool], None]
+    process: Process[Resource]
     name: str = ""
     reflector_options: ReflectorOptions | None = None
     resync_period: float = 0.0
     retry_on_error: bool = False
     on_error: Callable[[Reaction], object] | None = None
-    room: Callable[[], Awaitable[None]] | None = None
+    room: Callable[[], Awaitable[None] | None] | None = None
     metrics: CacheMetrics | None = None
     chance: Callable[[], float] = random.random
 
@@ -121,10 +123,10 @@ class Controller:
             task.result()
 
     async def _process_loop(self) -> None:
-        popped = 0
+        popped, room = 0, self._config.room
         while True:
-            if self._config.room is not None:
-                await self._config.room()
+            if room is not None and (until_room := room()) is not None:
+                await until_room
             try:
                 await self._queue.pop(self._process)
             except FifoClosedError:
@@ -144,15 +146,26 @@ class Controller:
             if popped % _POPS_PER_TURN == 0:
                 await asyncio.sleep(0)  # a long queue must not starve everybody else
 
-    def _process(self, deltas: Deltas[Resource], is_in_initial_list: bool) -> None:
+    def _process(self, deltas: Deltas[Resource], is_in_initial_list: bool) -> Awaitable[None] | None:
         try:
-            self._config.process(deltas, is_in_initial_list)
-        except RequeueError:
-            raise
+            unfinished = self._config.process(deltas, is_in_initial_list)
         except Exception as error:
-            if self._config.retry_on_error:
-                raise RequeueError(error) from error
-            raise
+            if self._loses(error):
+                raise
+            raise RequeueError(error) from error
+        return None if unfinished is None else self._finish(unfinished)
+
+    async def _finish(self, unfinished: Awaitable[None]) -> None:
+        try:
+            await unfinished
+        except Exception as error:
+            if self._loses(error):
+                raise
+            raise RequeueError(error) from error
+
+    def _loses(self, error: Exception) -> bool:
+        """Whether what ``process`` raised is raised as it is: the deltas are lost, or it says itself what happens."""
+        return isinstance(error, RequeueError) or not self._config.retry_on_error
 
     async def _resync_loop(self) -> None:
         period = max(self._config.resync_period, MINIMUM_RESYNC_PERIOD)

@@ -10,9 +10,9 @@ import dataclasses
 import logging
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar, final, overload
+from typing import Any, Final, Literal, Self, TypeVar, Unpack, final, overload
 
 from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.kinds import parse_resource_type
@@ -22,6 +22,7 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.cache.core.store import IndexFunc
 from deltaloop.cache.errors import CacheSyncError, InformerStoppedError
 from deltaloop.cache.informer import Informer, InformerOptions
+from deltaloop.cache.informer_selection import InformerSelection, ObjectSelection
 from deltaloop.cache.listwatch import ListWatch, ListWatchClient
 from deltaloop.cache.multi_namespace import MultiNamespaceInformer
 
@@ -40,6 +41,7 @@ class _Identity:
     label_selector: str
     field_selector: str
     transform: Callable[[Resource], Resource] | None
+    metadata_only: bool
 
 
 @final
@@ -82,39 +84,40 @@ class InformerFactory:
         self,
         resource_type: ResourceType[T],
         *,
-        namespace: str | None = None,
-        indexers: Mapping[str, IndexFunc[Resource]] | None = None,
-        label_selector: str = "",
-        field_selector: str = "",
-        transform: Callable[[Resource], Resource] | None = None,
+        metadata_only: Literal[False] = False,
+        **selection: Unpack[InformerSelection],
     ) -> Informer[T]: ...
     @overload
     def informer(
+        self, resource_type: str, *, metadata_only: bool = ..., **selection: Unpack[InformerSelection]
+    ) -> Informer[Resource]: ...
+    @overload
+    def informer(
         self,
-        resource_type: str,
+        resource_type: ResourceType[Any],
         *,
-        namespace: str | None = None,
-        indexers: Mapping[str, IndexFunc[Resource]] | None = None,
-        label_selector: str = "",
-        field_selector: str = "",
-        transform: Callable[[Resource], Resource] | None = None,
+        metadata_only: Literal[True],
+        **selection: Unpack[InformerSelection],
     ) -> Informer[Resource]: ...
     def informer(
         self,
         resource_type: ResourceType[Any] | str,
         *,
+        metadata_only: bool = False,
         namespace: str | None = None,
         indexers: Mapping[str, IndexFunc[Resource]] | None = None,
         label_selector: str = "",
         field_selector: str = "",
         transform: Callable[[Resource], Resource] | None = None,
     ) -> Informer[Any]:
-        """Return an informer: the same one whenever kind, class, namespace, selectors and transform are the same.
+        """Return an informer: the same one whenever kind, class, namespace, selectors, transform and form are the same.
 
         It is kept until the factory is left; ``use`` is for those who need it for a while.
 
         Args:
             resource_type: Which kind; a built-in one may be named, such as ``apps/v1/Deployment``.
+            metadata_only: Whether only the metadata of objects is asked for and cached (``PartialObjectMetadata``);
+                they come as ``Resource``, whatever the kind's class is.
             namespace: Watch this namespace only; None is the factory's own. Kinds without namespaces are not affected.
             indexers: Index functions by name; added to those that it has.
             label_selector: Only objects with such labels.
@@ -126,60 +129,128 @@ class InformerFactory:
             IndexerConflictError: If an index of that name exists with another function.
             InformerStoppedError: If the factory was left: nothing would ever come.
         """
-        identity = self._identify(resource_type, namespace, label_selector, field_selector, transform)
+        identity = self._identify(
+            resource_type,
+            metadata_only=metadata_only,
+            namespace=namespace,
+            label_selector=label_selector,
+            field_selector=field_selector,
+            transform=transform,
+        )
+        return self._kept_informer(identity, indexers)
+
+    def _kept_informer(self, identity: _Identity, indexers: Mapping[str, IndexFunc[Resource]] | None) -> Informer[Any]:
         informer = self._find_or_make(identity, indexers)
         self._kept.add(identity)
         if self._entered:
             self.start()
         return informer
 
+    @overload
     def multi_namespace_informer(
         self,
         resource_type: ResourceType[T],
         namespaces: Iterable[str],
         *,
+        metadata_only: Literal[False] = False,
+        **selection: Unpack[ObjectSelection],
+    ) -> MultiNamespaceInformer[T]: ...
+    @overload
+    def multi_namespace_informer(
+        self,
+        resource_type: ResourceType[Any],
+        namespaces: Iterable[str],
+        *,
+        metadata_only: Literal[True],
+        **selection: Unpack[ObjectSelection],
+    ) -> MultiNamespaceInformer[Resource]: ...
+    def multi_namespace_informer(
+        self,
+        resource_type: ResourceType[Any],
+        namespaces: Iterable[str],
+        *,
+        metadata_only: bool = False,
         indexers: Mapping[str, IndexFunc[Resource]] | None = None,
         label_selector: str = "",
         field_selector: str = "",
-    ) -> MultiNamespaceInformer[T]:
-        """Return the informers of several namespaces as one.
+        transform: Callable[[Resource], Resource] | None = None,
+    ) -> MultiNamespaceInformer[Any]:
+        """Return the informers of several namespaces as one; otherwise as ``informer``.
 
         Raises:
             InvalidInputError: If there is no namespace, or the kind has none.
         """
         if not resource_type.namespaced:
             raise InvalidInputError(f"{resource_type} has no namespaces")
-        informers = {
-            namespace: self.informer(
-                resource_type,
+        kind = dataclasses.replace(resource_type, model=None) if metadata_only else resource_type
+        informers: dict[str, Informer[Any]] = {}
+        for namespace in namespaces:
+            identity = self._identify(
+                kind,
+                metadata_only=metadata_only,
                 namespace=namespace,
-                indexers=indexers,
                 label_selector=label_selector,
                 field_selector=field_selector,
+                transform=transform,
             )
-            for namespace in dict.fromkeys(namespaces)
-        }
-        return MultiNamespaceInformer(resource_type, informers)
+            informers[namespace] = self._kept_informer(identity, indexers)
+        return MultiNamespaceInformer(kind, informers)
 
-    @asynccontextmanager
-    async def use(
+    @overload
+    def use(
         self,
         resource_type: ResourceType[T],
         *,
+        metadata_only: Literal[False] = False,
+        **selection: Unpack[InformerSelection],
+    ) -> AbstractAsyncContextManager[Informer[T]]: ...
+    @overload
+    def use(
+        self, resource_type: str, *, metadata_only: bool = ..., **selection: Unpack[InformerSelection]
+    ) -> AbstractAsyncContextManager[Informer[Resource]]: ...
+    @overload
+    def use(
+        self,
+        resource_type: ResourceType[Any],
+        *,
+        metadata_only: Literal[True],
+        **selection: Unpack[InformerSelection],
+    ) -> AbstractAsyncContextManager[Informer[Resource]]: ...
+    def use(
+        self,
+        resource_type: ResourceType[Any] | str,
+        *,
+        metadata_only: bool = False,
         namespace: str | None = None,
         indexers: Mapping[str, IndexFunc[Resource]] | None = None,
         label_selector: str = "",
         field_selector: str = "",
         transform: Callable[[Resource], Resource] | None = None,
-    ) -> AsyncGenerator[Informer[T], None]:
+    ) -> AbstractAsyncContextManager[Informer[Any]]:
         """Use an informer for a while: it runs inside the block, and stops when its last user leaves.
 
         An informer that was asked for with ``informer``, too, goes on. Leaving waits for the end of one that stops.
 
         Raises:
-            InformerStoppedError: If the factory was left.
+            InformerStoppedError: On entering, if the factory was left; else as ``informer``.
         """
-        identity = self._identify(resource_type, namespace, label_selector, field_selector, transform)
+        return self._use(
+            lambda: self._identify(
+                resource_type,
+                metadata_only=metadata_only,
+                namespace=namespace,
+                label_selector=label_selector,
+                field_selector=field_selector,
+                transform=transform,
+            ),
+            indexers,
+        )
+
+    @asynccontextmanager
+    async def _use(
+        self, identify: Callable[[], _Identity], indexers: Mapping[str, IndexFunc[Resource]] | None
+    ) -> AsyncGenerator[Informer[Any], None]:
+        identity = identify()
         informer = self._find_or_make(identity, indexers)
         self._users[identity] += 1
         try:
@@ -195,6 +266,8 @@ class InformerFactory:
     def _identify(
         self,
         resource_type: ResourceType[Any] | str,
+        *,
+        metadata_only: bool,
         namespace: str | None,
         label_selector: str,
         field_selector: str,
@@ -203,6 +276,8 @@ class InformerFactory:
         if self._left:
             raise InformerStoppedError("the informer factory was left; make a new one")
         kind: ResourceType[Any] = parse_resource_type(resource_type)
+        if metadata_only:
+            kind = dataclasses.replace(kind, model=None)  # a class wants more than the metadata
         return _Identity(
             kind,
             kind.model,
@@ -210,6 +285,7 @@ class InformerFactory:
             label_selector,
             field_selector,
             transform or self._options.transform,
+            metadata_only,
         )
 
     def _find_or_make(self, identity: _Identity, indexers: Mapping[str, IndexFunc[Resource]] | None) -> Informer[Any]:
@@ -224,6 +300,7 @@ class InformerFactory:
             label_selector=identity.label_selector,
             field_selector=identity.field_selector,
             tweak=self._tweak,
+            metadata_only=identity.metadata_only,
         )
         options = dataclasses.replace(self._options, transform=identity.transform)
         informer = Informer(lister_watcher, identity.kind, indexers=indexers, options=options)
@@ -237,10 +314,11 @@ class InformerFactory:
     async def _stop(self, identity: _Identity, informer: Informer[Any]) -> None:
         if self._informers.get(identity) is informer:
             del self._informers[identity]
-        task = self._tasks.pop(informer, None)
+        task = self._tasks.get(informer)
         if task is not None:
             task.cancel()
             await asyncio.wait([task])
+            del self._tasks[informer]  # not before: if this is cancelled, leaving the factory waits for its end
 
     def start(self) -> None:
         """Start the informers that do not run yet; entering the factory does it, too.

@@ -96,6 +96,55 @@ class HandlerFuncs(Generic[T]):
 
 
 @final
+class DetailedHandlerFuncs(Generic[T]):
+    """As ``HandlerFuncs``, for those who also want to know what else there is to know about an addition or deletion.
+
+    Source: client-go tools/cache/controller.go, ``ResourceEventHandlerDetailedFuncs``.
+    """
+
+    __slots__ = ("_on_add", "_on_delete", "_on_update")
+
+    def __init__(
+        self,
+        *,
+        on_add: Callable[[T, bool], object] | None = None,
+        on_update: Callable[[T, T], object] | None = None,
+        on_delete: Callable[[T, bool], object] | None = None,
+    ) -> None:
+        """Make a handler.
+
+        Args:
+            on_add: Called with the object, and whether it was there when the informer, or this handler, began.
+            on_update: Called with the old and the new object.
+            on_delete: Called with the last known state, and whether it is the final one: False if the deletion itself
+                was missed.
+        """
+        self._on_add = on_add
+        self._on_update = on_update
+        self._on_delete = on_delete
+
+    def on_add(self, obj: T, *, is_in_initial_list: bool) -> object:
+        """Call ``on_add``."""
+        return self._on_add(obj, is_in_initial_list) if self._on_add is not None else None
+
+    def on_update(self, old: T, new: T) -> object:
+        """Call ``on_update``."""
+        return self._on_update(old, new) if self._on_update is not None else None
+
+    def on_delete(self, obj: T, *, final_state_known: bool) -> object:
+        """Call ``on_delete``."""
+        return self._on_delete(obj, final_state_known) if self._on_delete is not None else None
+
+    def __repr__(self) -> str:
+        return f"<DetailedHandlerFuncs {handler_name(self)}>"
+
+    @property
+    def functions(self) -> tuple[Callable[..., object], ...]:
+        """The callables that are there."""
+        return tuple(function for function in (self._on_add, self._on_update, self._on_delete) if function is not None)
+
+
+@final
 class FilteringResourceEventHandler(Generic[T]):
     """Tells another handler about the objects that a function lets through, and of nothing else.
 
@@ -178,7 +227,7 @@ def handler_name(handler: object) -> str:
     """Return a readable name: the class of a handler, or the functions that it is made of."""
     if isinstance(handler, FilteringResourceEventHandler):
         return handler_name(handler.handler)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
-    if isinstance(handler, HandlerFuncs):
+    if isinstance(handler, HandlerFuncs | DetailedHandlerFuncs):
         names = [_qualified(function) for function in handler.functions]  # pyright: ignore[reportUnknownMemberType]
         return "+".join(dict.fromkeys(names)) or "no functions"
     return f"{type(handler).__module__}.{type(handler).__qualname__}"

@@ -19,66 +19,39 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Mapping
 from typing import Final, Generic, TypeVar, final
 
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.cache.consistency import check_consistency
-from deltaloop.cache.controller import MINIMUM_RESYNC_PERIOD, Controller, ControllerConfig
-from deltaloop.cache.core.consistency import ConsistencyReport, state_of
-from deltaloop.cache.core.deltas import Deltas
+from deltaloop.cache.consistency import ConsistencyChecker
+from deltaloop.cache.controller import Controller, ControllerConfig
+from deltaloop.cache.core.consistency import ConsistencyReport
+from deltaloop.cache.core.deltas import Deltas, DeltaType
 from deltaloop.cache.core.freshness import Freshness, is_reached
-from deltaloop.cache.core.listwatch import Decision, Reaction, ReflectorOptions, ReflectorStatistics
-from deltaloop.cache.core.notification_buffer import BufferPolicy
-from deltaloop.cache.core.process_deltas import AddNotification, UpdateNotification, process_deltas
-from deltaloop.cache.core.reactions import is_refusal
+from deltaloop.cache.core.process_deltas import UpdateNotification, process_deltas
+from deltaloop.cache.core.process_list import ListProcessing
+from deltaloop.cache.core.reactions import Decision, Reaction, is_refusal
+from deltaloop.cache.core.real_fifo import BATCH_SIZE
+from deltaloop.cache.core.reflector_facts import ReflectorStatistics
 from deltaloop.cache.core.store import IndexFunc
 from deltaloop.cache.errors import CacheSyncError, InformerStoppedError, NotFreshError, SyncFailure
-from deltaloop.cache.handlers import HandlerOptions, ResourceEventHandler, handler_name
-from deltaloop.cache.listener import Listener, Registration
+from deltaloop.cache.handlers import HandlerOptions, ResourceEventHandler
+from deltaloop.cache.informer_options import InformerOptions
+from deltaloop.cache.listener import Registration
 from deltaloop.cache.lister import Lister, decoder
 from deltaloop.cache.listwatch import ListerWatcher
-from deltaloop.cache.metrics import CacheMetrics, GuardedMetrics
-from deltaloop.cache.queue import QueueKind, new_queue
+from deltaloop.cache.metrics import CacheLevels, GuardedMetrics
+from deltaloop.cache.queue import new_queue
+from deltaloop.cache.shared_processor import SharedProcessor
 from deltaloop.cache.store import NAMESPACE_INDEX, Indexer, namespace_index_func
-from deltaloop.pacing.checks import require_not_negative
+from deltaloop.cache.turns import in_turns
+
+__all__ = ["Informer", "InformerOptions", "new_indexer_informer", "new_informer"]
 
 T = TypeVar("T")
 
 _logger: Final = logging.getLogger("deltaloop.cache")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InformerOptions:
-    """Options of an informer.
-
-    Attributes:
-        resync_period: Every so many seconds each handler that has no period of its own is told all objects again, from
-            the cache; 0 is never, less than 1 is 1.
-        queue: Which queue stands between the reflector and the cache.
-        transform: Makes the object that is cached out of the one that comes, before anything else sees it. Called once
-            for each object of a list and of an event, never for a resync; it need not be idempotent. One that raises,
-            or changes the name, fails the list or the watch: what it failed on is named, and tried again later.
-        reflector: Numbers of listing, watching and waiting.
-        on_error: Called with every error of list and watch, and what follows it; they are logged in any case.
-        metrics: Who counts lists, watches, events, failures and deliveries.
-        chance: Draws the numbers in [0, 1) that spread waits and watch timeouts.
-    """
-
-    resync_period: float = 0.0
-    queue: QueueKind = QueueKind.DELTA_FIFO
-    transform: Callable[[Resource], Resource] | None = None
-    reflector: ReflectorOptions = field(default_factory=ReflectorOptions)
-    on_error: Callable[[Reaction], object] | None = None
-    metrics: CacheMetrics | None = None
-    chance: Callable[[], float] = random.random
-
-    def __post_init__(self) -> None:
-        """Refuse a period that is none."""
-        require_not_negative("InformerOptions", resync_period=self.resync_period)
 
 
 @final
@@ -109,15 +82,22 @@ class Informer(Generic[T]):
         self.name = str(lister_watcher) if type(lister_watcher).__str__ is not object.__str__ else str(resource_type)
         self.indexer = Indexer[Resource](indexers={NAMESPACE_INDEX: namespace_index_func}, name=self.name)
         self.indexer.add_indexers(indexers or {})
-        self._decode = decoder(resource_type)
         self._options = options
-        self._lister_watcher = lister_watcher
         self._metrics = GuardedMetrics(options.metrics, self.name)
         self._queue = new_queue(
             options.queue,
             known_objects=self.indexer,
             transform=options.transform,
             on_version=self.indexer.update_resource_version,
+            room=lambda: self._processor.room_left,
+        )
+        self._processor = SharedProcessor[T](
+            self.name,
+            decode=decoder(resource_type),
+            objects=self.indexer.list,
+            upstream_has_synced=lambda: self.has_synced,
+            resync_period=options.resync_period,
+            metrics=self._metrics,
         )
         self._controller = Controller(
             ControllerConfig(
@@ -127,19 +107,19 @@ class Informer(Generic[T]):
                 name=self.name,
                 reflector_options=options.reflector,
                 on_error=self._on_error,
-                room=self._wait_for_room,
+                room=self._processor.room,
                 metrics=options.metrics,
                 chance=options.chance,
             )
         )
-        self._listeners: dict[Listener[T], asyncio.Task[None] | None] = {}
-        self._resyncs: dict[Listener[T], tuple[float, asyncio.TimerHandle | None]] = {}
-        self._resyncing = False
-        self._bounded: set[Listener[T]] = set()
-        self._room = asyncio.Event()
-        self._stalled = False
+        self._consistency = ConsistencyChecker(
+            lister_watcher,
+            indexer=self.indexer,
+            queue=self._queue,
+            seen_version=lambda: self.last_sync_resource_version,
+            name=self.name,
+        )
         self._refused = asyncio.Event()
-        self._ending: set[asyncio.Task[None]] = set()
         self._started = False
         self._stopped = False
         self._stopped_event = asyncio.Event()
@@ -173,7 +153,7 @@ class Informer(Generic[T]):
     @property
     def stalled_by(self) -> tuple[str, ...]:
         """Names of the handlers whose full buffers hold up this informer at this moment."""
-        return tuple(listener.name for listener in self._bounded if listener.is_full)
+        return self._processor.stalled_by
 
     @property
     def resource_version(self) -> str:
@@ -189,6 +169,8 @@ class Informer(Generic[T]):
             waiting=len(self._queue),
             last_event_at=seen.last_event_at,
             last_bookmark_at=seen.last_bookmark_at,
+            last_byte_at=seen.last_byte_at,
+            pending_bytes=seen.pending_bytes,
             last_confirmed_at=seen.last_confirmed_at,
             relists=max(0, seen.lists - 1),
             restarts=max(0, seen.streams - 1),
@@ -196,7 +178,9 @@ class Informer(Generic[T]):
         )
 
     async def check_consistency(self, *, timeout: float | None = 30.0) -> ConsistencyReport:
-        """List at exactly the version of the cache and compare; nothing does that by itself, because it costs a list.
+        """List at exactly the version of the cache and compare; it costs a full list.
+
+        Nothing does that by itself, unless ``InformerOptions.consistency_period`` says so.
 
         What differs is logged as an error, and not mended: it is a bug, of this library, the server or a proxy.
 
@@ -208,31 +192,30 @@ class Informer(Generic[T]):
             GoneError: If the server does not have that version any more.
             ApiError, TransportError: If it does not answer.
         """
-        limit = asyncio.timeout(timeout)
-        try:
-            async with limit:
-                while len(self._queue) or not self.has_synced:
-                    await self._queue.wait_for_progress()
-        except TimeoutError:
-            if not limit.expired():
-                raise
-            version = self.last_sync_resource_version
-            raise NotFreshError(
-                self.name, wanted=version, reached=self.resource_version, waited=timeout or 0.0
-            ) from None
-        report = await check_consistency(self._lister_watcher, state_of(self.indexer.list()), self.resource_version)
-        if not report.is_consistent:
-            _logger.error(
-                "a cache differs from its server",
-                extra={
-                    "resource": self.name,
-                    "resource_version": report.resource_version,
-                    "missing": len(report.missing),
-                    "left_over": len(report.left_over),
-                    "different": len(report.different),
-                },
-            )
-        return report
+        return await self._consistency.check(timeout=timeout)
+
+    def levels(self, now: float) -> CacheLevels:
+        """Return how much is held and how old it is, from any thread; it looks at each object.
+
+        Args:
+            now: The event loop's time.
+        """
+        seen = self.statistics()
+
+        def age(at: float | None) -> float | None:
+            return None if at is None else max(0.0, now - at)
+
+        return CacheLevels(
+            items=len(self.indexer),
+            bytes_held=self.bytes_held(),
+            queued=len(self._queue),
+            pending=self._processor.pending(),
+            resource_version=self.resource_version,
+            seen_resource_version=seen.resource_version,
+            last_event_age=age(seen.last_event_at),
+            last_byte_age=age(seen.last_byte_at),
+            last_confirmed_age=age(seen.last_confirmed_at),
+        )
 
     def bytes_held(self) -> int:
         """Return the size of all cached objects as JSON; it looks at each of them."""
@@ -301,44 +284,14 @@ class Informer(Generic[T]):
         """
         if self._stopped:
             raise InformerStoppedError(f"the informer of {self.name} has stopped; the handler was not added")
-        options = options or HandlerOptions()
-        listener = Listener(
-            handler,
-            self._decode,
-            name=name or handler_name(handler),
-            resource=self.name,
-            upstream_has_synced=lambda: self.has_synced,
-            options=options,
-            on_room=self._room.set,
-            metrics=self._metrics,
-        )
-        for obj in self.indexer.list():
-            listener.add(AddNotification(obj, is_in_initial_list=True))
-        self._listeners[listener] = self._start(listener) if self._started else None
-        if options.buffer is BufferPolicy.BOUNDED:
-            self._bounded.add(listener)
-        period = self._options.resync_period if options.resync_period is None else options.resync_period
-        if period > 0:
-            self._resyncs[listener] = (max(period, MINIMUM_RESYNC_PERIOD), None)
-            if self._resyncing:
-                self._schedule_resync(listener)
-        return listener
+        return self._processor.add(handler, name=name, options=options or HandlerOptions())
 
     def remove_event_handler(self, registration: Registration) -> None:
         """Tell a handler nothing more; what waits for it is dropped, a call that it is in goes on to its end.
 
         Removing twice, or what belongs to another informer, does nothing. May be called by the handler itself.
         """
-        for listener in [known for known in self._listeners if known is registration]:
-            task = self._listeners.pop(listener)
-            self._bounded.discard(listener)
-            _, timer = self._resyncs.pop(listener, (0.0, None))
-            if timer is not None:
-                timer.cancel()
-            listener.close()
-            if task is not None:
-                self._ending.add(task)
-                task.add_done_callback(self._ending.discard)
+        self._processor.remove(registration)
 
     # Running
 
@@ -354,23 +307,25 @@ class Informer(Generic[T]):
         if self._started:
             raise InformerStoppedError(f"the informer of {self.name} was started before; make a new one")
         self._started = True
-        for listener in self._listeners:
-            self._listeners[listener] = self._start(listener)
+        self._processor.start(self._queue.wait_for_sync)
         _logger.info("informer started", extra={"resource": self.name})
-        resyncs = asyncio.create_task(self._begin_resyncs(), name=f"begin of resyncs of {self.name}")
-        self._ending.add(resyncs)
+        clock = asyncio.get_running_loop().time
+
+        def levels() -> CacheLevels:
+            return self.levels(clock())
+
+        self._metrics.started(levels)
+        checks: asyncio.Task[None] | None = None
+        if self._options.consistency_period > 0:
+            checking = self._consistency.run(self._options.consistency_period)
+            checks = asyncio.create_task(checking, name=f"consistency checks of {self.name}")
         try:
             await self._controller.run()
         finally:
             self._stopped = True
             self._stopped_event.set()
-            for _, timer in self._resyncs.values():
-                if timer is not None:
-                    timer.cancel()
-            tasks = [task for task in (*self._listeners.values(), *self._ending) if task is not None]
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            self._metrics.stopped(levels)
+            await self._processor.stop(*([] if checks is None else [checks]))
             _logger.info("informer stopped", extra={"resource": self.name})
 
     async def wait_for_sync(self, timeout: float | None = 30.0, *, fail_fast: bool = True) -> None:
@@ -429,44 +384,24 @@ class Informer(Generic[T]):
         if self._options.on_error is not None:
             self._options.on_error(reaction)
 
-    async def _wait_for_room(self) -> None:
-        while full := self.stalled_by:
-            if not self._stalled:
-                self._stalled = True
-                _logger.warning(
-                    "an informer stands still until a handler has caught up",
-                    extra={"resource": self.name, "handlers": list(full)},
-                )
-            self._room.clear()
-            await self._room.wait()
-        if self._stalled:
-            self._stalled = False
-            _logger.info("the informer goes on", extra={"resource": self.name})
-
-    async def _begin_resyncs(self) -> None:
-        await self._queue.wait_for_sync()
-        self._resyncing = True
-        for listener in self._resyncs:
-            self._schedule_resync(listener)
-
-    def _schedule_resync(self, listener: Listener[T]) -> None:
-        period, _ = self._resyncs[listener]
-        timer = asyncio.get_running_loop().call_later(period, self._resync, listener)
-        self._resyncs[listener] = (period, timer)
-
-    def _resync(self, listener: Listener[T]) -> None:
-        listener.resync(self.indexer.list())
-        self._schedule_resync(listener)
-
-    def _start(self, listener: Listener[T]) -> asyncio.Task[None]:
-        return asyncio.create_task(listener.run(), name=f"handler {listener.name} of {self.name}")
-
-    def _process(self, deltas: Deltas[Resource], is_in_initial_list: bool) -> None:
+    def _process(self, deltas: Deltas[Resource], is_in_initial_list: bool) -> Awaitable[None] | None:
+        if len(deltas) > BATCH_SIZE and deltas[0].type is not DeltaType.SYNC:
+            return self._process_list(deltas, is_in_initial_list)  # batches are shorter, so this is a whole list
         for notification in process_deltas(deltas, self.indexer, is_in_initial_list=is_in_initial_list):
             if isinstance(notification, UpdateNotification) and notification.is_unchanged:
                 continue
-            for listener in self._listeners:
-                listener.add(notification)
+            self._processor.distribute(notification)
+        return None
+
+    async def _process_list(self, deltas: Deltas[Resource], is_in_initial_list: bool) -> None:
+        listed = ListProcessing(deltas, self.indexer, is_in_initial_list=is_in_initial_list)
+        await in_turns(listed.fill())
+        listed.commit()
+        await self._processor.distribute_in_turns(
+            notification
+            for notification in listed.tell()
+            if not isinstance(notification, UpdateNotification) or not notification.is_unchanged
+        )
 
     def __repr__(self) -> str:
         state = "stopped" if self._stopped else "running" if self._started else "not started"

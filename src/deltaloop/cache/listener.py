@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, Generic, Protocol, TypeVar, final
 
 from deltaloop.api.errors import MalformedObjectError
@@ -120,14 +120,21 @@ class Listener(Generic[T]):
         """Whether its bounded buffer has no room; never true once it is closed."""
         return self._buffer.is_full
 
+    @property
+    def room(self) -> int:
+        """How many more notifications a bounded buffer takes before it is full; 0 for others."""
+        return self._buffer.room
+
     def add(self, notification: Notification[Resource]) -> None:
         """Put a notification into the buffer."""
         if self._closed:
             return
         if is_initial(notification):
             self._tracker.start()
-        for _ in range(self._buffer.put(notification)):
+        undelivered = self._buffer.put(notification)
+        while undelivered:
             self._tracker.finished()
+            undelivered -= 1
         self._filled.set()
 
     def resync(self, objects: Iterable[Resource]) -> None:
@@ -151,6 +158,7 @@ class Listener(Generic[T]):
     async def run(self) -> None:
         """Deliver until closed or cancelled; cancellation reaches a handler that waits, and drops the rest."""
         handled = 0
+        clock = asyncio.get_running_loop().time
         while not self._closed:
             was_full = self._buffer.is_full
             taken = self._buffer.take()
@@ -161,47 +169,57 @@ class Listener(Generic[T]):
             notification, initial = taken
             if was_full and not self._buffer.is_full:
                 self._tell_room()
-            clock = asyncio.get_running_loop().time
             began, failures = clock(), self._failures
             try:
-                await self._deliver(notification)
+                waiting = self._tell(notification, clock)
+                if waiting is not None:
+                    await self._wait(waiting, notification)
             finally:
-                self._metrics.handled(
-                    handler=self._name,
-                    seconds=clock() - began,
-                    waiting=len(self._buffer),
-                    failed=self._failures > failures,
-                )
+                if self._metrics.counts:
+                    self._metrics.handled(
+                        handler=self._name,
+                        seconds=clock() - began,
+                        waiting=len(self._buffer),
+                        failed=self._failures > failures,
+                    )
                 if initial:
                     self._tracker.finished()
             handled += 1
             if handled % _ITEMS_PER_TURN == 0:
                 await asyncio.sleep(0)  # a long buffer must not starve everybody else
 
-    async def _deliver(self, notification: Notification[Resource]) -> None:
-        clock = asyncio.get_running_loop().time
+    def _tell(self, notification: Notification[Resource], clock: Callable[[], float]) -> Awaitable[object] | None:
+        """Call the handler; return what is to be awaited, if it gives something like that."""
         began = clock()
         try:
             result = self._call(notification)
-            blocked = clock() - began
-            if inspect.isawaitable(result):
-                await result
-        except MalformedObjectError as error:
-            self._failures += 1
-            _logger.exception(
-                "an object does not fit, or a handler raised; its notification is lost",
-                extra=self._extra(notification) | {"error": describe_error(error)},
-            )
-            return
-        except Exception:
-            self._failures += 1
-            _logger.exception("a handler raised; its notification is lost", extra=self._extra(notification))
-            return
+        except Exception as error:  # noqa: BLE001 - a handler may raise anything; it is reported
+            self._lost(notification, error)
+            return None
+        blocked = clock() - began
         if blocked > _SLOW:
             _logger.warning(
                 "a handler blocked the event loop; make it quick, or async",
                 extra=self._extra(notification) | {"seconds": round(blocked, 3)},
             )
+        return result if result is not None and inspect.isawaitable(result) else None
+
+    async def _wait(self, waiting: Awaitable[object], notification: Notification[Resource]) -> None:
+        try:
+            await waiting
+        except Exception as error:  # noqa: BLE001 - likewise
+            self._lost(notification, error)
+
+    def _lost(self, notification: Notification[Resource], error: Exception) -> None:
+        self._failures += 1
+        if isinstance(error, MalformedObjectError):
+            _logger.error(
+                "an object does not fit, or a handler raised; its notification is lost",
+                extra=self._extra(notification) | {"error": describe_error(error)},
+                exc_info=error,
+            )
+            return
+        _logger.error("a handler raised; its notification is lost", extra=self._extra(notification), exc_info=error)
 
     def _call(self, notification: Notification[Resource]) -> object:
         handler, decode = self._handler, self._decode

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol, cast, final
+from typing import Any, Protocol, cast, final, runtime_checkable
 
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
@@ -36,15 +36,45 @@ class ListWatchClient(Protocol):
     """The two verbs of a ``Client`` that caches need."""
 
     async def list(
-        self, rt: ResourceType[Resource], /, *, namespace: str | None = None, options: ListOptions = ...
+        self,
+        rt: ResourceType[Resource],
+        /,
+        *,
+        namespace: str | None = None,
+        options: ListOptions = ...,
+        metadata_only: bool = ...,
     ) -> ResourceList[Resource]:
-        """Return one page of a list; no namespace means all."""
+        """Return one page of a list; no namespace means all. With ``metadata_only``, of ``PartialObjectMetadata``."""
         ...
 
     def watch(
-        self, rt: ResourceType[Resource], /, *, namespace: str | None = None, options: ListOptions = ...
+        self,
+        rt: ResourceType[Resource],
+        /,
+        *,
+        namespace: str | None = None,
+        options: ListOptions = ...,
+        metadata_only: bool = ...,
     ) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
-        """Open a watch; no namespace means all."""
+        """Open a watch; no namespace means all. With ``metadata_only``, of ``PartialObjectMetadata``."""
+        ...
+
+
+@runtime_checkable
+class ByteStream(Protocol):
+    """Events of a watch that also know about bytes; what ``Client.watch`` gives does.
+
+    A stream that has gone quiet in the middle of an object shows here and nowhere else.
+    """
+
+    @property
+    def last_byte_at(self) -> float:
+        """When the last byte came; on the event loop's clock."""
+        ...
+
+    @property
+    def pending_bytes(self) -> int:
+        """How much has come of an event that is not complete."""
         ...
 
 
@@ -64,6 +94,7 @@ class ListWatch:
         label_selector: str = "",
         field_selector: str = "",
         tweak: Callable[[ListOptions], ListOptions] | None = None,
+        metadata_only: bool = False,
     ) -> None:
         """Ask ``client`` for objects of ``resource_type``.
 
@@ -75,11 +106,14 @@ class ListWatch:
             field_selector: Only objects with such fields, such as ``spec.nodeName=a``; the server knows a few of them.
             tweak: Called with the options of each list and watch, selectors included; what it returns is asked for.
                 What it changes must be the same for lists and watches, and versions and bookmarks are not its affair.
+            metadata_only: Whether the server is asked for the metadata of objects and nothing else
+                (``PartialObjectMetadata``): a fraction of the bytes, where only names, labels or owners matter.
         """
         self.resource_type = resource_type
         self.namespace = namespace
         self.label_selector = label_selector
         self.field_selector = field_selector
+        self.metadata_only = metadata_only
         self._tweak = tweak
         self._client = client
         self._raw_type = cast("ResourceType[Resource]", dataclasses.replace(resource_type, model=None))
@@ -88,20 +122,27 @@ class ListWatch:
         """Return one page of the list, by the selectors; items that cannot be read are in its ``unreadable``."""
         asked = self._with_selectors(options)
         try:
-            return await self._client.list(self._raw_type, namespace=self.namespace, options=asked)
+            return await self._client.list(
+                self._raw_type, namespace=self.namespace, options=asked, metadata_only=self.metadata_only
+            )
         except UnreadableItemsError as error:
             return error.page  # one bad object must not keep all others from the cache
 
     def watch(self, options: ListOptions) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
         """Open a watch, by the selectors."""
-        return self._client.watch(self._raw_type, namespace=self.namespace, options=self._with_selectors(options))
+        return self._client.watch(
+            self._raw_type,
+            namespace=self.namespace,
+            options=self._with_selectors(options),
+            metadata_only=self.metadata_only,
+        )
 
     def _with_selectors(self, options: ListOptions) -> ListOptions:
         asked = options.replace(label_selector=self.label_selector, field_selector=self.field_selector)
         return asked if self._tweak is None else self._tweak(asked)
 
     def __str__(self) -> str:
-        parts = [str(self.resource_type)]
+        parts = [f"metadata of {self.resource_type}" if self.metadata_only else str(self.resource_type)]
         parts += [f"in namespace {self.namespace}"] if self.namespace else []
         selectors = ",".join(part for part in (self.label_selector, self.field_selector) if part)
         parts += [f"where {selectors}"] if selectors else []

@@ -1,7 +1,7 @@
 """What caches tell to whoever counts: hooks, called on the informer's loop; no core, it decides nothing.
 
-What is a level and not an event is asked for instead: ``Informer.freshness`` (ages, what waits),
-``Registration.pending`` (depth of a handler's buffer), ``Informer.bytes_held``.
+What is a level and not an event (ages, sizes, what waits) costs something to find out, so it is not told but asked for:
+``started`` hands over the function that answers with ``CacheLevels``.
 
 Source: client-go tools/cache/reflector_metrics.go (which nothing calls any more), fifo_metrics.go.
 """
@@ -9,14 +9,50 @@ Source: client-go tools/cache/reflector_metrics.go (which nothing calls any more
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final, Protocol, final
 
 _logger: Final = logging.getLogger("deltaloop.cache")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheLevels:
+    """How much one informer holds and how old that is; ages are in seconds, None before the first time.
+
+    Attributes:
+        items: Cached objects.
+        bytes_held: Their size as JSON.
+        queued: What waits between reflector and cache, in keys or deltas.
+        pending: What waits for each handler, by its name.
+        resource_version: The version that the cache has come to.
+        seen_resource_version: The last version that the server has sent.
+        last_event_age: Since the last event came.
+        last_byte_age: Since the server last sent anything.
+        last_confirmed_age: Since the server last gave a sign that the state is current.
+    """
+
+    items: int
+    bytes_held: int
+    queued: int
+    pending: Mapping[str, int]
+    resource_version: str
+    seen_resource_version: str
+    last_event_age: float | None
+    last_byte_age: float | None
+    last_confirmed_age: float | None
+
+
 class CacheMetrics(Protocol):
     """Hooks. They must be quick; what they raise is logged and ignored. ``resource`` names the informer."""
+
+    def started(self, resource: str, *, levels: Callable[[], CacheLevels]) -> None:
+        """An informer runs; ``levels`` may be called from any thread, and looks at each cached object."""
+        ...
+
+    def stopped(self, resource: str, *, levels: Callable[[], CacheLevels]) -> None:
+        """An informer that was told of by ``started``, with this very function, has ended."""
+        ...
 
     def listed(self, resource: str, *, seconds: float, items: int, streamed: bool) -> None:
         """A complete list came through, in pages or streamed; ``seconds`` since it was begun."""
@@ -53,6 +89,21 @@ class GuardedMetrics:
         """Guard ``metrics`` of one informer."""
         self._metrics = metrics
         self._resource = resource
+
+    @property
+    def counts(self) -> bool:
+        """Whether anybody counts: to be asked where calling costs more than counting, once for each event."""
+        return self._metrics is not None
+
+    def started(self, levels: Callable[[], CacheLevels]) -> None:
+        """Tell of an informer that runs."""
+        if self._metrics is not None:
+            self._tell(self._metrics.started, levels=levels)
+
+    def stopped(self, levels: Callable[[], CacheLevels]) -> None:
+        """Tell of an informer that has ended."""
+        if self._metrics is not None:
+            self._tell(self._metrics.stopped, levels=levels)
 
     def listed(self, *, seconds: float, items: int, streamed: bool) -> None:
         """Tell of a list."""

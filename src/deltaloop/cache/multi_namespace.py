@@ -17,6 +17,7 @@ from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.keys import split_meta_namespace_key
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
+from deltaloop.cache.core.freshness import Freshness
 from deltaloop.cache.core.store import IndexFunc
 from deltaloop.cache.errors import CacheSyncError, SyncFailure
 from deltaloop.cache.handlers import HandlerOptions, ResourceEventHandler
@@ -93,6 +94,10 @@ class MultiNamespaceInformer(Generic[T]):
         """
         for informer in self.informers.values():
             informer.add_indexers(indexers)
+
+    def freshness(self) -> dict[str, Freshness]:
+        """Return how current the cache of each namespace is."""
+        return {namespace: informer.freshness() for namespace, informer in self.informers.items()}
 
     async def wait_for_sync(self, timeout: float | None = 30.0, *, fail_fast: bool = True) -> None:
         """Wait until the first full list of every namespace is in the cache.

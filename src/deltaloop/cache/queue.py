@@ -16,6 +16,7 @@ from typing import Protocol, TypeVar
 from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Deltas, KnownObjects
 from deltaloop.cache.delta_fifo import DeltaFIFO
 from deltaloop.cache.real_fifo import RealFIFO
+from deltaloop.cache.waiting_queue import Process
 
 V = TypeVar("V")
 
@@ -47,7 +48,7 @@ class Queue(Protocol[V]):
         """Everything up to this version has come."""
         ...
 
-    async def pop(self, process: Callable[[Deltas[V], bool], None]) -> Deltas[V]:
+    async def pop(self, process: Process[V]) -> Deltas[V]:
         """Wait for what is first in line and give it to ``process``: deltas of one key, or of different keys."""
         ...
 
@@ -94,6 +95,7 @@ def new_queue(
     known_objects: KnownObjects[V],
     transform: Callable[[V], V] | None = None,
     on_version: Callable[[str], None] | None = None,
+    room: Callable[[], int] | None = None,
 ) -> Queue[V]:
     """Make a queue.
 
@@ -102,7 +104,8 @@ def new_queue(
         known_objects: What the consumer holds.
         transform: Makes the object that is kept out of the one that comes; called once for each.
         on_version: Called with a version when everything up to it was processed.
+        room: Says how many deltas the consumer has room for, to a queue that gives out several at once.
     """
     if kind is QueueKind.REAL_FIFO:
-        return RealFIFO[V](known_objects=known_objects, transform=transform, on_version=on_version)
+        return RealFIFO[V](known_objects=known_objects, transform=transform, on_version=on_version, room=room)
     return DeltaFIFO[V](known_objects=known_objects, transform=transform, on_version=on_version)

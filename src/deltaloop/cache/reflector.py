@@ -37,11 +37,12 @@ from deltaloop.cache.core.listwatch import List as ListEffect
 from deltaloop.cache.core.listwatch import Watch as WatchEffect
 from deltaloop.cache.core.listwatch import WatchList as WatchListEffect
 from deltaloop.cache.errors import WatchListStalledError, describe_error
-from deltaloop.cache.listwatch import ListerWatcher
+from deltaloop.cache.listwatch import ByteStream, ListerWatcher
 from deltaloop.cache.metrics import CacheMetrics, GuardedMetrics
 
 _logger: Final = logging.getLogger("deltaloop.cache")
 _EVENTS_PER_TURN: Final = 100
+_LIMIT_PRECISION: Final = 0.05
 _BEFORE_THE_LIST: Final = (Phase.LISTING, Phase.RECEIVING)
 
 
@@ -74,6 +75,15 @@ class ResourceVersionUpdater(Protocol):
         ...
 
 
+@runtime_checkable
+class TurnTaker(Protocol):
+    """A store that takes a long list without holding up everybody else; both queues are."""
+
+    async def replace_in_turns(self, objects: tuple[Resource, ...], resource_version: str) -> None:
+        """Everything that exists is this."""
+        ...
+
+
 @final
 class Reflector:
     """Mirrors one kind into a store, for as long as it runs."""
@@ -86,7 +96,7 @@ class Reflector:
         name: str = "",
         options: ReflectorOptions | None = None,
         on_error: Callable[[Reaction], object] | None = None,
-        room: Callable[[], Awaitable[None]] | None = None,
+        room: Callable[[], Awaitable[None] | None] | None = None,
         metrics: CacheMetrics | None = None,
         chance: Callable[[], float] = random.random,
     ) -> None:
@@ -98,7 +108,8 @@ class Reflector:
             name: What to call it in the log; ``str(lister_watcher)`` by default.
             options: Numbers.
             on_error: Called with every error and what follows it; what it raises is logged.
-            room: Awaited before the next event is read, so that a store can hold up the stream.
+            room: Called before the next event is read, so that a store can hold up the stream: what it returns is
+                awaited, None says that there is room.
             metrics: Who counts.
             chance: Draws the numbers in [0, 1) that spread waits and watch timeouts.
         """
@@ -106,17 +117,22 @@ class Reflector:
         self._lister_watcher = lister_watcher
         self._store = store
         self._updater = store if isinstance(store, ResourceVersionUpdater) else None
+        self._in_turns = store if isinstance(store, TurnTaker) else None
         self._core = ReflectorMachine(options)
         self._on_error = on_error
         self._room = room
         self._metrics = GuardedMetrics(metrics, self.name)
+        self._byte_stream: ByteStream | None = None
         self._began_at = 0.0
         self._events = 0
         self._chance = chance
 
     def statistics(self) -> ReflectorStatistics:
         """Return what was done and seen so far; from any thread."""
-        return self._core.statistics()
+        stream = self._byte_stream
+        if stream is None:
+            return self._core.statistics()
+        return self._core.statistics(last_byte_at=stream.last_byte_at, pending_bytes=stream.pending_bytes)
 
     @property
     def last_sync_resource_version(self) -> str:
@@ -154,15 +170,15 @@ class Reflector:
         if isinstance(outcome, Reaction):
             self._report(outcome)
         elif outcome is not None:
-            self._replace(outcome, loop)
+            await self._replace(outcome, loop)
 
-    def _replace(self, listed: Listed, loop: asyncio.AbstractEventLoop) -> None:
+    async def _replace(self, listed: Listed, loop: asyncio.AbstractEventLoop) -> None:
         self._metrics.listed(seconds=loop.time() - self._began_at, items=len(listed.items), streamed=False)
-        refusal = self._replace_with(listed)
+        refusal = await self._replace_with(listed)
         if refusal is not None:
             self._report(self._core.store_failed(refusal, loop.time(), chance=self._chance()))
 
-    def _replace_with(self, listed: Listed) -> Exception | None:
+    async def _replace_with(self, listed: Listed) -> Exception | None:
         if listed.skipped:
             _logger.warning(
                 "a list has objects that cannot be read or have no name; they are left out",
@@ -173,7 +189,10 @@ class Reflector:
                 },
             )
         try:
-            self._store.replace(listed.items, listed.resource_version)
+            if self._in_turns is not None:
+                await self._in_turns.replace_in_turns(listed.items, listed.resource_version)
+            else:
+                self._store.replace(listed.items, listed.resource_version)
         except Exception as error:  # noqa: BLE001 - a store may raise anything; the answer is to list again
             return error
         _logger.debug(
@@ -231,34 +250,48 @@ class Reflector:
     ) -> AsyncGenerator[AsyncIterator[WatchEvent], None]:
         async with self._lister_watcher.watch(effect.options) as events:
             self._metrics.watch_opened()
+            self._byte_stream = events if isinstance(events, ByteStream) else None
             try:
                 yield events
             finally:
+                if self._byte_stream is not None:
+                    self._core.saw_bytes(self._byte_stream.last_byte_at)
+                    self._byte_stream = None
                 self._metrics.watch_ended(seconds=loop.time() - self._began_at, events=self._events)
 
     async def _receive(self, events: AsyncIterator[WatchEvent], loop: asyncio.AbstractEventLoop) -> Exception | None:
         """Read the events of a streamed list, until it is whole or the stream ends; return what a store refused."""
+        limit = asyncio.timeout_at(self._core.give_up_at)
+        try:
+            async with limit:
+                outcome = await self._collect(events, loop, limit)
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise WatchListStalledError("the streamed list has brought nothing for too long") from error
+        if outcome is None:
+            return None
+        self._metrics.listed(seconds=loop.time() - self._began_at, items=len(outcome.items), streamed=True)
+        return await self._replace_with(outcome)
+
+    async def _collect(
+        self, events: AsyncIterator[WatchEvent], loop: asyncio.AbstractEventLoop, limit: asyncio.Timeout
+    ) -> Listed | None:
         handled = 0
-        while True:
-            limit = asyncio.timeout_at(self._core.give_up_at)
-            try:
-                async with limit:
-                    event = await anext(events, None)
-            except TimeoutError as error:
-                if not limit.expired():
-                    raise
-                raise WatchListStalledError("the streamed list has brought nothing for too long") from error
-            if event is None:
-                return None
+        until = self._core.give_up_at
+        async for event in events:
             outcome = self._core.initial_event(event, loop.time())
             if isinstance(outcome, Listed):
-                self._metrics.listed(seconds=loop.time() - self._began_at, items=len(outcome.items), streamed=True)
-                return self._replace_with(outcome)
+                return outcome
             if outcome is Verdict.SKIP:
                 self._warn_of_nameless(event)
+            if self._core.give_up_at > until + _LIMIT_PRECISION:  # a timer for each of 100 000 events would cost most
+                until = self._core.give_up_at
+                limit.reschedule(until)
             handled += 1
             if handled % _EVENTS_PER_TURN == 0:
                 await asyncio.sleep(0)
+        return None
 
     async def _stream(self, events: AsyncIterator[WatchEvent], loop: asyncio.AbstractEventLoop) -> Exception | None:
         """Read events until the stream ends; return what a store refused."""
@@ -270,14 +303,15 @@ class Reflector:
             handled += 1
             if handled % _EVENTS_PER_TURN == 0:
                 await asyncio.sleep(0)  # a stream that is always ready must not starve everybody else
-            if self._room is not None:
-                await self._room()
+            if self._room is not None and (until_room := self._room()) is not None:
+                await until_room
         return None
 
     def _handle(self, event: WatchEvent, loop: asyncio.AbstractEventLoop) -> Exception | None:
         verdict = self._core.watch_event(event, loop.time())
         self._events += 1
-        self._metrics.event(event_type=event.type.value, size=len(event.object.raw))
+        if self._metrics.counts:
+            self._metrics.event(event_type=event.type.value, size=len(event.object.raw))
         if verdict is Verdict.SKIP:
             self._warn_of_nameless(event)
             return None

@@ -8,12 +8,12 @@ Source: client-go tools/cache/store.go, tools/cache/index.go.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Generic, TypeVar, final
 
 from deltaloop.api.keys import HasObjectName
 from deltaloop.cache.core.deltas import deletion_handling_key
-from deltaloop.cache.core.store import Indexers, StoreWrite
+from deltaloop.cache.core.store import Indexers, Replacement, StoreWrite
 from deltaloop.cache.errors import TransactionError
 from deltaloop.cache.thread_safe_store import ThreadSafeStore
 
@@ -95,6 +95,25 @@ class Store(Generic[V]):
         self._items.transaction(keyed)
         if failures:
             raise TransactionError(failures, place + 1)
+
+    def transaction_by_key(self, writes: Iterable[tuple[str, V | None]]) -> builtins.list[V | None]:
+        """Do several writes in one step, for a caller that knows the keys: no reader sees some of them.
+
+        Args:
+            writes: Keys, as ``key_of`` gives them, with the objects to store under them; None takes out what is there.
+
+        Returns:
+            For each write what was there right before it.
+        """
+        return self._items.transaction(writes)
+
+    def begin_replacement(self) -> Replacement[V]:
+        """Return an empty state with the same indexes, to be filled at leisure and then committed."""
+        return self._items.begin_replacement()
+
+    def commit_replacement(self, replacement: Replacement[V]) -> Mapping[str, V]:
+        """Hold what was filled and nothing else, in one step; return what was held before, by key."""
+        return self._items.commit_replacement(replacement)
 
     @property
     def last_sync_resource_version(self) -> str:

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final, Generic, TypeVar, final
 
-from deltaloop.cache.core.store import IndexedItems, Indexers, IndexFailure
+from deltaloop.cache.core.store import IndexedItems, Indexers, IndexFailure, Replacement
 from deltaloop.cache.errors import describe_error
 
 V = TypeVar("V")
@@ -68,20 +68,44 @@ class ThreadSafeStore(Generic[V]):
             failures = self._items.replace(items)
         self._report(failures)
 
-    def transaction(self, writes: Iterable[tuple[str, V | None]]) -> None:
+    def transaction(self, writes: Iterable[tuple[str, V | None]]) -> builtins.list[V | None]:
         """Do several writes in one step: nobody sees some of them.
 
         Args:
             writes: Keys with the objects to store under them, or None to take out what is there; done in order.
+
+        Returns:
+            For each write what was there right before it.
         """
         failures: builtins.list[IndexFailure] = []
+        before: builtins.list[V | None] = []
         with self._lock:
+            items = self._items
             for key, obj in writes:
+                before.append(items.get(key))
                 if obj is None:
-                    self._items.delete(key)
+                    items.delete(key)
                 else:
-                    failures += self._items.put(key, obj)
+                    failures += items.put(key, obj)
         self._report(failures)
+        return before
+
+    def begin_replacement(self) -> Replacement[V]:
+        """Return an empty state with the same indexes, to be filled at leisure by one thread."""
+        with self._lock:
+            return Replacement[V](dict(self._items.index.functions))
+
+    def commit_replacement(self, replacement: Replacement[V]) -> Mapping[str, V]:
+        """Put a state in the place of what is there, in one step; return what was there, by key.
+
+        Indexes that were added meanwhile are added to it now.
+        """
+        with self._lock:
+            replacement.failures += replacement.items.add_indexers(self._items.index.functions)
+            before = self._items
+            self._items = replacement.items
+        self._report(replacement.failures)
+        return before.as_mapping()
 
     def get(self, key: str) -> V | None:
         """Return one object, or None."""

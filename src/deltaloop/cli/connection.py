@@ -7,11 +7,12 @@ gives them to ``make_client``. Without any of them it is the cluster that kubect
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from deltaloop.client import Client, connect
+if TYPE_CHECKING:
+    from deltaloop.client import Client
 
 KubeconfigFlag: TypeAlias = Annotated[
     Path | None,
@@ -38,4 +39,6 @@ def make_client(*, kubeconfig: Path | None, context: str | None, namespace: str 
     Raises:
         ConfigError: If there is no configuration, or it cannot be used; the command prints it and ends with code 2.
     """
+    from deltaloop.client import connect
+
     return connect(kubeconfig=kubeconfig, context=context or None, namespace=namespace or None)

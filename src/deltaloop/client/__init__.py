@@ -40,10 +40,11 @@ from deltaloop.client.options import (
     LogOptions,
     PatchType,
     ServerWarning,
+    WriteCheck,
     WriteOptions,
 )
 from deltaloop.client.resource_list import ResourceList, UnreadableItemsError
-from deltaloop.client.transport import Headers, Pool, Request, Response, StreamResponse, Transport
+from deltaloop.client.transport import Headers, HttpRequest, HttpResponse, Pool, StreamResponse, Transport
 from deltaloop.client.transport_aiohttp import AiohttpTransport
 
 __all__ = [
@@ -63,6 +64,8 @@ __all__ = [
     "ExecCredentials",
     "ExecPlugin",
     "Headers",
+    "HttpRequest",
+    "HttpResponse",
     "Impersonation",
     "InteractiveMode",
     "LogOptions",
@@ -72,11 +75,9 @@ __all__ = [
     "Pager",
     "PatchType",
     "Pool",
-    "Request",
     "RequestTimeoutError",
     "ResourceIndex",
     "ResourceList",
-    "Response",
     "ServerWarning",
     "StaticToken",
     "StreamEndedError",
@@ -88,6 +89,7 @@ __all__ = [
     "UnreadableItemsError",
     "WaitTimeoutError",
     "WatchLimitOptions",
+    "WriteCheck",
     "WriteOptions",
     "conditions",
     "connect",

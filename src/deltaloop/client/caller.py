@@ -11,9 +11,9 @@ from deltaloop.api.resource import decode_object
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.client.config import ClientConfig
 from deltaloop.client.discovery import Discovery
-from deltaloop.client.options import ClientOptions, PatchType, WarningHandler, WriteOptions
+from deltaloop.client.options import ClientOptions, PatchType, WarningHandler, WriteCheck, WriteOptions
 from deltaloop.client.sender import RequestSender
-from deltaloop.client.transport import Pool, Response
+from deltaloop.client.transport import HttpResponse, Pool
 
 T = TypeVar("T")
 
@@ -31,6 +31,7 @@ class Caller:
         self._discovery = discovery
         self._pool = Pool.REQUESTS
         self._on_warning: WarningHandler | None = options.on_warning
+        self._write_check: WriteCheck | None = None
 
     @property
     def namespace(self) -> str:
@@ -55,7 +56,7 @@ class Caller:
         body: bytes | None = None,
         content_type: str = "application/json",
         timeout: float | None = None,
-    ) -> Response:
+    ) -> HttpResponse:
         return await self._sender.send(
             method,
             path,
@@ -65,6 +66,7 @@ class Caller:
             timeout=timeout,
             pool=self._pool,
             on_warning=self._on_warning,
+            write_check=self._write_check,
         )
 
     def _write_query(self, options: WriteOptions | None, patch_type: PatchType | None = None) -> dict[str, str]:
@@ -86,6 +88,6 @@ class Caller:
         return known.path(namespace=self._namespace(known, namespace), name=name, subresource=subresource)
 
 
-def decoded(known: ResourceType[T], answer: Response) -> T:
+def decoded(known: ResourceType[T], answer: HttpResponse) -> T:
     """Decode the object in an answer."""
     return decode_object(known, answer.body)

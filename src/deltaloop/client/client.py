@@ -26,7 +26,7 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.client.config import ClientConfig
 from deltaloop.client.core.resource_index import ResourceIndex
 from deltaloop.client.discovery import Discovery
-from deltaloop.client.options import ClientOptions, WarningHandler
+from deltaloop.client.options import ClientOptions, WarningHandler, WriteCheck
 from deltaloop.client.read_verbs import ReadVerbs
 from deltaloop.client.sender import RequestSender
 from deltaloop.client.subresource_verbs import SubresourceVerbs
@@ -82,6 +82,27 @@ class Client(ReadVerbs, WriteVerbs, SubresourceVerbs):
         other._pool = pool  # noqa: SLF001 - it is one of us
         return other
 
+    def with_write_check(self, check: WriteCheck) -> Client:
+        """Return the same client with a check before each write; closing either closes both.
+
+        Every request that is not a read asks it right before it is sent, each time that it is sent: once the
+        connection stands, after all waiting. What it raises is what the verb raises, and nothing is sent. A check that
+        this client has already is asked first and stays. Reads are not checked.
+
+        Args:
+            check: Called on the client's event loop with what is to be sent, such as ``PUT /api/v1/...``.
+        """
+        earlier = self._write_check
+
+        def both(action: str) -> None:
+            if earlier is not None:
+                earlier(action)
+            check(action)
+
+        other = copy.copy(self)
+        other._write_check = both  # noqa: SLF001 - it is one of us
+        return other
+
     def with_warnings(self, handler: WarningHandler | None) -> Client:
         """Return the same client with another handler of the server's warnings; closing either closes both.
 
@@ -104,9 +125,14 @@ class Client(ReadVerbs, WriteVerbs, SubresourceVerbs):
     def with_own_connections(self) -> Client | None:
         """Return a client of the same server with connections of its own, for another event loop; close it there.
 
-        None if this client has a transport that was given to it: nothing says how to make another.
+        None if this client has a transport that was given to it: nothing says how to make another. A write check goes
+        with it, and is called on that event loop.
         """
-        return None if self._transport_is_given else Client(self._config, options=self._options)
+        if self._transport_is_given:
+            return None
+        other = Client(self._config, options=self._options)
+        other._write_check = self._write_check
+        return other
 
     async def __aenter__(self) -> Self:
         return self

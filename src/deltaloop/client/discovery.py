@@ -37,7 +37,7 @@ from deltaloop.client.core.resource_index import (
     decode_resources,
 )
 from deltaloop.client.sender import RequestSender
-from deltaloop.client.transport import Response
+from deltaloop.client.transport import HttpResponse
 from deltaloop.pacing import TokenBucket
 
 _log = logging.getLogger("deltaloop.client")
@@ -145,7 +145,7 @@ class Discovery:
                 )
                 return None
 
-    async def _answer(self, path: str, accept: str, timeout: float | None) -> Response | None:
+    async def _answer(self, path: str, accept: str, timeout: float | None) -> HttpResponse | None:
         try:
             return await self._sender.send("GET", path, accept=accept, timeout=timeout)
         except NotFoundError:

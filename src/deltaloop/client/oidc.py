@@ -31,7 +31,7 @@ from deltaloop.client.core.oidc import (
 )
 from deltaloop.client.errors import ConfigError, CredentialsError, TransportError
 from deltaloop.client.single_flight import SingleFlight
-from deltaloop.client.transport import Request, Response, Transport
+from deltaloop.client.transport import HttpRequest, HttpResponse, Transport
 from deltaloop.client.transport_aiohttp import AiohttpTransport
 
 _log = logging.getLogger("deltaloop.client")
@@ -146,7 +146,7 @@ class OidcCredentials:
 
     async def _ask(
         self, method: str, url: str, *, headers: dict[str, str] | None = None, body: SecretText | None = None
-    ) -> Response:
+    ) -> HttpResponse:
         parts = urlsplit(url)
         config = ClientConfig(
             server=f"{parts.scheme}://{parts.netloc}",
@@ -156,7 +156,7 @@ class OidcCredentials:
         transport = self._open_transport(config)
         try:
             return await transport.request(
-                Request(
+                HttpRequest(
                     method=method,
                     path=parts.path,
                     query=dict(parse_qsl(parts.query)),

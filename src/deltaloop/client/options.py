@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final, Literal, Self
@@ -42,6 +42,13 @@ class ServerWarning:
 
 
 WarningHandler = Callable[[ServerWarning], None]
+
+WriteCheck = Callable[[str], object]
+"""Called with a write that is about to be sent, such as ``PUT /api/v1/...``; raises if it must not be."""
+
+
+RequestHook = Callable[[str, str, Mapping[str, str], str], object]
+"""Called with each request: method, URL path, query parameters, and content type (empty without a body)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +186,7 @@ class ClientOptions:
         on_warning: Called with each warning of the server, also repeated ones, which are logged once; on the loop, so
             it must not block.
         metrics: Where requests are counted.
+        on_request: Called with each request, once however often it is sent; on the loop, so it must not block.
     """
 
     qps: float | None = None
@@ -187,6 +195,7 @@ class ClientOptions:
     field_validation: FieldValidation = ""
     on_warning: WarningHandler | None = None
     metrics: ClientMetrics = NO_METRICS
+    on_request: RequestHook | None = None
 
     def __post_init__(self) -> None:
         """Refuse numbers that let nothing through."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Final, TypeVar, overload
+from typing import Any, Final, Literal, TypeVar, overload
 
 from deltaloop.api.keys import join_key
 from deltaloop.api.list_options import ListOptions
@@ -17,13 +17,15 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.watch_event import WatchEvent
 from deltaloop.client.caller import Caller, decoded
 from deltaloop.client.core.list_splitter import ListSplitter
+from deltaloop.client.core.metadata_only import LIST_ACCEPT, metadata_of_list
 from deltaloop.client.core.pager import DEFAULT_PAGE_BUFFER, DEFAULT_PAGE_SIZE, Pager
 from deltaloop.client.core.wait_conditions import Deleted, WaitCondition
 from deltaloop.client.core.waiting import Waiting
 from deltaloop.client.pager import each_item, fetch_all
-from deltaloop.client.resource_list import ResourceList
+from deltaloop.client.resource_list import ResourceList, UnreadableItemsError
+from deltaloop.client.sender import JSON
 from deltaloop.client.waiting import wait_until
-from deltaloop.client.watch import open_watch
+from deltaloop.client.watch import WatchStream, open_watch
 
 T = TypeVar("T")
 
@@ -74,15 +76,32 @@ class ReadVerbs(Caller):
     @overload
     async def list(
         self,
+        rt: ResourceType[Resource] | str,
+        *,
+        namespace: str | None = None,
+        options: ListOptions = ...,
+        timeout: float | None = None,
+        metadata_only: bool = ...,
+    ) -> ResourceList[Resource]: ...
+    @overload
+    async def list(
+        self,
         rt: ResourceType[T],
         *,
         namespace: str | None = None,
         options: ListOptions = ...,
         timeout: float | None = None,
+        metadata_only: Literal[False] = False,
     ) -> ResourceList[T]: ...
     @overload
     async def list(
-        self, rt: str, *, namespace: str | None = None, options: ListOptions = ..., timeout: float | None = None
+        self,
+        rt: ResourceType[Any],
+        *,
+        namespace: str | None = None,
+        options: ListOptions = ...,
+        timeout: float | None = None,
+        metadata_only: Literal[True],
     ) -> ResourceList[Resource]: ...
     async def list(
         self,
@@ -91,21 +110,32 @@ class ReadVerbs(Caller):
         namespace: str | None = None,
         options: ListOptions = _NO_OPTIONS,
         timeout: float | None = None,
+        metadata_only: bool = False,
     ) -> ResourceList[Any]:
         """Ask for objects in one request: everything, or one page if ``options.limit`` is set.
 
-        The answer is decoded while it arrives, so that a large list needs its memory once.
+        The answer is decoded while it arrives, so that a large list needs its memory once. With ``metadata_only`` the
+        server is asked for ``PartialObjectMetadata``; such objects come as ``Resource``, whatever the kind's class is.
         """
         known = await self._known(rt, timeout)
+        if metadata_only:
+            known = _untyped(known)
         body = await self._sender.receive(
             known.path(namespace=namespace),
             query=options.to_query(),
             sink=lambda: ListSplitter(known),
+            accept=LIST_ACCEPT if metadata_only else JSON,
             timeout=timeout,
             pool=self._pool,
             on_warning=self._on_warning,
         )
-        return body.finish()
+        try:
+            page = body.finish()
+        except UnreadableItemsError as error:
+            if metadata_only:
+                raise UnreadableItemsError(metadata_of_list(error.page)) from None
+            raise
+        return metadata_of_list(page) if metadata_only else page
 
     @overload
     async def list_all(
@@ -218,17 +248,19 @@ class ReadVerbs(Caller):
         namespace: str | None = None,
         options: ListOptions = _NO_OPTIONS,
         timeout: float | None = None,
-    ) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+        metadata_only: bool = False,
+    ) -> AbstractAsyncContextManager[WatchStream]:
         """Watch objects: entering opens the stream, iterating gives its events, leaving closes it.
 
         Iteration ends when the server ends the stream; it raises ``ApiError`` for an ERROR event (``ExpiredError``:
         list again), ``MalformedEventError`` for a line that is no event, and ``StreamEndedError`` when the stream
         breaks off, is 15 s overdue (``options.timeout_seconds``), or is silent for 90 s after it has shown a bookmark.
-        ``timeout`` is for opening it only. Nothing is repeated: resuming is the reflector's business.
+        ``timeout`` is for opening it only. Nothing is repeated: resuming is the reflector's business. The stream says
+        when its last byte came (``last_byte_at``). With ``metadata_only`` the events carry ``PartialObjectMetadata``.
         """
 
         @asynccontextmanager
-        async def opened() -> AsyncGenerator[AsyncIterator[WatchEvent], None]:
+        async def opened() -> AsyncGenerator[WatchStream, None]:
             known = await self._known(rt, timeout)
             async with open_watch(
                 self._sender,
@@ -238,6 +270,7 @@ class ReadVerbs(Caller):
                 timeout_seconds=options.timeout_seconds,
                 timeout=timeout,
                 on_warning=self._on_warning,
+                metadata_only=metadata_only,
             ) as events:
                 yield events
 
@@ -302,15 +335,15 @@ class ReadVerbs(Caller):
         limit = self._config.request_timeout if timeout is None else timeout
         until = asyncio.get_running_loop().time() + limit
         known = await self._known(rt, limit)
-        untyped = ResourceType[Resource](known.group, known.version, known.kind, known.plural, known.namespaced)
-        where = self._namespace(untyped, namespace)
-        untyped.path(namespace=where, name=name)  # refuses what is no name
+        raw_type = _untyped(known)
+        where = self._namespace(raw_type, namespace)
+        raw_type.path(namespace=where, name=name)  # refuses what is no name
 
         async def ask(options: ListOptions, left: float) -> ResourceList[Resource]:
-            return await self.list(untyped, namespace=where, options=options, timeout=left)
+            return await self.list(raw_type, namespace=where, options=options, timeout=left)
 
         def watch(options: ListOptions, left: float) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
-            return self.watch(untyped, namespace=where, options=options, timeout=left)
+            return self.watch(raw_type, namespace=where, options=options, timeout=left)
 
         found = await wait_until(
             Waiting(name, condition),
@@ -327,6 +360,12 @@ class ReadVerbs(Caller):
         self, known: ResourceType[Any], namespace: str | None, timeout: float | None
     ) -> Callable[[ListOptions], Awaitable[ResourceList[Any]]]:
         async def fetch(page: ListOptions) -> ResourceList[Any]:
-            return await self.list(known, namespace=namespace, options=page, timeout=timeout)
+            found: ResourceList[Any] = await self.list(known, namespace=namespace, options=page, timeout=timeout)
+            return found
 
         return fetch
+
+
+def _untyped(known: ResourceType[Any]) -> ResourceType[Resource]:
+    """Return the same resource whose objects come as they are, whatever class it has."""
+    return ResourceType[Resource](known.group, known.version, known.kind, known.plural, known.namespaced)

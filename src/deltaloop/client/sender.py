@@ -18,16 +18,19 @@ from deltaloop.client.core.answers import error_from_answer, is_success
 from deltaloop.client.core.retry import RetryDecision
 from deltaloop.client.core.warning_headers import WarningMemory, all_warnings
 from deltaloop.client.errors import RequestTimeoutError, TransportError
-from deltaloop.client.options import ClientOptions, ServerWarning, WarningHandler
-from deltaloop.client.transport import Headers, Pool, Request, Response, StreamResponse, Transport
+from deltaloop.client.options import ClientOptions, ServerWarning, WarningHandler, WriteCheck
+from deltaloop.client.transport import Headers, HttpRequest, HttpResponse, Pool, StreamResponse, Transport
 from deltaloop.pacing import TokenBucket
 
 _log = logging.getLogger("deltaloop.client")
 
-_JSON: Final = "application/json"
+JSON: Final = "application/json"
+"""The media type of ordinary calls."""
+
 _ERROR_BODY: Final = 64 * 1024
 _NO_ANSWER: Final = "<error>"
 _LONG_WAIT: Final = 1.0
+_READS: Final = frozenset({"GET", "HEAD"})
 _DEFAULTS: Final = ClientOptions()
 
 
@@ -62,6 +65,7 @@ class RequestSender:
         self._default_timeout = default_timeout
         self._host = host
         self._metrics = options.metrics
+        self._on_request = options.on_request
         self._bucket = None if options.qps is None else TokenBucket(rate=options.qps, burst=options.burst)
         self._warnings = WarningMemory()
 
@@ -72,12 +76,13 @@ class RequestSender:
         *,
         query: Mapping[str, str] | None = None,
         body: bytes | None = None,
-        content_type: str = _JSON,
-        accept: str = _JSON,
+        content_type: str = JSON,
+        accept: str = JSON,
         timeout: float | None = None,
         pool: Pool = Pool.REQUESTS,
         on_warning: WarningHandler | None = None,
-    ) -> Response:
+        write_check: WriteCheck | None = None,
+    ) -> HttpResponse:
         """Send a request and return its successful answer, repeating it as ``core/retry.py`` says.
 
         Args:
@@ -90,6 +95,7 @@ class RequestSender:
             timeout: Seconds for everything together, waits included; None is the default.
             pool: Connections to use.
             on_warning: Called with each warning of the answer.
+            write_check: Asked right before each try, if the request is not a read; what it raises is raised.
 
         Raises:
             ApiError: The server refused.
@@ -98,11 +104,22 @@ class RequestSender:
         headers = {"Accept": accept}
         if body is not None:
             headers["Content-Type"] = content_type
+        self._announce(method, path, query or {}, "" if body is None else content_type)
+        check = None if write_check is None or method in _READS else partial(write_check, f"{method} {path}")
 
-        async def attempt(left: float) -> Response:
-            request = Request(
-                method=method, path=path, query=query or {}, headers=headers, body=body, timeout=left, pool=pool
+        async def attempt(left: float) -> HttpResponse:
+            request = HttpRequest(
+                method=method,
+                path=path,
+                query=query or {},
+                headers=headers,
+                body=body,
+                timeout=left,
+                pool=pool,
+                before_send=check,
             )
+            if check is not None:
+                check()
             answer = await self._transport.request(request)
             self._saw_headers(request, answer.headers, on_warning)
             if not is_success(answer.status):
@@ -117,6 +134,7 @@ class RequestSender:
         *,
         query: Mapping[str, str],
         sink: Callable[[], S],
+        accept: str = JSON,
         timeout: float | None = None,
         pool: Pool = Pool.REQUESTS,
         on_warning: WarningHandler | None = None,
@@ -127,6 +145,7 @@ class RequestSender:
             path: URL path.
             query: Query parameters.
             sink: Makes a fresh sink for each try.
+            accept: What the answer may be.
             timeout: Seconds for everything together, waits included; None is the default.
             pool: Connections to use.
             on_warning: Called with each warning of the answer.
@@ -136,13 +155,14 @@ class RequestSender:
             TransportError: There was no answer, or it broke off.
         """
         loop = asyncio.get_running_loop()
+        self._announce("GET", path, query, "")
 
         async def attempt(left: float) -> S:
-            request = Request(
+            request = HttpRequest(
                 method="GET",
                 path=path,
                 query=query,
-                headers={"Accept": _JSON},
+                headers={"Accept": accept},
                 timeout=left,
                 pool=pool,
                 bounded=True,
@@ -173,7 +193,7 @@ class RequestSender:
         path: str,
         *,
         query: Mapping[str, str],
-        accept: str = _JSON,
+        accept: str = JSON,
         timeout: float | None = None,
         on_warning: WarningHandler | None = None,
     ) -> AsyncGenerator[StreamResponse, None]:
@@ -192,9 +212,10 @@ class RequestSender:
             TransportError: There was no answer.
         """
         loop = asyncio.get_running_loop()
+        self._announce("GET", path, query, "")
         started_at = loop.time()
         limit = self._default_timeout if timeout is None else timeout
-        request = Request(method="GET", path=path, query=query, headers={"Accept": accept}, timeout=limit)
+        request = HttpRequest(method="GET", path=path, query=query, headers={"Accept": accept}, timeout=limit)
         await self._wait_for_turn(request.method, path, deadline_at=started_at + limit, pool=None)
         opened = False
         try:
@@ -245,7 +266,7 @@ class RequestSender:
                     extra={"method": method, "path": path, "wait": wait, "error_type": type(error).__name__},
                 )
             else:
-                code = str(answer.status) if isinstance(answer, Response) else "200"
+                code = str(answer.status) if isinstance(answer, HttpResponse) else "200"
                 self._count(method, path, code, loop.time() - started_at)
                 return answer
             await asyncio.sleep(wait)
@@ -297,13 +318,21 @@ class RequestSender:
         self._measure(partial(self._metrics.request_done, code=code, method=method, host=self._host))
         self._measure(partial(self._metrics.request_duration, duration, verb=method, host=self._host))
 
+    def _announce(self, method: str, path: str, query: Mapping[str, str], content_type: str) -> None:
+        if self._on_request is None:
+            return
+        try:
+            self._on_request(method, path, query, content_type)
+        except Exception:  # noqa: BLE001 - as with metrics: who looks on must not fail the request
+            _log.exception("a request hook of the client raised")
+
     def _measure(self, call: Callable[[], None]) -> None:
         try:
             call()
         except Exception:  # noqa: BLE001 - a metrics system that fails must not fail the request that it measures
             _log.exception("a metrics hook of the client raised")
 
-    def _saw_headers(self, request: Request, headers: Headers, on_warning: WarningHandler | None) -> None:
+    def _saw_headers(self, request: HttpRequest, headers: Headers, on_warning: WarningHandler | None) -> None:
         given = headers.get_all("warning")
         if not given:
             return
@@ -315,13 +344,13 @@ class RequestSender:
                 on_warning(ServerWarning(text, request.method, request.path))
 
 
-def _error(request: Request, status: int, headers: Headers, body: bytes) -> ApiError:
+def _error(request: HttpRequest, status: int, headers: Headers, body: bytes) -> ApiError:
     return error_from_answer(
         status, body, method=request.method, path=request.path, retry_after=headers.get("retry-after")
     )
 
 
-def _late(request: Request, why: str, *, sent: bool) -> RequestTimeoutError:
+def _late(request: HttpRequest, why: str, *, sent: bool) -> RequestTimeoutError:
     return RequestTimeoutError(
         f"{request.method} {request.path}: {why}", method=request.method, path=request.path, sent=sent
     )

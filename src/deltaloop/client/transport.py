@@ -10,7 +10,7 @@ not look at what the server answers otherwise.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -48,7 +48,7 @@ class Headers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class HttpRequest:
     """What to send.
 
     Attributes:
@@ -61,6 +61,9 @@ class Request:
         pool: Connections to use for an ordinary call; streams have their own.
         bounded: Of a stream: it ends by itself, as a list does that is decoded while it arrives; it goes over ``pool``
             and may be compressed, like an ordinary call.
+        before_send: Called when the connection stands, right before the first byte is sent, and again if the request
+            is sent again; what it raises ends the request unsent. Called by ``RequestSender`` before the transport is,
+            too, so a transport that does not know it only checks earlier.
     """
 
     method: str
@@ -71,10 +74,11 @@ class Request:
     timeout: float | None = None
     pool: Pool = Pool.REQUESTS
     bounded: bool = False
+    before_send: Callable[[], object] | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Response:
+class HttpResponse:
     """A complete answer, whatever its status."""
 
     status: int
@@ -101,7 +105,7 @@ class StreamResponse:
 class Transport(Protocol):
     """Sends requests to one server."""
 
-    async def request(self, request: Request) -> Response:
+    async def request(self, request: HttpRequest) -> HttpResponse:
         """Send a request and return the whole answer.
 
         Raises:
@@ -109,7 +113,7 @@ class Transport(Protocol):
         """
         ...
 
-    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
+    def stream(self, request: HttpRequest) -> AbstractAsyncContextManager[StreamResponse]:
         """Send a request on entering and read its answer bit by bit; leaving ends the connection.
 
         Raises:

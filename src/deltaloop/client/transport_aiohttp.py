@@ -18,7 +18,7 @@ import math
 import os
 import socket
 import ssl
-from collections.abc import AsyncGenerator, Awaitable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -35,7 +35,7 @@ from deltaloop.client.core.impersonation import impersonation_headers
 from deltaloop.client.core.proxy import proxy_for
 from deltaloop.client.errors import RequestTimeoutError, StreamEndedError, TransportError
 from deltaloop.client.tls import TlsContexts
-from deltaloop.client.transport import Headers, Request, Response, StreamResponse
+from deltaloop.client.transport import Headers, HttpRequest, HttpResponse, StreamResponse
 
 _log = logging.getLogger("deltaloop.client")
 _T = TypeVar("_T")
@@ -54,8 +54,9 @@ _USER_TIMEOUT_MS: Final = 30_000
 
 @dataclass(slots=True)
 class _Progress:
-    """How far one try has come."""
+    """How far one try has come, and what has to allow it to be sent."""
 
+    before_send: Callable[[], object] | None = None
     sent: bool = False
     reused: bool = False
 
@@ -85,21 +86,21 @@ class AiohttpTransport:
         self._sessions: dict[str, aiohttp.ClientSession] = {}
         self._closed = False
 
-    async def request(self, request: Request) -> Response:
+    async def request(self, request: HttpRequest) -> HttpResponse:
         """Send a request and return the whole answer. Cancelling closes its connection.
 
         Raises:
             TransportError: If there is no answer.
             ConfigError: If the credentials cannot be read.
         """
-        progress = _Progress()
+        progress = _Progress(request.before_send)
         limit = asyncio.timeout(_finite(request.timeout))
         try:
             async with limit:
                 answer = await self._answer(request, request.pool, self._encoding, progress, limit)
                 try:
                     body = await answer.read()
-                    return Response(status=answer.status, headers=Headers(answer.headers.items()), body=body)
+                    return HttpResponse(status=answer.status, headers=Headers(answer.headers.items()), body=body)
                 except (aiohttp.ClientError, OSError) as error:
                     failure = self._failure(error, request, progress)
                 finally:
@@ -111,7 +112,7 @@ class AiohttpTransport:
             raise self._timeout(request, progress) from None
 
     @asynccontextmanager
-    async def stream(self, request: Request) -> AsyncGenerator[StreamResponse, None]:
+    async def stream(self, request: HttpRequest) -> AsyncGenerator[StreamResponse, None]:
         """Open a stream; its connection is closed when the context is left.
 
         Raises:
@@ -145,7 +146,7 @@ class AiohttpTransport:
             await session.close()
 
     async def _answer(
-        self, request: Request, pool: str, encoding: str, progress: _Progress, limit: asyncio.Timeout
+        self, request: HttpRequest, pool: str, encoding: str, progress: _Progress, limit: asyncio.Timeout
     ) -> aiohttp.ClientResponse:
         """Send a request; once more with other credentials if the first ones are refused and there are others."""
         if self._credentials is None:
@@ -166,7 +167,7 @@ class AiohttpTransport:
         return await self._send(request, pool, encoding, renewed, progress)
 
     async def _send(
-        self, request: Request, pool: str, encoding: str, credential: Credential, progress: _Progress
+        self, request: HttpRequest, pool: str, encoding: str, credential: Credential, progress: _Progress
     ) -> aiohttp.ClientResponse:
         session = self._session(pool, request)
         loop = asyncio.get_running_loop()
@@ -203,7 +204,7 @@ class AiohttpTransport:
                 failure = self._failure(error, request, progress)
             raise failure
 
-    def _session(self, pool: str, request: Request) -> aiohttp.ClientSession:
+    def _session(self, pool: str, request: HttpRequest) -> aiohttp.ClientSession:
         if self._closed:
             raise TransportError("the client is closed", method=request.method, path=request.path, sent=False)
         session = self._sessions.get(pool)
@@ -232,7 +233,7 @@ class AiohttpTransport:
         session._retry_connection = False  # noqa: SLF001
         return session
 
-    def _timeout(self, request: Request, progress: _Progress) -> RequestTimeoutError:
+    def _timeout(self, request: HttpRequest, progress: _Progress) -> RequestTimeoutError:
         what = "answer" if progress.sent else "connection"
         return RequestTimeoutError(
             f"{request.method} {request.path}: no {what} from {self._address} within {request.timeout:g} s",
@@ -241,7 +242,7 @@ class AiohttpTransport:
             sent=progress.sent,
         )
 
-    def _failure(self, error: Exception, request: Request, progress: _Progress) -> TransportError:
+    def _failure(self, error: Exception, request: HttpRequest, progress: _Progress) -> TransportError:
         failure = TransportError(
             f"{request.method} {request.path}: {_why(error, self._address)}",
             method=request.method,
@@ -262,7 +263,7 @@ class AiohttpTransport:
 class _Chunks:
     """The body of a stream, slice by slice."""
 
-    def __init__(self, answer: aiohttp.ClientResponse, request: Request, address: str) -> None:
+    def __init__(self, answer: aiohttp.ClientResponse, request: HttpRequest, address: str) -> None:
         self._answer = answer
         self._request = request
         self._address = address
@@ -296,7 +297,7 @@ async def _outside(limit: asyncio.Timeout, login: Awaitable[_T]) -> _T:
             limit.reschedule(ends_at + loop.time() - began_at)
 
 
-def _headers(request: Request, encoding: str, credential: Credential) -> list[tuple[str, str]]:
+def _headers(request: HttpRequest, encoding: str, credential: Credential) -> list[tuple[str, str]]:
     headers = {"Accept-Encoding": encoding, **request.headers}
     if credential.authorization is not None:
         headers["Authorization"] = credential.authorization.reveal()
@@ -314,7 +315,11 @@ def _finite(timeout: float | None) -> float | None:
 
 def _tracing() -> aiohttp.TraceConfig:
     async def headers_sent(_: object, context: SimpleNamespace, __: object) -> None:
-        _progress(context).sent = True
+        # aiohttp calls this before it writes: the connection stands, and nothing has gone out yet.
+        progress = _progress(context)
+        if progress.before_send is not None:
+            progress.before_send()
+        progress.sent = True
 
     async def connection_reused(_: object, context: SimpleNamespace, __: object) -> None:
         _progress(context).reused = True

@@ -11,10 +11,11 @@ from typing import Any, Final, final
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent, decode_watch_event
 from deltaloop.client.core.framing import LineFramer
+from deltaloop.client.core.metadata_only import WATCH_ACCEPT, metadata_of
 from deltaloop.client.core.watch_limits import WatchLimitOptions, WatchLimits
 from deltaloop.client.errors import StreamEndedError
 from deltaloop.client.options import WarningHandler
-from deltaloop.client.sender import RequestSender
+from deltaloop.client.sender import JSON, RequestSender
 
 _LIMITS: Final = WatchLimitOptions()
 
@@ -30,6 +31,7 @@ async def open_watch(
     timeout: float | None = None,
     limits: WatchLimitOptions = _LIMITS,
     on_warning: WarningHandler | None = None,
+    metadata_only: bool = False,
 ) -> AsyncGenerator[WatchStream, None]:
     """Open a watch; leaving the context closes its connection, at any point of the stream.
 
@@ -42,15 +44,19 @@ async def open_watch(
         timeout: Seconds until the server has accepted.
         limits: When to give up a stream that is silent.
         on_warning: Called with each warning of the answer.
+        metadata_only: Whether the events carry ``PartialObjectMetadata``.
 
     Raises:
         ApiError: The server refused.
         TransportError: There was no answer.
     """
     started_at = asyncio.get_running_loop().time()
-    async with sender.stream(path, query={**query, "watch": "true"}, timeout=timeout, on_warning=on_warning) as answer:
+    asked = {**query, "watch": "true"}
+    accept = WATCH_ACCEPT if metadata_only else JSON
+    async with sender.stream(path, query=asked, accept=accept, timeout=timeout, on_warning=on_warning) as answer:
         watch_limits = WatchLimits(limits, now=started_at, timeout_seconds=timeout_seconds)
-        yield WatchStream(answer.chunks, resource_type, path, watch_limits)
+        watch_limits.saw_bytes(asyncio.get_running_loop().time())  # the answer's headers
+        yield WatchStream(answer.chunks, resource_type, path, watch_limits, metadata_only=metadata_only)
 
 
 @final
@@ -65,16 +71,36 @@ class WatchStream:
     """
 
     def __init__(
-        self, chunks: AsyncIterator[bytes], resource_type: ResourceType[Any], path: str, limits: WatchLimits
+        self,
+        chunks: AsyncIterator[bytes],
+        resource_type: ResourceType[Any],
+        path: str,
+        limits: WatchLimits,
+        *,
+        metadata_only: bool = False,
     ) -> None:
-        """Read ``chunks``; ``path`` is named in errors."""
+        """Read ``chunks``; ``path`` is named in errors. ``metadata_only`` cuts off what was not asked for."""
         self._chunks = chunks
         self._resource_type = resource_type
         self._path = path
         self._limits = limits
+        self._metadata_only = metadata_only
         self._framer = LineFramer()
         self._lines: deque[bytes] = deque()
         self._ended = False
+
+    @property
+    def last_byte_at(self) -> float:
+        """When the last byte came, be it in the middle of an event; on the event loop's clock.
+
+        Bytes are seen when the stream is read: while nobody reads, nothing moves.
+        """
+        return self._limits.last_byte_at
+
+    @property
+    def pending_bytes(self) -> int:
+        """How much has come of an event that is not complete."""
+        return self._framer.pending
 
     def __aiter__(self) -> WatchStream:
         return self
@@ -93,6 +119,8 @@ class WatchStream:
     def _event(self, line: bytes) -> WatchEvent:
         try:
             event = decode_watch_event(line, self._resource_type)
+            if self._metadata_only:
+                event = WatchEvent(event.type, metadata_of(event.object))
         except BaseException:
             self._ended = True
             self._lines.clear()

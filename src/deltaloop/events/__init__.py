@@ -1,12 +1,28 @@
 """Events: short notes about objects for people, kept by the API server for about an hour.
 
-This room owns the recorder: correlation (``core/``: count repeats, combine similar ones, limit the rest), delivery with
-retries, and the bounded queue in between. Recording never blocks and never fails the work.
+This room owns the recorder: merging in ``core/`` (core/v1: count repeats, combine similar ones, limit the rest;
+events.k8s.io/v1: series), delivery with retries, and the bounded queue in between. Recording never blocks and never
+fails the work.
 
 Not here: watching events (cache), the clients (client).
 """
 
 from deltaloop.events.core.correlation import CorrelatorOptions
-from deltaloop.events.recorder import EventClient, EventRecorder, EventRecorderOptions
+from deltaloop.events.core.draft import EventApi, EventDraft
+from deltaloop.events.core.event_object import event_field_selector
+from deltaloop.events.core.series import SeriesOptions
+from deltaloop.events.event_log import log_event
+from deltaloop.events.options import EventClient, EventRecorderOptions
+from deltaloop.events.recorder import EventRecorder
 
-__all__ = ["CorrelatorOptions", "EventClient", "EventRecorder", "EventRecorderOptions"]
+__all__ = [
+    "CorrelatorOptions",
+    "EventApi",
+    "EventClient",
+    "EventDraft",
+    "EventRecorder",
+    "EventRecorderOptions",
+    "SeriesOptions",
+    "event_field_selector",
+    "log_event",
+]

@@ -1,95 +1,47 @@
 """The event recorder: takes events from any thread and sends them in one background task.
 
-What becomes of an event is decided in core/correlation.py (count, combine, drop) and core/delivery.py (create, patch,
-try again, give up); its fields are in core/event_object.py. Events are for people: recording one never blocks and never
-stops the work, and events are dropped, with a line in the log, rather than kept without bound.
+What becomes of an event is decided in core/merging.py (core/v1: core/correlation.py counts, combines, drops;
+events.k8s.io/v1: core/series.py makes series) and core/delivery.py (create, patch, try again, give up); its fields are
+in core/event_object.py. Events are for people: recording one never blocks and never stops the work, and events are
+dropped, with a line in the log, rather than kept without bound.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import platform
 import random
 import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any, Final, Protocol, Self, final
+from typing import Any, Final, Self, final
 
 from deltaloop.api.errors import InvalidInputError, MalformedObjectError
-from deltaloop.api.kinds import EVENT
 from deltaloop.api.redaction import redact
 from deltaloop.api.references import ObjectReference, reference_to
 from deltaloop.api.resource import Resource
-from deltaloop.api.resource_type import ResourceType
-from deltaloop.events.core.correlation import MESSAGE_LIMIT, CorrelatorOptions, EventCorrelator, EventDraft
+from deltaloop.events.core.correlation import MESSAGE_LIMIT
 from deltaloop.events.core.delivery import Delivery, Outcome, Step, Wait
-from deltaloop.events.core.event_object import check_event_type, count_patch, event_name, event_object
-from deltaloop.pacing.checks import require_positive
+from deltaloop.events.core.draft import Correlated, EventApi, EventDraft
+from deltaloop.events.core.event_object import (
+    check_component,
+    check_event_type,
+    check_words,
+    default_instance,
+    event_bodies,
+    event_name,
+)
+from deltaloop.events.core.merging import EventMerger
+from deltaloop.events.options import EventClient, EventRecorderOptions
 
 _log: Final = logging.getLogger("deltaloop.events")
 
-_QUIET: Final = frozenset({Outcome.SENT, Outcome.EXISTS, Outcome.NAMESPACE_TERMINATING})
-
-
-class EventClient(Protocol):
-    """What the recorder needs of a client."""
-
-    async def create(
-        self,
-        resource_type: ResourceType[Resource],
-        obj: Mapping[str, Any],
-        /,
-        *,
-        namespace: str | None = None,
-    ) -> Resource:
-        """Create one object."""
-        ...
-
-    async def patch(
-        self,
-        resource_type: ResourceType[Resource],
-        name: str,
-        patch: Mapping[str, Any],
-        /,
-        *,
-        namespace: str | None = None,
-    ) -> Resource:
-        """Apply a merge patch to one object."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventRecorderOptions:
-    """Options of an ``EventRecorder``; the defaults are client-go's.
-
-    Attributes:
-        queue_size: Events that may wait to be sent; more are dropped.
-        max_tries: Tries for one event that gets no answer.
-        retry_delay: Seconds between two tries; the first wait is a random part of it.
-        close_timeout: Seconds that leaving the context takes at most.
-        correlation: The numbers of counting, combining and the spam filter.
-    """
-
-    queue_size: int = 1000
-    max_tries: int = 12
-    retry_delay: float = 10.0
-    close_timeout: float = 5.0
-    correlation: CorrelatorOptions = field(default_factory=CorrelatorOptions)
-
-    def __post_init__(self) -> None:
-        """Refuse numbers that make no limit."""
-        require_positive(
-            "EventRecorderOptions",
-            queue_size=self.queue_size,
-            max_tries=self.max_tries,
-            retry_delay=self.retry_delay,
-            close_timeout=self.close_timeout,
-        )
+_QUIET: Final = frozenset({Outcome.SENT, Outcome.EXISTS, Outcome.NAMESPACE_TERMINATING, Outcome.NOT_SERVED})
 
 
 def _utc_now() -> datetime:
@@ -98,22 +50,25 @@ def _utc_now() -> datetime:
 
 @final
 class EventRecorder:
-    """Records events about objects as core/v1 Events. An async context manager; the events are sent while it is open.
+    """Records events about objects as Events. An async context manager; the events are sent while it is open.
 
     Events recorded before it is entered wait; those after it was left are dropped with a line in the log. Leaving
-    makes one try for each event that waits, within ``close_timeout`` seconds in all; cancellation then drops the rest.
+    makes one try for each event that waits and each count that is not on the server, within ``close_timeout`` seconds
+    in all; cancellation then drops the rest.
 
     Args:
         client: Client for the Events.
-        component: Who reports, such as the controller's name.
-        instance: Which one of them, such as the pod's name.
-        options: Limits.
+        component: Who reports, such as the controller's name; for events.k8s.io a qualified name.
+        instance: Which one of them, such as the pod's name; for events.k8s.io the component and the host by default.
+        options: The API, and limits.
+        watchers: Called with each event as it is recorded, merged or not, sent or not, in the thread that records it;
+            they must not block, and what they raise is logged.
         clock: Seconds that never go back, for the limits. In virtual time: the loop's clock.
         wall_clock: Aware time that is written into the events.
-        chance: Draws numbers in [0, 1), for the first wait.
+        chance: Draws numbers in [0, 1), for the waits.
 
     Raises:
-        InvalidInputError: If the component is empty.
+        InvalidInputError: If the component is empty, or cannot be one in the API of the options.
     """
 
     def __init__(
@@ -123,31 +78,32 @@ class EventRecorder:
         component: str,
         instance: str = "",
         options: EventRecorderOptions | None = None,
+        watchers: Iterable[Callable[[EventDraft], object]] = (),
         clock: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], datetime] = _utc_now,
         chance: Callable[[], float] = random.random,
     ) -> None:
-        if not component:
-            raise InvalidInputError("EventRecorder needs a component that is not empty: it is who the events come from")
-        self.component = component
-        self.instance = instance
-        self._client = client
         self._options = options if options is not None else EventRecorderOptions()
+        check_component(self._options.api, component)
+        self.component = component
+        self.instance = instance or default_instance(self._options.api, component, platform.node())
+        self._client = client
+        self._watchers = tuple(watchers)
         self._clock = clock
         self._wall_clock = wall_clock
         self._chance = chance
-        self._correlator = EventCorrelator(self._options.correlation)
+        self._merger = EventMerger(self._options.api, self._options.correlation, self._options.series)
         self._lock = threading.Lock()
         self._waiting: deque[tuple[EventDraft, float]] = deque()
         self._last_nanoseconds = 0
-        self._accepted = 0
-        self._finished = 0
+        self._flushes_wanted = 0
+        self._flushes_done = 0
         self._dropped = 0
         self._closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._sender: asyncio.Task[None] | None = None
         self._more = asyncio.Event()
-        self._progressed = asyncio.Event()
+        self._flushed = asyncio.Event()
         self._closing = asyncio.Event()
 
     def event(
@@ -157,7 +113,9 @@ class EventRecorder:
         reason: str,
         message: str,
         *,
+        action: str = "",
         related: Resource | ObjectReference | Mapping[str, Any] | None = None,
+        annotations: Mapping[str, str] | None = None,
     ) -> None:
         """Record that something happened to an object. Returns at once; from any thread.
 
@@ -166,50 +124,48 @@ class EventRecorder:
             event_type: ``Normal`` or ``Warning``.
             reason: Why, as one word in CamelCase that a program can switch on.
             message: What happened, for people; secrets that are recognised are hidden, and 1024 characters are kept.
+            action: What was done or tried, as one word in CamelCase; events.k8s.io demands one, and takes the reason
+                if there is none.
             related: Another object that has to do with it.
+            annotations: Annotations of the Event object; secrets in their values that are recognised are hidden.
 
         Raises:
-            InvalidInputError: If the type is unknown.
+            InvalidInputError: If the type is unknown, or events.k8s.io would refuse the reason or the action.
             MalformedObjectError: If the object has no name.
         """
         check_event_type(event_type)
+        check_words(self._options.api, reason=reason, action=action)
         reference = _reference(obj)
         other = _reference(related) if related is not None else None
         shown = str(redact(message))[:MESSAGE_LIMIT]
-        at, now = self._wall_clock(), self._clock()
+        shown_annotations = {str(key): str(redact(text)) for key, text in (annotations or {}).items()}
         with self._lock:
-            if self._closed or len(self._waiting) >= self._options.queue_size:
-                self._dropped += 1
-                dropped = self._dropped
-            else:
-                dropped = 0
-                nanoseconds = max(int(at.timestamp() * 1e6) * 1000, self._last_nanoseconds + 1)
-                self._last_nanoseconds = nanoseconds
-                draft = EventDraft(
-                    name=event_name(reference.name, nanoseconds, fallback=str(uuid.uuid4())),
-                    namespace=reference.namespace or "default",
-                    reference=reference,
-                    type=event_type,
-                    reason=reason,
-                    message=shown,
-                    component=self.component,
-                    instance=self.instance,
-                    first_at=at,
-                    last_at=at,
-                    related=other,
-                )
-                self._waiting.append((draft, now))
-                self._accepted += 1
-                self._wake()
+            at, now = self._wall_clock(), self._clock()
+            nanoseconds = max(int(at.timestamp() * 1e6) * 1000, self._last_nanoseconds + 1)
+            self._last_nanoseconds = nanoseconds
+            draft = EventDraft(
+                name=event_name(reference.name, nanoseconds, fallback=str(uuid.uuid4())),
+                namespace=reference.namespace or "default",
+                reference=reference,
+                type=event_type,
+                reason=reason,
+                message=shown,
+                component=self.component,
+                instance=self.instance,
+                first_at=at,
+                last_at=at,
+                related=other,
+                action=action,
+                annotations=shown_annotations,
+            )
+            dropped = self._take(draft, now)
+        self._show(draft)
         if dropped:
             why = "the recorder is closed" if self._closed else "the queue is full"
-            _log.warning(
-                "an event was dropped",
-                extra={"object": str(reference), "reason": reason, "why": why, "dropped": dropped},
-            )
+            _log.warning("an event was dropped", extra=_names(draft, why=why, dropped=dropped))
 
     async def flush(self, timeout: float) -> bool:
-        """Wait until everything recorded so far has been sent or given up.
+        """Wait until everything recorded so far has been sent or given up, the counts of series included.
 
         Args:
             timeout: Seconds to wait at most.
@@ -222,15 +178,22 @@ class EventRecorder:
         """
         if self._sender is None or self._sender.done():
             raise RuntimeError("flush() needs an open recorder: use it inside `async with recorder`")
-        target = self._accepted
+        self._flushes_wanted += 1
+        mine = self._flushes_wanted
+        self._more.set()
         try:
             async with asyncio.timeout(timeout):
-                while self._finished < target:
-                    self._progressed.clear()
-                    await self._progressed.wait()
+                while self._flushes_done < mine:
+                    self._flushed.clear()
+                    await self._flushed.wait()
         except TimeoutError:
             return False
         return True
+
+    @property
+    def api(self) -> EventApi:
+        """The API in which events are written now."""
+        return self._merger.api
 
     @property
     def dropped(self) -> int:
@@ -264,12 +227,21 @@ class EventRecorder:
             if not self._sender.done():
                 self._sender.cancel()
                 await asyncio.wait([self._sender])
-            left = len(self._waiting)
-            if left:
+            left, counts = len(self._waiting), self._merger.unwritten
+            if left or counts:
                 self._waiting.clear()
-                _log.warning("events were not sent before the end", extra={"dropped": left})
+                _log.warning("events were not sent before the end", extra={"dropped": left, "counts": counts})
         if not self._sender.cancelled():
             self._sender.result()  # a bug of ours is shown, not hidden
+
+    def _take(self, draft: EventDraft, now: float) -> int:
+        """Queue an event; return 0, or how many were dropped so far. Called with the lock held."""
+        if self._closed or len(self._waiting) >= self._options.queue_size:
+            self._dropped += 1
+            return self._dropped
+        self._waiting.append((draft, now))
+        self._wake()
+        return 0
 
     def _wake(self) -> None:
         """Tell the sender that there is work; called with the lock held."""
@@ -280,52 +252,89 @@ class EventRecorder:
         except RuntimeError:
             _log.debug("the loop is closed; events stay unsent", extra={"waiting": len(self._waiting)})
 
+    def _show(self, draft: EventDraft) -> None:
+        for watcher in self._watchers:
+            try:
+                watcher(draft)
+            except Exception:  # noqa: BLE001 - whatever it is, it must not stop the work
+                _log.exception("a watcher of events raised", extra=_names(draft))
+
     async def _send_all(self) -> None:
         while True:
             self._more.clear()
-            while self._waiting:
+            wanted, closing = self._flushes_wanted, self._closing.is_set()
+            for _ in range(len(self._waiting)):
                 draft, now = self._waiting[0]
-                await self._send(draft, now)
+                events = self._merger.record(draft, now)
+                if not events:
+                    _log.debug("an event was counted or dropped without a request", extra=_names(draft))
+                await self._send(events)
                 with self._lock:
                     self._waiting.popleft()
-                self._finished += 1
-                self._progressed.set()
-            if self._closing.is_set():
-                return
-            await self._more.wait()
+            if closing or wanted > self._flushes_done:
+                while (unwritten := self._merger.take_unwritten(self._clock())) is not None:
+                    await self._send([unwritten])
+                self._flushes_done = wanted
+                self._flushed.set()
+            if not self._waiting:
+                if closing:
+                    return
+                await self._send(self._merger.due(self._clock()))
+                await self._wait_for_work()
 
-    async def _send(self, draft: EventDraft, now: float) -> None:
-        correlated = self._correlator.correlate(draft, now)
-        if correlated is None:
-            _log.debug("the spam filter dropped an event", extra=_names(draft))
+    async def _wait_for_work(self) -> None:
+        due_at = self._merger.next_due()
+        delay = None if due_at is None else max(0.0, due_at - self._clock())
+        try:
+            async with asyncio.timeout(delay):
+                await self._more.wait()
+        except TimeoutError:
             return
-        event = correlated.event
+
+    async def _send(self, events: Iterable[Correlated]) -> None:
+        left = deque(events)
+        while left:
+            if await self._deliver(left[0]) is not Outcome.NOT_SERVED:
+                left.popleft()
+                continue
+            left = deque(self._merger.fall_back(left, self._clock()))
+            _log.info(
+                "events go to another API from now on",
+                extra={"previous": str(self._options.api), "present": str(self._merger.api)},
+            )
+
+    async def _deliver(self, correlated: Correlated) -> Outcome:
+        event, api = correlated.event, self._merger.api
         delivery = Delivery(
-            is_update=correlated.is_update, max_tries=self._options.max_tries, retry_delay=self._options.retry_delay
+            is_update=correlated.is_update,
+            max_tries=self._options.max_tries,
+            retry_delay=self._options.retry_delay,
+            api=api,
         )
         error: Exception | None = None
         while True:
             effect = delivery.ask()
             if isinstance(effect, Outcome):
                 self._log_outcome(effect, event, error)
-                return
+                return effect
             if isinstance(effect, Wait):
                 await self._wait(effect.delay)
                 delivery.waited()
                 continue
             try:
-                await self._request(effect, event)
+                await self._request(effect, api, event)
             except Exception as caught:  # noqa: BLE001 - the core tells what it means
                 error = caught
                 delivery.failed(caught, chance=self._chance(), closing=self._closing.is_set())
             else:
                 delivery.sent()
 
-    async def _request(self, step: Step, event: EventDraft) -> None:
+    async def _request(self, step: Step, api: EventApi, event: EventDraft) -> None:
+        bodies = event_bodies(api, event)
         if step is Step.CREATE:
-            await self._client.create(EVENT, event_object(event), namespace=event.namespace)
+            await self._client.create(bodies.resource_type, bodies.created, namespace=event.namespace)
         else:
-            await self._client.patch(EVENT, event.name, count_patch(event), namespace=event.namespace)
+            await self._client.patch(bodies.resource_type, event.name, bodies.patch, namespace=event.namespace)
 
     async def _wait(self, delay: float) -> None:
         try:

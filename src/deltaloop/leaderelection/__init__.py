@@ -15,7 +15,6 @@ from deltaloop.leaderelection.core.record import LeaderElectionRecord, LockState
 from deltaloop.leaderelection.core.timing import ElectionTiming
 from deltaloop.leaderelection.elector import LeaderElector, Terms
 from deltaloop.leaderelection.guard import LeadershipGuard, LeadershipLostError
-from deltaloop.leaderelection.guarded_client import GuardedClient, WorkClient
 from deltaloop.leaderelection.health import LeaderHealthCheck
 from deltaloop.leaderelection.last_resort import LAST_RESORT_EXIT_CODE
 from deltaloop.leaderelection.lock import LeaseClient, Lock, LockEventRecorder, MovableLock
@@ -38,7 +37,6 @@ __all__ = [
     "ConfigMapLock",
     "ElectionTiming",
     "EndpointsLock",
-    "GuardedClient",
     "LeaderElectionConfig",
     "LeaderElectionCounters",
     "LeaderElectionMetrics",
@@ -60,6 +58,5 @@ __all__ = [
     "Term",
     "TermEnd",
     "Terms",
-    "WorkClient",
     "run_or_die",
 ]

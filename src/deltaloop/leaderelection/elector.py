@@ -16,8 +16,9 @@ import random
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
-from typing import Self, TypeVar, cast, final
+from typing import Self, TypeVar, final
 
+from deltaloop.client.client import Client
 from deltaloop.leaderelection.candidacy import Candidacy, Candidate
 from deltaloop.leaderelection.clock import boot_time
 from deltaloop.leaderelection.config import LeaderElectionConfig, LeaderElectionMetrics
@@ -25,7 +26,6 @@ from deltaloop.leaderelection.core.effects import BecameLeader
 from deltaloop.leaderelection.core.election import Election
 from deltaloop.leaderelection.core.record import whole_seconds
 from deltaloop.leaderelection.guard import LeadershipGuard, LeadershipLostError
-from deltaloop.leaderelection.guarded_client import WorkClient
 from deltaloop.leaderelection.last_resort import LastResort, end_process
 from deltaloop.leaderelection.lock import Lock, MovableLock
 from deltaloop.leaderelection.renewal_thread import RenewalThread
@@ -37,6 +37,11 @@ T = TypeVar("T")
 
 def _utc_now() -> datetime:
     return datetime.now(UTC)
+
+
+def _client_of(lock: Lock) -> Client | None:
+    client: object = getattr(lock, "client", None)
+    return client if isinstance(client, Client) else None
 
 
 def _moved(lock: MovableLock) -> AbstractAsyncContextManager[Lock]:
@@ -66,7 +71,7 @@ class LeaderElector:
         lock: Lock,
         config: LeaderElectionConfig | None = None,
         *,
-        client: WorkClient | None = None,
+        client: Client | None = None,
         metrics: LeaderElectionMetrics | None = None,
         clock: Callable[[], float] = boot_time,
         wall_clock: Callable[[], datetime] = _utc_now,
@@ -76,7 +81,7 @@ class LeaderElector:
         self.config = config if config is not None else LeaderElectionConfig()
         self.lock = lock
         self._reports = Reports(lock, self.config, metrics)
-        self._client = client if client is not None else cast("WorkClient | None", getattr(lock, "client", None))
+        self._client = client if client is not None else _client_of(lock)
         self._clock = clock
         self._election = Election(lock.identity, self.config.timing())
         self._wall_clock = wall_clock

@@ -1,8 +1,9 @@
 """The guard of a term: it refuses writes once leadership may have ended (core/election.py has ``guard_until``).
 
 Cancelling the work is not enough: a thread cannot be cancelled, a coroutine may swallow it, and a process that was
-suspended does not even know. So every write through ``term.client`` asks the clock first. What remains is a process
-that is paused between this check and the send; the fencing token is for that.
+suspended does not even know. So every write through ``term.client`` asks the clock first, right before it is sent
+(``Client.with_write_check``). What remains is a process that is paused between this check and the send; the fencing
+token is for that.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ class Reports:
     def contending(self) -> None:
         """Contending begins."""
         _log.info("contending for leadership", extra=self._names())
+        self._leader_off()
 
     def won(self, fact: BecameLeader) -> None:
         """The lock was won."""

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TypeVar
 
+from deltaloop.client.client import Client
 from deltaloop.leaderelection.config import LeaderElectionConfig, LeaderElectionMetrics
 from deltaloop.leaderelection.elector import LeaderElector
-from deltaloop.leaderelection.guarded_client import WorkClient
 from deltaloop.leaderelection.health import LeaderHealthCheck
 from deltaloop.leaderelection.lock import Lock
 from deltaloop.leaderelection.term import Term
@@ -21,7 +21,7 @@ async def run_or_die(
     work: Callable[[Term], Awaitable[T]],
     config: LeaderElectionConfig | None = None,
     *,
-    client: WorkClient | None = None,
+    client: Client | None = None,
     metrics: LeaderElectionMetrics | None = None,
     watchdog: LeaderHealthCheck | None = None,
 ) -> T:

@@ -13,10 +13,10 @@ from enum import StrEnum
 from types import TracebackType
 from typing import Final, Self, final
 
+from deltaloop.client.client import Client
 from deltaloop.leaderelection.candidacy import Candidate
 from deltaloop.leaderelection.core.effects import LossReason, ReleaseOutcome
 from deltaloop.leaderelection.guard import LeadershipGuard
-from deltaloop.leaderelection.guarded_client import GuardedClient, WorkClient
 from deltaloop.leaderelection.reports import Reports
 
 
@@ -63,7 +63,7 @@ class Term:
         candidacy: Candidate,
         guard: LeadershipGuard,
         *,
-        client: WorkClient | None,
+        client: Client | None,
         transitions: int,
         release: bool,
         warning_interval: float,
@@ -77,7 +77,7 @@ class Term:
         self.ended_because: TermEnd | None = None
         self._candidacy = candidacy
         self._guard = guard
-        self._client = GuardedClient(client, guard) if client is not None else None
+        self._client: Client | None = client.with_write_check(guard.check) if client is not None else None
         self._release = release
         self._warning_interval = warning_interval
         self._clock = clock
@@ -91,8 +91,12 @@ class Term:
         self._over = False
 
     @property
-    def client(self) -> GuardedClient:
-        """The client whose writes are refused once leadership may have ended.
+    def client(self) -> Client:
+        """The client whose writes are refused once leadership may have ended; reads always pass.
+
+        A write is refused with ``LeadershipLostError``, right before it would be sent, from the start of the last
+        successful renewal + ``renew_deadline`` on. One that was sent before is not called back. Its connections are
+        those of the client that it was made of: do not close it.
 
         Raises:
             RuntimeError: If the elector has no client to guard: its lock has none, and none was given to it.
@@ -139,6 +143,10 @@ class Term:
             LeadershipLostError: If it does not.
         """
         self._guard.check(action)
+
+    def keep_lock(self) -> None:
+        """Let the lock expire when the term ends, instead of releasing it: work that cannot be stopped may go on."""
+        self._release = False
 
     async def __aenter__(self) -> Self:
         task = asyncio.current_task()

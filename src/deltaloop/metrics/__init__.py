@@ -4,8 +4,17 @@ This room owns the adapters from hook protocols to prometheus-client, one module
 the extra ``metrics``, and imports it when an adapter is made, not before.
 """
 
+from deltaloop.metrics.cache import CacheMetrics
 from deltaloop.metrics.client import RestClientMetrics
 from deltaloop.metrics.leaderelection import LeaderMetrics
+from deltaloop.metrics.runtime import ControllerMetrics, ProgramMetrics
 from deltaloop.metrics.workqueue import WorkQueueMetrics
 
-__all__ = ["LeaderMetrics", "RestClientMetrics", "WorkQueueMetrics"]
+__all__ = [
+    "CacheMetrics",
+    "ControllerMetrics",
+    "LeaderMetrics",
+    "ProgramMetrics",
+    "RestClientMetrics",
+    "WorkQueueMetrics",
+]

@@ -7,12 +7,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Any, Protocol, final
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol, final
 
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
+from deltaloop.runtime.core.predicates import Change, Predicate
 from deltaloop.runtime.core.requests import Mapper, own_key, owner_key, requests_for
+
+_logger: Final = logging.getLogger("deltaloop.runtime")
 
 
 class AcceptsKeys(Protocol):
@@ -23,12 +28,26 @@ class AcceptsKeys(Protocol):
         ...
 
 
+def _loop_time() -> float:
+    try:
+        return asyncio.get_running_loop().time()
+    except RuntimeError:  # a handler's thread (deltaloop.blocking); the loops there count by this clock
+        return time.monotonic()
+
+
 @final
 class Enqueue:
     """An informer handler that queues the keys its mapper names, each with a ``Trigger``."""
 
     def __init__(
-        self, queue: AcceptsKeys, mapper: Mapper, *, source: str, clock: Callable[[], float] | None = None
+        self,
+        queue: AcceptsKeys,
+        mapper: Mapper,
+        *,
+        source: str,
+        predicates: Sequence[Predicate] = (),
+        on_trigger: Callable[[str, str], object] | None = None,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         """Make a handler.
 
@@ -36,12 +55,17 @@ class Enqueue:
             queue: Where keys go.
             mapper: From an object to keys.
             source: What the triggers give as their source.
+            predicates: Only changes that all of them pass are queued. One that raises is logged, and lets the change
+                pass: a reconcile too many is better than one too few.
+            on_trigger: Told source and verb for each key that is queued.
             clock: Monotonic seconds; the running loop's by default.
         """
         self._queue = queue
         self._mapper = mapper
         self._source = source
-        self._clock = clock or (lambda: asyncio.get_running_loop().time())
+        self._predicates = tuple(predicates)
+        self._on_trigger = on_trigger
+        self._clock = clock or _loop_time
 
     def on_add(self, obj: Resource, *, is_in_initial_list: bool) -> None:
         """Queue for an object that is new, or that was there when the informer began."""
@@ -56,30 +80,56 @@ class Enqueue:
         self._add("delete" if final_state_known else "delete-missed", old=obj, new=None)
 
     def _add(self, verb: str, *, old: Resource | None, new: Resource | None) -> None:
+        if not self._allows(Change(verb=verb, old=old, new=new)):
+            return
         for key, trigger in requests_for(self._mapper, self._source, verb, old=old, new=new, now=self._clock()):
             self._queue.add(key, trigger=trigger)
+            if self._on_trigger is not None:
+                self._on_trigger(trigger.source, trigger.verb)
+
+    def _allows(self, change: Change) -> bool:
+        for predicate in self._predicates:
+            try:
+                if not predicate.allows(change):
+                    return False
+            except Exception:
+                key = change.subject.key if change.subject is not None else ""
+                extra = {"key": key, "predicate": repr(predicate), "source": self._source}
+                _logger.exception("a predicate failed; the change passes", extra=extra)
+        return True
 
     def __repr__(self) -> str:
         return f"<Enqueue source={self._source}>"
 
 
-def enqueue(queue: AcceptsKeys, *, mapper: Mapper = own_key, source: str = "informer") -> Enqueue:
+def enqueue(
+    queue: AcceptsKeys, *, mapper: Mapper = own_key, source: str = "informer", predicates: Sequence[Predicate] = ()
+) -> Enqueue:
     """Make a handler that queues the key of each changed object.
 
     Args:
         queue: Where keys go.
         mapper: From an object to keys, if it should not be its own key.
         source: What the triggers give as their source.
+        predicates: Only changes that all of them pass are queued.
     """
-    return Enqueue(queue, mapper, source=source)
+    return Enqueue(queue, mapper, source=source, predicates=predicates)
 
 
-def enqueue_owner(queue: AcceptsKeys, owner: ResourceType[Any], *, controller_only: bool = True) -> Enqueue:
+def enqueue_owner(
+    queue: AcceptsKeys,
+    owner: ResourceType[Any],
+    *,
+    controller_only: bool = True,
+    predicates: Sequence[Predicate] = (),
+) -> Enqueue:
     """Make a handler that queues the key of the owner of each changed object.
 
     Args:
         queue: Where keys go.
         owner: The owners' type; objects owned by something else are passed over.
         controller_only: Whether only the controlling owner counts.
+        predicates: Only changes that all of them pass are queued.
     """
-    return Enqueue(queue, owner_key(owner, controller_only=controller_only), source="owner")
+    mapper = owner_key(owner, controller_only=controller_only)
+    return Enqueue(queue, mapper, source="owner", predicates=predicates)

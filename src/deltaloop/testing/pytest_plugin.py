@@ -1,63 +1,326 @@
-"""A pytest plugin that runs ``async def`` tests, in virtual time unless a test is marked ``real_time``.
+"""A pytest plugin: ``async def`` tests in virtual time, and fixtures for a server, clients, and a network that fails.
 
-It stays out of the way unless it is asked for, because other plugins run async tests, too:
+Async tests. It stays out of the way unless it is asked for, because other plugins run async tests, too:
 
 * ``deltaloop_async_tests = "virtual"`` in the configuration takes all async tests that no other plugin has taken;
 * ``@pytest.mark.virtual_time`` takes one test, ``@pytest.mark.real_time`` runs one on the real clock.
 
 A test that leaves a task running fails and names the task.
+
+Servers. A test gets an embedded server of its own, or a namespace on a shared one, or a namespace on a real cluster:
+
+* ``deltaloop_server_scope = "session"`` in the configuration shares one embedded server among all tests;
+* ``--deltaloop-kubeconfig FILE`` (and ``--deltaloop-context NAME``) makes the same fixtures use that cluster. Fixtures
+  that need the embedded server skip their tests, and say so.
+
+The server of an async test that this plugin runs lives on the test's own loop, so the test may run in virtual time. A
+shared or real server cannot follow virtual time: such tests run on the real clock, and those marked ``virtual_time``
+are skipped. Everywhere else the server runs in a thread.
+
+pytest loads this module in every project that has deltaloop installed. So it imports next to nothing, and its fixtures
+import what they need when they are used.
 """
 
 from __future__ import annotations
 
-import asyncio
 import inspect
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import AbstractAsyncContextManager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pytest
 
+if TYPE_CHECKING:
+    from deltaloop import blocking
+    from deltaloop.apiserver import ApiServer, ServerOptions
+    from deltaloop.blocking import BackgroundLoop
+    from deltaloop.client import Client
+    from deltaloop.testing.cluster import Cluster
+    from deltaloop.testing.item_loop import ItemLoop
+    from deltaloop.testing.relay import Relay
+
+T = TypeVar("T")
+
+_LOOP = pytest.StashKey["ItemLoop"]()
+_KUBECONFIG = "--deltaloop-kubeconfig"
+_CONTEXT = "--deltaloop-context"
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the ini option."""
+    """Add the options."""
     parser.addini(
         "deltaloop_async_tests", "'virtual' runs async tests in virtual time; '' leaves them alone", default=""
     )
+    parser.addini(
+        "deltaloop_server_scope",
+        "'function': an embedded server for each test; 'session': one for all, and a namespace for each test",
+        default="function",
+    )
+    group = parser.getgroup("deltaloop", "Kubernetes controllers")
+    group.addoption(
+        _KUBECONFIG,
+        metavar="FILE",
+        help=f"run the fixtures on a real cluster, not the embedded server; in one word: {_KUBECONFIG}=FILE",
+    )
+    group.addoption(_CONTEXT, metavar="NAME", help="context of that kubeconfig; its current one by default")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the markers."""
+    """Register the markers, and refuse options that mean nothing."""
     config.addinivalue_line("markers", "virtual_time: run this async test in virtual time")
     config.addinivalue_line("markers", "real_time: run this async test on the real clock")
+    scope = config.getini("deltaloop_server_scope")
+    if scope not in ("function", "session"):
+        raise pytest.UsageError(f"deltaloop_server_scope is {scope!r}; 'function' or 'session' is needed")
+    if config.getoption(_CONTEXT) and not config.getoption(_KUBECONFIG):
+        raise pytest.UsageError(f"{_CONTEXT} needs {_KUBECONFIG}: no cluster is used by chance")
+    path, given = config.getoption(_KUBECONFIG), config.invocation_params
+    if path and _KUBECONFIG in given.args and not Path(path).absolute().is_relative_to(given.dir):
+        # pytest looks for its configuration before it knows our options, and there a word without `-` is a test's path.
+        raise pytest.UsageError(
+            f"write {_KUBECONFIG}={path}, in one word: pytest takes a path that stands alone for a place of tests, "
+            "and does not find this project's configuration"
+        )
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Say so if tests use a real cluster."""
+    path, context = config.getoption(_KUBECONFIG), config.getoption(_CONTEXT)
+    return [f"deltaloop: on the cluster of {path}, context {context or '(current)'}"] if path else []
+
+
+# -- async tests
+
+
+def _is_ours(item: pytest.Item) -> bool:
+    """Whether this plugin runs an item: it is async, and it or the configuration asks for it."""
+    if not isinstance(item, pytest.Function) or not inspect.iscoroutinefunction(inspect.unwrap(item.obj)):
+        return False
+    marked = any(item.get_closest_marker(name) for name in ("real_time", "virtual_time"))
+    return marked or item.config.getini("deltaloop_async_tests") == "virtual"
+
+
+def _server_is_elsewhere(item: pytest.Function) -> bool:
+    """Whether an item uses a server that cannot be on its loop."""
+    if "deltaloop_shared_server" in item.fixturenames:
+        return True
+    elsewhere = item.config.getoption(_KUBECONFIG) or item.config.getini("deltaloop_server_scope") == "session"
+    return bool(elsewhere) and "deltaloop_cluster" in item.fixturenames
+
+
+def _loop_of(item: pytest.Function) -> ItemLoop:
+    """Return the loop of an item of ours; made for its first fixture, or its body."""
+    from deltaloop.testing.item_loop import ItemLoop
+
+    if _LOOP not in item.stash:
+        elsewhere = _server_is_elsewhere(item)
+        if elsewhere and item.get_closest_marker("virtual_time"):
+            pytest.skip("needs virtual time, and its server is not on its loop: a shared or a real one")
+        item.stash[_LOOP] = ItemLoop(real=elsewhere or item.get_closest_marker("real_time") is not None)
+    return item.stash[_LOOP]
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object | None:
     """Run an async test; leave everything else to others."""
-    function = pyfuncitem.obj
-    real = pyfuncitem.get_closest_marker("real_time") is not None
-    virtual = pyfuncitem.get_closest_marker("virtual_time") is not None
-    if not inspect.iscoroutinefunction(inspect.unwrap(function)):
+    if not _is_ours(pyfuncitem):
         return None
-    if not (real or virtual or pyfuncitem.config.getini("deltaloop_async_tests") == "virtual"):
-        return None
+    from deltaloop.testing.item_loop import LeftoverTasksError
+
+    function: Callable[..., Coroutine[Any, Any, object]] = pyfuncitem.obj
     arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-    _run(lambda: function(**arguments), real=real)
+    loop = _loop_of(pyfuncitem)
+    leftover = ""
+    try:
+        loop.run_test(lambda: function(**arguments))
+    except LeftoverTasksError as error:
+        leftover = str(error)
+    finally:
+        loop.close()
+    if leftover:
+        pytest.fail(leftover, pytrace=False)
     return True
 
 
-def _run(make: Callable[[], Coroutine[Any, Any, object]], *, real: bool) -> None:
-    from deltaloop.testing.virtual_loop import VirtualLoop
-
-    with asyncio.Runner(debug=True, loop_factory=None if real else VirtualLoop) as runner:
-        runner.run(_without_leftovers(make))
+# -- fixtures
 
 
-async def _without_leftovers(make: Callable[[], Coroutine[Any, Any, object]]) -> None:
-    await make()
-    current = asyncio.current_task()
-    for _ in range(3):  # tasks that were cancelled just now get their turn to end
-        await asyncio.sleep(0)
-    leftover = sorted(repr(task.get_coro()) for task in asyncio.all_tasks() if task is not current)
-    if leftover:
-        pytest.fail(f"the test left {len(leftover)} task(s) running: {'; '.join(leftover)}", pytrace=False)
+class _Place(Protocol):
+    """A loop on which fixtures live: that of the test, or one in a thread."""
+
+    def enter(self, manager: AbstractAsyncContextManager[T]) -> T: ...
+
+    def leave(self, manager: AbstractAsyncContextManager[Any]) -> None: ...
+
+
+def _item(request: pytest.FixtureRequest) -> pytest.Function:
+    item: object = request.node
+    assert isinstance(item, pytest.Function)
+    return item
+
+
+def _place(request: pytest.FixtureRequest) -> _Place:
+    item = _item(request)
+    if not _is_ours(item):
+        background: BackgroundLoop = request.getfixturevalue("_deltaloop_background")
+        return background
+    loop = _loop_of(item)
+    request.addfinalizer(loop.close)  # the body may never run: another fixture may fail
+    return loop
+
+
+@contextmanager
+def _entered(place: _Place, manager: AbstractAsyncContextManager[T]) -> Generator[T, None, None]:
+    value = place.enter(manager)
+    try:
+        yield value
+    finally:
+        place.leave(manager)
+
+
+def _need_embedded(request: pytest.FixtureRequest, name: str) -> None:
+    if request.config.getoption(_KUBECONFIG):
+        pytest.skip(f"{name} is the embedded server, and these tests run on a real cluster ({_KUBECONFIG})")
+
+
+def _need_our_loop(request: pytest.FixtureRequest, name: str, instead: str) -> None:
+    if not _is_ours(_item(request)):
+        pytest.fail(f"{name} is for async tests that deltaloop's plugin runs; here: {instead}", pytrace=False)
+
+
+@pytest.fixture(scope="session")
+def _deltaloop_background() -> Generator[BackgroundLoop, None, None]:
+    """Run an event loop in a thread."""
+    from deltaloop.blocking import BackgroundLoop
+
+    with BackgroundLoop(name="deltaloop-pytest") as loop:
+        yield loop
+
+
+@pytest.fixture(scope="session")
+def deltaloop_server_options() -> ServerOptions:
+    """Options of the embedded servers: plain HTTP, which saves making certificates, and what a cluster cleans up.
+
+    Override it to change them.
+    """
+    from deltaloop.apiserver import ServerOptions
+
+    return ServerOptions(insecure_http=True, controllers=frozenset({"gc", "namespace"}))
+
+
+@pytest.fixture
+def deltaloop_server(
+    request: pytest.FixtureRequest, deltaloop_server_options: ServerOptions
+) -> Generator[ApiServer, None, None]:
+    """An embedded API server for this test alone, empty. In a plain test it runs in a thread: use what it tells."""
+    from deltaloop.apiserver import ApiServer
+
+    _need_embedded(request, "deltaloop_server")
+    with _entered(_place(request), ApiServer(deltaloop_server_options)) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def deltaloop_shared_server(
+    request: pytest.FixtureRequest, deltaloop_server_options: ServerOptions, _deltaloop_background: BackgroundLoop
+) -> Generator[ApiServer, None, None]:
+    """An embedded API server for the whole session, in a thread. Tests keep to a namespace of their own."""
+    from deltaloop.apiserver import ApiServer
+
+    _need_embedded(request, "deltaloop_shared_server")
+    with _entered(_deltaloop_background, ApiServer(deltaloop_server_options)) as server:
+        yield server
+
+
+@pytest.fixture
+def deltaloop_cluster(request: pytest.FixtureRequest) -> Cluster:
+    """Where this test runs, by configuration and options; all fixtures below go there."""
+    from deltaloop.testing.cluster import Cluster, real_cluster
+
+    path = request.config.getoption(_KUBECONFIG)
+    if path:
+        return real_cluster(str(path), request.config.getoption(_CONTEXT))
+    shared = (
+        request.config.getini("deltaloop_server_scope") == "session"
+        or "deltaloop_shared_server" in request.fixturenames
+    )
+    server: ApiServer = request.getfixturevalue("deltaloop_shared_server" if shared else "deltaloop_server")
+    return Cluster(server.kubeconfig(), embedded=True, shared=shared)
+
+
+@pytest.fixture
+def deltaloop_namespace(request: pytest.FixtureRequest, deltaloop_cluster: Cluster) -> Generator[str, None, None]:
+    """A namespace for this test alone; deleted afterwards unless its server ends, too."""
+    from deltaloop.client import connect
+    from deltaloop.testing.cluster import namespace_for, own_namespace
+
+    client = connect(kubeconfig=deltaloop_cluster.kubeconfig)
+    namespace = own_namespace(client, namespace_for(_item(request).name), keep=not deltaloop_cluster.shared)
+    with _entered(_place(request), namespace) as name:
+        yield name
+
+
+@pytest.fixture
+def deltaloop_kubeconfig(deltaloop_cluster: Cluster, deltaloop_namespace: str, tmp_path: Path) -> Path:
+    """A kubeconfig file, for programs that a test starts and clients of all kinds; in the test's namespace."""
+    from deltaloop.testing.cluster import write_kubeconfig
+
+    path = tmp_path / "kubeconfig"
+    write_kubeconfig(path, deltaloop_cluster.in_namespace(deltaloop_namespace))
+    return path
+
+
+@pytest.fixture
+def deltaloop_client(
+    request: pytest.FixtureRequest, deltaloop_cluster: Cluster, deltaloop_namespace: str
+) -> Generator[Client, None, None]:
+    """A client in the test's namespace, for async tests that this plugin runs."""
+    from deltaloop.client import connect
+
+    instead = "use deltaloop_blocking_client, or `async with dl.connect(kubeconfig=deltaloop_kubeconfig)`"
+    _need_our_loop(request, "deltaloop_client", instead)
+    made = connect(kubeconfig=deltaloop_cluster.in_namespace(deltaloop_namespace))
+    with _entered(_place(request), made) as client:
+        yield client
+
+
+@pytest.fixture
+def deltaloop_blocking_client(
+    request: pytest.FixtureRequest, deltaloop_cluster: Cluster, deltaloop_namespace: str
+) -> Generator[blocking.Client, None, None]:
+    """A blocking client in the test's namespace, for plain tests."""
+    from deltaloop import blocking
+
+    if _is_ours(_item(request)):
+        pytest.fail("deltaloop_blocking_client would stop the loop of an async test; use deltaloop_client")
+    loop: BackgroundLoop = request.getfixturevalue("_deltaloop_background")
+    made = blocking.connect(kubeconfig=deltaloop_cluster.in_namespace(deltaloop_namespace), loop=loop)
+    with made as client:
+        yield client
+
+
+@pytest.fixture
+def deltaloop_relay(request: pytest.FixtureRequest, deltaloop_cluster: Cluster) -> Generator[Relay, None, None]:
+    """A relay before the server, for async tests that this plugin runs: a network that fails on demand."""
+    from deltaloop.testing.relay import Relay
+
+    _need_our_loop(request, "deltaloop_relay", "make the test async")
+    with _entered(_place(request), Relay(deltaloop_cluster.server)) as relay:
+        yield relay
+
+
+@pytest.fixture
+def deltaloop_relay_client(
+    request: pytest.FixtureRequest, deltaloop_relay: Relay, deltaloop_cluster: Cluster, deltaloop_namespace: str
+) -> Generator[Client, None, None]:
+    """A client that reaches the server by ``deltaloop_relay``; ``deltaloop_client`` does not."""
+    from deltaloop.client import connect
+    from deltaloop.testing.cluster import Cluster
+
+    config = Cluster(
+        deltaloop_cluster.in_namespace(deltaloop_namespace), embedded=deltaloop_cluster.embedded, shared=True
+    )
+    made = connect(kubeconfig=deltaloop_relay.kubeconfig(config.with_server_name()))
+    with _entered(_place(request), made) as client:
+        yield client

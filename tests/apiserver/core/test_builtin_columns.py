@@ -202,7 +202,7 @@ _ROWS: list[tuple[ResourceType[Any], dict[str, Any], dict[str, Any]]] = [
     (kinds.NAMESPACE, {"status": {"phase": "Active"}}, {"Name": "n", "Status": "Active", "Age": "60s"}),
     (kinds.CONFIG_MAP, {"data": {"a": "1"}, "binaryData": {"b": "2"}}, {"Data": 2}),
     (kinds.SECRET, {"type": "Opaque", "data": {"a": "1"}}, {"Type": "Opaque", "Data": 1}),
-    (kinds.SERVICE_ACCOUNT, {}, {"Secrets": 0}),
+    (kinds.SERVICE_ACCOUNT, {}, {"Name": "n", "Age": "60s"}),
     (kinds.LEASE, {"spec": {"holderIdentity": "me"}}, {"Holder": "me", "Age": "60s"}),
     (
         kinds.PERSISTENT_VOLUME_CLAIM,

@@ -14,7 +14,7 @@ from deltaloop.apiserver.core.continuation import Continuation, InvalidTokenErro
 
 def test_the_form_is_the_real_servers() -> None:
     token = encode_continue(209, "c1\0")
-    assert base64.urlsafe_b64decode(token + "==") == b'{"v":"meta.k8s.io/v1","rv":209,"start":"c1\\u0000"}'
+    assert base64.urlsafe_b64decode(token + "==") == b'{"v":"meta.k8s.io/v1","rv":209,"start":"/c1\\u0000"}'
     assert "=" not in token
 
 
@@ -22,6 +22,10 @@ def test_the_form_is_the_real_servers() -> None:
 def test_tokens_come_back(revision: int, start: str) -> None:
     if ".." not in start.split("/"):
         assert decode_continue(encode_continue(revision, start)) == Continuation(revision, start)
+
+
+def test_a_start_without_a_slash_is_read_too() -> None:
+    assert decode_continue(_token(v="meta.k8s.io/v1", rv=7, start="c1\0")) == Continuation(7, "c1\0")
 
 
 def _token(**fields: object) -> str:
@@ -39,6 +43,7 @@ def _token(**fields: object) -> str:
         _token(v="meta.k8s.io/v1", rv=-2, start="a"),
         _token(v="meta.k8s.io/v1", rv=1, start=""),
         _token(v="meta.k8s.io/v1", rv=1, start="../x"),
+        _token(v="meta.k8s.io/v1", rv=1, start="//x"),
         _token(v="meta.k8s.io/v1", rv="1", start="a"),
     ],
 )

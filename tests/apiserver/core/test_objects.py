@@ -63,7 +63,7 @@ def test_metadata_is_checked_field_by_field() -> None:
         name="a",
         labels={"app.kubernetes.io/name": "Web_1", "x": ""},
         annotations={"Example.com/Some": "thing"},
-        finalizers=["kubernetes", "example.com/x", "old.finalizer.example.com"],
+        finalizers=["kubernetes", "example.com/x"],
         ownerReferences=[{"apiVersion": "v1", "kind": "K", "name": "n", "uid": "u", "controller": True}],
     )
     assert texts(CONFIG_MAP, name="a", labels={"/x": "y"})
@@ -71,6 +71,10 @@ def test_metadata_is_checked_field_by_field() -> None:
     assert texts(CONFIG_MAP, name="a", labels={"x": "y" * 64})
     assert texts(CONFIG_MAP, name="a", annotations={"x": "y" * (256 * 1024)})
     assert texts(CONFIG_MAP, name="a", finalizers=["plain"])
+    assert texts(CONFIG_MAP, name="a", finalizers=["old.finalizer.example.com"])
+    assert texts(CONFIG_MAP, name="a", generation=-1)
+    assert not texts(CONFIG_MAP, name="a", generateName="a-")
+    assert texts(CONFIG_MAP, name="a", generateName="A")
     owner = {"apiVersion": "v1", "kind": "K", "name": "n", "uid": "u", "controller": True}
     assert "Only one reference" in texts(CONFIG_MAP, name="a", ownerReferences=[owner, owner])[0]
     assert len(texts(CONFIG_MAP, name="a", ownerReferences=[{}])) == 4
@@ -123,8 +127,9 @@ def test_fates() -> None:
 
 def test_delete_options() -> None:
     assert parse_delete_options({"propagationPolicy": "Orphan", "unknown": 1}).propagation_policy == "Orphan"
+    assert parse_delete_options({"gracePeriodSeconds": -5}).grace_period_seconds == 1
     with pytest.raises(InvalidError):
-        parse_delete_options({"gracePeriodSeconds": -1})
+        parse_delete_options({"propagationPolicy": "Sideways"})
 
 
 def test_scale_of_a_built_in_kind() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from deltaloop.apiserver.core.apply.options import APPLY_PATCH
 from deltaloop.apiserver.core.crd import default_crd
 from deltaloop.apiserver.core.openapi import (
     V2_BODY,
@@ -49,7 +50,7 @@ def test_strategic_merge_patch_is_not_listed_while_the_schemas_have_no_merge_key
         found = document(registry, group, "v1")
         assert found is not None
         for path in found["paths"].values():
-            assert list(path["patch"]["requestBody"]["content"]) == [JSON_PATCH, MERGE_PATCH]
+            assert list(path["patch"]["requestBody"]["content"]) == [JSON_PATCH, MERGE_PATCH, APPLY_PATCH]
 
 
 def test_a_custom_kind_has_its_schema_and_the_standard_fields(registry: Registry) -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deltaloop.apiserver.core.apply.options import APPLY_PATCH
 from deltaloop.apiserver.core.json_values import is_mapping, items
 from deltaloop.apiserver.core.patching import (
     JSON_PATCH,
@@ -135,7 +136,7 @@ def test_json_patch_does_its_operations_in_order() -> None:
     [
         {"op": "test", "path": "/a", "value": 2},
         {"op": "remove", "path": "/missing"},
-        {"op": "replace", "path": "/missing", "value": 1},
+        {"op": "replace", "path": "/missing/deeper", "value": 1},
         {"op": "add", "path": "/missing/deeper", "value": 1},
         {"op": "invent", "path": "/a"},
         {"op": "add", "path": "a", "value": 1},
@@ -204,12 +205,13 @@ def test_other_content_types_are_a_415_with_the_accepted_ones(content_type: str)
     assert (code, reason) == (415, "UnsupportedMediaType")
     assert message == (
         "the body of the request was in an unknown format - accepted media types include: "
-        "application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json"
+        "application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json, "
+        "application/apply-patch+yaml"
     )
 
 
 def test_custom_resources_take_no_strategic_merge_patch() -> None:
-    assert patch_types(FOO) == (JSON_PATCH, MERGE_PATCH)
+    assert patch_types(FOO) == (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
     assert _refused(STRATEGIC_MERGE_PATCH, b"{}", FOO)[:2] == (415, "UnsupportedMediaType")
     assert "strategic" not in _refused(STRATEGIC_MERGE_PATCH, b"{}", FOO)[2]
 

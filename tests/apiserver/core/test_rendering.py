@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from deltaloop.api.resource import Resource
-from deltaloop.api.status import ApiError, BadRequestError, MethodNotAllowedError, NotAcceptableError
+from deltaloop.api.status import ApiError, BadRequestError, MethodNotAllowedError, NotAcceptableError, NotFoundError
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.encoding import (
     list_metadata,
@@ -105,13 +105,23 @@ def test_routes() -> None:
     assert verb("DELETE", plural="pods", namespace="x") == "deletecollection"
     assert verb("PATCH", plural="pods", namespace="x", name="p", subresource="status") == "patch"
     assert verb("PUT", plural="namespaces", name="x", subresource="finalize") == "update"
-    assert verb("GET", plural="nones") is None
-    assert verb("GET", plural="pods", name="p") is None
-    assert verb("GET", plural="nodes", namespace="x") is None
-    assert verb("GET", plural="pods", namespace="x", name="p", subresource="finalize") is None
+    assert find_route(registry, ResourcePath(group="none", version="v1", plural="pods"), "GET", watch=False) is None
+    assert verb("GET", plural="pods", namespace="x", name="p") == "get"
+    old = ResourcePath(group="", version="v1", plural="pods", namespace="x", name="p", watch=True)
+    assert getattr(find_route(registry, old, "GET", watch=True), "verb", "") == "watch"
+    unknown: tuple[dict[str, Any], ...] = (
+        {"plural": "nones"},
+        {"plural": "pods", "name": "p"},
+        {"plural": "nodes", "namespace": "x"},
+        {"plural": "pods", "namespace": "x", "name": "p", "subresource": "finalize"},
+    )
+    for path in unknown:
+        with pytest.raises(NotFoundError):
+            verb("GET", **path)
     refused: tuple[tuple[str, dict[str, Any]], ...] = (
         ("DELETE", {"plural": "namespaces"}),
         ("POST", {"plural": "pods"}),
+        ("HEAD", {"plural": "pods"}),
         ("PATCH", {"plural": "pods", "namespace": "x"}),
         ("DELETE", {"plural": "pods", "namespace": "x", "name": "p", "subresource": "status"}),
         ("GET", {"plural": "namespaces", "name": "x", "subresource": "finalize"}),

@@ -93,12 +93,13 @@ async def over_lightkube_asyncio(config: Config, folder: Path) -> Made:
     return Made(from_lightkube(client, request_timeout=5), client.close)
 
 
+# lightkube's models are a package of their own, below the same name.
 MAKERS: dict[str, tuple[str, Callable[[Config, Path], Awaitable[Made]]]] = {
     "kubernetes": ("kubernetes", over_kubernetes),
     "kubernetes_asyncio": ("kubernetes_asyncio", over_kubernetes_asyncio),
     "kr8s": ("kr8s", over_kr8s),
-    "lightkube": ("lightkube", over_lightkube),
-    "lightkube-asyncio": ("lightkube", over_lightkube_asyncio),
+    "lightkube": ("lightkube.core", over_lightkube),
+    "lightkube-asyncio": ("lightkube.core", over_lightkube_asyncio),
 }
 packages = pytest.mark.parametrize("name", list(MAKERS))
 
@@ -164,6 +165,22 @@ async def test_an_informer_fills_follows_and_ends(name: str, tmp_path: Path) -> 
             statistics = informer.statistics()
             assert statistics.lists == 1
             assert statistics.errors == 0
+
+
+@packages
+async def test_metadata_is_all_that_comes_if_nothing_else_is_asked_for(name: str, tmp_path: Path) -> None:
+    async with world(name, tmp_path) as here:
+        await here.create("a", text="x" * 5000)
+        async with InformerFactory(here.adapted, namespace="default") as factory:
+            informer = factory.informer(CONFIG_MAP, metadata_only=True)
+            await factory.wait_for_sync(timeout=10)
+            await here.create("b", text="y" * 5000)
+            await until(lambda: informer.lister().find("default/b") is not None)
+            assert {obj.kind for obj in informer.lister().list()} == {"PartialObjectMetadata"}
+            assert informer.bytes_held() < 2000
+            assert informer.statistics().errors == 0
+        page = await ListWatch(here.adapted, CONFIG_MAP, metadata_only=True).list(ListOptions())
+        assert ["data" in obj for obj in page] == [False, False]
 
 
 @packages

@@ -14,7 +14,6 @@ from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.deltas import (
     DeletedFinalStateUnknown,
-    Delta,
     DeltaQueue,
     Deltas,
     DeltaType,
@@ -22,7 +21,7 @@ from deltaloop.cache.core.deltas import (
     deletion_handling_key,
 )
 from deltaloop.cache.errors import FifoClosedError
-from tests.cache.machines import Step, run_machine, show_the_bug, step
+from tests.cache.machines import run_machine
 from tests.cache.objects import nameless, pod
 
 
@@ -405,144 +404,3 @@ def make_machine(make: Callable[[Known], DeltaQueue[Resource]]) -> type[RuleBase
 
 def test_the_queue_agrees_with_the_model() -> None:
     run_machine(make_machine(lambda known: DeltaQueue(known_objects=known)))
-
-
-class ForgetsWhatOnlyWaits(DeltaQueue[Resource]):
-    """The fault of client-go 0.26: kubernetes#115658."""
-
-    def _gone(self, listed: set[str]) -> list[DeletedFinalStateUnknown[Resource]]:
-        return [gone for gone in super()._gone(listed) if self._known and self._known.get_by_key(gone.key) is not None]
-
-
-class TellsTheKnownState(DeltaQueue[Resource]):
-    """Tombstones with the store's object although a newer one waits."""
-
-    def _gone(self, listed: set[str]) -> list[DeletedFinalStateUnknown[Resource]]:
-        assert self._known is not None
-        return [
-            DeletedFinalStateUnknown(gone.key, self._known.get_by_key(gone.key) or gone.obj)
-            for gone in super()._gone(listed)
-        ]
-
-
-class KeepsBothDeletions(DeltaQueue[Resource]):
-    def _append(self, key: str, delta: Delta[Resource]) -> None:
-        self._items.setdefault(key, []).append(delta)
-
-
-class JumpsTheLine(DeltaQueue[Resource]):
-    def _append(self, key: str, delta: Delta[Resource]) -> None:
-        super()._append(key, delta)
-        self._items.move_to_end(key)
-
-
-class ResyncsBehindNewerThings(DeltaQueue[Resource]):
-    def resync(self) -> None:
-        assert self._known is not None
-        for key in self._known.list_keys():
-            obj = self._known.get_by_key(key)
-            assert obj is not None
-            self._append(key, Delta(DeltaType.SYNC, obj))
-
-
-class CountsOnlyTheListed(DeltaQueue[Resource]):
-    """Synced although the deletions of the first list wait."""
-
-    def pop(self) -> Popped[Resource] | None:
-        popped = super().pop()
-        if popped is not None and self._initial_left == 1:
-            self._initial_left = 0
-        return popped
-
-
-class DropsNothing(DeltaQueue[Resource]):
-    def delete(self, obj: Resource | DeletedFinalStateUnknown[Resource]) -> None:
-        self._write(DeltaType.DELETED, self.key_of(obj), obj)
-
-
-class ForgetsWhatWasPutBack(DeltaQueue[Resource]):
-    """Takes the version of the first in line, although something older was put back behind it."""
-
-    def add_if_not_present(self, key: str, deltas: Deltas[Resource]) -> None:
-        super().add_if_not_present(key, deltas)
-        self._out_of_order = False
-
-
-class PromisesWhatWaits(DeltaQueue[Resource]):
-    @property
-    def processed_version(self) -> str:
-        return self._version
-
-
-class OverwritesOnRequeue(DeltaQueue[Resource]):
-    def add_if_not_present(self, key: str, deltas: Deltas[Resource]) -> None:
-        self._items[key] = list(deltas)[:1]
-
-
-@pytest.mark.parametrize(
-    ("mutant", "history"),
-    [
-        pytest.param(
-            ForgetsWhatOnlyWaits,
-            [
-                step("put", name="a"),
-                step("pop", again=False),
-                step("put", name="a"),
-                step("replace", names=set()),
-                step("pop", again=False),
-                step("put", name="a"),
-                step("replace", names=set()),
-                step("pop", again=False),
-            ],
-            id="ForgetsWhatOnlyWaits",
-        ),
-        pytest.param(
-            TellsTheKnownState,
-            [
-                step("replace", names={"a"}),
-                step("pop", again=False),
-                step("replace", names={"a"}),
-                step("replace", names=set()),
-                step("pop", again=False),
-            ],
-            id="TellsTheKnownState",
-        ),
-        pytest.param(
-            KeepsBothDeletions,
-            [
-                step("replace", names={"a"}),
-                step("delete", name="a"),
-                step("delete", name="a"),
-                step("pop", again=False),
-            ],
-            id="KeepsBothDeletions",
-        ),
-        pytest.param(JumpsTheLine, [step("replace", names={"b", "a"}), step("delete", name="a")], id="JumpsTheLine"),
-        pytest.param(
-            ResyncsBehindNewerThings,
-            [step("put", name="a"), step("pop", again=False), step("resync"), step("resync"), step("pop", again=False)],
-            id="ResyncsBehindNewerThings",
-        ),
-        pytest.param(
-            CountsOnlyTheListed, [step("replace", names={"b", "a"}), step("pop", again=False)], id="CountsOnlyTheListed"
-        ),
-        pytest.param(DropsNothing, [step("delete", name="a")], id="DropsNothing"),
-        pytest.param(
-            OverwritesOnRequeue,
-            [step("put", name="a"), step("delete", name="a"), step("pop", again=True), step("pop", again=False)],
-            id="OverwritesOnRequeue",
-        ),
-        pytest.param(
-            ForgetsWhatWasPutBack,
-            [step("put", name="a"), step("put", name="b"), step("pop", again=True)],
-            id="ForgetsWhatWasPutBack",
-        ),
-        pytest.param(PromisesWhatWaits, [step("put", name="a")], id="PromisesWhatWaits"),
-    ],
-)
-def test_the_machine_catches_seeded_bugs(mutant: type[DeltaQueue[Resource]], history: list[Step]) -> None:
-    show_the_bug(
-        make_machine(lambda known: DeltaQueue(known_objects=known)),
-        make_machine(lambda known: mutant(known_objects=known)),
-        history,
-    )

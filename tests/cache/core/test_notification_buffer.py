@@ -23,7 +23,7 @@ from deltaloop.cache.core.process_deltas import (
     Notification,
     UpdateNotification,
 )
-from tests.cache.machines import Step, run_machine, show_the_bug, step
+from tests.cache.machines import run_machine
 from tests.cache.objects import pod
 
 A1, A2, A3, B1 = pod("a", 1), pod("a", 2), pod("a", 3), pod("b", 1)
@@ -188,60 +188,3 @@ def make_machine(make: Callable[[], NotificationBuffer[Resource]]) -> type[RuleB
 @pytest.mark.parametrize("policy", [BufferPolicy.UNBOUNDED, BufferPolicy.COALESCING])
 def test_a_handler_is_never_told_what_cannot_be(policy: BufferPolicy) -> None:
     run_machine(make_machine(lambda: make_buffer(policy, 3)))
-
-
-class KeepsOnlyTheLast(CoalescingBuffer[Resource]):
-    def _merge(self, waits: Notification[Resource], comes: Notification[Resource]) -> Notification[Resource] | None:
-        return comes
-
-
-class ForgetsADeletion(CoalescingBuffer[Resource]):
-    """Takes a deletion and a new object for an addition."""
-
-    def _merge(self, waits: Notification[Resource], comes: Notification[Resource]) -> Notification[Resource] | None:
-        if isinstance(waits, DeleteNotification) and isinstance(comes, AddNotification):
-            return comes
-        return super()._merge(waits, comes)
-
-
-class DropsEveryDeletion(CoalescingBuffer[Resource]):
-    """Takes an object that came and went for nothing, even if it was told before."""
-
-    def _merge(self, waits: Notification[Resource], comes: Notification[Resource]) -> Notification[Resource] | None:
-        return None if isinstance(comes, DeleteNotification) else super()._merge(waits, comes)
-
-
-class ForgetsWhatWasTold(CoalescingBuffer[Resource]):
-    """Tells a new object from the deleted state, which the handler never heard of."""
-
-    def put(self, notification: Notification[Resource]) -> int:
-        counted = super().put(notification)
-        for entry in self._waiting.values():
-            entry.told = None
-        return counted
-
-
-class MiscountsTheInitialList(CoalescingBuffer[Resource]):
-    def put(self, notification: Notification[Resource]) -> int:
-        super().put(notification)
-        return 0
-
-
-PUT = step("put", name="a", initial=False)
-FIRST = step("put", name="a", initial=True)
-DELETE = step("delete", name="a", known=True)
-TAKE = step("take")
-
-
-@pytest.mark.parametrize(
-    ("mutant", "history"),
-    [
-        pytest.param(KeepsOnlyTheLast, [PUT, PUT], id="KeepsOnlyTheLast"),
-        pytest.param(ForgetsADeletion, [PUT, TAKE, DELETE, PUT], id="ForgetsADeletion"),
-        pytest.param(DropsEveryDeletion, [PUT, TAKE, PUT, DELETE], id="DropsEveryDeletion"),
-        pytest.param(ForgetsWhatWasTold, [PUT, TAKE, PUT, DELETE, PUT], id="ForgetsWhatWasTold"),
-        pytest.param(MiscountsTheInitialList, [FIRST, DELETE], id="MiscountsTheInitialList"),
-    ],
-)
-def test_the_machine_catches_seeded_bugs(mutant: type[CoalescingBuffer[Resource]], history: list[Step]) -> None:
-    show_the_bug(make_machine(CoalescingBuffer[Resource]), make_machine(mutant), history)

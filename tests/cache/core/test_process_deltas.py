@@ -49,6 +49,16 @@ def test_a_deletion_takes_it_out() -> None:
     assert indexer.list() == []
 
 
+def test_a_deletion_of_what_nobody_heard_of_is_told_to_nobody() -> None:
+    indexer, kept = store(pod("b", 1)), pod("b", 2)
+    deltas = (Delta(DeltaType.DELETED, pod("a", 2)), Delta(DeltaType.UPDATED, kept))
+    assert [type(told) for told in process_deltas(deltas, indexer, is_in_initial_list=False)] == [UpdateNotification]
+    gone = Delta[Resource](DeltaType.DELETED, DeletedFinalStateUnknown("default/a", pod("a", 1)))
+    told = list(process_deltas((gone,), indexer, is_in_initial_list=False))
+    assert told == [DeleteNotification(pod("a", 1), final_state_known=False)]
+    assert indexer.list() == [kept]
+
+
 def test_a_deletion_that_nobody_saw_says_so() -> None:
     known = pod("a", 1)
     indexer = store(known)

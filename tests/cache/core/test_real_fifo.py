@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from deltaloop.api.resource import Resource
-from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Delta, Deltas, DeltaType
+from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Deltas, DeltaType
 from deltaloop.cache.core.real_fifo import Batch, InOrderQueue
 from deltaloop.cache.errors import FifoClosedError, TransformError
 from tests.cache.core.test_deltas import Known
-from tests.cache.machines import Step, run_machine, show_the_bug, step
+from tests.cache.machines import run_machine
 from tests.cache.objects import pod
 
 
@@ -282,73 +282,3 @@ def make_machine(make: Callable[[Known], InOrderQueue[Resource]]) -> type[RuleBa
 
 def test_the_queue_agrees_with_the_model() -> None:
     run_machine(make_machine(lambda known: InOrderQueue(known_objects=known)))
-
-
-class MixesStatesOfOneKey(InOrderQueue[Resource]):
-    def _goes_with(self, entry: Any, first: Any, keys: set[str]) -> bool:
-        return super()._goes_with(entry, first, set())
-
-
-class TakesListsAlong(InOrderQueue[Resource]):
-    def _goes_with(self, entry: Any, first: Any, keys: set[str]) -> bool:
-        return entry.key not in keys
-
-
-class SyncsBeforeItIsProcessed(InOrderQueue[Resource]):
-    def pop(self) -> Batch[Resource] | None:
-        self._initial_left = 0
-        return super().pop()
-
-
-class FindsDeletionsTooEarly(InOrderQueue[Resource]):
-    """Computes what a list deletes when it comes, not when its turn comes."""
-
-    def replace(self, objects: Any) -> None:
-        super().replace(objects)
-        entry = self._entries[-1]
-        entry.deltas = super()._deltas_of_all(entry.deltas)
-
-    def _deltas_of_all(self, listed: Any) -> Deltas[Resource]:
-        return super()._deltas_of_all(None) if listed is None else listed
-
-
-class PutsBackBehind(InOrderQueue[Resource]):
-    def put_back(self, batch: Batch[Resource]) -> None:
-        super().put_back(batch)
-        self._entries.rotate(-len(batch.entries))
-
-
-class ForgetsTombstones(InOrderQueue[Resource]):
-    def _deltas_of_all(self, listed: Any) -> Deltas[Resource]:
-        return tuple(
-            Delta(delta.type, delta.object)
-            for delta in super()._deltas_of_all(listed)
-            if not isinstance(delta.object, DeletedFinalStateUnknown)
-        )
-
-
-ADD_A, ADD_B = step("write", name="a", kind="add"), step("write", name="b", kind="add")
-POP = step("pop")
-
-
-@pytest.mark.parametrize(
-    ("mutant", "history"),
-    [
-        pytest.param(MixesStatesOfOneKey, [ADD_A, ADD_A, POP], id="MixesStatesOfOneKey"),
-        pytest.param(TakesListsAlong, [ADD_A, step("replace", names=["b"]), POP], id="TakesListsAlong"),
-        pytest.param(
-            SyncsBeforeItIsProcessed,
-            [step("replace", names=[]), step("pop_and_fail")],
-            id="SyncsBeforeItIsProcessed",
-        ),
-        pytest.param(FindsDeletionsTooEarly, [ADD_A, step("replace", names=[]), POP, POP], id="FindsDeletionsTooEarly"),
-        pytest.param(PutsBackBehind, [ADD_A, ADD_A, step("pop_and_fail"), POP], id="PutsBackBehind"),
-        pytest.param(ForgetsTombstones, [ADD_A, POP, step("replace", names=["b"]), POP], id="ForgetsTombstones"),
-    ],
-)
-def test_the_machine_catches_seeded_bugs(mutant: type[InOrderQueue[Resource]], history: list[Step]) -> None:
-    show_the_bug(
-        make_machine(lambda known: InOrderQueue(known_objects=known)),
-        make_machine(lambda known: mutant(known_objects=known)),
-        history,
-    )

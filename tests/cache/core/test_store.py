@@ -12,7 +12,7 @@ from deltaloop.api.path import path
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.store import IndexedItems, IndexFailure, StoreIndex
 from deltaloop.cache.errors import IndexerConflictError, UnknownIndexError
-from tests.cache.machines import Step, run_machine, show_the_bug, step
+from tests.cache.machines import run_machine
 from tests.cache.objects import pod
 
 
@@ -193,78 +193,3 @@ def make_machine(make: Callable[[], IndexedItems[str]]) -> type[RuleBasedStateMa
 
 def test_the_index_agrees_with_the_model() -> None:
     run_machine(make_machine(IndexedItems[str]))
-
-
-class NeverForgetsOldValues(StoreIndex[str]):
-    def _file(self, name: str, key: str, values: tuple[str, ...]) -> None:
-        self._values[name].pop(key, None)
-        super()._file(name, key, values)
-
-
-class KeepsEmptySets(StoreIndex[str]):
-    def _file(self, name: str, key: str, values: tuple[str, ...]) -> None:
-        before = self._values[name].get(key, ())
-        super()._file(name, key, values)
-        for value in before:
-            self._sets[name].setdefault(value, set())
-
-
-class ComparesOnlyTheFirstValue(StoreIndex[str]):
-    """The short cut for unchanged single values, taken for several, too."""
-
-    def _file(self, name: str, key: str, values: tuple[str, ...]) -> None:
-        if values[:1] != self._values[name].get(key, ())[:1]:
-            super()._file(name, key, values)
-
-
-class ReplacesWithoutForgetting(StoreIndex[str]):
-    def replace(self, items: dict[str, str]) -> list[IndexFailure]:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]  # narrower is enough here
-        return [failure for key, text in items.items() for failure in self.update(key, text)]
-
-
-class IndexesOnlyWhatComes(StoreIndex[str]):
-    def add_indexers(self, indexers: object, items: object) -> list[IndexFailure]:
-        return super().add_indexers(indexers, {})  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("mutant", "history"),
-    [
-        pytest.param(
-            NeverForgetsOldValues,
-            [
-                step("add_indexer", name="words"),
-                step("replace", items={"k1": "", "k2": "", "k3": "a"}),
-                step("delete", key="k3"),
-            ],
-            id="NeverForgetsOldValues",
-        ),
-        pytest.param(
-            KeepsEmptySets,
-            [step("add_indexer", name="words"), step("replace", items={"k1": "", "k2": "a"}), step("delete", key="k2")],
-            id="KeepsEmptySets",
-        ),
-        pytest.param(
-            ComparesOnlyTheFirstValue,
-            [step("add_indexer", name="words"), step("put", key="k1", text="a"), step("put", key="k1", text="a b")],
-            id="ComparesOnlyTheFirstValue",
-        ),
-        pytest.param(
-            ReplacesWithoutForgetting,
-            [step("add_indexer", name="words"), step("replace", items={"k1": "a"}), step("replace", items={})],
-            id="ReplacesWithoutForgetting",
-        ),
-        pytest.param(
-            IndexesOnlyWhatComes,
-            [step("put", key="k1", text=""), step("add_indexer", name="length")],
-            id="IndexesOnlyWhatComes",
-        ),
-    ],
-)
-def test_the_machine_catches_seeded_bugs(mutant: type[StoreIndex[str]], history: list[Step]) -> None:
-    def make() -> IndexedItems[str]:
-        items = IndexedItems[str]()
-        items.index = mutant()
-        return items
-
-    show_the_bug(make_machine(IndexedItems[str]), make_machine(make), history)

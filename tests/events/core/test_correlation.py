@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -13,12 +14,13 @@ from hypothesis import strategies as st
 from deltaloop.api.references import ObjectReference
 from deltaloop.events.core.correlation import (
     COMBINED_PREFIX,
-    Correlated,
     CorrelatorOptions,
     EventCorrelator,
-    EventDraft,
     Key,
+    combined_message,
+    similar_key,
 )
+from deltaloop.events.core.draft import Correlated, EventDraft
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -112,8 +114,93 @@ def test_only_the_last_keys_are_remembered() -> None:
 
 @pytest.mark.parametrize("option", ["cache_size", "similar_limit", "similar_interval", "spam_burst", "spam_rate"])
 def test_options_that_limit_nothing_are_refused(option: str) -> None:
+    none: dict[str, Any] = {option: 0}
     with pytest.raises(ValueError, match=option):
-        CorrelatorOptions(**{option: 0})
+        CorrelatorOptions(**none)
+
+
+def make(reason: str, message: str, *, about: str = "my-pod", path: str = "spec.containers{mycontainer}") -> EventDraft:
+    return draft(message, reason=reason, about=about, path=path)
+
+
+DUPLICATE = make("duplicate", "me again")
+UNIQUE = make("unique", "snowflake")
+SIMILAR = make("similar", "similar message", path="spec.containers{container1}")
+OTHER_PART = make("similar", "similar message", path="spec.containers{container2}")
+ALIKE = [replace(SIMILAR, message=f"similar message-{number}") for number in range(10)]
+APART = [make(f"reason-{number}", f"message-{number}", about=f"pod-{number}") for number in range(30)]
+COMBINED = replace(SIMILAR, message=COMBINED_PREFIX + "similar message")
+
+
+@pytest.mark.parametrize(
+    ("before", "event", "interval", "expected"),
+    [
+        pytest.param([], UNIQUE, 5, (UNIQUE, 1), id="a single event"),
+        pytest.param([DUPLICATE], DUPLICATE, 5, (DUPLICATE, 2), id="the same event is counted"),
+        pytest.param([DUPLICATE] * 10, DUPLICATE, 30, (DUPLICATE, 11), id="the same event is counted, not combined"),
+        pytest.param([DUPLICATE] * 26, DUPLICATE, 1, None, id="the same event too often is spam"),
+        pytest.param(APART, UNIQUE, 5, (UNIQUE, 1), id="many different events"),
+        pytest.param(ALIKE[:9], SIMILAR, 5, (COMBINED, 1), id="similar events are combined"),
+        pytest.param(ALIKE, SIMILAR, 5, (COMBINED, 2), id="combined events are counted"),
+        pytest.param([OTHER_PART], SIMILAR, 5, (SIMILAR, 1), id="different containers are different events"),
+        pytest.param(ALIKE[:9], SIMILAR, 601, (SIMILAR, 1), id="similar events that are far apart"),
+    ],
+)
+def test_the_scenarios_of_upstream(
+    before: list[EventDraft], event: EventDraft, interval: float, expected: tuple[EventDraft, int] | None
+) -> None:
+    correlator = EventCorrelator()
+    for number, earlier in enumerate(before):
+        correlator.correlate(earlier, number * interval)
+    result = correlator.correlate(event, len(before) * interval)
+    if expected is None:
+        assert result is None
+        return
+    assert sent(result).is_update is (expected[1] > 1)
+    assert sent(result).event == replace(expected[0], count=expected[1])
+
+
+def by_reason(event: EventDraft) -> Key:
+    return (event.reference.name, event.reason)
+
+
+@pytest.mark.parametrize(
+    ("options", "second", "passes"),
+    [
+        (CorrelatorOptions(spam_burst=1), draft("me again", reason="other"), False),
+        (CorrelatorOptions(spam_burst=1, spam_key=by_reason), draft("me again", reason="other"), True),
+        (CorrelatorOptions(spam_burst=1, spam_key=by_reason), draft("me again"), False),
+        (CorrelatorOptions(spam_burst=1), replace(draft("me again"), type="Warning"), True),
+    ],
+)
+def test_the_spam_filter_limits_a_source_an_object_and_a_type_or_what_it_is_told(
+    options: CorrelatorOptions, second: EventDraft, passes: bool
+) -> None:
+    correlator = EventCorrelator(options)
+    assert correlator.correlate(draft("i am first"), 0.0) is not None
+    assert (correlator.correlate(second, 1.0) is not None) is passes
+
+
+def test_what_similar_events_have_in_common() -> None:
+    fun, awful = draft("it was fun", reason="EndOfWorld"), draft("it was awful", reason="EndOfWorld")
+    assert similar_key(fun) == similar_key(awful) != similar_key(draft("it was a bug", reason="Nevermind"))
+    assert combined_message(fun) == "(combined from similar events): it was fun"
+
+
+def test_what_similar_means_can_be_told() -> None:
+    options = CorrelatorOptions(
+        similar_limit=2, similar_key=lambda event: (event.reference.name,), combined_message=lambda _: "many"
+    )
+    correlator = EventCorrelator(options)
+    correlator.correlate(draft("a", reason="A"), 0.0)
+    assert sent(correlator.correlate(draft("b", reason="B"), 0.0)).event.message == "many"
+
+
+def test_a_combined_event_has_no_annotations_of_one() -> None:
+    correlator = EventCorrelator(CorrelatorOptions(similar_limit=2))
+    first = sent(correlator.correlate(replace(draft("a"), annotations={"x": "y"}), 0.0))
+    assert first.event.annotations == {"x": "y"}
+    assert sent(correlator.correlate(replace(draft("b"), annotations={"x": "y"}), 0.0)).event.annotations == {}
 
 
 # The machine: a history of events, each judged from the whole history before it, without caches.

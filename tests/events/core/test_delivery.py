@@ -1,11 +1,18 @@
+"""The delivery by examples, and against a naive model with random answers; seeded bugs must be caught by it."""
+
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.status import Status, StatusCause, StatusDetails, error_from_status
 from deltaloop.client.errors import TransportError
-from deltaloop.events.core.delivery import Delivery, Outcome, Step, Wait
+from deltaloop.events.core.delivery import Delivery, Effect, Outcome, Step, Wait
+from deltaloop.events.core.draft import EventApi
 
 NO_ANSWER = TransportError("no answer", method="POST", path="/events")
 
@@ -15,8 +22,8 @@ def refusal(code: int, reason: str, cause: str = "") -> Exception:
     return error_from_status(Status(code=code, reason=reason, details=StatusDetails(causes=causes)))
 
 
-def make(*, is_update: bool = False, max_tries: int = 12) -> Delivery:
-    return Delivery(is_update=is_update, max_tries=max_tries, retry_delay=10.0)
+def make(*, is_update: bool = False, max_tries: int = 12, api: EventApi = EventApi.CORE_V1) -> Delivery:
+    return Delivery(is_update=is_update, max_tries=max_tries, retry_delay=10.0, api=api)
 
 
 def fail(delivery: Delivery, error: Exception, *, closing: bool = False) -> None:
@@ -78,6 +85,46 @@ def test_what_the_server_refuses_is_not_tried_again(error: Exception, outcome: O
     assert delivery.ask() is outcome
 
 
+def test_a_series_waits_up_to_a_quarter_longer_each_time() -> None:
+    delivery = make(api=EventApi.EVENTS_V1)
+    waits: list[float] = []
+    while True:
+        delivery.failed(NO_ANSWER, chance=0.8, closing=False)
+        effect = delivery.ask()
+        if not isinstance(effect, Wait):
+            break
+        waits.append(effect.delay)
+        delivery.waited()
+    assert (effect, waits) == (Outcome.GIVEN_UP, [12.0] * 11)
+
+
+def test_a_series_whose_event_came_late_is_patched_after_all() -> None:
+    delivery = make(is_update=True, api=EventApi.EVENTS_V1)
+    fail(delivery, refusal(404, "NotFound"))
+    assert delivery.ask() is Step.CREATE
+    fail(delivery, refusal(409, "AlreadyExists"))
+    assert isinstance(delivery.ask(), Wait)
+    delivery.waited()
+    assert delivery.ask() is Step.PATCH
+    for is_update, api in [(False, EventApi.EVENTS_V1), (True, EventApi.CORE_V1)]:
+        delivery = make(is_update=is_update, api=api)
+        fail(delivery, refusal(409, "AlreadyExists"))
+        assert delivery.ask() is Outcome.EXISTS
+
+
+@pytest.mark.parametrize("details", [None, StatusDetails()])
+def test_an_api_that_is_not_served_is_told_from_a_namespace_that_is_not_there(details: StatusDetails | None) -> None:
+    missing = Status(code=404, reason="NotFound", details=StatusDetails(name="team", kind="namespaces"))
+    for api, status, outcome in [
+        (EventApi.EVENTS_V1, Status(code=404, details=details), Outcome.NOT_SERVED),
+        (EventApi.EVENTS_V1, missing, Outcome.REFUSED),
+        (EventApi.CORE_V1, Status(code=404, details=details), Outcome.REFUSED),
+    ]:
+        delivery = make(api=api)
+        fail(delivery, error_from_status(status))
+        assert delivery.ask() is outcome
+
+
 def test_what_was_not_asked_for_is_refused() -> None:
     delivery = make()
     with pytest.raises(RuntimeError, match="without a wait"):
@@ -85,3 +132,107 @@ def test_what_was_not_asked_for_is_refused() -> None:
     delivery.sent()
     with pytest.raises(RuntimeError, match="without a request"):
         delivery.sent()
+
+
+# The model: a loop as one would write it by hand. Answers are used up one by one; then the server is well.
+
+ANSWERS: dict[str, Exception] = {
+    "lost": NO_ANSWER,
+    "no event": error_from_status(Status(code=404, details=StatusDetails(name="x", kind="events"))),
+    "no path": error_from_status(Status(code=404)),
+    "exists": refusal(409, "AlreadyExists"),
+    "forbidden": refusal(403, "Forbidden"),
+}
+Story = tuple[list[Step], list[float], Outcome]
+
+
+def expected(answers: list[str], *, is_update: bool, api: EventApi, tries: int) -> Story:
+    left, steps, waits = list(answers), list[Step](), list[float]()
+    series = api is EventApi.EVENTS_V1
+    step, failed = Step.PATCH if is_update else Step.CREATE, 0
+    while True:
+        steps.append(step)
+        answer = left.pop(0) if left else "sent"
+        if answer == "sent":
+            return steps, waits, Outcome.SENT
+        if answer in {"no event", "no path"} and step is Step.PATCH:
+            step = Step.CREATE
+            continue
+        if answer == "no path" and series:
+            return steps, waits, Outcome.NOT_SERVED
+        if answer == "exists" and not (series and is_update):
+            return steps, waits, Outcome.EXISTS
+        if answer not in {"exists", "lost"}:
+            return steps, waits, Outcome.REFUSED
+        if answer == "exists":
+            step = Step.PATCH
+        failed += 1
+        if failed == tries:
+            return steps, waits, Outcome.GIVEN_UP
+        waits.append(11.25 if series else 5.0 if failed == 1 else 10.0)
+
+
+def told(delivery: Delivery, answers: list[str]) -> Story:
+    left, steps, waits = list(answers), list[Step](), list[float]()
+    for _ in range(100):
+        effect = delivery.ask()
+        if isinstance(effect, Outcome):
+            return steps, waits, effect
+        if isinstance(effect, Wait):
+            waits.append(effect.delay)
+            delivery.waited()
+            continue
+        steps.append(effect)
+        answer = left.pop(0) if left else "sent"
+        if answer == "sent":
+            delivery.sent()
+        else:
+            delivery.failed(ANSWERS[answer], chance=0.5, closing=False)
+    return steps, waits, Outcome.INVALID
+
+
+answer_lists = st.lists(st.sampled_from(["lost", "lost", *ANSWERS]), max_size=8)
+
+
+@given(answer_lists, st.booleans(), st.sampled_from(EventApi))
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_it_agrees_with_the_naive_model(answers: list[str], is_update: bool, api: EventApi) -> None:
+    delivery = make(is_update=is_update, api=api, max_tries=4)
+    assert told(delivery, answers) == expected(answers, is_update=is_update, api=api, tries=4)
+
+
+class BeginsWithACreate(Delivery):
+    def ask(self) -> Effect:
+        effect = super().ask()
+        return Step.CREATE if effect is Step.PATCH else effect
+
+
+class NeverGivesUp(Delivery):
+    def _try_again(self, step: Step, chance: float, *, closing: bool) -> None:
+        super()._try_again(step, chance, closing=closing)
+        self.tries = min(self.tries, 2)
+
+
+class TriesRefusalsAgain(Delivery):
+    def failed(self, error: Exception, *, chance: float, closing: bool) -> None:
+        super().failed(NO_ANSWER if error is ANSWERS["forbidden"] else error, chance=chance, closing=closing)
+
+
+class WaitsTheWholeDelayFirst(Delivery):
+    def _delay(self, chance: float) -> float:
+        return super()._delay(1.0 if self.tries == 1 else chance)
+
+
+@pytest.mark.parametrize(
+    ("bug", "answers"),
+    [
+        (BeginsWithACreate, []),
+        (NeverGivesUp, ["lost"] * 6),
+        (TriesRefusalsAgain, ["forbidden"]),
+        (WaitsTheWholeDelayFirst, ["lost"]),
+    ],
+)
+def test_the_model_catches_a_seeded_bug(bug: Callable[..., Delivery], answers: list[str]) -> None:
+    right = expected(answers, is_update=True, api=EventApi.CORE_V1, tries=4)
+    assert told(make(is_update=True, max_tries=4), answers) == right
+    assert told(bug(is_update=True, max_tries=4, retry_delay=10.0), answers) != right

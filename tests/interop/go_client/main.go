@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -375,6 +376,10 @@ func run(kubeconfig string) error {
 	if err != nil {
 		return err
 	}
+	untyped, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 25*time.Second)
 	defer cancel()
 	for _, scenario := range []struct {
@@ -386,6 +391,7 @@ func run(kubeconfig string) error {
 		{"watches", watches, true},
 		{"deployments", deployments, true},
 		{"informer", informer, true},
+		{"dynamic informer", dynamicInformer(untyped), false},
 		{"core recorder", coreRecorder, false},
 		{"events.k8s.io recorder", newRecorder, true},
 		{"leader election", leaderElection, true},

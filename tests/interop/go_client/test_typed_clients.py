@@ -1,4 +1,4 @@
-"""client-go's typed clients, informer, event recorders and leader election, against the embedded server.
+"""client-go's clients, informers (typed and dynamic), event recorders and leader election, on the embedded server.
 
 The Go program beside this file is built outside of the tree.
 """
@@ -19,6 +19,7 @@ SCENARIOS = [
     "watches",
     "deployments",
     "informer",
+    "dynamic informer",
     "core recorder",
     "events.k8s.io recorder",
     "leader election",

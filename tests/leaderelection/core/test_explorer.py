@@ -1,48 +1,52 @@
-"""Never two leaders, whatever happens: the explorer's findings, and the seeded bugs that it must find.
-
-The whole space of the first settings has 288,092 states and no violation; it takes a minute:
-``python -m tests.leaderelection.core.explore_all``. Here the states near the start are visited at each run.
-"""
+"""Never two leaders, whatever happens: the short form of the exploration, and the seeded bugs that it must find."""
 
 from __future__ import annotations
 
+import copy
 import math
+import random
 from dataclasses import replace
 
 import pytest
 
-from deltaloop.leaderelection.core.effects import Fact
+from deltaloop.leaderelection.core.effects import Create, Fact, Read, StepDown, Update, Wait
 from deltaloop.leaderelection.core.election import Election, Phase
+from deltaloop.leaderelection.core.record import LeaderElectionRecord, LockState, whole_seconds
 from deltaloop.leaderelection.core.timing import ElectionTiming
-from tests.leaderelection.core.explorer import EPOCH, Settings, explore
+from tests.leaderelection.core.explorer import explore
+from tests.leaderelection.core.frozen import EPOCH, Cores, Frozen, Holder, Member, Record
+from tests.leaderelection.core.settings import HALVES, SLOW, THREE, TIMING, TWO, USUAL
+from tests.leaderelection.core.worlds import Settings
 
-TIMING = ElectionTiming(lease_duration=3, renew_deadline=2, retry_period=1)
-SHORT = ElectionTiming(lease_duration=0.9, renew_deadline=0.8, retry_period=0.5)
-PLAIN = Settings(timings=(TIMING, TIMING), rates=(1.0, 1.0), late_requests=0)
+pytestmark = pytest.mark.timeout(60)  # a second or two each, on a machine that does nothing else
 
-SAFE = {
-    "two candidates": PLAIN,
-    "from nothing": Settings(timings=(TIMING, TIMING), rates=(1.0, 1.0), begin_with_a_leader=False, slow_reads=True),
-    "clocks of slightly different rates": Settings(timings=(TIMING, TIMING), rates=(1.0, 1.25)),
-    "requests that arrive after they were given up": Settings(timings=(TIMING, TIMING), rates=(1.0, 1.0)),
-    "the lock is given up": Settings(timings=(TIMING, TIMING), rates=(1.0, 1.0), releases=1),
-    "a crash and a restart": Settings(timings=(TIMING, TIMING), rates=(1.0, 1.0), crashes=1),
-    "a death and a new name": Settings(timings=(TIMING, TIMING), rates=(1.0, 1.0), restarts=1),
-    "a pause": Settings(timings=(TIMING, TIMING), rates=(1.0, 1.0), pauses=1),
-    "everything at once": Settings(
-        timings=(TIMING, TIMING), rates=(1.0, 1.25), releases=1, crashes=1, restarts=1, pauses=1
+LED = replace(THREE, begin_with_a_leader=True)
+# Within how many steps of the start, None for all there are; and how many states these are.
+SAFE: dict[str, tuple[Settings, int | None, int]] = {
+    "two candidates": (TWO, None, 58_449),
+    "two candidates, two clocks": (replace(TWO, members=(USUAL, SLOW), slow_answers=False), None, 33_503),
+    "two candidates, the lock is given up": (replace(TWO, releases=True), 18, 14_958),
+    "two candidates, different lease durations": (replace(TWO, members=(USUAL, Member(HALVES))), 20, 18_510),
+    "three candidates, one leads": (LED, 13, 47_810),
+    "three candidates, one leads, two clocks": (replace(LED, members=(USUAL, SLOW, SLOW)), 12, 36_156),
+    "three candidates, no crashes": (
+        replace(THREE, crashes=False, restarts=False, late=False, slow_answers=False),
+        21,
+        69_325,
     ),
-    "different lease durations": Settings(timings=(TIMING, SHORT), rates=(1.0, 1.0)),
-    "three candidates": Settings(timings=(TIMING, TIMING, TIMING), rates=(1.0, 1.25, 1.0), late_requests=0),
 }
 
 
 @pytest.mark.parametrize("name", SAFE)
-def test_there_are_never_two_leaders_and_somebody_comes_to_lead(name: str) -> None:
-    result = explore(SAFE[name], limit=4_000, check_liveness_every=100)
+def test_there_are_never_two_leaders_and_always_a_way_back_to_one(name: str) -> None:
+    settings, depth, states = SAFE[name]
+    result = explore(settings) if depth is None else explore(settings, depth=depth)
+    print(f"{name}: {result}")
     assert not result.violation, "\n".join(result.violation)
     assert not result.stuck, "\n".join(["nobody comes to lead after:", *result.stuck])
-    assert result.states == 4_000
+    assert result.complete == (depth is None)
+    assert result.states == states
+    assert result.recovery <= 9
 
 
 class CountsFromTheAnswer(Election):
@@ -95,42 +99,148 @@ class ActsWhileItGivesUp(Election):
         self.guard_until = guard_until
 
 
+class GivesUpAfterALostTryOnly(Election):
+    """Stops trying for good when a request fails: nobody comes to lead."""
+
+    def _retry_contending(self, now: float, chance: float) -> None:
+        self._next_at = math.inf
+
+
+PLAIN = replace(TWO, crashes=False, restarts=False, late=False)
 BUGS = {
-    "leadership counted from the answer": replace(PLAIN, election=CountsFromTheAnswer, begin_with_a_leader=False),
+    "leadership counted from the answer": replace(PLAIN, election=CountsFromTheAnswer),
     "no renew deadline": replace(PLAIN, election=HasNoRenewDeadline),
-    "record times trusted": replace(PLAIN, election=TrustsTimesInTheRecord, skews=(-10.0, 0.0), times_matter=True),
-    "own duration in place of the recorded one": replace(PLAIN, election=GoesByItsOwnDuration, timings=(TIMING, SHORT)),
-    "a held lock taken": replace(PLAIN, election=TakesAHeldLock, begin_with_a_leader=False),
+    "record times trusted": replace(
+        PLAIN, election=TrustsTimesInTheRecord, members=(Member(TIMING, skew=-10.0), USUAL), times_matter=True
+    ),
+    "own duration in place of the recorded one": replace(
+        PLAIN, election=GoesByItsOwnDuration, members=(USUAL, Member(HALVES))
+    ),
+    "a held lock taken": replace(PLAIN, election=TakesAHeldLock),
     "a conflict counts as a renewal": replace(PLAIN, election=CountsAConflictAsRenewal),
     "a timeout counts as a renewal": replace(PLAIN, election=CountsATimeoutAsRenewal),
-    "acting while giving up": replace(PLAIN, election=ActsWhileItGivesUp, releases=1),
-    "a server without preconditions": replace(PLAIN, election=Election, preconditions=False),
-    "clocks that differ by more than lease / renew deadline": replace(PLAIN, election=Election, rates=(1.0, 3.0)),
+    "acting while giving up": replace(PLAIN, election=ActsWhileItGivesUp, releases=True),
+    "a server without preconditions": replace(PLAIN, preconditions=False),
+    "clocks that differ by more than lease / renew deadline": replace(PLAIN, members=(USUAL, Member(TIMING, rate=0.6))),
+    "three candidates, a held lock taken": replace(THREE, election=TakesAHeldLock),
+    "three candidates, clocks that differ by too much": replace(
+        THREE,
+        members=(USUAL, USUAL, Member(TIMING, rate=0.6)),
+        crashes=False,
+        restarts=False,
+        late=False,
+        slow_answers=False,
+    ),
 }
 
 
 @pytest.mark.parametrize("name", BUGS)
 def test_a_seeded_bug_is_found(name: str) -> None:
-    result = explore(BUGS[name], limit=40_000)
+    result = explore(BUGS[name], depth=30, progress=False)
     print(f"{name}: {result.states} states, shortest trace:")
     for number, step in enumerate(result.violation, start=1):
         print(f"  {number:2} {step}")
     assert result.violation
+    assert len(result.violation) == result.depth
 
 
-@pytest.mark.parametrize("rate", [1.0, 1.25, 1.4])
+def test_a_candidate_that_never_tries_again_is_found() -> None:
+    result = explore(replace(PLAIN, election=GivesUpAfterALostTryOnly), depth=12)
+    print("\n".join(result.stuck))
+    assert not result.violation
+    assert result.stuck
+
+
+@pytest.mark.parametrize("rate", [0.95, 0.75, 0.67])
 def test_clocks_may_differ_by_less_than_lease_to_renew_deadline(rate: float) -> None:
-    assert rate < TIMING.lease_duration / TIMING.renew_deadline
-    for rates in ((1.0, rate), (rate, 1.0)):
-        result = explore(replace(PLAIN, rates=rates, begin_with_a_leader=False), limit=3_000)
-        assert not result.violation, "\n".join(result.violation)
+    assert 1 / rate < TIMING.lease_duration / TIMING.renew_deadline
+    result = explore(replace(PLAIN, members=(USUAL, Member(TIMING, rate=rate)), slow_answers=False), progress=False)
+    assert result.complete
+    assert not result.violation, "\n".join(result.violation)
 
 
-@pytest.mark.parametrize("rate", [1.75, 2.0, 3.0])
+@pytest.mark.parametrize("rate", [0.66, 0.5, 0.3])
 def test_beyond_that_ratio_two_leaders_are_found(rate: float) -> None:
-    """The same three durations in shorter ticks: a violation takes less than one tick of the others."""
-    fine = ElectionTiming(lease_duration=12, renew_deadline=8, retry_period=4)
-    assert rate > fine.lease_duration / fine.renew_deadline == TIMING.lease_duration / TIMING.renew_deadline
-    result = explore(replace(PLAIN, timings=(fine, fine), rates=(1.0, rate)), limit=60_000)
+    assert 1 / rate > TIMING.lease_duration / TIMING.renew_deadline
+    result = explore(replace(PLAIN, members=(USUAL, Member(TIMING, rate=rate))), progress=False)
     print(f"rate {rate:g}: {result.states} states, {len(result.violation)} steps")
     assert result.violation
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_frozen_candidate_does_what_the_real_one_does(seed: int) -> None:
+    """The real core on an ordinary clock, with versions and names, step by step beside its frozen double."""
+    numbers = random.Random(seed)
+    timing = numbers.choice(
+        [TIMING, HALVES, ElectionTiming(lease_duration=0.875, renew_deadline=0.75, retry_period=0.5)]
+    )
+    releases = numbers.random() < 0.5
+    cores = Cores((Member(timing),), Election, releases=releases, times_matter=False)
+    real, now, version = Election("me", timing), 0.0, 0
+    real.join(now)
+    frozen = cores.fresh(0)
+    for _ in range(300):
+        choice = numbers.random()
+        if choice < 0.3:
+            now += 1.0
+            frozen = cores.later(frozen)
+        elif real._pending is None:
+            if releases and real.phase is Phase.LEADING and choice < 0.4:
+                real.release(now)
+                frozen = cores.released(frozen)
+            else:
+                frozen = _ask(real, now, cores, frozen, numbers)
+        elif choice < 0.45:
+            real.failed(now, chance=0.0)
+            frozen = cores.failed(frozen)
+        elif isinstance(real._pending, Read):
+            version += 1
+            frozen = _read(real, now, cores, frozen, numbers, version)
+        elif choice < 0.7:
+            real.conflicted(now, chance=0.0)
+            frozen = cores.conflicted(frozen)
+        else:
+            version += 1
+            real.wrote(str(version), now, chance=0.0)
+            frozen = cores.wrote(frozen)
+        assert cores.freeze(0, _at_zero(real, now)) == frozen
+
+
+def _ask(real: Election, now: float, cores: Cores, frozen: Frozen, numbers: random.Random) -> Frozen:
+    _, ways = cores.ask(frozen)
+    effect = real.ask(now, wall=EPOCH)
+    if isinstance(effect, Wait):
+        assert ways == ()
+        return frozen
+    if isinstance(effect, StepDown) and len(ways) == 2 and numbers.random() < 0.5:
+        real.release(now)
+        return ways[1]
+    if isinstance(effect, StepDown):
+        real.leave(now)
+    if not isinstance(effect, Read | Create | Update):
+        real._attempt_at = -math.inf  # its double may try again at once; the real one is as slow as it may be anyway
+        real.join(now)
+    return ways[0]
+
+
+def _read(real: Election, now: float, cores: Cores, frozen: Frozen, numbers: random.Random, version: int) -> Frozen:
+    if numbers.random() < 0.3:
+        real.observed(real._observed, now, chance=0.0)
+        return cores.observed(frozen, None, same=True)
+    holder = numbers.choice([None, *Holder])
+    if holder is None:
+        real.observed(None, now, chance=0.0)
+        return cores.observed(frozen, None, same=False)
+    name = ("", "me", "other")[holder]
+    duration = whole_seconds(real.timing.lease_duration)
+    record = LeaderElectionRecord(holder_identity=name, lease_duration_seconds=duration)
+    real.observed(LockState(record, str(version)), now, chance=0.0)
+    return cores.observed(frozen, Record(holder, duration), same=False)
+
+
+def _at_zero(real: Election, now: float) -> Election:
+    moved = copy.copy(real)
+    for name, value in vars(real).items():
+        if name.endswith(("_at", "_until")) and isinstance(value, float):
+            setattr(moved, name, value - now)
+    return moved

@@ -1,1 +1,20 @@
 """What the real server leaves to the controller manager, run beside the embedded one on request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Protocol
+
+from deltaloop.apiserver.change_signal import ChangeSignal
+from deltaloop.apiserver.core.objects import Stamp
+from deltaloop.apiserver.core.operations import Operations
+
+
+class RunController(Protocol):
+    """A controller of the server: works until the server stops."""
+
+    def __call__(
+        self, operations: Operations, signal: ChangeSignal, *, stamp: Callable[[], Stamp]
+    ) -> Coroutine[None, None, None]:
+        """Run it."""
+        ...

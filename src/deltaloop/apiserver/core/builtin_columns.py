@@ -429,11 +429,7 @@ PRINTERS: Final[Mapping[tuple[str, str], Printer]] = {
     ("", "Namespace"): _printer(
         column("Status"), AGE, cells=lambda obj, now: [text(at(obj, "status", "phase")), created(obj, now)]
     ),
-    ("", "ServiceAccount"): _printer(
-        column("Secrets"),
-        AGE,
-        cells=lambda obj, now: [len(items(at(obj, "secrets"))), created(obj, now)],
-    ),
+    ("", "ServiceAccount"): _printer(AGE, cells=lambda obj, now: [created(obj, now)]),
     ("", "Node"): _printer(
         column("Status"),
         column("Roles"),

@@ -39,7 +39,7 @@ class Continuation:
 
 def encode_continue(revision: int, start: str) -> str:
     """Make a token."""
-    raw = msgspec.json.encode(_Token(_VERSION, revision, start))
+    raw = msgspec.json.encode(_Token(_VERSION, revision, f"/{start}"))
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
@@ -62,6 +62,8 @@ def decode_continue(token: str) -> Continuation:
         raise InvalidTokenError(
             f"continue key is not valid: incorrect encoded start resourceVersion (version {_VERSION})"
         )
-    if not decoded.start or decoded.start.startswith("/") or ".." in decoded.start.split("/"):
+    # The slash is there since the real server pages from its cache; older tokens are without it.
+    start = decoded.start.removeprefix("/")
+    if not start or any(part in ("", "..") for part in start.rstrip("\0").split("/")):
         raise InvalidTokenError(f"continue key is not valid: encoded start key empty or invalid (version {_VERSION})")
-    return Continuation(decoded.rv, decoded.start)
+    return Continuation(decoded.rv, start)

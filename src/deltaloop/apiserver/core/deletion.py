@@ -26,7 +26,7 @@ from deltaloop.apiserver.core.served_resource import ServedResource
 
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
-_POLICIES: Final = ("Background", "Foreground", "Orphan")
+_POLICIES: Final = ("Foreground", "Background", "Orphan")
 _POD_GRACE: Final = 30
 
 
@@ -61,13 +61,12 @@ def parse_delete_options(value: object) -> DeleteOptions:
     if policy is not None and options.orphan_dependents is not None:
         text = "orphanDependents and deletionPropagation cannot be both set"
         errors.append(invalid_value("propagationPolicy", f'"{policy}"', text))
-    elif policy is not None and policy not in _POLICIES:
+    if policy is not None and policy not in _POLICIES:
         errors.append(not_supported("propagationPolicy", policy, (*_POLICIES, "nil")))
-    if options.grace_period_seconds is not None and options.grace_period_seconds < 0:
-        shown = str(options.grace_period_seconds)
-        errors.append(invalid_value("gracePeriodSeconds", shown, "must be greater than or equal to 0"))
     if errors:
         raise failures.invalid_options("DeleteOptions", errors)
+    if options.grace_period_seconds is not None and options.grace_period_seconds < 0:
+        return msgspec.structs.replace(options, grace_period_seconds=1)
     return options
 
 

@@ -20,6 +20,7 @@ import msgspec
 from deltaloop.apiserver.core.media_types import parse_accept
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import SUBRESOURCE_VERBS, ServedResource
+from deltaloop.apiserver.core.virtual_resources import EXTRA_SUBRESOURCES
 
 JSON: Final = "application/json"
 _AGGREGATED_VERSIONS: Final = ("v2", "v2beta1")
@@ -146,6 +147,9 @@ def _entries(resource: ServedResource) -> Iterator[dict[str, Any]]:
 
 def _subresources(resource: ServedResource) -> Iterator[tuple[str, str, str, str, tuple[str, ...]]]:
     """Give name, group and version if another than the resource's own, kind, and verbs."""
+    if not resource.custom:
+        for extra in EXTRA_SUBRESOURCES.get(resource.type.group_resource, ()):
+            yield extra.name, extra.group, extra.version, extra.kind, extra.verbs
     if resource.finalize:
         yield "finalize", "", "", resource.type.kind, ("update",)
     if resource.scale:

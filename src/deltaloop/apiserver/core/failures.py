@@ -8,12 +8,13 @@ Source: apimachinery pkg/api/errors/errors.go; observed on a real server.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ApiError, Status, StatusCause, StatusDetails, StatusMetadata, error_from_status
+from deltaloop.apiserver.core.json_values import mapping
 
 MAX_BODY: Final = 3 * 1024 * 1024
 
@@ -88,8 +89,8 @@ def not_found(resource: Type, name: str) -> ApiError:
     return _error(404, "NotFound", f'{resource.group_resource} "{name}" not found', _about(resource, name))
 
 
-def subresource_not_found() -> ApiError:
-    """404: a resource has no such subresource."""
+def path_not_found() -> ApiError:
+    """404: a group that is known has no such path."""
     return _error(404, "NotFound", "the server could not find the requested resource", StatusDetails())
 
 
@@ -106,6 +107,12 @@ def conflict(resource: Type, name: str, text: str = _MODIFIED) -> ApiError:
     """409: somebody else was quicker, or a precondition does not hold."""
     message = f'Operation cannot be fulfilled on {resource.group_resource} "{name}": {text}'
     return _error(409, "Conflict", message, _about(resource, name))
+
+
+def apply_conflict(message: str, conflicts: Iterable[tuple[str, str]]) -> ApiError:
+    """409: an apply would change fields that others own; each conflict is a message and a field."""
+    causes = tuple(StatusCause("FieldManagerConflict", text, field) for text, field in conflicts)
+    return _error(409, "Conflict", message, StatusDetails(causes=causes))
 
 
 def uid_conflict(resource: Type, name: str, *, storage_key: str, wanted: str, found: str) -> ApiError:
@@ -129,6 +136,16 @@ def invalid(resource: Type, name: str, errors: Sequence[FieldError]) -> ApiError
     return _invalid(qualified_kind(resource), resource.group, resource.kind, name, errors)
 
 
+def unversioned_update(resource: Type, name: str, error: FieldError) -> ApiError:
+    """422: an update without a resource version, where one is needed; it is about the resource, not the kind."""
+    return _invalid(resource.group_resource, resource.group, resource.plural, name, [error])
+
+
+def another_kind(group: str, kind: str, name: str, error: FieldError) -> ApiError:
+    """422: a custom resource of another kind; the Status names the kind that was sent."""
+    return _invalid(f"{kind}.{group}", group, kind, name, [error])
+
+
 def invalid_patch(error: FieldError) -> ApiError:
     """422: what a patch makes of an object cannot be read; like the real server's, it names no object."""
     return _invalid("", "", "", "", [error])
@@ -144,6 +161,14 @@ def _invalid(shown: str, group: str, kind: str, name: str, errors: Sequence[Fiel
     listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     details = StatusDetails(name=name, group=group, kind=kind, causes=tuple(error.cause() for error in errors))
     return _error(422, "Invalid", f'{shown} "{name}" is invalid: {listed}', details)
+
+
+def not_convertible(resource: Type, fields: Mapping[str, Any], why: str) -> ApiError:
+    """500: an applied object cannot be decoded; who applies is past the place where that is a 400."""
+    metadata = mapping(fields.get("metadata"))
+    place = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
+    kind = f"{resource.group}/{resource.version}, Kind={resource.kind}"
+    return unexplained(f"failed to convert new object ({place}; {kind}) to proper version: {why}")
 
 
 def bad_request(message: str) -> ApiError:
@@ -180,15 +205,17 @@ def protected(resource: Type, name: str, text: str) -> ApiError:
 
 
 def forbidden_resource(
-    resource: Type, *, user: str, verb: str, namespace: str, name: str, subresource: str
+    group: str, plural: str, *, user: str, verb: str, namespace: str, name: str, subresource: str
 ) -> ApiError:
-    """403: the user may not do that to a resource."""
-    plural = f"{resource.plural}/{subresource}" if subresource else resource.plural
+    """403: the user may not do that to a resource, whether it is served or not."""
+    what = f"{plural}.{group}" if group else plural
+    full = f"{plural}/{subresource}" if subresource else plural
     where = f'in the namespace "{namespace}"' if namespace else "at the cluster scope"
-    subject = f'{resource.group_resource} "{name}"' if name else resource.group_resource
-    wanted = f'{verb} resource "{plural}" in API group "{resource.group}" {where}'
+    subject = f'{what} "{name}"' if name else what
+    wanted = f'{verb} resource "{full}" in API group "{group}" {where}'
     message = f'{subject} is forbidden: User "{user}" cannot {wanted}'
-    return _error(403, "Forbidden", message, _about(resource, name))
+    details = StatusDetails(name=name, group=group, kind=plural)
+    return _error(403, "Forbidden", message, details)
 
 
 def forbidden_path(path: str, *, user: str, verb: str) -> ApiError:
@@ -221,7 +248,9 @@ def unsupported_media_type(accepted: Iterable[str]) -> ApiError:
 
 def not_acceptable(offered: Iterable[str]) -> ApiError:
     """406: the answer cannot be given in any format asked for."""
-    return _error(406, "NotAcceptable", f"only the following media types are accepted: {', '.join(offered)}")
+    # The text of go-restful, which chooses among the formats before a handler sees the request.
+    message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(offered)}"
+    return _error(406, "NotAcceptable", message, StatusDetails())
 
 
 def body_too_large() -> ApiError:

@@ -1,9 +1,10 @@
-"""``fieldValidation``: what to do about fields of a custom resource that are unknown or given twice.
+"""``fieldValidation``: what to do about fields that are unknown or given twice.
 
     Ignore   drop them        Warn (also if nothing is said)   drop them, with a Warning header for each
     Strict   refuse: 400 for a whole object, 422 naming ``patch`` for a patch
 
-Built-in kinds have no schemas here, so nothing is unknown in them.
+Unknown fields of built-in kinds are dropped here in any case, as Go's decoding does; those of custom resources are
+dropped when the object is pruned.
 
 Source: apiserver pkg/endpoints/handlers/create.go, update.go, patch.go.
 """
@@ -16,6 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.builtin_fields import drop_unknown_fields
 from deltaloop.apiserver.core.failures import invalid_value, not_supported
 from deltaloop.apiserver.core.schema.admission import duplicate_field_texts, unknown_field_texts
 from deltaloop.apiserver.core.served_resource import ServedResource
@@ -78,6 +80,20 @@ def check_patched(
     return found
 
 
+def check_applied(body: bytes, mode: FieldValidation) -> tuple[str, ...]:
+    """Return the warnings about an object that is applied: only what is given twice can go unnoticed there.
+
+    Raises:
+        BadRequestError: If the mode is ``STRICT`` and there would be any.
+    """
+    if mode is FieldValidation.IGNORE:
+        return ()
+    found = tuple(duplicate_field_texts(body))
+    if found and mode is FieldValidation.STRICT:
+        raise failures.bad_request(f"error strict decoding YAML: {', '.join(found)}")
+    return found
+
+
 def warning_header(text: str) -> str:
     """Return the value of a Warning header."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
@@ -85,6 +101,11 @@ def warning_header(text: str) -> str:
 
 
 def _found(served: ServedResource, fields: dict[str, Any], body: bytes, mode: FieldValidation) -> tuple[str, ...]:
-    if not served.custom or mode is FieldValidation.IGNORE:
+    if not served.custom:
+        dropped = drop_unknown_fields(served.type.api_version, served.type.kind, fields)
+        if mode is FieldValidation.IGNORE:
+            return ()
+        return (*duplicate_field_texts(body), *(f'unknown field "{path}"' for path in dropped))
+    if mode is FieldValidation.IGNORE:
         return ()
     return (*duplicate_field_texts(body), *unknown_field_texts(served.schema, fields))

@@ -13,7 +13,7 @@ Source: apiserver pkg/storage/cacher/delegator, pkg/storage/etcd3/store.go and e
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from deltaloop.api.resource import Resource
@@ -79,6 +79,16 @@ def plan_list(query: ListQuery) -> ListPlan:
     exact = bool(revision) and (match == "Exact" or (not match and query.limit > 0))
     limit = 0 if query.resource_version == "0" else query.limit
     return ListPlan(at=revision if exact else None, not_older_than=revision, limit=limit)
+
+
+def lagging(plan: ListPlan, revision: int | None) -> ListPlan:
+    """Return a plan that reads at an older revision, as a server with a slow cache would; None leaves it as it is.
+
+    What asks for an exact revision, or for one that is newer, is served as it asks.
+    """
+    if revision is None or plan.at is not None or plan.continued or plan.not_older_than > revision:
+        return plan
+    return replace(plan, at=revision)
 
 
 def run_list(store: Store, plan: ListPlan, *, resource: str, prefix: str, selection: Selection, custom: bool) -> Listed:

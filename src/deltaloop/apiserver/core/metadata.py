@@ -6,14 +6,14 @@ Source: apimachinery pkg/api/validation/objectmeta.go, pkg/util/validation; the 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 import msgspec
 
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.failures import FieldError, forbidden_field, invalid_value, required
-from deltaloop.apiserver.core.json_values import mapping
+from deltaloop.apiserver.core.json_values import items, mapping
 from deltaloop.apiserver.core.served_resource import ServedResource
 
 _SUBDOMAIN: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
@@ -22,8 +22,10 @@ _OLD_LABEL: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _QUALIFIED: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _LABEL_VALUE: Final = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?"
 _STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
+_LENIENT_GROUPS: Final = frozenset({"coordination.k8s.io"})
 _MAX_ANNOTATIONS: Final = 256 * 1024
 
+_PREFIXED: Final = " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
 _TEXTS: Final = {
     _SUBDOMAIN: "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and "
     "must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
@@ -104,7 +106,36 @@ def normalized_metadata(served: ServedResource, fields: dict[str, Any]) -> dict[
     for name in _NULLABLE:
         if name in kept and kept[name] in (None, "", {}, []):
             del kept[name]
+    owners = kept.get("ownerReferences", [])
+    if len(owners) > 1:
+        kept["ownerReferences"] = [owner for place, owner in enumerate(owners) if owner not in owners[:place]]
     return kept
+
+
+def owner_warnings(metadata: dict[str, Any], when: str = "") -> tuple[str, ...]:
+    """Return a warning if several owners of an object, as sent, have one uid; ``when`` goes into its text."""
+    uids = [mapping(owner).get("uid") for owner in items(metadata.get("ownerReferences"))]
+    repeated = sorted({uid for uid in uids if isinstance(uid, str) and uids.count(uid) > 1})
+    if not repeated:
+        return ()
+    return (
+        f".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and "
+        "may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+        + ", ".join(repeated),
+    )
+
+
+def finalizer_warnings(served: ServedResource, sent: dict[str, Any], old: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return a warning for each finalizer of a custom resource, as sent, that nobody else could be told from."""
+    finalizers = [item for item in items(sent.get("finalizers")) if isinstance(item, str)]
+    if not served.custom or finalizers == list(old):
+        return ()
+    return tuple(
+        f'metadata.finalizers: "{finalizer}": prefer a domain-qualified finalizer name to avoid accidental conflicts '
+        "with other finalizer writers"
+        for finalizer in finalizers
+        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS
+    )
 
 
 def name_errors(served: ServedResource, name: str, field: str = "metadata.name") -> Iterator[FieldError]:
@@ -119,8 +150,10 @@ def name_errors(served: ServedResource, name: str, field: str = "metadata.name")
         pattern = _OLD_LABEL
     longest = 253 if pattern == _SUBDOMAIN else 63
     if len(name) > longest:
-        yield invalid_value(field, f'"{name}"', f"must be no more than {longest} bytes")
-    if not re.fullmatch(pattern, name):
+        yield invalid_value(field, f'"{name}"', f"must be no more than {longest} characters")
+    if pattern == _LABEL and "." in name and re.fullmatch(_SUBDOMAIN, name):
+        yield invalid_value(field, f'"{name}"', "must not contain dots")
+    elif not re.fullmatch(pattern, name):
         yield invalid_value(field, f'"{name}"', _TEXTS[pattern])
 
 
@@ -135,17 +168,34 @@ def _path_segment_errors(name: str, field: str) -> Iterator[FieldError]:
 def metadata_errors(served: ServedResource, metadata: dict[str, Any]) -> list[FieldError]:
     """Return what is wrong with normalized metadata, name included."""
     errors: list[FieldError] = []
+    base = metadata.get("generateName", "")
+    if base:
+        # The dash that parts it from its suffix may be its end.
+        errors.extend(name_errors(served, f"{base[:-1]}a" if base.endswith("-") else base, "metadata.generateName"))
     name = metadata.get("name", "")
     if not name:
         errors.append(required("metadata.name", "name or generateName is required"))
     else:
         errors.extend(name_errors(served, name))
+    generation = metadata.get("generation", 0)
+    if generation < 0:
+        errors.append(invalid_value("metadata.generation", str(generation), "must be greater than or equal to 0"))
     errors.extend(_label_errors(metadata.get("labels", {})))
     errors.extend(_annotation_errors(metadata.get("annotations", {})))
     for position, finalizer in enumerate(metadata.get("finalizers", [])):
-        errors.extend(_finalizer_errors(finalizer, position))
+        errors.extend(_finalizer_errors(finalizer, position, strict=_names_finalizers(served)))
     errors.extend(_owner_errors(metadata.get("ownerReferences", [])))
     return errors
+
+
+def mark_errors(old: dict[str, Any], sent: dict[str, Any]) -> list[FieldError]:
+    """Return an error for each part of the mark of a deletion that an update brings along and would change."""
+    found: list[FieldError] = []
+    for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
+        if name in sent and sent[name] != old.get(name):
+            shown = msgspec.json.encode(sent[name]).decode()
+            found.append(invalid_value(f"metadata.{name}", shown, "field is immutable"))
+    return found
 
 
 def new_finalizer_errors(old: list[str], new: list[str]) -> list[FieldError]:
@@ -162,7 +212,8 @@ def _qualified_errors(key: str, field: str, check: Callable[[str], str] = str) -
     prefix, slash, name = check(key).rpartition("/")
     shown = f'"{key}"'
     if "/" in prefix:
-        yield invalid_value(field, shown, "a qualified name " + _TEXTS[_QUALIFIED].removeprefix("name part "))
+        text = "a valid label key " + _TEXTS[_QUALIFIED].removeprefix("name part ")
+        yield invalid_value(field, shown, text + _PREFIXED)
         return
     if slash and not prefix:
         yield invalid_value(field, shown, "prefix part must be non-empty")
@@ -193,26 +244,29 @@ def _annotation_errors(annotations: dict[str, str]) -> Iterator[FieldError]:
         yield FieldError("metadata.annotations", "FieldValueTooLong", text)
 
 
-def _finalizer_errors(finalizer: str, position: int) -> Iterator[FieldError]:
-    if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+def _names_finalizers(served: ServedResource) -> bool:
+    """Tell whether a resource takes qualified and well known finalizers only; newer groups leave it at that."""
+    return not served.custom and served.type.group not in _LENIENT_GROUPS
+
+
+def _finalizer_errors(finalizer: str, position: int, *, strict: bool) -> Iterator[FieldError]:
+    if strict and "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
         text = "name is neither a standard finalizer name nor is it fully qualified"
-        # A name with a dot passes: old finalizers are domain names without a path.
-        if not re.fullmatch(_SUBDOMAIN, finalizer) or "." not in finalizer:
-            yield invalid_value(f"metadata.finalizers[{position}]", f'"{finalizer}"', text)
+        yield invalid_value(f"metadata.finalizers[{position}]", f'"{finalizer}"', text)
         return
     yield from _qualified_errors(finalizer, "metadata.finalizers")
 
 
 def _owner_errors(owners: list[dict[str, Any]]) -> Iterator[FieldError]:
-    controllers = 0
-    for position, owner in enumerate(owners):
-        field = f"metadata.ownerReferences[{position}]"
+    field = "metadata.ownerReferences"
+    for owner in owners:
         if not owner.get("apiVersion"):
             yield invalid_value(f"{field}.apiVersion", '""', "version must not be empty")
         for name in ("kind", "name", "uid"):
             if not owner.get(name):
-                yield invalid_value(f"{field}.{name}", '""', f"{name} must not be empty")
-        controllers += owner.get("controller") is True
-    if controllers > 1:
-        text = "Only one reference can have Controller set to true"
-        yield invalid_value("metadata.ownerReferences", f"[{len(owners)} references]", text)
+                yield invalid_value(f"{field}.{name}", '""', "must not be empty")
+    controllers = [f"{owner.get('kind')}/{owner.get('name')}" for owner in owners if owner.get("controller") is True]
+    if len(controllers) > 1:
+        text = 'Only one reference can have Controller set to true. Found "true" in references for '
+        shown = msgspec.json.encode(owners).decode()
+        yield invalid_value(field, shown, text + " and ".join(controllers[:2]))

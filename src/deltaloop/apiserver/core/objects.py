@@ -1,7 +1,7 @@
 """What creating and updating do to an object: which fields are the server's, which are the client's.
 
 The server owns uid, creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds, generation (where it counts),
-resourceVersion and managedFields (which this server does not keep). Where status is a subresource, the main endpoint
+resourceVersion and managedFields (``managed_fields``). Where status is a subresource, the main endpoint
 leaves it alone and ``/status`` changes nothing else.
 
 Source: apiserver pkg/registry/rest/create.go, update.go; apiextensions-apiserver
@@ -17,6 +17,7 @@ import msgspec
 
 from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.builtin_tables import kind_types
 from deltaloop.apiserver.core.failures import invalid_value
 from deltaloop.apiserver.core.json_values import at, mapping, texts
 from deltaloop.apiserver.core.metadata import normalized_metadata
@@ -49,11 +50,13 @@ class Stamp:
         now: Seconds since 1970.
         uid: For the object, if it is new.
         chance: A number in [0, 1) for generated names.
+        manager: The field manager who writes; the server itself unless a request says otherwise.
     """
 
     now: float
     uid: str = ""
     chance: float = 0.0
+    manager: str = "kube-apiserver"
 
     @property
     def time(self) -> str:
@@ -97,35 +100,74 @@ def check_identity(served: ServedResource, fields: dict[str, Any], *, namespace:
         BadRequestError: If kind, version, name or namespace do not fit.
         InvalidError: If a custom resource has another kind.
     """
-    kind, api_version = fields.get("kind") or "", fields.get("apiVersion") or ""
-    if served.custom and not kind:
-        raise failures.bad_request("Object 'Kind' is missing in the body of the request")
-    if served.custom and not api_version:
-        raise failures.bad_request("Object 'apiVersion' is missing in the body of the request")
-    if api_version and api_version != served.type.api_version:
+    api_version = fields.get("apiVersion") or ""
+    check_kind(served, fields)
+    if (api_version or served.custom) and api_version != served.type.api_version:
         raise failures.bad_request(
             f"the API version in the data ({api_version}) does not match the expected API version "
             f"({served.type.api_version})"
         )
-    if kind and kind != served.type.kind:
-        if served.custom:
-            error = invalid_value("kind", f'"{kind}"', f"must be {served.type.kind}")
-            raise failures.invalid(served.type, name, [error])
-        version = served.type.version
-        raise failures.bad_request(f'{kind} in version "{version}" cannot be handled as a {served.type.kind}')
+    if not name:
+        check_custom_kind(served, fields)
     metadata = normalized_metadata(served, fields)
     if not served.type.namespaced:
-        if metadata.pop("namespace", ""):
-            raise failures.bad_request("namespace may not be set on an object that is not namespaced")
+        metadata.pop("namespace", None)
     elif metadata.setdefault("namespace", namespace) != namespace:
         raise failures.bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
-    if name and metadata.setdefault("name", name) != name:
+    if name and "name" not in metadata:
+        raise failures.bad_request(
+            f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        )
+    if name and metadata["name"] != name:
         raise failures.bad_request(
             f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
         )
     return metadata
+
+
+def check_custom_kind(served: ServedResource, fields: dict[str, Any]) -> None:
+    """Refuse another kind of custom resource; in an update, the resource version is looked at before.
+
+    Raises:
+        InvalidError: If it is another.
+    """
+    kind = fields.get("kind") or ""
+    if kind and kind != served.type.kind:
+        error = invalid_value("kind", f'"{kind}"', f"must be {served.type.kind}")
+        raise failures.another_kind(served.type.group, kind, str(at(fields, "metadata", "name") or ""), error)
+
+
+def check_kind(served: ServedResource, fields: dict[str, Any]) -> None:
+    """Refuse an object that cannot be decoded for its kind; this comes before whatever else may be wrong with it.
+
+    Raises:
+        BadRequestError: If a built-in kind is another one, or a custom resource has none.
+    """
+    if not served.custom:
+        api_version = fields.get("apiVersion") or served.type.api_version
+        _check_registered(served, api_version, fields.get("kind") or served.type.kind)
+    elif not fields.get("kind"):
+        raise failures.bad_request(
+            f"the object provided is unrecognized (must be of type {served.type.kind}): Object 'Kind' is missing in "
+            "the body of the request"
+        )
+
+
+def _check_registered(served: ServedResource, api_version: str, kind: str) -> None:
+    """Refuse another kind in the words of a server that decodes by what the body says it is."""
+    version = api_version.rpartition("/")[2]
+    wanted = served.type.kind
+    beginning = f'{kind} in version "{version}" cannot be handled as a {wanted}: '
+    if (api_version, kind) not in kind_types() and (api_version, kind) != (served.type.api_version, wanted):
+        raise failures.bad_request(f'{beginning}no kind "{kind}" is registered for version "{api_version}"')
+    if kind != wanted:
+        # Go's name of what objects of any version are converted to: the group's first part.
+        internal = served.type.group.partition(".")[0] or "core"
+        raise failures.bad_request(
+            f"{beginning}converting ({version}.{kind}) to ({internal}.{wanted}): unknown conversion"
+        )
 
 
 def new_object(

@@ -9,23 +9,36 @@ Source: apiserver pkg/registry/generic/registry/store.go; apiextensions-apiserve
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Any, Final, Literal, TypeAlias, final
 
 from deltaloop.api import kinds
 from deltaloop.api.keys import join_key
 from deltaloop.api.resource import Resource
+from deltaloop.api.status import ApiError, BadRequestError
 from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.builtin_decoding import decode_builtin
+from deltaloop.apiserver.core.builtin_strategies import (
+    immutability_errors,
+    prepare_builtin,
+    rule_errors,
+    without_empty_structs,
+)
+from deltaloop.apiserver.core.builtin_values import decode_values
 from deltaloop.apiserver.core.crd import CLEANUP_FINALIZER, default_crd, validate_crd
 from deltaloop.apiserver.core.deletion import DeleteOptions, Fate, delete_object
-from deltaloop.apiserver.core.encoding import decode_object
+from deltaloop.apiserver.core.encoding import decode_object, encode_json
 from deltaloop.apiserver.core.failures import FieldError, invalid_value
-from deltaloop.apiserver.core.metadata import metadata_errors, new_finalizer_errors
+from deltaloop.apiserver.core.json_values import at, items, mapping
+from deltaloop.apiserver.core.managed_fields import with_created, with_entries, with_updated
+from deltaloop.apiserver.core.metadata import mark_errors, metadata_errors, new_finalizer_errors
 from deltaloop.apiserver.core.objects import (
     GENERATED_TRIES,
     Stamp,
+    check_custom_kind,
     check_identity,
+    check_kind,
     ends_with_update,
     generated_name,
     is_core,
@@ -46,7 +59,17 @@ _UNDELETABLE: Final = frozenset({"default", "kube-public", "kube-system"})
 _NAMESPACES: Final = kinds.NAMESPACE.group_resource
 _CRDS: Final = kinds.CUSTOM_RESOURCE_DEFINITION.group_resource
 
+# Where etcd has the objects of kinds that have moved since.
+_PLACES: Final = {
+    "endpoints": "services/endpoints",
+    "ingresses.networking.k8s.io": "ingress",
+    "nodes": "minions",
+    "replicationcontrollers": "controllers",
+    "services": "services/specs",
+}
+
 Fields = dict[str, Any]
+AsSent: TypeAlias = Literal["whole", "patched", "applied"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +90,14 @@ def prefix_of(served: ServedResource, namespace: str) -> str:
     return f"{namespace}/" if served.type.namespaced and namespace else ""
 
 
+def uid_conflict(served: ServedResource, namespace: str, name: str, *, wanted: str, found: str) -> ApiError:
+    """409: an update names an object that is not there any more, or never was."""
+    kind = served.type
+    place = f"{kind.group}/{kind.plural}" if served.custom else _PLACES.get(kind.group_resource, kind.plural)
+    key = f"/registry/{place}/{key_of(served, namespace, name)}"
+    return failures.uid_conflict(kind, name, storage_key=key, wanted=wanted, found=found)
+
+
 @final
 class Operations:
     """The changing verbs over one store and one registry."""
@@ -76,19 +107,31 @@ class Operations:
         self.store = store
         self.registry = registry
 
-    def read(self, served: ServedResource, namespace: str, name: str) -> Resource:
-        """Return an object.
+    def read(self, served: ServedResource, namespace: str, name: str, *, revision: int | None = None) -> Resource:
+        """Return an object, as it is or as it was at a revision of the store's window.
 
         Raises:
             NotFoundError: If there is none.
         """
-        found = self.store.get(served.type.group_resource, key_of(served, namespace, name))
+        found = self.store.get(served.type.group_resource, key_of(served, namespace, name), at=revision)
         if found is None:
             raise failures.not_found(served.type, name)
         return found
 
+    def find(self, served: ServedResource, namespace: str, name: str) -> Resource | None:
+        """Return an object as it is, or None."""
+        return self.store.get(served.type.group_resource, key_of(served, namespace, name))
+
     def create(
-        self, served: ServedResource, namespace: str, fields: Fields, *, stamp: Stamp, dry_run: bool = False
+        self,
+        served: ServedResource,
+        namespace: str,
+        fields: Fields,
+        *,
+        stamp: Stamp,
+        dry_run: bool = False,
+        entries: list[Fields] | None = None,
+        updated: str = "",
     ) -> Resource:
         """Store a new object.
 
@@ -97,17 +140,22 @@ class Operations:
             namespace: Namespace in the URL, "" if the resource has none.
             fields: The object as sent.
             stamp: Time, uid and chance.
-            dry_run: Whether to do everything but store it; the answer has no resource version then.
+            dry_run: Whether to do everything but store it; the answer has the resource version that was sent then.
+            entries: ``managedFields`` of an object that was applied; None makes the manager the owner of everything.
+            updated: Name in the URL of an update or an apply that turned out to be a create; its resource version says
+                nothing then.
 
         Raises:
             ApiError: What the real server answers in each case; nothing has changed then.
         """
-        metadata = check_identity(served, fields, namespace=namespace)
+        self._decode(served, fields, as_sent="applied" if entries is not None else "whole")
+        metadata = check_identity(served, fields, namespace=namespace, name=updated)
         decode_by_schema(served.schema, fields)
+        if updated and "uid" in metadata and entries is None:
+            raise uid_conflict(served, namespace, metadata.get("name", ""), wanted=metadata["uid"], found="")
         self._check_namespace(served, namespace, metadata)
         self._check_crd_of(served)
-        if metadata.pop("resourceVersion", ""):
-            raise failures.unexplained("resourceVersion should not be set on objects to be created")
+        version = metadata.pop("resourceVersion", "")
         created = new_object(served, fields, metadata, stamp=stamp)
         generated = self._name(served, namespace, created["metadata"], stamp)
         name = created["metadata"].get("name", "")
@@ -116,15 +164,22 @@ class Operations:
             labels = {**created["metadata"].get("labels", {}), "kubernetes.io/metadata.name": name}
             created["metadata"]["labels"] = labels
         self._validate(
-            served, name, metadata_errors(served, created["metadata"]) + schema_errors(served.schema, created)
+            served,
+            name,
+            metadata_errors(served, created["metadata"])
+            + schema_errors(served.schema, created)
+            + rule_errors(served, created),
         )
         created = self._defaulted_crd(served, created, old=None)
+        created = self._owned(served, created, stamp) if entries is None else with_entries(created, entries)
+        if version and not dry_run and not updated:
+            raise failures.unexplained("resourceVersion should not be set on objects to be created")
         existing = self.store.get(served.type.group_resource, key)
         if existing is not None:
             deleted = existing.deletion_timestamp is not None
             raise failures.already_exists(served.type, name, being_deleted=deleted, generated=generated)
         if dry_run:
-            return _unstored(created)
+            return _unstored(created, resource_version=version)
         return self.store.create(served.type.group_resource, key, self._applied_crd(served, created, stamp))
 
     def update(
@@ -137,6 +192,8 @@ class Operations:
         stamp: Stamp,
         subresource: str = "",
         dry_run: bool = False,
+        entries: list[Fields] | None = None,
+        as_sent: AsSent = "whole",
     ) -> Resource:
         """Store an object anew, if it differs from what is there.
 
@@ -148,26 +205,48 @@ class Operations:
             stamp: The time.
             subresource: "", ``status``, ``finalize`` or ``scale``; for ``scale`` the fields are a ``Scale``.
             dry_run: Whether to do everything but store it.
+            entries: ``managedFields`` of an object that was applied; None makes the manager own what it changed.
+            as_sent: How the fields came about, which decides how what cannot be decoded is refused.
 
         Raises:
             ApiError: What the real server answers in each case; nothing has changed then.
         """
-        current = self.read(served, namespace, name)
+        written = subresource
         if subresource == "scale":
-            fields = apply_scale(served, decode_object(served, current), fields)
+            fields = apply_scale(served, decode_object(served, self.read(served, namespace, name)), fields)
             subresource = ""
+        as_sent = "applied" if entries is not None else as_sent
+        self._decode(served, fields, as_sent=as_sent)
         metadata = check_identity(served, fields, namespace=namespace, name=name)
         decode_by_schema(served.schema, fields)
-        self._check_versions(served, current, metadata)
+        current = self.read(served, namespace, name)
+        errors = self._check_versions(served, current, metadata, as_sent=as_sent)
+        check_custom_kind(served, fields)
         before = decode_object(served, current)
+        errors += mark_errors(before["metadata"], metadata)
         after = updated_object(served, before, fields, metadata, subresource=subresource)
-        errors = metadata_errors(served, after["metadata"]) + schema_errors(served.schema, after)
+        errors += metadata_errors(served, after["metadata"]) + schema_errors(served.schema, after)
+        errors += rule_errors(served, after) + immutability_errors(served, before, after)
         if "deletionTimestamp" in after["metadata"]:
             old, new = before["metadata"].get("finalizers", []), after["metadata"].get("finalizers", [])
             errors += new_finalizer_errors(old, new)
         self._validate(served, name, errors)
         if not subresource:
             after = self._defaulted_crd(served, after, old=before)
+        if entries is None:
+            sent = metadata.get("managedFields")
+            owned = with_updated(
+                self.registry,
+                served,
+                without_empty_structs(served, before),
+                without_empty_structs(served, after),
+                sent,
+                stamp,
+                subresource=written,
+            )
+            after = {**after, "metadata": owned["metadata"]}
+        else:
+            after = with_entries(after, entries)
         if dry_run:
             return _unstored(after, resource_version=current.resource_version)
         if ends_with_update(served, after):
@@ -194,7 +273,16 @@ class Operations:
         """
         current = self.read(served, namespace, name)
         fields = change(decode_object(served, current))
-        return self.update(served, namespace, name, fields, stamp=stamp, subresource=subresource, dry_run=dry_run)
+        return self.update(
+            served,
+            namespace,
+            name,
+            fields,
+            stamp=stamp,
+            subresource=subresource,
+            dry_run=dry_run,
+            as_sent="patched",
+        )
 
     def delete(
         self,
@@ -237,14 +325,13 @@ class Operations:
         selection: Selection = EVERYTHING,
         dry_run: bool = False,
     ) -> tuple[Resource, ...]:
-        """Delete every object that is selected and return them as they were or are."""
+        """Delete every object that is selected and return them as they were."""
         page = self.store.list(
             served.type.group_resource, prefix=prefix_of(served, namespace), matches=selection.matches
         )
-        return tuple(
-            self.delete(served, item.namespace, item.name, options, now=now, dry_run=dry_run).object
-            for item in page.items
-        )
+        for item in page.items:
+            self.delete(served, item.namespace, item.name, options, now=now, dry_run=dry_run)
+        return page.items
 
     def ensure_namespaces(self, *, stamps: Callable[[], Stamp]) -> None:
         """Create the namespaces that exist from the start, where they are missing."""
@@ -254,6 +341,38 @@ class Operations:
         for name in FIRST_NAMESPACES:
             if self.store.get(_NAMESPACES, name) is None:
                 self.create(served, "", {"metadata": {"name": name}}, stamp=stamps())
+
+    def ensure_policy(self, policy: Iterable[tuple[str, Fields]], *, stamps: Callable[[], Stamp]) -> None:
+        """Create the first roles and bindings, where they are missing."""
+        for plural, fields in policy:
+            served = self.registry.find("rbac.authorization.k8s.io", "v1", plural)
+            if served is not None and self.store.get(served.type.group_resource, fields["metadata"]["name"]) is None:
+                self.create(served, "", fields, stamp=stamps())
+
+    def serve_stored_crds(self, *, now: float) -> None:
+        """Serve the resources of the CRDs in a restored store; those that had their names keep them."""
+        crds = sorted(self.store.list(_CRDS).items, key=lambda crd: not _is_established(crd.to_dict()))
+        self._apply_crds(crds, now=now)
+
+    def _owned(self, served: ServedResource, created: Fields, stamp: Stamp) -> Fields:
+        owned = with_created(self.registry, served, without_empty_structs(served, created), stamp)
+        return {**created, "metadata": owned["metadata"]}
+
+    def _decode(self, served: ServedResource, fields: Fields, *, as_sent: AsSent) -> None:
+        if served.custom:
+            return
+        check_kind(served, fields)
+        try:
+            decode_builtin(served, fields)
+            decode_values(served, fields, applied=as_sent == "applied")
+        except BadRequestError as error:
+            why = error.status.message.partition(": ")[2]
+            if as_sent == "patched":
+                raise failures.invalid_patch(invalid_value("patch", "the object that results", why)) from None
+            if as_sent == "applied":
+                raise failures.not_convertible(served.type, fields, why) from None
+            raise
+        prepare_builtin(served, fields)
 
     def _name(self, served: ServedResource, namespace: str, metadata: Fields, stamp: Stamp) -> bool:
         base = metadata.get("generateName", "")
@@ -276,21 +395,24 @@ class Operations:
             name = metadata.get("name") or metadata.get("generateName", "")
             raise failures.namespace_terminating(served.type, name, namespace)
 
-    def _check_versions(self, served: ServedResource, current: Resource, metadata: Fields) -> None:
+    def _check_versions(
+        self, served: ServedResource, current: Resource, metadata: Fields, *, as_sent: AsSent
+    ) -> list[FieldError]:
+        uid = metadata.get("uid", "")
+        another = bool(uid) and uid != current.uid
+        if another and as_sent == "whole":
+            raise uid_conflict(served, current.namespace, current.name, wanted=uid, found=current.uid)
         wanted = metadata.get("resourceVersion", "")
         number = parse_revision(wanted)
         if number is None:
-            error = invalid_value("metadata.resourceVersion", f'"{wanted[:64]}"', "must be a number")
-            raise failures.invalid(served.type, current.name, [error])
+            shown = encode_json(wanted[:64]).decode()
+            raise failures.unexplained(f"strconv.ParseUint: parsing {shown}: invalid syntax")
         if number == 0 and (served.custom or not served.unconditional_update):
-            error = invalid_value("metadata.resourceVersion", "0x0", "must be specified for an update")
-            raise failures.invalid(served.type, current.name, [error])
-        uid = metadata.get("uid", "")
-        if uid and uid != current.uid:
-            key = f"/registry/{served.type.group + '/' if served.type.group else ''}{served.type.plural}/{current.key}"
-            raise failures.uid_conflict(served.type, current.name, storage_key=key, wanted=uid, found=current.uid)
+            error = invalid_value("metadata.resourceVersion", "0", "must be specified for an update")
+            raise failures.unversioned_update(served.type, current.name, error)
         if number and wanted != current.resource_version:
             raise failures.conflict(served.type, current.name)
+        return [invalid_value("metadata.uid", encode_json(uid).decode(), "field is immutable")] if another else []
 
     def _validate(self, served: ServedResource, name: str, errors: list[FieldError]) -> None:
         if errors:
@@ -351,10 +473,18 @@ class Operations:
     def _stop_serving(self, name: str, *, now: float) -> None:
         """Serve a CRD no longer; its names may now be free for another that waits for them."""
         self.registry.remove_crd(name)
-        for crd in self.store.list(_CRDS).items:
+        self._apply_crds(self.store.list(_CRDS).items, now=now)
+
+    def _apply_crds(self, crds: Iterable[Resource], *, now: float) -> None:
+        for crd in crds:
             fields = crd.to_dict()
             fields["status"] = self.registry.apply_crd(fields, now=now)
             self.store.update(_CRDS, crd.key, fields)
+
+
+def _is_established(crd: Fields) -> bool:
+    conditions = map(mapping, items(at(crd, "status", "conditions")))
+    return any(item.get("type") == "Established" and item.get("status") == "True" for item in conditions)
 
 
 def _unstored(fields: Fields, *, resource_version: str = "") -> Resource:

@@ -1,20 +1,24 @@
-"""How strategic merge patch treats the lists of the built-in kinds: a table of merge keys by kind and path.
+"""How strategic merge patch treats the fields of the built-in kinds.
 
-A rule belongs to a field. It says whether a list is merged (by key, or as a set of plain values), whether the patch may
-carry ``$retainKeys``, and what the rules of the fields below are; for a list of objects those are the fields of its
-items. Objects always merge. A list without a rule is replaced as a whole: tolerations, command and args are such lists.
+A rule belongs to a field. It says whether a list is merged (by key, or as a set of plain values), whether an object is
+replaced, whether the patch may carry ``$retainKeys``, and what the rules of the fields below are; for a list of objects
+those are the fields of its items. Without a rule, objects merge and lists are replaced as a whole: tolerations, command
+and args are such lists.
 
-Source: the ``patchStrategy`` and ``patchMergeKey`` tags of ``k8s.io/api``, Kubernetes 1.36.
+Source: the ``patchStrategy`` and ``patchMergeKey`` tags of ``k8s.io/api``, which the published schemas carry as
+``x-kubernetes-patch-strategy`` and ``x-kubernetes-patch-merge-key`` (``builtin_tables``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, final
 
 from deltaloop.api.resource_type import ResourceType
+from deltaloop.apiserver.core.builtin_tables import FieldShape, FieldType, builtin_tables, kind_types
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,12 +29,14 @@ class PatchRule:
         merge: Whether a list is merged with what is there; otherwise it is replaced.
         key: The field that tells items of a merged list apart; empty for a list of plain values.
         retain_keys: Whether clients send ``$retainKeys`` for it; the directive is obeyed wherever it comes.
+        replace: Whether an object is replaced instead of merged.
         fields: Rules of the fields below.
     """
 
     merge: bool = False
     key: str = ""
     retain_keys: bool = False
+    replace: bool = False
     fields: Mapping[str, PatchRule] = field(default_factory=lambda: MappingProxyType({}))
 
     def below(self, name: str) -> PatchRule:
@@ -38,70 +44,57 @@ class PatchRule:
         return self.fields.get(name, PLAIN)
 
 
-def _object(**fields: PatchRule) -> PatchRule:
-    return PatchRule(fields=fields)
-
-
-def _list(key: str, *, retain_keys: bool = False, **fields: PatchRule) -> PatchRule:
-    return PatchRule(merge=True, key=key, retain_keys=retain_keys, fields=fields)
-
-
 PLAIN: Final = PatchRule()
-_SET: Final = PatchRule(merge=True)
-_METADATA: Final = _object(ownerReferences=_list("uid"), finalizers=_SET)
-_STATUS: Final = _object(conditions=_list("type"))
-_CONTAINERS: Final = _list(
-    "name",
-    env=_list("name"),
-    ports=_list("containerPort"),
-    volumeMounts=_list("mountPath"),
-    volumeDevices=_list("devicePath"),
-)
-_POD_SPEC: Final = _object(
-    containers=_CONTAINERS,
-    initContainers=_CONTAINERS,
-    ephemeralContainers=_CONTAINERS,
-    volumes=_list("name", retain_keys=True),
-    imagePullSecrets=_list("name"),
-    hostAliases=_list("ip"),
-    topologySpreadConstraints=_list("topologyKey"),
-    schedulingGates=_list("name"),
-    resourceClaims=_list("name", retain_keys=True),
-)
-_TEMPLATE: Final = _object(metadata=_METADATA, spec=_POD_SPEC)
-_WORKLOAD: Final = _object(template=_TEMPLATE)
-_WEBHOOKS: Final = {"webhooks": _list("name")}
-
-_BY_KIND: Final[Mapping[tuple[str, str], Mapping[str, PatchRule]]] = {
-    ("", "Pod"): {
-        "spec": _POD_SPEC,
-        "status": _object(
-            conditions=_list("type"),
-            podIPs=_list("ip"),
-            hostIPs=_list("ip"),
-            resourceClaimStatuses=_list("name", retain_keys=True),
-        ),
-    },
-    ("", "PodTemplate"): {"template": _TEMPLATE},
-    ("", "ReplicationController"): {"spec": _WORKLOAD},
-    ("", "Service"): {"spec": _object(ports=_list("port"))},
-    ("", "ServiceAccount"): {"secrets": _list("name")},
-    ("", "ComponentStatus"): {"conditions": _list("type")},
-    ("", "Node"): {
-        "spec": _object(podCIDRs=_SET),
-        "status": _object(conditions=_list("type"), addresses=_list("type")),
-    },
-    ("apps", "Deployment"): {"spec": _object(template=_TEMPLATE, strategy=PatchRule(retain_keys=True))},
-    ("apps", "ReplicaSet"): {"spec": _WORKLOAD},
-    ("apps", "StatefulSet"): {"spec": _WORKLOAD},
-    ("apps", "DaemonSet"): {"spec": _WORKLOAD},
-    ("batch", "Job"): {"spec": _WORKLOAD},
-    ("batch", "CronJob"): {"spec": _object(jobTemplate=_object(metadata=_METADATA, spec=_WORKLOAD))},
-    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): _WEBHOOKS,
-    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): _WEBHOOKS,
-}
 
 
+@final
+class _StructRules(Mapping[str, PatchRule]):
+    """The rules of a struct's fields, each made when it is asked for: types may contain themselves."""
+
+    def __init__(self, fields: Mapping[str, FieldType]) -> None:
+        self._types = fields
+        self._made: dict[str, PatchRule] = {}
+
+    def __getitem__(self, name: str) -> PatchRule:
+        made = self._made.get(name)
+        if made is None:
+            made = self._made[name] = _rule(self._types[name])
+        return made
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._types)
+
+    def __len__(self) -> int:
+        return len(self._types)
+
+
+@cache
 def rules_of(kind: ResourceType[Any]) -> PatchRule:
-    """Return the rules of a built-in kind; every kind has those of the metadata and of the status conditions."""
-    return _object(**{"metadata": _METADATA, "status": _STATUS, **_BY_KIND.get((kind.group, kind.kind), {})})
+    """Return the rules of a built-in kind; the plain rule for any other."""
+    name = kind_types().get((kind.api_version, kind.kind))
+    return PatchRule(fields=_fields(name)) if name is not None else PLAIN
+
+
+@cache
+def _fields(name: str) -> Mapping[str, PatchRule]:
+    return _StructRules(builtin_tables().types[name].fields)
+
+
+def _rule(shape: FieldType) -> PatchRule:
+    if isinstance(shape, str):
+        return PatchRule(fields=_fields(shape[1:])) if shape.startswith("#") else PLAIN
+    return PatchRule(
+        merge=shape.merge is not None,
+        key=shape.merge or "",
+        retain_keys=shape.retain,
+        replace=shape.replace,
+        fields=_below(shape),
+    )
+
+
+def _below(shape: FieldShape) -> Mapping[str, PatchRule]:
+    inner = shape.item or shape.of
+    if inner is None:
+        # The keys of a map are not fields, and none of the maps of the API has rules for its values.
+        return MappingProxyType({})
+    return _rule(inner).fields

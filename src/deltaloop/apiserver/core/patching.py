@@ -3,9 +3,10 @@
     application/json-patch+json             RFC 6902, a list of operations; at most 10 000
     application/merge-patch+json            RFC 7386
     application/strategic-merge-patch+json  built-in kinds only (``strategic_merge``)
+    application/apply-patch+yaml            server-side apply: an object, not a change (``applying``)
 
 A body that cannot be read is a 400, one that cannot be applied a 422, another content type a 415 with the accepted
-ones. Server-side apply is not served yet: its content type is a 415 like any other that is unknown.
+ones.
 
 Source: apiserver pkg/endpoints/handlers/patch.go.
 """
@@ -19,6 +20,7 @@ from typing import Any, Final, cast, final
 import msgspec
 
 from deltaloop.api.errors import DeltaloopError, MissingExtraError
+from deltaloop.apiserver.core.apply.options import APPLY_PATCH
 from deltaloop.apiserver.core.patch_rules import rules_of
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.strategic_merge import StrategicMergeError, strategic_merge
@@ -52,12 +54,14 @@ class PatchError(DeltaloopError):
 def patch_types(resource: ServedResource) -> tuple[str, ...]:
     """Return the content types that a PATCH of a resource may have."""
     if resource.custom:
-        return (JSON_PATCH, MERGE_PATCH)
-    return (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH)
+        return (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
+    return (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
 
 
 def apply_patch(content_type: str, current: dict[str, Any], body: bytes, resource: ServedResource) -> dict[str, Any]:
     """Apply the body of a PATCH to an object and return the result; ``current`` stays as it is.
+
+    Server-side apply is none of its business: what an object becomes by it depends on who owns which fields.
 
     Args:
         content_type: The request's ``Content-Type``; parameters such as a charset are passed over.
@@ -71,7 +75,7 @@ def apply_patch(content_type: str, current: dict[str, Any], body: bytes, resourc
     """
     media_type = content_type.partition(";")[0].strip().lower()
     accepted = patch_types(resource)
-    if media_type not in accepted:
+    if media_type not in accepted or media_type == APPLY_PATCH:
         raise PatchError(
             415,
             "UnsupportedMediaType",
@@ -147,10 +151,23 @@ def _apply_json_patch(current: dict[str, Any], patch: object) -> dict[str, Any]:
         pointers: Any = importlib.import_module("jsonpointer")
     except ImportError:
         raise MissingExtraError("JSON patch in the embedded API server", "server") from None
+    result: Any = copy.deepcopy(current)
     try:
-        result = library.apply_patch(current, operations)
+        for operation in operations:
+            result = library.apply_patch(result, [_as_go_reads(pointers, result, operation)], in_place=True)
     except (library.JsonPatchException, pointers.JsonPointerException, TypeError, ValueError, LookupError):
         raise PatchError(422, "Invalid", _REJECTED) from None
     if not isinstance(result, dict):
         raise PatchError(422, "Invalid", _REJECTED)
-    return copy.deepcopy(cast("dict[str, Any]", result))
+    return cast("dict[str, Any]", result)
+
+
+def _as_go_reads(pointers: Any, current: Any, operation: dict[str, Any]) -> dict[str, Any]:
+    """Turn a ``replace`` of a key that is not there into an ``add``: the server's library takes it for one."""
+    if operation.get("op") != "replace":
+        return operation
+    pointer = pointers.JsonPointer(operation["path"])
+    parent, key = pointer.to_last(current)
+    if isinstance(parent, dict) and key is not None and key not in parent:
+        return {**operation, "op": "add"}
+    return operation

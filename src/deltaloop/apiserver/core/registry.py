@@ -19,6 +19,7 @@ from deltaloop.apiserver.core.builtin import BUILT_IN_RESOURCES
 from deltaloop.apiserver.core.crd import crd_resources, crd_status
 from deltaloop.apiserver.core.json_values import at, text
 from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.virtual_resources import REVIEWS
 
 _GROUPS: Final = (
     "",
@@ -40,6 +41,8 @@ _GROUPS: Final = (
     "coordination.k8s.io",
     "node.k8s.io",
     "discovery.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+    "resource.k8s.io",
 )
 _GROUP_ORDER: Final = {group: position for position, group in enumerate(_GROUPS)}
 _VERSION: Final = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
@@ -58,7 +61,7 @@ def version_order(version: str) -> tuple[int, int, int, int, str]:
 class Registry:
     """The served resources. Not safe for several threads; the server's loop owns it."""
 
-    def __init__(self, built_in: Iterable[ServedResource] = BUILT_IN_RESOURCES) -> None:
+    def __init__(self, built_in: Iterable[ServedResource] = (*BUILT_IN_RESOURCES, *REVIEWS)) -> None:
         """Serve the built-in resources and, at first, no others."""
         self._built_in = tuple(built_in)
         self._custom: dict[str, tuple[ServedResource, ...]] = {}
@@ -71,6 +74,10 @@ class Registry:
     def find(self, group: str, version: str, plural: str) -> ServedResource | None:
         """Return the resource of a URL, or None if it is not served."""
         return self._by_plural.get((group, version, plural))
+
+    def has_built_in(self, group: str) -> bool:
+        """Tell whether a group is one of the server's own."""
+        return any(item.type.group == group for item in self._built_in)
 
     def find_kind(self, group: str, version: str, kind: str) -> ServedResource | None:
         """Return the resource of a kind, or None if it is not served."""

@@ -9,6 +9,7 @@ from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType
 from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.builtin_strategies import struct_fields
 from deltaloop.apiserver.core.encoding import (
     bookmark,
     decode_object,
@@ -133,6 +134,7 @@ class WatchRendering:
         rendering = self._rendering
         if sighting.object is None:
             mark = bookmark(rendering.served, sighting.revision, ends_initial_events=sighting.ends_initial_events)
+            mark |= {name: {} for name in struct_fields(rendering.served)}
             if rendering.output.form == "partial":
                 return partial_object(mark, rendering.output)
             if rendering.output.form == "object":

@@ -11,8 +11,8 @@ Source: apiserver pkg/endpoints/request/requestinfo.go; apimachinery pkg/apis/me
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from deltaloop.apiserver.core import failures
@@ -66,6 +66,8 @@ def parse_path(segments: tuple[str, ...]) -> ResourcePath | None:
     if len(rest) > 3 or "" in rest:
         return None
     plural, name, subresource = (*rest, "", "", "")[:3]
+    if watch and subresource:
+        return None
     return ResourcePath(
         group=group,
         version=version,
@@ -113,6 +115,14 @@ def parse_list_query(query: Mapping[str, str]) -> ListQuery:
     )
 
 
+def named_query(query: ListQuery, name: str) -> ListQuery:
+    """Return a query for one object only, if there is a name: the old ``/watch/`` paths may end in one."""
+    if not name:
+        return query
+    fields = f"{query.field_selector},metadata.name={name}".removeprefix(",")
+    return replace(query, field_selector=fields)
+
+
 def check_list_query(query: ListQuery) -> None:
     """Refuse combinations that make no sense for a list.
 
@@ -144,7 +154,9 @@ def check_watch_query(query: ListQuery) -> None:
 
     Raises:
         InvalidError: Naming the options.
+        ApiError: 500 without a reason, if the resource version is no number.
     """
+    check_revision(query.resource_version)
     errors: list[FieldError] = []
     match = query.resource_version_match
     if query.send_initial_events is not None:
@@ -169,6 +181,20 @@ def parse_revision(text: str) -> int | None:
     return int(text)
 
 
+def check_revision(text: str) -> int:
+    """Return the resource version of a get or a watch as a number.
+
+    Raises:
+        ApiError: 500 without a reason if it is none, as the real server has it.
+    """
+    revision = parse_revision(text)
+    if revision is None:
+        shown = text[:64]
+        message = f'strconv.ParseUint: parsing "{shown}": invalid syntax'
+        raise failures.unexplained(f'resourceVersion: Invalid value: "{shown}": {message}')
+    return revision
+
+
 def check_dry_run(kind: str, values: tuple[str, ...]) -> bool:
     """Tell whether nothing is to be stored.
 
@@ -181,8 +207,15 @@ def check_dry_run(kind: str, values: tuple[str, ...]) -> bool:
     """
     wrong = [value for value in values if value != "All"]
     if wrong:
-        raise failures.invalid_options(kind, [not_supported("dryRun", wrong[0], ("All",))])
+        raise failures.invalid_options(kind, [dry_run_error(values)])
     return bool(values)
+
+
+def dry_run_error(values: Iterable[str]) -> FieldError:
+    """Return what is wrong with a ``dryRun`` that has another value than ``All``; all its values are shown."""
+    shown = ", ".join(f'"{value[:64]}"' for value in values)
+    text = f'Unsupported value: [{shown}]: supported values: "All"'
+    return FieldError("dryRun", "FieldValueNotSupported", text)
 
 
 def parse_boolean(text: str | None) -> bool | None:

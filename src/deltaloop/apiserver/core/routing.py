@@ -5,7 +5,8 @@
     PUT     object: update                  PATCH   object: patch
     DELETE  collection: deletecollection    object: delete
 
-A path that no resource has is a plain text 404; a method that a path does not have is a 405.
+A path that no resource has is a 404 with a Status in the server's own groups, elsewhere a plain text 404; a method that
+a path does not have is a 405. HEAD is a GET for custom resources only.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.requests import ResourcePath
 from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.virtual_resources import extra_subresource
 
-_OF_OBJECT: Final = {"GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
-_OF_COLLECTION: Final = {"GET": "list", "HEAD": "list", "POST": "create", "DELETE": "deletecollection"}
+_CONNECT: Final = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_OF_OBJECT: Final = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_OF_COLLECTION: Final = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,25 +47,33 @@ def find_route(registry: Registry, path: ResourcePath, method: str, *, watch: bo
 
     Raises:
         MethodNotAllowedError: If the resource, or this path of it, does not have the verb.
-        NotFoundError: If a custom resource has no such subresource.
+        NotFoundError: If one of the server's own groups has no such path, or a custom resource no such subresource.
     """
     served = registry.find(path.group, path.version, path.plural)
-    if served is None or (path.namespace and not served.type.namespaced):
+    if served is None:
+        if registry.has_built_in(path.group):
+            raise failures.path_not_found()
         return None
     everywhere = served.type.namespaced and not path.namespace
-    if everywhere and path.name:
-        return None
+    if (path.namespace and not served.type.namespaced) or (everywhere and path.name):
+        if served.custom:
+            return None
+        raise failures.path_not_found()
     if path.subresource and not _has(served, path.subresource):
         if served.custom:
-            raise failures.subresource_not_found()
-        return None
-    verb = (_OF_OBJECT if path.name else _OF_COLLECTION).get(method)
+            raise failures.not_found(served.type, path.name)
+        raise failures.path_not_found()
+    extra = extra_subresource(served, path.subresource)
+    methods = _CONNECT if extra is not None else _OF_OBJECT if path.name else _OF_COLLECTION
+    verb = methods.get("GET" if method == "HEAD" and served.custom else method)
     if verb is None or (everywhere and verb != "list"):
         raise failures.method_not_allowed()
-    if verb == "list" and watch:
+    if (verb == "list" and watch) or (verb == "get" and path.watch):
         verb = "watch"
-    if path.subresource:
-        allowed: tuple[str, ...] = ("update",) if path.subresource == "finalize" else ("get", "update", "patch")
+    if extra is not None:
+        allowed: tuple[str, ...] = extra.verbs
+    elif path.subresource:
+        allowed = ("update",) if path.subresource == "finalize" else ("get", "update", "patch")
     else:
         allowed = served.verbs
     if verb not in allowed:
@@ -79,4 +90,4 @@ def _has(served: ServedResource, subresource: str) -> bool:
         case "finalize":
             return served.finalize
         case _:
-            return False
+            return extra_subresource(served, subresource) is not None

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from deltaloop.api.errors import InvalidPathError
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.failures import invalid_value
+from deltaloop.apiserver.core.failures import FieldError, invalid_value
 from deltaloop.apiserver.core.json_path import JsonPath
 from deltaloop.apiserver.core.json_values import at, integer, mapping, text
 from deltaloop.apiserver.core.served_resource import ScalePaths, ServedResource
@@ -28,7 +28,7 @@ def scale_of(served: ServedResource, fields: dict[str, Any]) -> dict[str, Any]:
     paths = _paths(served)
     wanted = _first(paths.spec_replicas, fields)
     if wanted is None and served.custom:
-        raise failures.internal(f"the spec replicas field {paths.spec_replicas!r} does not exist")
+        raise failures.internal(f'the spec replicas field "{paths.spec_replicas}" does not exist')
     metadata = {name: fields["metadata"][name] for name in _COPIED if name in fields["metadata"]}
     status: dict[str, Any] = {"replicas": integer(_first(paths.status_replicas, fields))}
     selector = _selector(_first(paths.label_selector, fields)) if paths.label_selector else ""
@@ -43,6 +43,16 @@ def scale_of(served: ServedResource, fields: dict[str, Any]) -> dict[str, Any]:
         "spec": {"replicas": replicas} if replicas else {},
         "status": status,
     }
+
+
+def replicas_errors(paths: ScalePaths, fields: dict[str, Any]) -> list[FieldError]:
+    """Return what is wrong with the numbers of a custom resource that can be scaled."""
+    found: list[FieldError] = []
+    for path in (paths.spec_replicas, paths.status_replicas):
+        value = _first(path, fields)
+        if isinstance(value, int) and value < 0:
+            found.append(invalid_value(path, str(value), "should be a non-negative integer"))
+    return found
 
 
 def apply_scale(served: ServedResource, current: dict[str, Any], scale: dict[str, Any]) -> dict[str, Any]:
@@ -73,9 +83,33 @@ def apply_scale(served: ServedResource, current: dict[str, Any], scale: dict[str
     return result
 
 
+def scale_config(served: ServedResource, name: str, namespace: str, scale: dict[str, Any]) -> dict[str, Any]:
+    """Return the object that somebody applies who applies this ``Scale``.
+
+    Raises:
+        NotFoundError: If the resource has no such subresource.
+    """
+    result: dict[str, Any] = {
+        "apiVersion": served.type.api_version,
+        "kind": served.type.kind,
+        "metadata": {**mapping(scale.get("metadata")), "name": name},
+    }
+    if namespace:
+        result["metadata"]["namespace"] = namespace
+    replicas = at(scale, "spec", "replicas")
+    if replicas is None:
+        return result
+    target = result
+    *way, last = _paths(served).spec_replicas.strip(".").split(".")
+    for segment in way:
+        target = target.setdefault(segment, {})
+    target[last] = replicas
+    return result
+
+
 def _paths(served: ServedResource) -> ScalePaths:
     if served.scale_paths is None:
-        raise failures.subresource_not_found()
+        raise failures.path_not_found()
     return served.scale_paths
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from deltaloop.api.errors import MalformedObjectError
+from deltaloop.api.errors import InvalidSelectorError, MalformedObjectError
 from deltaloop.api.path import Path, path
 from deltaloop.api.resource import Resource
 from deltaloop.api.selectors import FieldSelector, LabelSelector
@@ -32,18 +32,25 @@ class Selection:
         }
 
     @classmethod
-    def parse(cls, labels: str, fields: str, *, supported: tuple[str, ...] = ()) -> Selection:
+    def parse(
+        cls, labels: str, fields: str, *, supported: tuple[str, ...] = (), by_conversion: bool = False
+    ) -> Selection:
         """Parse both selectors.
 
         Args:
             labels: Label selector in its text form.
             fields: Field selector in its text form.
             supported: Fields that can be selected by, besides name and namespace.
+            by_conversion: Whether the kind converts field labels itself, which words the refusal of others.
 
         Raises:
             InvalidSelectorError: In upstream's words.
         """
         field_selector = FieldSelector.parse(fields)
+        if by_conversion:
+            for requirement in field_selector.requirements:
+                if requirement.field not in (*ALWAYS_SELECTABLE, *supported):
+                    raise InvalidSelectorError(f"field label not supported: {requirement.field}")
         field_selector.check_supported((*ALWAYS_SELECTABLE, *supported))
         return cls(LabelSelector.parse(labels), field_selector)
 

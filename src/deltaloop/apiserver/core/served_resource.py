@@ -57,6 +57,7 @@ class ServedResource:
         custom: Whether it was made from a CRD: items of lists carry their kind, strategic merge patch is refused, an
             update needs a resource version.
         unconditional_update: Whether an update may come without a resource version; the last writer then wins.
+        create_on_update: Whether a PUT of an object that is not there creates it.
         generation: Whether the server counts ``metadata.generation``.
         schema: The CRD version's OpenAPI v3 schema as JSON bytes, if any.
         columns: Printer columns of a custom resource; built-in kinds have theirs in the table module.
@@ -77,6 +78,7 @@ class ServedResource:
     finalize: bool = False
     custom: bool = False
     unconditional_update: bool = True
+    create_on_update: bool = False
     generation: bool = False
     schema: bytes = b""
     columns: tuple[PrinterColumn, ...] = ()

@@ -12,6 +12,13 @@ they are served in. Keys of ``metadata`` and all others are sorted, so that equa
 
 Keys are ``namespace/name`` or ``name``, compared as text, as etcd compares them: ``a-b/x`` sorts before ``a/x``.
 
+A ``Journal`` may be attached. It is told of every change and of every change that leaves the window, and what it has
+kept is enough to make the same store again, window and all (``restore``):
+
+    kept = the change of every present object + every change in the window
+
+so a watch or a continue token from before a restart goes on after it, as it does over a restart of etcd.
+
 Source: etcd's revisions and compaction; apiserver pkg/storage/etcd3/store.go.
 """
 
@@ -19,10 +26,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final, final
+from typing import Any, Final, Protocol, final
 
 import msgspec
 
@@ -79,6 +86,29 @@ class Change:
     def size(self) -> int:
         """Bytes of the objects that it keeps alive."""
         return sum(len(obj.raw) for obj in (self.old, self.new) if obj is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A change as a journal keeps it; ``value`` is the object's JSON in the store's form, or None for a deletion."""
+
+    revision: int
+    resource: str
+    key: str
+    value: bytes | None
+
+
+class Journal(Protocol):
+    """What makes a store's history durable. Called in order, inside a write: it must neither wait nor fail."""
+
+    def wrote(self, change: Change) -> None:
+        """Keep a change; its revision is the store's from now on."""
+
+    def dropped(self, change: Change) -> None:
+        """Forget what only this change needed: the object before it, and itself if it is a deletion."""
+
+    def renumbered(self, records: Iterable[Record], *, revision: int) -> None:
+        """Forget everything and keep these instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +195,44 @@ class Store:
         self._tables: dict[str, _Table] = {}
         self._changes: deque[Change] = deque()
         self._held = 0
+        self._journal: Journal | None = None
+
+    def attach(self, journal: Journal) -> None:
+        """Tell a journal of everything from now on."""
+        self._journal = journal
+
+    def restore(self, records: Iterable[Record], *, revision: int, compacted: int) -> None:
+        """Fill an empty store with what a journal has kept.
+
+        Args:
+            records: In the order of their revisions.
+            revision: Of the last write.
+            compacted: The last revision that had left the window.
+
+        Raises:
+            ValueError: If the store is not empty, or the records do not fit together.
+        """
+        if self._revision != 1 or self._tables:
+            raise ValueError("only an empty store can be restored")
+        self._revision = max(1, revision)
+        self._compacted = max(1, compacted)
+        following = self._compacted + 1
+        for record in records:
+            old = self.get(record.resource, record.key)
+            new = Resource.from_json(record.value) if record.value is not None else None
+            if new is not None:
+                self._tables.setdefault(record.resource, _Table()).put(record.key, new)
+            elif old is not None:
+                self._tables[record.resource].remove(record.key)
+            if record.revision > self._compacted:
+                if record.revision != following:
+                    raise ValueError(f"the change of revision {following} is missing")
+                following += 1
+                change = Change(record.revision, record.resource, record.key, old, new)
+                self._changes.append(change)
+                self._held += change.size
+        if following != self._revision + 1:
+            raise ValueError(f"the change of revision {following} is missing")
 
     @property
     def revision(self) -> int:
@@ -180,10 +248,22 @@ class Store:
         count = sum(len(table.objects) for table in self._tables.values())
         return f"<Store {count} objects at {self._revision}, {len(self._changes)} changes kept>"
 
-    def get(self, resource: str, key: str) -> Resource | None:
-        """Return the present object, or None."""
+    def get(self, resource: str, key: str, *, at: int | None = None) -> Resource | None:
+        """Return an object, or None: the present one, or the one at a revision.
+
+        Raises:
+            CompactedError: If ``at`` lies before the window.
+        """
         table = self._tables.get(resource)
-        return table.objects.get(key) if table is not None else None
+        found = table.objects.get(key) if table is not None else None
+        if at is None or at >= self._revision:
+            return found
+        if at < self._compacted:
+            raise CompactedError(at, self._compacted)
+        for change in self._newer_than(at):
+            if change.resource == resource and change.key == key:
+                found = change.old
+        return found
 
     def create(self, resource: str, key: str, fields: dict[str, Any]) -> Resource:
         """Write a new object.
@@ -286,6 +366,25 @@ class Store:
         while self._changes and self._changes[0].revision <= revision:
             self._drop_oldest()
 
+    def renumber(self, *, revision: int = 1) -> None:
+        """Count anew from a revision, as after a move to a new etcd: the objects stay, their resource versions go back.
+
+        They are numbered in the order of their last writes; everything before is forgotten, so a watch or a token from
+        before means nothing any more.
+        """
+        places = [(name, key) for name, table in self._tables.items() for key in table.order]
+        places.sort(key=lambda place: int(self._tables[place[0]].objects[place[1]].resource_version))
+        records: list[Record] = []
+        for number, (name, key) in enumerate(places, start=revision + 1):
+            raw = encode_object(self._tables[name].objects[key].to_dict(), resource_version=str(number))
+            self._tables[name].objects[key] = Resource.from_json(raw)
+            records.append(Record(number, name, key, raw))
+        self._changes.clear()
+        self._held = 0
+        self._revision = self._compacted = revision + len(records)
+        if self._journal is not None:
+            self._journal.renumbered(records, revision=self._revision)
+
     def _expect(self, resource: str, key: str, condition: Condition) -> Resource:
         current = self.get(resource, key)
         if current is None:
@@ -305,6 +404,8 @@ class Store:
         change = Change(self._revision, resource, key, old, new)
         self._changes.append(change)
         self._held += change.size
+        if self._journal is not None:
+            self._journal.wrote(change)
         while len(self._changes) > self._window or (self._held > self._window_bytes and len(self._changes) > 1):
             self._drop_oldest()
         return change
@@ -313,6 +414,8 @@ class Store:
         dropped = self._changes.popleft()
         self._held -= dropped.size
         self._compacted = dropped.revision
+        if self._journal is not None:
+            self._journal.dropped(dropped)
 
     def _state(self, resource: str, at: int | None) -> tuple[Sequence[str], dict[str, Resource]]:
         table = self._tables.get(resource) or _Table()

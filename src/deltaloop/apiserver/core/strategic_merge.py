@@ -76,7 +76,7 @@ def _merge_object(current: dict[str, Any], patch: dict[str, Any], rule: PatchRul
 
 
 def _merge_value(current: Any, value: Any, rule: PatchRule) -> Any:
-    if isinstance(current, dict) and isinstance(value, dict):
+    if isinstance(current, dict) and isinstance(value, dict) and not rule.replace:
         return _merge_object(cast("dict[str, Any]", current), cast("dict[str, Any]", value), rule)
     if isinstance(current, list) and isinstance(value, list) and rule.merge:
         return _merge_list(cast("list[Any]", current), cast("list[Any]", value), rule)

@@ -20,12 +20,13 @@ from deltaloop.api.redaction import redact
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ApiError
-from deltaloop.api.watch_event import WatchEvent
 from deltaloop.client.core.answers import error_from_answer, is_success
 from deltaloop.client.core.list_decoding import decode_list
+from deltaloop.client.core.metadata_only import LIST_ACCEPT, WATCH_ACCEPT, metadata_of_list
 from deltaloop.client.core.watch_limits import WatchLimitOptions, WatchLimits
 from deltaloop.client.errors import RequestTimeoutError, StreamEndedError, TransportError
-from deltaloop.client.resource_list import ResourceList
+from deltaloop.client.resource_list import ResourceList, UnreadableItemsError
+from deltaloop.client.sender import JSON
 from deltaloop.client.transport import Headers, StreamResponse
 from deltaloop.client.watch import WatchStream
 from deltaloop.errors import DeltaloopError
@@ -47,16 +48,22 @@ class Get:
         query: Query parameters, not yet quoted.
         connect_timeout: Seconds until there is a connection.
         read_timeout: Longest silence of the server in seconds, on its way to the answer and within it.
+        accept: Which forms of an answer can be taken, the best first.
     """
 
     path: str
     query: Mapping[str, str]
     connect_timeout: float
     read_timeout: float
+    accept: str = JSON
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What a request has to say beside what the foreign client says itself."""
+        return {"Accept": self.accept, "Accept-Encoding": "identity"}
 
 
 Opener = Callable[[Get], AbstractAsyncContextManager[StreamResponse]]
-HEADERS: Final[Mapping[str, str]] = {"Accept": "application/json", "Accept-Encoding": "identity"}
 
 
 @final
@@ -79,9 +86,17 @@ class AdaptedClient:
         self._request_timeout = request_timeout
 
     async def list(
-        self, rt: ResourceType[Resource], /, *, namespace: str | None = None, options: ListOptions = _NO_OPTIONS
+        self,
+        rt: ResourceType[Resource],
+        /,
+        *,
+        namespace: str | None = None,
+        options: ListOptions = _NO_OPTIONS,
+        metadata_only: bool = False,
     ) -> ResourceList[Resource]:
         """Return one page of a list; no namespace means all. Cancelling closes the connection.
+
+        With ``metadata_only``, of ``PartialObjectMetadata``.
 
         Raises:
             ApiError: The server refused.
@@ -95,6 +110,7 @@ class AdaptedClient:
             query=options.to_query(),
             connect_timeout=self._request_timeout,
             read_timeout=self._request_timeout,
+            accept=LIST_ACCEPT if metadata_only else JSON,
         )
         try:
             async with limit, self._opened(get) as answer:
@@ -103,21 +119,32 @@ class AdaptedClient:
             if not limit.expired():
                 raise
             raise self._late(path) from error
-        return decode_list(rt, body)
+        if not metadata_only:
+            return decode_list(rt, body)
+        try:
+            return metadata_of_list(decode_list(rt, body))
+        except UnreadableItemsError as error:
+            raise UnreadableItemsError(metadata_of_list(error.page)) from None
 
     def watch(
-        self, rt: ResourceType[Resource], /, *, namespace: str | None = None, options: ListOptions = _NO_OPTIONS
-    ) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+        self,
+        rt: ResourceType[Resource],
+        /,
+        *,
+        namespace: str | None = None,
+        options: ListOptions = _NO_OPTIONS,
+        metadata_only: bool = False,
+    ) -> AbstractAsyncContextManager[WatchStream]:
         """Open a watch; no namespace means all. Leaving the context closes the connection.
 
         It ends as our own client's: by itself, by an error event, or when the client-side limits have passed.
         """
-        return self._watch(rt, rt.path(namespace=namespace), options)
+        return self._watch(rt, rt.path(namespace=namespace), options, metadata_only)
 
     @asynccontextmanager
     async def _watch(
-        self, rt: ResourceType[Resource], path: str, options: ListOptions
-    ) -> AsyncGenerator[AsyncIterator[WatchEvent], None]:
+        self, rt: ResourceType[Resource], path: str, options: ListOptions, metadata_only: bool
+    ) -> AsyncGenerator[WatchStream, None]:
         loop = asyncio.get_running_loop()
         started_at = loop.time()
         asked = options.timeout_seconds
@@ -128,6 +155,7 @@ class AdaptedClient:
             query={**options.to_query(), "watch": "true"},
             connect_timeout=self._request_timeout,
             read_timeout=silence,
+            accept=WATCH_ACCEPT if metadata_only else JSON,
         )
         opening = self._opened(get)
         limit = asyncio.timeout(self._request_timeout)
@@ -139,7 +167,9 @@ class AdaptedClient:
                 raise
             raise self._late(path) from error
         try:
-            yield WatchStream(answer.chunks, rt, path, WatchLimits(_LIMITS, now=started_at, timeout_seconds=asked))
+            limits = WatchLimits(_LIMITS, now=started_at, timeout_seconds=asked)
+            limits.saw_bytes(loop.time())  # the answer's headers
+            yield WatchStream(answer.chunks, rt, path, limits, metadata_only=metadata_only)
         finally:
             await opening.__aexit__(None, None, None)
 

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final
 
 from deltaloop.api.errors import InvalidInputError
-from deltaloop.cache.adapters.adapted_client import HEADERS, AdaptedClient, Get
+from deltaloop.cache.adapters.adapted_client import AdaptedClient, Get
 from deltaloop.client.transport import Headers, StreamResponse
 
 _PACKAGES: Final = frozenset({"httpx", "httpcore", "anyio", "kr8s"})
@@ -47,7 +47,7 @@ async def _opened(api: Any, get: Get) -> AsyncGenerator[StreamResponse, None]:
         url=last,
         stream=True,
         params=dict(get.query),
-        headers=dict(HEADERS),
+        headers=get.headers,
         timeout=(get.connect_timeout, silence, silence, get.connect_timeout),
     )
     try:

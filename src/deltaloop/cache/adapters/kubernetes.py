@@ -9,7 +9,7 @@ from typing import Any, Final, final
 from urllib.parse import urlencode
 
 from deltaloop.api.errors import InvalidInputError
-from deltaloop.cache.adapters.adapted_client import HEADERS, AdaptedClient, Get
+from deltaloop.cache.adapters.adapted_client import AdaptedClient, Get
 from deltaloop.cache.adapters.blocking import in_thread
 from deltaloop.client.transport import Headers, StreamResponse
 
@@ -45,7 +45,7 @@ def from_kubernetes(api_client: Any, *, request_timeout: float = 30.0) -> Adapte
 
 def _send(api_client: Any, get: Get) -> Any:
     configuration = api_client.configuration
-    headers = {**api_client.default_headers, **HEADERS, **authorization(configuration.auth_settings())}
+    headers = {**api_client.default_headers, **get.headers, **authorization(configuration.auth_settings())}
     if getattr(api_client, "cookie", None):
         headers["Cookie"] = api_client.cookie
     timeout = importlib.import_module("urllib3").Timeout(connect=get.connect_timeout, read=get.read_timeout)

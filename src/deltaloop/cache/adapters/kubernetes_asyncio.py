@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final, final
 
 from deltaloop.api.errors import InvalidInputError
-from deltaloop.cache.adapters.adapted_client import HEADERS, AdaptedClient, Get
+from deltaloop.cache.adapters.adapted_client import AdaptedClient, Get
 from deltaloop.cache.adapters.kubernetes import authorization
 from deltaloop.client.transport import Headers, StreamResponse
 
@@ -50,7 +50,7 @@ async def _opened(api_client: Any, get: Get) -> AsyncGenerator[StreamResponse, N
         "GET",
         f"{api_client.configuration.host.rstrip('/')}{get.path}",
         query_params=[*get.query.items()],
-        headers={**api_client.default_headers, **HEADERS, **authorization(settings)},
+        headers={**api_client.default_headers, **get.headers, **authorization(settings)},
         _preload_content=False,
         _request_timeout=(get.connect_timeout, get.read_timeout),
     )

@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final, final
 
 from deltaloop.api.errors import InvalidInputError
-from deltaloop.cache.adapters.adapted_client import HEADERS, AdaptedClient, Get
+from deltaloop.cache.adapters.adapted_client import AdaptedClient, Get
 from deltaloop.cache.adapters.blocking import in_thread
 from deltaloop.client.transport import Headers, StreamResponse
 
@@ -48,7 +48,7 @@ def from_lightkube(client: Any, *, request_timeout: float = 30.0) -> AdaptedClie
 
 def _request(http: Any, get: Get) -> Any:
     timeout = (get.connect_timeout, get.read_timeout, get.read_timeout, get.connect_timeout)
-    return http.build_request("GET", get.path, params=dict(get.query), headers=dict(HEADERS), timeout=timeout)
+    return http.build_request("GET", get.path, params=dict(get.query), headers=get.headers, timeout=timeout)
 
 
 @asynccontextmanager

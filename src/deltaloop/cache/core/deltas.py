@@ -30,6 +30,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
+import msgspec
+
 from deltaloop.api.keys import meta_namespace_key
 from deltaloop.cache.errors import FifoClosedError, TransformError
 
@@ -60,7 +62,7 @@ class DeletedFinalStateUnknown(Generic[V]):
     obj: V
 
 
-class Delta(NamedTuple, Generic[V]):
+class Delta(msgspec.Struct, Generic[V], frozen=True, gc=False):
     """One thing that happened to an object, and its state after that (before it, for a deletion)."""
 
     type: DeltaType
@@ -301,10 +303,12 @@ class DeltaQueue(Generic[V]):
         return self._arrivals, self._version
 
     def _append(self, key: str, delta: Delta[V]) -> None:
-        if key not in self._items:
+        deltas = self._items.get(key)
+        if deltas is None:
+            self._items[key] = [delta]
             self._since[key] = self._arrival()
-        deltas = self._items.setdefault(key, [])
-        if delta.type is DeltaType.DELETED and deltas and deltas[-1].type is DeltaType.DELETED:
+            return
+        if delta.type is DeltaType.DELETED and deltas[-1].type is DeltaType.DELETED:
             if isinstance(deltas[-1].object, DeletedFinalStateUnknown):
                 deltas[-1] = delta
             return

@@ -28,6 +28,9 @@ class Freshness:
         waiting: How much waits between the two, in keys or deltas.
         last_event_at: When the last event came.
         last_bookmark_at: When the last bookmark came.
+        last_byte_at: When the server last sent anything, be it part of an object.
+        pending_bytes: How much has come of an event that is not complete: not 0 and old, a stream has stalled in the
+            middle of an object.
         last_confirmed_at: When the server last gave any sign that the state is current: a list, an event, a bookmark,
             or the clean end of a watch.
         relists: Full lists after the first one.
@@ -40,6 +43,8 @@ class Freshness:
     waiting: int
     last_event_at: float | None
     last_bookmark_at: float | None
+    last_byte_at: float | None
+    pending_bytes: int
     last_confirmed_at: float | None
     relists: int
     restarts: int

@@ -43,24 +43,29 @@ future, and then be silent. So when a watch is begun anew (after a broken one al
 at the server's version is a minute old) a list of one object asks for that version. If it is lower than ours, the
 newest state is listed at once. Streams end after ten minutes at the latest; so quiet ones are found, too.
 
-This file is longer than most: its effects and the machine are read together.
+What is asked is in ``reflector_effects``, the states and what may be fed in each in ``reflector_states``, a list in
+pages in ``list_round``. This file is a little longer than most: the machine's feeds are read together.
 
 Source: client-go tools/cache/reflector.go, tools/pager/pager.go, tools/cache/retry_with_deadline.go.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from enum import Enum
-from typing import Final, TypeAlias
+from typing import Final
 
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_version import compare_resource_versions, is_comparable
 from deltaloop.api.status import ApiError
 from deltaloop.api.watch_event import EventType, WatchEvent
+from deltaloop.cache.core import reflector_requests as requests
+from deltaloop.cache.core.initial_events import InitialEvents
+from deltaloop.cache.core.list_round import ListRound
 from deltaloop.cache.core.reactions import DECISIONS, Decision, Fault, Place, Reaction, classify, is_not_offered
-from deltaloop.cache.core.reflector_facts import Phase, ReflectorOptions, ReflectorStatistics
+from deltaloop.cache.core.reflector_counts import ReflectorCounts
+from deltaloop.cache.core.reflector_effects import Effect, List, Listed, Probe, Verdict, Wait, Watch, WatchList
+from deltaloop.cache.core.reflector_facts import ReflectorOptions, ReflectorStatistics
+from deltaloop.cache.core.reflector_states import FEEDS, STATES, Phase, State
 from deltaloop.cache.errors import (
     RepeatedContinueError,
     VersionWentBackError,
@@ -73,6 +78,7 @@ from deltaloop.pacing import BackoffManager
 __all__ = [
     "DECISIONS",
     "FEEDS",
+    "STATES",
     "Decision",
     "Effect",
     "Fault",
@@ -85,6 +91,7 @@ __all__ = [
     "ReflectorMachine",
     "ReflectorOptions",
     "ReflectorStatistics",
+    "State",
     "Verdict",
     "Wait",
     "Watch",
@@ -92,110 +99,9 @@ __all__ = [
     "classify",
 ]
 
-FEEDS: Final[dict[str, frozenset[Phase]]] = {
-    "listed": frozenset({Phase.LISTING}),
-    "list_failed": frozenset({Phase.LISTING}),
-    "watch_list_opened": frozenset({Phase.LISTING}),
-    "initial_event": frozenset({Phase.RECEIVING}),
-    "watch_list_ended": frozenset({Phase.RECEIVING}),
-    "watch_list_failed": frozenset({Phase.LISTING, Phase.RECEIVING}),
-    "probed": frozenset({Phase.PROBING}),
-    "probe_failed": frozenset({Phase.PROBING}),
-    "watch_opened": frozenset({Phase.CONNECTING}),
-    "watch_event": frozenset({Phase.STREAMING}),
-    "watch_ended": frozenset({Phase.STREAMING}),
-    "watch_failed": frozenset({Phase.CONNECTING, Phase.STREAMING}),
-    "store_failed": frozenset({Phase.CONNECTING, Phase.STREAMING}),
-}
-"""Which feed belongs to which phase. ``store_failed`` follows a complete list or an event that could not be applied."""
-
-
-@dataclass(frozen=True, slots=True)
-class List:
-    """Ask for one page of a list; answer with ``listed`` or ``list_failed``."""
-
-    options: ListOptions
-
-
-@dataclass(frozen=True, slots=True)
-class Watch:
-    """Open a watch and read it; answer with ``watch_opened``, then what the stream brings, or ``watch_failed``."""
-
-    options: ListOptions
-
-
-@dataclass(frozen=True, slots=True)
-class WatchList:
-    """Open a watch that begins with the whole state; answer with ``watch_list_opened`` or ``watch_list_failed``.
-
-    Then feed ``initial_event`` until it returns ``Listed``, and then as for a watch. Give up at ``give_up_at``.
-    """
-
-    options: ListOptions
-
-
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """Ask for one object of the newest list, for its version; answer with ``probed`` or ``probe_failed``."""
-
-    options: ListOptions
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """Ask again at ``until``."""
-
-    until: float
-
-
-Effect: TypeAlias = List | WatchList | Watch | Probe | Wait
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A complete list: the store now holds these objects and no others.
-
-    Attributes:
-        items: The objects.
-        resource_version: The version of the list.
-        skipped: How many objects are left out, because they cannot be read or have no name.
-        first_error: Why the first of them cannot be read, if it is that.
-    """
-
-    items: tuple[Resource, ...]
-    resource_version: str
-    skipped: int
-    first_error: Exception | None = None
-
-
-class Verdict(Enum):
-    """What to do with an event."""
-
-    APPLY = "apply"
-    BOOKMARK = "bookmark"
-    SKIP = "skip"
-    HOLD = "hold"
-
-
-_DEFAULT_PAGE_SIZE: Final = 500
-_MIN_WATCH_TIMEOUT: Final = 300.0
 _VERY_SHORT: Final = 1.0
 _INTERNAL_ERROR_QUIET: Final = 60.0
-_ANY_STATE: Final = ("", "0")
 _PROBE_PERIOD: Final = 60.0
-
-
-@dataclass(slots=True)
-class _Round:
-    """One list, page by page."""
-
-    first: ListOptions
-    options: ListOptions
-    items: list[Resource] = field(default_factory=list[Resource])
-    resource_version: str = ""
-    pages: int = 0
-    in_full: bool = False
-    unreadable: list[Exception] = field(default_factory=list[Exception])
 
 
 class ReflectorMachine:
@@ -207,7 +113,7 @@ class ReflectorMachine:
         self.phase = Phase.LISTING
         self.resource_version = ""
         self._backoff = BackoffManager(self.options.backoff)
-        self._round: _Round | None = None
+        self._round: ListRound | None = None
         self._version_unavailable = False
         self._server_pages = False
         self._wait_until = 0.0
@@ -218,43 +124,28 @@ class ReflectorMachine:
         self._initial_events_first = False
         self._short_streams = 0
         self._internal_errors: tuple[float, float] | None = None  # first of the window, last
-        self._initial: dict[str, Resource] = {}
-        self._initial_skipped = 0
+        self._initial = InitialEvents()
         self._progress_at = 0.0
         self._list_instead = False
         self._no_watch_list_until = 0.0
         self._probe_due = False
         self._version_seen_at = 0.0
-        self._list_requests = self._lists = self._streamed_lists = 0
-        self._watch_requests = self._streams = self._probes = 0
-        self._events = self._bookmarks = self._skipped = self._errors = 0
-        self._last_confirmed_at: float | None = None
-        self._last_event_at: float | None = None
-        self._last_bookmark_at: float | None = None
-        self._last_error: BaseException | None = None
-        self._failing_since: float | None = None
+        self._counts = ReflectorCounts()
 
-    def statistics(self) -> ReflectorStatistics:
-        """Return what was done and seen so far."""
-        return ReflectorStatistics(
-            phase=self.phase,
-            list_requests=self._list_requests,
-            lists=self._lists,
-            streamed_lists=self._streamed_lists,
-            watch_requests=self._watch_requests,
-            streams=self._streams,
-            probes=self._probes,
-            events=self._events,
-            bookmarks=self._bookmarks,
-            skipped=self._skipped,
-            errors=self._errors,
-            resource_version=self.resource_version,
-            last_confirmed_at=self._last_confirmed_at,
-            last_event_at=self._last_event_at,
-            last_bookmark_at=self._last_bookmark_at,
-            last_error=self._last_error,
-            failing_since=self._failing_since,
+    def statistics(self, *, last_byte_at: float | None = None, pending_bytes: int = 0) -> ReflectorStatistics:
+        """Return what was done and seen so far.
+
+        Args:
+            last_byte_at: When the last byte of the stream that is being read came, if anybody knows.
+            pending_bytes: How much of an event that is not complete it has brought.
+        """
+        return self._counts.statistics(
+            self.phase, self.resource_version, last_byte_at=last_byte_at, pending_bytes=pending_bytes
         )
+
+    def saw_bytes(self, at: float) -> None:
+        """The stream that is being read, or was, brought something at this time; may be told late."""
+        self._counts.saw_bytes(at)
 
     # What to do
 
@@ -275,38 +166,27 @@ class ReflectorMachine:
         if self.phase is Phase.CONNECTING and self._watch is None and self._should_probe(now):
             self.phase = Phase.PROBING
         if self.phase is Phase.PROBING:
-            return Probe(ListOptions(limit=1))
+            return Probe(requests.PROBE)
         if self.phase is Phase.CONNECTING:
             if self._watch is None:
                 self._watch = self._begin_watch(now, chance)
             return Watch(self._watch)
         raise RuntimeError("a watch is being read: feed what it brings before asking again")
 
-    def _begin_round(self) -> _Round:
+    def _begin_round(self) -> ListRound:
         version = "" if self._version_unavailable else self.resource_version or "0"
-        if self.options.page_size:
-            limit = self.options.page_size
-        elif version in _ANY_STATE or self._server_pages:
-            limit = _DEFAULT_PAGE_SIZE
-        else:
-            limit = 0
-        first = ListOptions(resource_version=version, limit=limit)
-        return _Round(first, first)
+        return ListRound.begin(
+            requests.first_page(version, page_size=self.options.page_size, server_pages=self._server_pages)
+        )
 
     def _begin_watch(self, now: float, chance: float) -> ListOptions:
         # The clock starts before the request: some proxies hold back the headers until the first event comes.
         self._watch_asked_at = now
         self._stream_events = 0
-        self._initial_events_first = self.resource_version in _ANY_STATE
+        self._initial_events_first = self.resource_version in requests.ANY_STATE
         self._probe_due = True
-        return ListOptions(
-            resource_version=self.resource_version,
-            allow_watch_bookmarks=True,
-            timeout_seconds=self._watch_timeout(chance),
-        )
-
-    def _watch_timeout(self, chance: float) -> int:
-        return int(max(self.options.min_watch_timeout, _MIN_WATCH_TIMEOUT) * (1.0 + chance))
+        timeout = requests.watch_timeout(self.options.min_watch_timeout, chance)
+        return requests.watch_from(self.resource_version, timeout_seconds=timeout)
 
     def _may_stream_a_list(self, now: float) -> bool:
         return self.options.watch_list and not self._list_instead and now >= self._no_watch_list_until
@@ -315,21 +195,16 @@ class ReflectorMachine:
         self._watch_asked_at = self._progress_at = now
         self._stream_events = 0
         self._initial_events_first = False
-        self._initial = {}
-        self._initial_skipped = 0
+        self._initial = InitialEvents()
         self._probe_due = True
-        return ListOptions(
-            resource_version="" if self._version_unavailable else self.resource_version,
-            resource_version_match="NotOlderThan",
-            send_initial_events=True,
-            allow_watch_bookmarks=True,
-            timeout_seconds=self._watch_timeout(chance),
-        )
+        version = "" if self._version_unavailable else self.resource_version
+        timeout = requests.watch_timeout(self.options.min_watch_timeout, chance)
+        return requests.watch_list(version, timeout_seconds=timeout)
 
     def _should_probe(self, now: float) -> bool:
         if not (self.options.probe and self._probe_due and is_comparable(self.resource_version)):
             return False
-        return self._last_error is not None or now - self._version_seen_at >= _PROBE_PERIOD
+        return self._counts.last_error is not None or now - self._version_seen_at >= _PROBE_PERIOD
 
     @property
     def give_up_at(self) -> float:
@@ -344,55 +219,43 @@ class ReflectorMachine:
         A server that answers with the token of the same page again has failed; that is a ``Reaction``.
         """
         round_ = self._expect_round("listed")
-        self._list_requests += 1
-        if page.continue_ and page.continue_ == round_.options.continue_:
-            self._list_requests -= 1
+        self._counts.saw_bytes(now)
+        if round_.repeats_itself(page):
             return self.list_failed(
                 RepeatedContinueError("a list page names itself as the next page"), now, chance=chance
             )
-        if round_.pages == 0:
-            round_.resource_version = page.resource_version
-        round_.pages += 1
-        round_.items.extend(page.items)
-        round_.unreadable.extend(page.unreadable)
-        if page.continue_:
-            # The token has the version in it; the server refuses to be told both.
-            round_.options = round_.first.replace(
-                continue_=page.continue_, resource_version="", resource_version_match=""
-            )
-            return None
-        return self._complete(round_, now)
+        self._counts.list_requests += 1
+        return self._complete(round_, now) if round_.take(page) else None
 
-    def _complete(self, round_: _Round, now: float) -> Listed:
+    def _complete(self, round_: ListRound, now: float) -> Listed:
         if round_.first.resource_version == "0" and round_.pages > 1:
             self._server_pages = True
         self.resource_version = round_.resource_version
         self._round = None
         self._has_listed(now, Phase.CONNECTING)
-        named = tuple(item for item in round_.items if item.name)
-        skipped = len(round_.items) - len(named) + len(round_.unreadable)
-        self._skipped += skipped
-        return Listed(named, round_.resource_version, skipped, next(iter(round_.unreadable), None))
+        listed = round_.whole()
+        self._counts.skipped += listed.skipped
+        return listed
 
     def _has_listed(self, now: float, then: Phase) -> None:
         self._version_unavailable = False
         self._list_instead = False
         self._probe_due = False
         self._version_seen_at = now
-        self._lists += 1
-        self._success(now)
+        self._counts.lists += 1
+        self._counts.succeeded(now)
         self._go_on(then)
 
     def list_failed(self, error: BaseException, now: float, *, chance: float) -> Reaction:
         """A page did not come."""
         round_ = self._expect_round("list_failed")
-        self._list_requests += 1
+        self._counts.list_requests += 1
         place = Place.LATER_PAGE if round_.options.continue_ else Place.LIST
         decision = DECISIONS.get((place, classify(error)), Decision.LIST_LATER)
         self._round = None
         if decision is Decision.LIST_IN_FULL_NOW and not round_.in_full:
             again = round_.first.replace(limit=0)
-            self._round = _Round(again, again, in_full=True)
+            self._round = ListRound.begin(again, in_full=True)
             return self._react(error, place, decision, Phase.LISTING, now)
         if decision is Decision.LIST_NEWEST_NOW:
             self._version_unavailable = True
@@ -405,8 +268,7 @@ class ReflectorMachine:
     def watch_list_opened(self, now: float) -> None:
         """The server accepted the watch that begins with the whole state."""
         self._expect("watch_list_opened")
-        self._watch_requests += 1
-        self._streams += 1
+        self._opened(now)
         self._progress_at = now
         self._go_on(Phase.RECEIVING)
 
@@ -414,30 +276,23 @@ class ReflectorMachine:
         """The stream brought an event: hold it, or return the whole list if this was the end of it."""
         self._expect("initial_event")
         self._progress_at = now
+        self._counts.saw_bytes(now)
         if event.type is EventType.BOOKMARK:
             return self._end_of_initial_events(event, now) if event.ends_initial_events else Verdict.BOOKMARK
-        obj = event.object
-        if not obj.name:
-            self._initial_skipped += 1
-            return Verdict.SKIP
-        if event.type is EventType.DELETED:
-            self._initial.pop(obj.key, None)
-        else:
-            self._initial[obj.key] = obj
-        return Verdict.HOLD
+        return self._initial.take(event)
 
     def _end_of_initial_events(self, event: WatchEvent, now: float) -> Listed:
-        items = tuple(self._initial.values())
-        self._initial = {}
-        self._skipped += self._initial_skipped
-        self._bookmarks += 1
-        self._last_bookmark_at = now
+        listed = self._initial.whole(event.object.resource_version)
+        self._initial = InitialEvents()
+        self._counts.skipped += listed.skipped
+        self._counts.bookmarks += 1
+        self._counts.last_bookmark_at = now
         self._stream_events = 1
-        self._streamed_lists += 1
-        self.resource_version = event.object.resource_version
+        self._counts.streamed_lists += 1
+        self.resource_version = listed.resource_version
         self._has_listed(now, Phase.STREAMING)
         self._probe_due = True
-        return Listed(items, self.resource_version, self._initial_skipped)
+        return listed
 
     def watch_list_ended(self, now: float, *, chance: float) -> Reaction:
         """The server ended the stream in order, but too early."""
@@ -450,8 +305,8 @@ class ReflectorMachine:
         self._expect("watch_list_failed")
         asked = self._watch.resource_version if self._watch is not None else self.resource_version
         if self.phase is Phase.LISTING:
-            self._watch_requests += 1
-        self._initial = {}
+            self._counts.watch_requests += 1
+        self._initial = InitialEvents()
         decision = DECISIONS.get((Place.WATCH_LIST, classify(error)), Decision.LIST_LATER)
         if decision is Decision.LIST_LATER:
             return self._react_later(error, Place.WATCH_LIST, Phase.LISTING, now, chance)
@@ -470,7 +325,8 @@ class ReflectorMachine:
     def probed(self, resource_version: str, now: float) -> Reaction | None:
         """The server said its version: a ``Reaction`` if it went back."""
         self._expect("probed")
-        self._probes += 1
+        self._counts.probes += 1
+        self._counts.saw_bytes(now)
         self._probe_due = False
         self._version_seen_at = now
         before = self.resource_version
@@ -485,7 +341,7 @@ class ReflectorMachine:
     def probe_failed(self, error: BaseException, now: float, *, chance: float) -> Reaction:
         """The server did not say its version: the watch will show what is wrong, unless nobody is there at all."""
         self._expect("probe_failed")
-        self._probes += 1
+        self._counts.probes += 1
         decision = DECISIONS[(Place.PROBE, classify(error))]
         if decision is Decision.WATCH_LATER:
             return self._react_later(error, Place.PROBE, Phase.CONNECTING, now, chance)
@@ -496,31 +352,30 @@ class ReflectorMachine:
 
     def watch_opened(self, now: float) -> None:
         """The server accepted the watch and its stream is open."""
-        del now
         self._expect("watch_opened")
-        self._watch_requests += 1
-        self._streams += 1
+        self._opened(now)
         self._go_on(Phase.STREAMING)
 
     def watch_event(self, event: WatchEvent, now: float) -> Verdict:
         """The stream brought an event: say what to do with it, and move the version on if it counts."""
         self._expect("watch_event")
+        counts = self._counts
         version = event.object.resource_version
         if event.type is EventType.BOOKMARK:
-            self._bookmarks += 1
-            self._last_bookmark_at = now
+            counts.bookmarks += 1
+            counts.last_bookmark_at = now
         elif event.object.name:
-            self._events += 1
-            self._last_event_at = now
+            counts.events += 1
+            counts.last_event_at = now
         else:
-            self._skipped += 1
+            counts.skipped += 1
             return Verdict.SKIP
         if event.type is not EventType.ADDED:
             self._initial_events_first = False
         if version and not self._initial_events_first:
             self.resource_version = version
         self._stream_events += 1
-        self._success(now)
+        counts.succeeded(now)
         return Verdict.BOOKMARK if event.type is EventType.BOOKMARK else Verdict.APPLY
 
     def watch_ended(self, now: float, *, chance: float) -> Reaction | None:
@@ -529,7 +384,7 @@ class ReflectorMachine:
         if self._was_useless(now):
             error = VeryShortWatchError("the watch ended within a second and brought nothing")
             return self._react_later(error, Place.SHORT_STREAM, Phase.LISTING, now, chance)
-        self._success(now)
+        self._counts.succeeded(now)
         if self._may_resume_at_once(now):
             self._go_on(Phase.CONNECTING)
         else:
@@ -541,7 +396,7 @@ class ReflectorMachine:
         self._expect("watch_failed")
         fault = classify(error)
         if self.phase is Phase.CONNECTING:
-            self._watch_requests += 1
+            self._counts.watch_requests += 1
             place = Place.CONNECT
         else:
             place = Place.SHORT_STREAM if self._was_useless(now) else Place.STREAM
@@ -561,6 +416,11 @@ class ReflectorMachine:
         return self._react_later(error, Place.STORE, Phase.LISTING, now, chance)
 
     # Shared
+
+    def _opened(self, now: float) -> None:
+        self._counts.watch_requests += 1
+        self._counts.streams += 1
+        self._counts.saw_bytes(now)
 
     def _was_useless(self, now: float) -> bool:
         return now - self._watch_asked_at < _VERY_SHORT and self._stream_events == 0
@@ -587,12 +447,12 @@ class ReflectorMachine:
         asked = error.retry_after if isinstance(error, ApiError) else None
         delay = max(delay, asked or 0.0)
         decision = Decision.LIST_LATER if then is Phase.LISTING else Decision.WATCH_LATER
-        self._failure(error, now)
+        self._counts.failed(error, now)
         self._wait(then, now, delay)
         return Reaction(error, place, decision, delay)
 
     def _react(self, error: BaseException, place: Place, decision: Decision, then: Phase, now: float) -> Reaction:
-        self._failure(error, now)
+        self._counts.failed(error, now)
         self._go_on(then)
         return Reaction(error, place, decision, 0.0)
 
@@ -605,22 +465,11 @@ class ReflectorMachine:
         self._after_wait = then
         self._wait_until = now + delay
 
-    def _success(self, now: float) -> None:
-        self._last_confirmed_at = now
-        self._last_error = None
-        self._failing_since = None
-
-    def _failure(self, error: BaseException, now: float) -> None:
-        self._errors += 1
-        self._last_error = error
-        if self._failing_since is None:
-            self._failing_since = now
-
     def _expect(self, feed: str) -> None:
         if self.phase not in FEEDS[feed]:
             raise RuntimeError(f"{feed} does not belong to a reflector that is {self.phase}")
 
-    def _expect_round(self, feed: str) -> _Round:
+    def _expect_round(self, feed: str) -> ListRound:
         self._expect(feed)
         if self._round is None:
             raise RuntimeError(f"{feed} without a list that was asked for")

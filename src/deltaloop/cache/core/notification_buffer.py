@@ -68,7 +68,7 @@ def key_of(notification: Notification[K]) -> str:
 
 def is_initial(notification: Notification[K]) -> bool:
     """Tell whether a notification is an item of the initial list."""
-    return isinstance(notification, AddNotification) and notification.is_in_initial_list
+    return type(notification) is AddNotification and notification.is_in_initial_list
 
 
 class NotificationBuffer(Protocol[K]):
@@ -77,6 +77,11 @@ class NotificationBuffer(Protocol[K]):
     @property
     def is_full(self) -> bool:
         """Whether whoever fills it should wait."""
+        ...
+
+    @property
+    def room(self) -> int:
+        """How many more it takes before it is full; 0 for one that is full, or never will be."""
         ...
 
     def put(self, notification: Notification[K]) -> int:
@@ -117,6 +122,11 @@ class FifoBuffer(Generic[K]):
     def is_full(self) -> bool:
         """Whether as many wait as it has room for."""
         return self._size is not None and len(self._waiting) >= self._size
+
+    @property
+    def room(self) -> int:
+        """How many more it takes before it is full."""
+        return 0 if self._size is None else max(0, self._size - len(self._waiting))
 
     def put(self, notification: Notification[K]) -> int:
         """Let it wait at the end; nothing is ever merged."""
@@ -160,6 +170,11 @@ class CoalescingBuffer(Generic[K]):
     def is_full(self) -> bool:
         """Never: it has room for one of each object."""
         return False
+
+    @property
+    def room(self) -> int:
+        """None that is counted."""
+        return 0
 
     def put(self, notification: Notification[K]) -> int:
         """Let it wait, merged with what waits for the same object."""

@@ -3,11 +3,16 @@
     delta                             in the store    what happens to the store    who hears what
     Added Updated Replaced Sync       no              stored                       Added
     Added Updated Replaced Sync       yes             stored                       Updated (old, new)
-    Deleted                           either          taken out                    Deleted
+    Deleted                           yes             taken out                    Deleted
+    Deleted                           no              nothing                      nobody; a tombstone: Deleted
 
 The store decides between added and updated, not the delta: after a relist, or a restart of the watch, the two differ.
 The store is written first, then the notification is handed out. Deltas of different keys are written in one step, so
 that no reader sees half of a list; deltas of one key one after the other, because each state is told.
+
+A deletion of what is not in the store (a server that sends one twice, or for an object that it never showed) is told
+to nobody, so that each handler hears (add update* delete)* of every key. DeltaFIFO drops it earlier, RealFIFO does
+not; upstream tells it then.
 
 What cannot be stored (an object without a key) is told to nobody; everything else is, and then ``TransactionError`` is
 raised.
@@ -21,27 +26,25 @@ Source: client-go tools/cache/controller.go, ``processDeltas``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
+import msgspec
+
 from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Delta, Deltas, DeltaType
-from deltaloop.cache.core.store import StoreWrite
 from deltaloop.cache.errors import TransactionError
 
 V = TypeVar("V")
 M = TypeVar("M", bound="Versioned")
 
 
-@dataclass(frozen=True, slots=True)
-class AddNotification(Generic[V]):
+class AddNotification(msgspec.Struct, Generic[V], frozen=True, gc=False):
     """An object is new here."""
 
     obj: V
     is_in_initial_list: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateNotification(Generic[V]):
+class UpdateNotification(msgspec.Struct, Generic[V], frozen=True, gc=False):
     """An object changed, or is told again (``old is new``: a resync).
 
     ``is_unchanged`` says that a relist brought the very state that was known: same uid, same resource version. There
@@ -53,8 +56,7 @@ class UpdateNotification(Generic[V]):
     is_unchanged: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteNotification(Generic[V]):
+class DeleteNotification(msgspec.Struct, Generic[V], frozen=True, gc=False):
     """An object is gone; ``obj`` is its last known state, its very last one if ``final_state_known``."""
 
     obj: V
@@ -85,12 +87,11 @@ class WritableStore(Protocol[V]):
         """Return the key of an object."""
         ...
 
-    def get_by_key(self, key: str) -> V | None:
-        """Return what is stored under a key."""
-        ...
+    def transaction_by_key(self, writes: Iterable[tuple[str, V | None]]) -> list[V | None]:
+        """Do all writes in one step: store an object under its key, or take out what is there for None.
 
-    def transaction(self, writes: Iterable[StoreWrite[V]]) -> None:
-        """Do all writes in one step; raise ``TransactionError`` for those whose objects have no key."""
+        Return for each write what was there right before it.
+        """
         ...
 
 
@@ -103,56 +104,59 @@ def process_deltas(
         TransactionError: At the end, if some objects have no key.
     """
     failures: dict[int, Exception] = {}
-    for start, group in _groups_of_different_keys(deltas, store):
-        olds = [_stored(delta, store) for delta in group]
-        failed: dict[int, Exception] = {}
-        try:
-            store.transaction([_write(delta) for delta in group])
-        except TransactionError as error:
-            failed = error.failures
-            failures |= {start + place: why for place, why in failed.items()}
-        for place, (delta, old) in enumerate(zip(group, olds, strict=True)):
-            if place not in failed:
-                yield _notification(delta, old, is_in_initial_list=is_in_initial_list)
+    for group in _groups_of_different_keys(_with_keys(deltas, store, failures)):
+        olds = store.transaction_by_key([(key, _state(delta)) for key, delta in group])
+        for (_, delta), old in zip(group, olds, strict=True):
+            if old is not None or not _is_plain_deletion(delta):
+                yield notification_of(delta, old, is_in_initial_list=is_in_initial_list)
     if failures:
         raise TransactionError(failures, len(deltas))
 
 
-def _groups_of_different_keys(deltas: Deltas[M], store: WritableStore[M]) -> Iterator[tuple[int, Sequence[Delta[M]]]]:
+def _with_keys(
+    deltas: Deltas[M], store: WritableStore[M], failures: dict[int, Exception]
+) -> list[tuple[str, Delta[M]]]:
+    keyed: list[tuple[str, Delta[M]]] = []
+    for place, delta in enumerate(deltas):
+        try:
+            obj = delta.object
+            key = obj.key if isinstance(obj, DeletedFinalStateUnknown) else store.key_of(obj)
+        except Exception as error:  # noqa: BLE001 - a key function may raise anything; it is reported at the end
+            failures[place] = error
+        else:
+            keyed.append((key, delta))
+    return keyed
+
+
+def _groups_of_different_keys(keyed: list[tuple[str, Delta[M]]]) -> Iterator[Sequence[tuple[str, Delta[M]]]]:
+    if len({key for key, _ in keyed}) == len(keyed):
+        yield keyed
+        return
     keys: set[str] = set()
     start = 0
-    for place, delta in enumerate(deltas):
-        key = _key(delta, store)
+    for place, (key, _) in enumerate(keyed):
         if key in keys:
-            yield start, deltas[start:place]
+            yield keyed[start:place]
             start = place
             keys.clear()
-        if key is not None:
-            keys.add(key)
-    if start < len(deltas):
-        yield start, deltas[start:]
+        keys.add(key)
+    yield keyed[start:]
 
 
-def _key(delta: Delta[M], store: WritableStore[M]) -> str | None:
-    if isinstance(delta.object, DeletedFinalStateUnknown):
-        return delta.object.key
-    try:
-        return store.key_of(delta.object)
-    except Exception:  # noqa: BLE001 - a key function may raise anything; the transaction reports it
+def _state(delta: Delta[M]) -> M | None:
+    """Return what is to be stored after a delta; None is nothing."""
+    obj = delta.object
+    if delta.type is DeltaType.DELETED:
         return None
+    return obj.obj if isinstance(obj, DeletedFinalStateUnknown) else obj
 
 
-def _stored(delta: Delta[M], store: WritableStore[M]) -> M | None:
-    key = _key(delta, store)
-    return None if key is None else store.get_by_key(key)
+def _is_plain_deletion(delta: Delta[M]) -> bool:
+    return delta.type is DeltaType.DELETED and not isinstance(delta.object, DeletedFinalStateUnknown)
 
 
-def _write(delta: Delta[M]) -> StoreWrite[M]:
-    obj = delta.object.obj if isinstance(delta.object, DeletedFinalStateUnknown) else delta.object
-    return StoreWrite(obj, delete=delta.type is DeltaType.DELETED)
-
-
-def _notification(delta: Delta[M], old: M | None, *, is_in_initial_list: bool) -> Notification[M]:
+def notification_of(delta: Delta[M], old: M | None, *, is_in_initial_list: bool) -> Notification[M]:
+    """Return what a delta means to who has heard of ``old``, which is None for an object that is not there."""
     obj = delta.object
     if isinstance(obj, DeletedFinalStateUnknown):
         return DeleteNotification(obj.obj, final_state_known=False)

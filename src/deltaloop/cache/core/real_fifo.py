@@ -24,9 +24,10 @@ Source: client-go tools/cache/the_real_fifo.go (atomic events, ``PopBatch``).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Final, Generic, TypeVar
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Final, Generic, TypeVar, cast
+
+import msgspec
 
 from deltaloop.api.keys import meta_namespace_key
 from deltaloop.cache.core.deltas import (
@@ -42,21 +43,28 @@ from deltaloop.cache.errors import FifoClosedError
 V = TypeVar("V")
 
 BATCH_SIZE: Final = 1000
+TURN: Final = 500
 
 
-@dataclass(slots=True)
-class _Entry(Generic[V]):
-    """``deltas`` is one delta of ``key``; the objects of a list; or None for a resync."""
+class _Entry(msgspec.Struct, Generic[V], gc=False):
+    """``deltas`` is one delta of ``key``; the objects of a list, with all their ``keys``; or None for a resync."""
 
     key: str
     deltas: Deltas[V] | None
     initial: bool
     is_list: bool = False
     version: str = ""
+    keys: Collection[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Batch(Generic[V]):
+class Listing(msgspec.Struct, Generic[V], frozen=True):
+    """A list that is ready to wait: the keys of its objects, and a delta for each."""
+
+    keys: Collection[str]
+    deltas: Deltas[V]
+
+
+class Batch(msgspec.Struct, Generic[V], frozen=True):
     """What was first in line, of different keys.
 
     Attributes:
@@ -137,7 +145,8 @@ class InOrderQueue(Generic[V]):
     def delete(self, obj: V | DeletedFinalStateUnknown[V]) -> None:
         """An object went away."""
         if isinstance(obj, DeletedFinalStateUnknown):
-            self._put(_Entry(obj.key, (Delta(DeltaType.DELETED, obj),), initial=False))
+            tombstone = cast("DeletedFinalStateUnknown[V]", obj)
+            self._put(_Entry(tombstone.key, (Delta(DeltaType.DELETED, tombstone),), initial=False))
         else:
             self._write(DeltaType.DELETED, obj)
 
@@ -146,10 +155,27 @@ class InOrderQueue(Generic[V]):
 
         Nothing changes if an object has no key or the transform raises: both are asked first.
         """
-        listed = {self._key_func(obj): obj for obj in objects}
-        deltas = tuple(Delta(DeltaType.REPLACED, self._transformed(key, obj)) for key, obj in listed.items())
+        for listing in self.prepare(objects):
+            if listing is not None:
+                self.put_list(listing)
+
+    def prepare(self, objects: Iterable[V]) -> Iterator[Listing[V] | None]:
+        """Make a list ready to wait, and yield it in the end; yields None every ``TURN`` objects before.
+
+        A key that is there twice counts as its last object.
+        """
+        listed: dict[str, Delta[V]] = {}
+        for place, obj in enumerate(objects, 1):
+            key = self._key_func(obj)
+            listed[key] = Delta(DeltaType.REPLACED, self._transformed(key, obj))
+            if place % TURN == 0:
+                yield None
+        yield Listing(listed.keys(), tuple(listed.values()))
+
+    def put_list(self, listing: Listing[V]) -> None:
+        """Everything that exists is this, which was made ready by ``prepare``."""
         first = not self._populated
-        self._put(_Entry("", deltas, initial=first, is_list=True))
+        self._put(_Entry("", listing.deltas, initial=first, is_list=True, keys=listing.keys))
         if first:
             self._initial_left = len(self._entries)
 
@@ -167,8 +193,11 @@ class InOrderQueue(Generic[V]):
         else:
             self._version = resource_version
 
-    def pop(self) -> Batch[V] | None:
+    def pop(self, limit: int = BATCH_SIZE) -> Batch[V] | None:
         """Take what is first in line; None if nothing waits. ``processed`` or ``put_back`` has to follow.
+
+        Args:
+            limit: How many entries to take at most, beside the batch size; one is always taken, however small.
 
         Raises:
             FifoClosedError: If nothing waits and the queue is closed.
@@ -180,10 +209,11 @@ class InOrderQueue(Generic[V]):
         first = self._entries.popleft()
         taken = [first]
         if first.is_list or first.deltas is None:
-            deltas = self._deltas_of_all(first.deltas)
+            deltas = self._deltas_of_all(first)
         else:
             keys = {first.key}
-            while self._entries and len(taken) < self._batch_size and self._goes_with(self._entries[0], first, keys):
+            limit = min(limit, self._batch_size)
+            while self._entries and len(taken) < limit and self._goes_with(self._entries[0], first, keys):
                 entry = self._entries.popleft()
                 keys.add(entry.key)
                 taken.append(entry)
@@ -210,18 +240,19 @@ class InOrderQueue(Generic[V]):
     def _goes_with(self, entry: _Entry[V], first: _Entry[V], keys: set[str]) -> bool:
         return bool(entry.key) and entry.key not in keys and entry.initial == first.initial
 
-    def _deltas_of_all(self, listed: Deltas[V] | None) -> Deltas[V]:
-        if listed is None:
+    def _deltas_of_all(self, entry: _Entry[V]) -> Deltas[V]:
+        if entry.deltas is None:
             found = [self._known.get_by_key(key) for key in self._known.list_keys()]
             return tuple(Delta(DeltaType.SYNC, obj) for obj in found if obj is not None)
-        keys = {self.key_of(delta.object) for delta in listed}
-        known = [(key, self._known.get_by_key(key)) for key in self._known.list_keys() if key not in keys]
+        known = [(key, self._known.get_by_key(key)) for key in self._known.list_keys() if key not in entry.keys]
         gone = tuple(
             Delta[V](DeltaType.DELETED, DeletedFinalStateUnknown(key, obj)) for key, obj in known if obj is not None
         )
-        return gone + listed
+        return gone + entry.deltas
 
     def _transformed(self, key: str, obj: V) -> V:
+        if self._transform is None:
+            return obj
         return transformed(key, obj, transform=self._transform, key_func=self._key_func)
 
     def _write(self, delta_type: DeltaType, obj: V) -> None:

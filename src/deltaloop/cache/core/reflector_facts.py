@@ -1,23 +1,12 @@
-"""What a reflector is told and what it tells: its phases, numbers and statistics."""
+"""What a reflector is told and what it tells: its numbers and statistics."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 
+from deltaloop.cache.core.reflector_states import Phase
 from deltaloop.pacing import Backoff
 from deltaloop.pacing.checks import require_not_negative, require_positive
-
-
-class Phase(StrEnum):
-    """Where a reflector is."""
-
-    LISTING = "listing"
-    RECEIVING = "receiving a streamed list"
-    PROBING = "probing"
-    CONNECTING = "connecting"
-    STREAMING = "streaming"
-    WAITING = "waiting"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +71,10 @@ class ReflectorStatistics:
             the clean end of a watch; None before the first.
         last_event_at: When the last event came, or None.
         last_bookmark_at: When the last bookmark came, or None.
+        last_byte_at: When the server last sent anything, be it part of an object, a refusal or an answer's headers. A
+            page of a list counts when it is complete; so does an event, where the source does not know about bytes
+            (``ByteStream``).
+        pending_bytes: How much has come of an event that is not complete.
         last_error: The newest error since the last success, or None.
         failing_since: When the first error since the last success came, or None.
     """
@@ -101,5 +94,7 @@ class ReflectorStatistics:
     last_confirmed_at: float | None
     last_event_at: float | None
     last_bookmark_at: float | None
+    last_byte_at: float | None
+    pending_bytes: int
     last_error: BaseException | None
     failing_since: float | None

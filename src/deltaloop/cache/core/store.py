@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar, final
+from typing import Any, Generic, TypeAlias, TypeVar, cast, final
 
 from deltaloop.cache.errors import IndexerConflictError, UnknownIndexError
 
@@ -95,7 +95,8 @@ class StoreIndex(Generic[V]):
             (name, _evaluate(name, function, key, obj, failures)) for name, function in self._functions.items()
         ]
         for name, values in evaluated:
-            self._file(name, key, values)
+            if self._values[name].get(key) != values:
+                self._file(name, key, values)
         return failures
 
     def delete(self, key: str) -> None:
@@ -141,7 +142,7 @@ class StoreIndex(Generic[V]):
             Exception: Whatever the index function raises.
         """
         self._index(name)
-        return _values_of(self._functions[name], obj)
+        return _strings_of(self._functions[name](obj))
 
     def _index(self, name: str) -> dict[str, set[str]]:
         index = self._sets.get(name)
@@ -223,25 +224,48 @@ class IndexedItems(Generic[V]):
         """
         return self.index.add_indexers(indexers, self._items)
 
+    def as_mapping(self) -> Mapping[str, V]:
+        """Return the objects by key; what is written later shows in it."""
+        return self._items
+
     def with_keys(self, keys: Iterable[str]) -> list[V]:
         """Return the objects of these keys, in the order of the keys; unknown keys are passed over."""
         return [self._items[key] for key in keys if key in self._items]
 
 
+@final
+class Replacement(Generic[V]):
+    """A state that is being built beside the one that is read, to take its place in one step."""
+
+    __slots__ = ("failures", "items")
+
+    def __init__(self, indexers: Indexers[V]) -> None:
+        """Begin empty, with the indexes of the state that it is to replace."""
+        self.items = IndexedItems[V](indexers)
+        self.failures: list[IndexFailure] = []
+
+    def put(self, key: str, obj: V) -> None:
+        """Add an object; index functions that fail are remembered for the report."""
+        self.failures += self.items.put(key, obj)
+
+
 def _evaluate(name: str, function: IndexFunc[V], key: str, obj: V, failures: list[IndexFailure]) -> tuple[str, ...]:
     try:
-        return _values_of(function, obj)
+        result: Any = function(obj)
+        if result.__class__ is list and len(result) == 1 and result[0].__class__ is str:  # nearly always
+            return (result[0],)
+        return _strings_of(result)
     except Exception as error:  # noqa: BLE001 - a user's function may raise anything; it is reported with its key
         failures.append(IndexFailure(name, key, error))
         return ()
 
 
-def _values_of(function: IndexFunc[V], obj: V) -> tuple[str, ...]:
-    result: object = function(obj)
+def _strings_of(result: object) -> tuple[str, ...]:
     if isinstance(result, str) or not isinstance(result, Iterable):
         raise TypeError(f"an index function returns a list of strings, not {type(result).__name__}")
-    values = tuple(dict.fromkeys(result))
-    for value in values:
+    values: list[str] = []
+    for value in dict.fromkeys(cast("Iterable[object]", result)):
         if not isinstance(value, str):
             raise TypeError(f"an index function returns a list of strings; one item is {type(value).__name__}")
-    return values
+        values.append(value)
+    return tuple(values)

@@ -15,9 +15,9 @@ import sys
 from typing import Any
 
 from deltaloop.api.errors import DeltaloopError
+from deltaloop.api.logs import configure_logging
 from deltaloop.cli.demo.sample_controller import controller
 from deltaloop.leaderelection import LeaderElectionConfig
-from deltaloop.runtime.logs import configure_logging
 
 
 def main() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -99,8 +101,7 @@ class Replica:
     async def kill(self) -> None:
         """End the process without asking it, as a crash would, and wait until it is gone."""
         self._asked_to_end = True
-        with contextlib.suppress(ProcessLookupError):
-            self.process.kill()
+        self._signal(signal.SIGKILL)
         await self._finish()
 
     async def stop(self) -> int:
@@ -110,17 +111,25 @@ class Replica:
         """
         self._asked_to_end = True
         try:
-            with contextlib.suppress(ProcessLookupError):
-                self.process.terminate()
+            self._signal(signal.SIGTERM)
             async with asyncio.timeout(_STOP_TIMEOUT):
                 await self.process.wait()
         except TimeoutError:
             await self.kill()
         finally:
-            if self.running:
-                self.process.kill()
+            self._signal(signal.SIGKILL)
         await self._finish()
         return self.process.returncode or 0
+
+    def _signal(self, number: signal.Signals) -> None:
+        """Send a signal, if the process still runs.
+
+        ``process.kill`` would look first whether it has ended, and thereby take the exit code away from asyncio's
+        watcher, which warns then.
+        """
+        if self.running:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.process.pid, number)
 
     async def _finish(self) -> None:
         await self.process.wait()

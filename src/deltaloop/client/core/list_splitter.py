@@ -10,9 +10,10 @@ How an end of an item is found, without looking at each byte in Python:
    with an empty ``items``: a place deeper down, or in a text, leaves brackets or a text open.
 2. The first item shows how items begin (``{"metadata":``, ``{"apiVersion":"example.com/v1"``). The last occurrence of
    ``},`` plus that beginning in the buffer is a candidate for the border of two items.
-3. What lies before it, put in brackets, is decoded as an array. If that succeeds, every bracket and text in it is
-   closed, and so the border is one. A place that only looks like a border (the volume claim templates of a StatefulSet)
-   fails, and the one before it is tried.
+3. What lies before it is cut at every such place, and each piece is decoded as an object: one pass over the bytes. If
+   that succeeds, every bracket and text in each piece is closed, and so all the borders are some. If it does not (the
+   volume claim templates of a StatefulSet look like a border; an item may be no object), the whole is put in brackets
+   and decoded as an array, which takes a pass more; and if that fails, the candidate before is tried.
 4. What remains at the end, behind the head, is again the JSON of a list, with the last items and whatever follows them,
    and is decoded as such. That finds everything that is wrong with the body, too.
 
@@ -30,6 +31,7 @@ from typing import Final, Generic, TypeVar, final
 import msgspec
 
 from deltaloop.api.errors import MalformedObjectError
+from deltaloop.api.resource import decode_object
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.client.core.list_decoding import decode_items, decode_list
 from deltaloop.client.resource_list import ResourceList, UnreadableItemsError
@@ -109,6 +111,8 @@ class ListSplitter(Generic[T]):
             MalformedObjectError: If the body is not JSON or not a list; the message has no data of it.
             UnreadableItemsError: If it holds items that are not objects of the type; it has the list without them.
         """
+        if self._find_head():
+            self._take_items()
         body, self._buffer = self._buffer, bytearray()
         if self._head is not None:
             body = bytearray(self._head) + body
@@ -150,6 +154,8 @@ class ListSplitter(Generic[T]):
             end = self._buffer.rfind(self._beginning, 0, end)
             if end < 0:
                 return False
+            if self._take_pieces(end):
+                return True
             try:
                 with memoryview(self._buffer) as view:
                     items = _decode_items(b"".join((b"[", view[: end + 1], b"]")))
@@ -159,6 +165,23 @@ class ListSplitter(Generic[T]):
             self._decode(items)
             return True
         return False
+
+    def _take_pieces(self, end: int) -> bool:
+        pieces: list[T] = []
+        start = 0
+        with memoryview(self._buffer) as view:
+            while start <= end:
+                border = self._buffer.find(self._beginning, start, end) if start < end else -1
+                stop = end if border < 0 else border
+                try:
+                    pieces.append(decode_object(self._resource_type, view[start : stop + 1]))
+                except MalformedObjectError:
+                    return False
+                start = stop + 2
+        del self._buffer[: end + 2]
+        self._taken += len(pieces)
+        self._items.extend(pieces)
+        return True
 
     def _decode(self, raws: list[msgspec.Raw]) -> None:
         items, unreadable = decode_items(self._resource_type, raws, first_index=self._taken)

@@ -57,6 +57,11 @@ class WatchLimits:
         self._last_byte_at = now
         self._shows_bookmarks = False
 
+    @property
+    def last_byte_at(self) -> float:
+        """When something last came; when the request was sent if nothing did."""
+        return self._last_byte_at
+
     def saw_bytes(self, now: float) -> None:
         """Something came, be it a part of a line."""
         self._last_byte_at = now

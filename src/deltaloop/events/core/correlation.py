@@ -1,4 +1,4 @@
-"""What to do with an event: send it, count it into the one that was sent before, or drop it.
+"""What to do with a core/v1 event: send it, count it into the one that was sent before, or drop it.
 
 Theory
 ------
@@ -8,7 +8,8 @@ Every event passes three steps; each keeps the last 4096 keys, so that memory is
    before on, they become one event, ``(combined from similar events): <message>``, because what varies in the message
    (a time, an address) would make each of them new.
 2. Count. An event that was seen before becomes an update of that one: count + 1, the last time, and the message.
-3. Spam filter. Each source may send 25 events about one object, and one more each five minutes.
+3. Spam filter. Each source may send 25 events of one type about one object, and one more each five minutes. Normal
+   events therefore never use up what the Warnings may send.
 
 The count moves on even for an event that the filter drops, as upstream.
 
@@ -18,15 +19,16 @@ Source: client-go tools/record/events_cache.go.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Final, Generic, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 
 from deltaloop.api.references import ObjectReference
 from deltaloop.api.times import WallTime
+from deltaloop.events.core.draft import Correlated, EventDraft
+from deltaloop.events.core.recent import Recent
 from deltaloop.pacing import TokenBucket
 from deltaloop.pacing.checks import require_positive
-
-V = TypeVar("V")
 
 COMBINED_PREFIX: Final = "(combined from similar events): "
 MESSAGE_LIMIT: Final = 1024
@@ -34,9 +36,30 @@ MESSAGE_LIMIT: Final = 1024
 Key: TypeAlias = tuple[str, ...]
 
 
+def object_key(reference: ObjectReference) -> Key:
+    """Return what tells one object from another; not its version, and not the part of it that is meant."""
+    return (reference.api_version, reference.kind, reference.namespace, reference.name, reference.uid)
+
+
+def similar_key(event: EventDraft) -> Key:
+    """Return what similar events have in common: all but the message. Source: ``EventAggregatorByReasonFunc``."""
+    related = object_key(event.related) if event.related is not None else ()
+    return (event.component, event.instance, *object_key(event.reference), event.type, event.reason, *related)
+
+
+def combined_message(event: EventDraft) -> str:
+    """Return the message of a combined event. Source: ``EventAggregatorByReasonMessageFunc``."""
+    return COMBINED_PREFIX + event.message
+
+
+def spam_key(event: EventDraft) -> Key:
+    """Return what shares one limit of the spam filter: source, object and type. Source: ``getSpamKey``."""
+    return (event.component, event.instance, *object_key(event.reference), event.type)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrelatorOptions:
-    """The numbers of the correlation; the defaults are upstream's.
+    """The numbers of the correlation of core/v1 events; the defaults are upstream's.
 
     Attributes:
         cache_size: How many keys each step remembers.
@@ -44,6 +67,9 @@ class CorrelatorOptions:
         similar_interval: Seconds without a similar event after which their messages are forgotten.
         spam_burst: Events that a source may send about one object at once.
         spam_rate: Events a second that it gains.
+        similar_key: What similar events have in common.
+        combined_message: The message of a combined event; it is cut to 1024 characters.
+        spam_key: What shares one limit of the spam filter.
     """
 
     cache_size: int = 4096
@@ -51,6 +77,9 @@ class CorrelatorOptions:
     similar_interval: float = 600.0
     spam_burst: int = 25
     spam_rate: float = 1 / 300
+    similar_key: Callable[[EventDraft], Key] = similar_key
+    combined_message: Callable[[EventDraft], str] = combined_message
+    spam_key: Callable[[EventDraft], Key] = spam_key
 
     def __post_init__(self) -> None:
         """Refuse numbers that make no limit."""
@@ -64,52 +93,6 @@ class CorrelatorOptions:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventDraft:
-    """An event on its way to the server.
-
-    Attributes:
-        name: Name of the Event object.
-        namespace: Its namespace.
-        reference: The object that it is about.
-        type: ``Normal`` or ``Warning``.
-        reason: Why, as one word in CamelCase.
-        message: What happened, for people.
-        component: Who reports.
-        instance: Which one of them.
-        first_at: When it happened first, by the wall clock.
-        last_at: When it happened last.
-        count: How often.
-        related: Another object that has to do with it.
-    """
-
-    name: str
-    namespace: str
-    reference: ObjectReference
-    type: str
-    reason: str
-    message: str
-    component: str
-    instance: str
-    first_at: WallTime
-    last_at: WallTime
-    count: int = 1
-    related: ObjectReference | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Correlated:
-    """An event to send.
-
-    Attributes:
-        event: The event as it should stand on the server.
-        is_update: Whether it stands there already, and count, last time and message are to be patched.
-    """
-
-    event: EventDraft
-    is_update: bool
-
-
 class EventCorrelator:
     """The state of one recorder. Not safe for several threads; its owner calls it from one task.
 
@@ -120,15 +103,15 @@ class EventCorrelator:
         """Begin with nothing seen."""
         self._options = options if options is not None else CorrelatorOptions()
         size = self._options.cache_size
-        self._similar: _Lru[_Similar] = _Lru(size)
-        self._sent: _Lru[_Sent] = _Lru(size)
-        self._buckets: _Lru[TokenBucket] = _Lru(size)
+        self._similar: Recent[Key, _Similar] = Recent(size)
+        self._sent: Recent[Key, _Sent] = Recent(size)
+        self._buckets: Recent[Key, TokenBucket] = Recent(size)
 
     def correlate(self, event: EventDraft, now: float) -> Correlated | None:
         """Decide about one event; None drops it.
 
         Args:
-            event: The event as it happened, with count 1.
+            event: The event as it happened; its count is 1, or more if it comes from a series.
             now: Seconds on a clock that never goes back.
         """
         combined, key = self._aggregate(event, now)
@@ -136,7 +119,7 @@ class EventCorrelator:
         return counted if self._bucket(event).try_take(now) else None
 
     def _aggregate(self, event: EventDraft, now: float) -> tuple[EventDraft, Key]:
-        key = _similar_key(event)
+        key = self._options.similar_key(event)
         similar = self._similar.get(key)
         if similar is None or now - similar.last_at > self._options.similar_interval:
             similar = _Similar()
@@ -145,21 +128,22 @@ class EventCorrelator:
         similar.last_at = now
         self._similar.put(key, similar)
         if len(messages) < self._options.similar_limit:
-            return event, (*key, event.reference.field_path, event.message)
+            return event, ("one", *similar_key(event), event.reference.field_path, event.message)
         messages.popitem(last=False)  # do not grow any further
-        message = (COMBINED_PREFIX + event.message)[:MESSAGE_LIMIT]
-        return replace(event, message=message), key
+        message = self._options.combined_message(event)[:MESSAGE_LIMIT]
+        # Annotations were those of one event; upstream leaves them out here, too.
+        return replace(event, message=message, annotations={}), ("combined", *key)
 
     def _count(self, event: EventDraft, key: Key) -> Correlated:
         sent = self._sent.get(key)
         is_update = sent is not None
         if sent is not None:
-            event = replace(event, name=sent.name, first_at=sent.first_at, count=sent.count + 1)
+            event = replace(event, name=sent.name, first_at=sent.first_at, count=sent.count + event.count)
         self._sent.put(key, _Sent(event.name, event.first_at, event.count))
         return Correlated(event, is_update)
 
     def _bucket(self, event: EventDraft) -> TokenBucket:
-        key = (event.component, event.instance, *_object_key(event.reference))
+        key = self._options.spam_key(event)
         bucket = self._buckets.get(key)
         if bucket is None:
             bucket = TokenBucket(rate=self._options.spam_rate, burst=self._options.spam_burst)
@@ -178,39 +162,3 @@ class _Sent:
     name: str
     first_at: WallTime
     count: int
-
-
-class _Lru(Generic[V]):
-    """The last ``size`` keys that were used."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._entries: OrderedDict[Key, V] = OrderedDict()
-
-    def get(self, key: Key) -> V | None:
-        if key not in self._entries:
-            return None
-        self._entries.move_to_end(key)
-        return self._entries[key]
-
-    def put(self, key: Key, value: V) -> None:
-        self._entries[key] = value
-        self._entries.move_to_end(key)
-        while len(self._entries) > self._size:
-            self._entries.popitem(last=False)
-
-
-def _object_key(reference: ObjectReference) -> Key:
-    return (reference.api_version, reference.kind, reference.namespace, reference.name, reference.uid)
-
-
-def _similar_key(event: EventDraft) -> Key:
-    related = _object_key(event.related) if event.related is not None else ()
-    return (
-        event.component,
-        event.instance,
-        *_object_key(event.reference),
-        event.type,
-        event.reason,
-        *related,
-    )

@@ -4,21 +4,30 @@
       └─────┬─────────┘            no answer   ──▶ wait, then the same request again, 12 tries in all
             └──▶ end: sent
 
-The first wait is a random part of the delay, so that the components of a cluster do not all come back together when the
-server does. While the recorder is closing there is one try and no wait.
+Waits have a random part, so that the components of a cluster do not all come back together when the server does: for
+core/v1 the first wait is a random part of the delay, for events.k8s.io each wait is up to a quarter longer. While the
+recorder is closing there is one try and no wait.
 
-Source: client-go tools/record/event.go (``recordToSink``, ``recordEvent``).
+Two answers mean more for events.k8s.io. "Exists already" to the create that follows a patch is a race with an earlier
+create whose answer was lost: the patch is tried again. And a 404 to a create that names no object is no missing
+namespace: the server does not know the API.
+
+Source: client-go tools/record/event.go and tools/events/event_broadcaster.go (``recordToSink``, ``attemptRecording``,
+``recordEvent``).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, StrEnum
-from typing import Final, TypeAlias, final
+from typing import Final, TypeAlias
 
 from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.status import AlreadyExistsError, ApiError, ForbiddenError, NotFoundError
+from deltaloop.events.core.draft import EventApi
+from deltaloop.pacing import jitter
 
+_JITTER: Final = 0.25
 _TERMINATING: Final = "NamespaceTerminating"
 
 
@@ -45,17 +54,21 @@ class Outcome(StrEnum):
     REFUSED = "refused by the server"
     INVALID = "not sendable"
     GIVEN_UP = "no answer, given up"
+    NOT_SERVED = "the server does not serve events.k8s.io"
 
 
 Effect: TypeAlias = Step | Wait | Outcome
 
 
-@final
 class Delivery:
-    """The delivery of one event."""
+    """The delivery of one event. Open to subclasses so that tests can seed bugs; nothing else derives from it."""
 
-    def __init__(self, *, is_update: bool, max_tries: int, retry_delay: float) -> None:
+    def __init__(
+        self, *, is_update: bool, max_tries: int, retry_delay: float, api: EventApi = EventApi.CORE_V1
+    ) -> None:
         """Begin with a patch for a repeat, and with a create otherwise."""
+        self._is_update = is_update
+        self._is_series = api is EventApi.EVENTS_V1
         self._effect: Effect = Step.PATCH if is_update else Step.CREATE
         self._after_wait = self._effect
         self._max_tries = max_tries
@@ -90,25 +103,40 @@ class Delivery:
         step = self._request()
         if isinstance(error, NotFoundError) and step is Step.PATCH:
             self._effect = Step.CREATE  # it has expired on the server, or it never arrived
+        elif isinstance(error, AlreadyExistsError) and self._is_update and self._is_series:
+            self._try_again(Step.PATCH, chance, closing=closing)
+        elif isinstance(error, NotFoundError) and self._is_series and not _names_an_object(error):
+            self._effect = Outcome.NOT_SERVED
         elif isinstance(error, ApiError):
             self._effect = _refusal(error)
         elif isinstance(error, InvalidInputError):
             self._effect = Outcome.INVALID
         else:
-            self._no_answer(step, chance, closing=closing)
+            self._try_again(step, chance, closing=closing)
 
-    def _no_answer(self, step: Step, chance: float, *, closing: bool) -> None:
+    def _try_again(self, step: Step, chance: float, *, closing: bool) -> None:
         self.tries += 1
         if closing or self.tries >= self._max_tries:
             self._effect = Outcome.GIVEN_UP
             return
         self._after_wait = step
-        self._effect = Wait(self._retry_delay * (chance if self.tries == 1 else 1.0))
+        self._effect = Wait(self._delay(chance))
+
+    def _delay(self, chance: float) -> float:
+        if self._is_series:
+            return jitter(self._retry_delay, _JITTER, chance=chance)
+        return self._retry_delay * (chance if self.tries == 1 else 1.0)
 
     def _request(self) -> Step:
         if isinstance(self._effect, Step):
             return self._effect
         raise RuntimeError("an answer without a request")
+
+
+def _names_an_object(error: ApiError) -> bool:
+    """Tell "there is no such namespace" from the text or the empty details of a path that nobody serves."""
+    details = error.status.details
+    return details is not None and bool(details.kind or details.name)
 
 
 def _refusal(error: ApiError) -> Outcome:

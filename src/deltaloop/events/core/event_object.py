@@ -1,25 +1,33 @@
-"""The Event object: its name, its fields, and the patch that counts a repeat.
+"""The Event object in both APIs: its name, its fields, and the patch that counts a repeat.
 
-Source: client-go tools/record/event.go (``makeEvent``), tools/record/util/util.go (``GenerateEventName``); API doc
-core/v1 ``Event``.
+Source: client-go tools/record/event.go and tools/events/event_recorder.go (``makeEvent``), tools/record/util/util.go
+(``GenerateEventName``), tools/events/helper.go (``GetFieldSelector``); API docs core/v1 and events.k8s.io/v1 ``Event``;
+kubernetes pkg/apis/core/validation/events.go for what the server demands.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
 
 from deltaloop.api.errors import InvalidInputError
-from deltaloop.api.kinds import EVENT
+from deltaloop.api.kinds import EVENT, EVENTS_V1_EVENT
 from deltaloop.api.references import ObjectReference
-from deltaloop.api.times import format_time
-from deltaloop.events.core.correlation import EventDraft
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.selectors import FieldRequirement, FieldSelector
+from deltaloop.api.times import format_micro_time, format_time
+from deltaloop.events.core.correlation import MESSAGE_LIMIT
+from deltaloop.events.core.draft import EventApi, EventDraft
 
 EVENT_TYPES: Final = ("Normal", "Warning")
+WORD_LIMIT: Final = 128
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _SUBDOMAIN_LIMIT: Final = 253
+_QUALIFIED_NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 
 
 def check_event_type(event_type: str) -> None:
@@ -32,18 +40,80 @@ def check_event_type(event_type: str) -> None:
         raise InvalidInputError(f"{event_type!r} is not a type of events; 'Normal' or 'Warning' is")
 
 
+def check_words(api: EventApi, *, reason: str, action: str) -> None:
+    """Refuse words that events.k8s.io would refuse; core/v1 takes any.
+
+    Raises:
+        InvalidInputError: If the reason is empty, or one of them has more than 128 characters.
+    """
+    if api is EventApi.EVENTS_V1 and not (reason and len(reason) <= WORD_LIMIT and len(action) <= WORD_LIMIT):
+        raise InvalidInputError(
+            f"{api} needs a reason; it and the action have at most {WORD_LIMIT} characters each, "
+            f"not {len(reason)} and {len(action)}"
+        )
+
+
+def check_component(api: EventApi, component: str) -> None:
+    """Refuse a component that cannot be who the events come from.
+
+    Raises:
+        InvalidInputError: If it is empty or, for events.k8s.io, not a qualified name such as ``example.com/foo``.
+    """
+    if not component:
+        raise InvalidInputError("EventRecorder needs a component that is not empty: it is who the events come from")
+    if api is EventApi.CORE_V1:
+        return
+    prefix, slash, name = component.rpartition("/")
+    fits = not slash or (len(prefix) <= _SUBDOMAIN_LIMIT and _SUBDOMAIN.fullmatch(prefix))
+    if not fits or not _QUALIFIED_NAME.fullmatch(name):
+        raise InvalidInputError(
+            f"{component!r} cannot be the reporting controller of an {api} Event; "
+            "a qualified name can, such as example.com/foo-controller"
+        )
+
+
+def default_instance(api: EventApi, component: str, host: str) -> str:
+    """Return which one of the components reports, if nothing was said: events.k8s.io demands a word.
+
+    Source: client-go tools/events/event_broadcaster.go (``NewRecorder``).
+    """
+    return f"{component}-{host}"[:WORD_LIMIT] if api is EventApi.EVENTS_V1 else ""
+
+
 def event_name(about: str, nanoseconds: int, *, fallback: str) -> str:
     """Return ``<about>.<nanoseconds in hex>``, or ``fallback`` if that cannot be the name of an object."""
     name = f"{about}.{nanoseconds:x}"
     return name if len(name) <= _SUBDOMAIN_LIMIT and _SUBDOMAIN.fullmatch(name) else fallback
 
 
+@dataclass(frozen=True, slots=True)
+class EventBodies:
+    """What goes to the server for one event.
+
+    Attributes:
+        resource_type: Which kind.
+        created: The whole object, to create it.
+        patch: The merge patch that counts a repeat.
+    """
+
+    resource_type: ResourceType[Resource]
+    created: dict[str, Any]
+    patch: dict[str, Any]
+
+
+def event_bodies(api: EventApi, event: EventDraft) -> EventBodies:
+    """Return the object and the patch in one of the APIs."""
+    if api is EventApi.EVENTS_V1:
+        return EventBodies(EVENTS_V1_EVENT, events_v1_object(event), {"series": _series(event)})
+    return EventBodies(EVENT, event_object(event), count_patch(event))
+
+
 def event_object(event: EventDraft) -> dict[str, Any]:
-    """Return the Event to create."""
+    """Return the core/v1 Event to create."""
     fields: dict[str, Any] = {
         "apiVersion": EVENT.api_version,
         "kind": EVENT.kind,
-        "metadata": {"name": event.name, "namespace": event.namespace},
+        "metadata": _metadata(event),
         "involvedObject": _reference(event.reference),
         "reason": event.reason,
         "message": event.message,
@@ -55,16 +125,73 @@ def event_object(event: EventDraft) -> dict[str, Any]:
         "reportingComponent": event.component,
         "reportingInstance": event.instance,
     }
+    if event.action:
+        fields["action"] = event.action
     if event.related is not None:
         fields["related"] = _reference(event.related)
     return fields
 
 
 def count_patch(event: EventDraft) -> dict[str, Any]:
-    """Return the merge patch that counts a repeat."""
+    """Return the merge patch that counts a repeat into a core/v1 Event."""
     return {"count": event.count, "lastTimestamp": format_time(event.last_at), "message": event.message}
+
+
+def events_v1_object(event: EventDraft) -> dict[str, Any]:
+    """Return the events.k8s.io/v1 Event to create; without an action, which is demanded, the reason stands for it."""
+    fields: dict[str, Any] = {
+        "apiVersion": EVENTS_V1_EVENT.api_version,
+        "kind": EVENTS_V1_EVENT.kind,
+        "metadata": _metadata(event),
+        "eventTime": format_micro_time(event.first_at),
+        "reportingController": event.component,
+        "reportingInstance": event.instance,
+        "action": event.action or event.reason,
+        "reason": event.reason,
+        "regarding": _reference(event.reference),
+        "note": _cut(event.message),
+        "type": event.type,
+    }
+    if event.related is not None:
+        fields["related"] = _reference(event.related)
+    if event.count > 1:
+        fields["series"] = _series(event)
+    return fields
+
+
+def event_field_selector(about: ObjectReference, *, api: EventApi = EventApi.CORE_V1) -> str:
+    """Return the field selector for lists and watches of the Events about one object.
+
+    Args:
+        about: The object; what is empty in it (name, kind, API version, uid) is not asked for.
+        api: Which of the two APIs is asked.
+
+    Raises:
+        ValueError: If the API is neither of the two.
+    """
+    prefix = "regarding" if EventApi(api) is EventApi.EVENTS_V1 else "involvedObject"
+    wanted = {"apiVersion": about.api_version, "kind": about.kind, "name": about.name, "uid": about.uid}
+    return str(
+        FieldSelector(tuple(FieldRequirement(f"{prefix}.{name}", text) for name, text in wanted.items() if text))
+    )
+
+
+def _metadata(event: EventDraft) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"name": event.name, "namespace": event.namespace}
+    if event.annotations:
+        metadata["annotations"] = dict(event.annotations)
+    return metadata
+
+
+def _series(event: EventDraft) -> dict[str, Any]:
+    return {"count": event.count, "lastObservedTime": format_micro_time(event.last_at)}
 
 
 def _reference(reference: ObjectReference) -> dict[str, Any]:
     fields: dict[str, Any] = msgspec.to_builtins(reference)
     return fields
+
+
+def _cut(note: str) -> str:
+    """Cut to what the server takes, which it counts in bytes; half a character is left out."""
+    return note.encode(errors="replace")[:MESSAGE_LIMIT].decode(errors="ignore")

@@ -7,17 +7,52 @@ that changed its owner concerns both owners.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self, TypeAlias, final
 
-from deltaloop.api.keys import join_key, meta_namespace_key
+from deltaloop.api.keys import join_key, meta_namespace_key, split_meta_namespace_key
 from deltaloop.api.references import Trigger, reference_to
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 
-Mapper = Callable[[Resource], Iterable[str]]
+
+@final
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Which object to reconcile; not what happened to it, and not its state.
+
+    Attributes:
+        namespace: Its namespace; empty for kinds without.
+        name: Its name.
+    """
+
+    namespace: str
+    name: str
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``, or the name alone: the item in the work queue."""
+        return join_key(self.namespace, self.name)
+
+    @classmethod
+    def from_key(cls, key: str) -> Self:
+        """Read a key.
+
+        Raises:
+            InvalidKeyError: If it is none.
+        """
+        found = split_meta_namespace_key(key)
+        return cls(found.namespace, found.name)
+
+    def __str__(self) -> str:
+        return self.key
 
 
-def own_key(obj: Resource) -> Iterable[str]:
+Mapper: TypeAlias = Callable[[Resource], Iterable[str | Request]]
+"""From an object to what is to be reconciled for it: requests, or keys."""
+
+
+def own_key(obj: Resource) -> Iterable[str | Request]:
     """Map an object to its own key."""
     return (meta_namespace_key(obj),)
 
@@ -35,7 +70,7 @@ def owner_key(owner: ResourceType[Any], *, controller_only: bool = True) -> Mapp
     Source: controller-runtime pkg/handler/enqueue_owner.go.
     """
 
-    def map_owner(obj: Resource) -> Iterable[str]:
+    def map_owner(obj: Resource) -> Iterable[str | Request]:
         for reference in obj.owner_references:
             group = reference.api_version.rpartition("/")[0]
             if (group, reference.kind) != (owner.group, owner.kind) or (controller_only and not reference.controller):
@@ -71,6 +106,6 @@ def requests_for(
         new_resource_version=new.resource_version if new is not None else "",
         at=now,
     )
-    keys = dict.fromkeys(key for obj in (old, new) if obj is not None for key in mapper(obj))
+    keys = dict.fromkeys(str(key) for obj in (old, new) if obj is not None for key in mapper(obj))
     for key in keys:
         yield key, trigger

@@ -1,0 +1,1 @@
+"""Measurements: this library beside others, and its parts by themselves."""

@@ -1,0 +1,254 @@
+"""The embedded server beside a real one, in one run: ``make bench-apiserver``.
+
+Each server runs in a process of its own and is used over TLS with a token, by the same small client: aiohttp, no
+informer. The real one is a kube-apiserver with its etcd (``make kube`` builds them); without it, its column is empty.
+
+    start        from the start of the process until it answers ``/readyz``; for the embedded one also what it takes
+                 beyond importing aiohttp, as CPU time of one process and by the clock
+    creates      config maps of a few hundred bytes, one after the other over one connection
+    memory       resident size per object, after the creates and before (a real server: with its etcd)
+    watches      100 watchers of one resource while it changes at 1 000 changes per second, or as fast as the server
+                 takes them: how many a second were written, how many events arrived, and how long after the last
+                 answer the last watcher had everything
+
+    python bench/apiserver.py [--objects 10000] [--watchers 100] [--rate 1000] [--seconds 5]
+        [--json build/bench-apiserver.json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import base64
+import json
+import os
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from deltaloop.api.yaml_reader import read_yaml
+from deltaloop.testing.control_plane import ControlPlane, find_assets
+
+PATH = "/api/v1/namespaces/default/configmaps"
+LIMIT = 300.0
+WRITERS = 8
+START = """
+import time, sys
+began = time.perf_counter(), time.process_time()
+import aiohttp, aiohttp.web
+middle = time.perf_counter(), time.process_time()
+import asyncio
+from deltaloop.apiserver import ApiServer, ServerOptions
+async def main():
+    async with ApiServer(ServerOptions()):
+        end = time.perf_counter(), time.process_time()
+        print(middle[0] - began[0], middle[1] - began[1], end[0] - middle[0], end[1] - middle[1])
+asyncio.run(main())
+"""
+
+
+@dataclass
+class Server:
+    """A running server and how to use it."""
+
+    name: str
+    url: str
+    trust: ssl.SSLContext
+    token: str
+    processes: tuple[int, ...]
+    figures: dict[str, float] = field(default_factory=dict[str, float])
+
+    def session(self, connections: int) -> aiohttp.ClientSession:
+        """Open a session with so many connections at most."""
+        return aiohttp.ClientSession(
+            self.url,
+            headers={"Authorization": f"Bearer {self.token}"},
+            connector=aiohttp.TCPConnector(limit=connections, ssl=self.trust),
+            timeout=aiohttp.ClientTimeout(total=None),
+        )
+
+    def resident(self) -> int:
+        """Return the resident size of its processes in bytes."""
+        return sum(_resident(process) for process in self.processes)
+
+
+def _resident(process: int) -> int:
+    shown = subprocess.run(["/bin/ps", "-o", "rss=", "-p", str(process)], capture_output=True, text=True, check=True)
+    return int(shown.stdout.strip()) * 1024
+
+
+@contextmanager
+def embedded() -> Generator[Server]:
+    """Run ``deltaloop apiserver``."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "kubeconfig"
+        program = str(Path(sys.executable).with_name("deltaloop"))
+        command = [sys.executable, program, "apiserver", "--write-kubeconfig", str(file)]
+        began = time.perf_counter()
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            try:
+                assert process.stdout is not None
+                if "ready" not in process.stdout.readline():
+                    raise SystemExit("the embedded server did not start")
+                took = time.perf_counter() - began
+                config = read_yaml(file.read_text(), source=file.name)
+                yield _server("embedded", config, (process.pid,), took)
+            finally:
+                process.kill()
+
+
+@contextmanager
+def real() -> Generator[Server | None]:
+    """Run a kube-apiserver, if there is one."""
+    assets = find_assets()
+    if assets is None:
+        print("no kube-apiserver here: `make kube` builds one; its column stays empty\n")
+        yield None
+        return
+    began = time.perf_counter()
+    with ControlPlane(assets) as plane:
+        took = time.perf_counter() - began
+        yield _server(f"kube-apiserver {assets.version}", plane.kubeconfig(), plane.process_ids, took)
+
+
+def _server(name: str, config: dict[str, Any], processes: tuple[int, ...], took: float) -> Server:
+    cluster = config["clusters"][0]["cluster"]
+    trust = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
+    return Server(name, cluster["server"], trust, config["users"][0]["user"]["token"], processes, {"start, s": took})
+
+
+def beyond_aiohttp() -> dict[str, float]:
+    """Measure what starting the embedded server takes beyond importing aiohttp: the best of six processes."""
+    runs: list[list[float]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        # As installed: compiled once, whatever this environment says about that.
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        environment["PYTHONPYCACHEPREFIX"] = folder
+        for _ in range(6):
+            command = [sys.executable, "-c", START]
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+            runs.append([float(part) for part in done.stdout.split()])
+    best = [min(run[position] for run in runs) for position in range(4)]
+    return {"importing aiohttp, s": best[0], "beyond it, s": best[2], "beyond it, CPU s": best[3]}
+
+
+async def creates(server: Server, count: int) -> None:
+    """Create objects over one connection, and see what they weigh."""
+    async with server.session(1) as session:
+        async with session.get(PATH) as answer:
+            await answer.read()
+        before = server.resident()
+        began = time.perf_counter()
+        for number in range(count):
+            body = {"metadata": {"name": f"object-{number}", "labels": {"app": "bench"}}, "data": {"key": "v" * 200}}
+            async with session.post(PATH, json=body) as answer:
+                await answer.read()
+                if answer.status != 201:
+                    raise SystemExit(f"{server.name}: a create was answered with {answer.status}")
+        took = time.perf_counter() - began
+    server.figures["creates/s"] = count / took
+    server.figures["create, ms"] = took / count * 1e3
+    server.figures["KiB/object"] = (server.resident() - before) / count / 1024
+
+
+async def watches(server: Server, watchers: int, rate: int, seconds: float) -> None:
+    """Change objects at a rate while many watch."""
+    names = [f"object-{number}" for number in range(100)]
+    total = int(rate * seconds)
+    async with server.session(0) as session:
+        async with session.get(f"{PATH}?limit=1") as answer:
+            revision = (await answer.json())["metadata"]["resourceVersion"]
+        finished: list[float] = []
+        arrived = 0
+        written = 0
+
+        async def watch(opened: asyncio.Event) -> None:
+            nonlocal arrived
+            seen = 0
+            async with session.get(f"{PATH}?watch=1&resourceVersion={revision}", read_bufsize=2**20) as stream:
+                opened.set()
+                async for part in stream.content.iter_any():
+                    lines = part.count(b"\n")
+                    seen += lines
+                    arrived += lines
+                    if seen >= total:
+                        break
+            finished.append(time.perf_counter())
+
+        async def write(position: int, began: float) -> None:
+            nonlocal written
+            for number in range(position, total, WRITERS):
+                await asyncio.sleep(began + number / rate - time.perf_counter())
+                body = json.dumps({"data": {"n": str(number)}}).encode()
+                headers = {"Content-Type": "application/merge-patch+json"}
+                async with session.patch(f"{PATH}/{names[number % 100]}", data=body, headers=headers) as answer:
+                    await answer.read()
+                written += 1
+
+        opened = [asyncio.Event() for _ in range(watchers)]
+        tasks = [asyncio.create_task(watch(event)) for event in opened]
+        await asyncio.gather(*(event.wait() for event in opened))
+        began = time.perf_counter()
+        await asyncio.gather(*(write(position, began) for position in range(WRITERS)))
+        acknowledged = time.perf_counter()
+        try:
+            async with asyncio.timeout(60):
+                await asyncio.gather(*tasks)
+        except TimeoutError:
+            print(f"{server.name}: {watchers - len(finished)} watchers had not seen everything after a minute")
+        end = max(finished, default=time.perf_counter())
+    server.figures["changes/s"] = written / (acknowledged - began)
+    server.figures["events/s"] = arrived / (end - began)
+    server.figures["last event after, ms"] = max(0.0, end - acknowledged) * 1e3
+
+
+async def measure(server: Server, options: argparse.Namespace) -> None:
+    """Take all figures of one server, in bounded time."""
+    async with asyncio.timeout(LIMIT):
+        await creates(server, options.objects)
+        await watches(server, options.watchers, options.rate, options.seconds)
+
+
+def show(ours: Server, theirs: Server | None) -> None:
+    """Print both columns and the ratio."""
+    print(f"{'':24}{ours.name:>16}{theirs.name if theirs else '-':>28}{'ratio':>10}")
+    for name, value in ours.figures.items():
+        other = theirs.figures.get(name) if theirs else None
+        ratio = f"{value / other:10.2f}" if other else f"{'':10}"
+        print(f"{name:24}{value:16.3f}{f'{other:28.3f}' if other is not None else '':>28}{ratio}")
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--objects", type=int, default=10_000)
+    parser.add_argument("--watchers", type=int, default=100)
+    parser.add_argument("--rate", type=int, default=1_000)
+    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument(
+        "--json", type=Path, default=Path("build/bench-apiserver.json"), help="where the figures go, too"
+    )
+    options = parser.parse_args()
+    beyond = beyond_aiohttp()
+    with embedded() as ours:
+        ours.figures |= beyond
+        asyncio.run(measure(ours, options))
+    with real() as theirs:
+        if theirs is not None:
+            asyncio.run(measure(theirs, options))
+    show(ours, theirs)
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    options.json.write_text(json.dumps({each.name: each.figures for each in (ours, theirs) if each}, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Programs that show how deltaloop is used; each also shows that it worked."""

@@ -1,0 +1,86 @@
+"""Keeps a copy of marked ConfigMaps in every namespace that asks for them.
+
+A ConfigMap with the annotation ``replicator.deltaloop.dev/to`` is copied into all namespaces whose labels it selects.
+The reconciler is asked about a source; a namespace that appears asks for all sources, a copy that somebody changes or
+deletes asks for its source. Copies say where they come from by a label, which an index of the cache files them under.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import deltaloop as dl
+from deltaloop.runtime import Controller
+
+TO = "replicator.deltaloop.dev/to"
+FROM = "replicator.deltaloop.dev/from"
+FINALIZER = "replicator.deltaloop.dev/copies"
+
+
+def source_of(copy: dl.Resource) -> str:
+    """Return the label of a copy: ``namespace.name`` of its source; empty if it is no copy."""
+    return copy.labels.get(FROM, "")
+
+
+def by_source(obj: dl.Resource) -> list[str]:
+    """File copies under their sources."""
+    return [source_of(obj)] if source_of(obj) else []
+
+
+def to_source(obj: dl.Resource) -> Iterable[str]:
+    """Map a copy to the key of its source, and a source to its own."""
+    namespace, dot, name = source_of(obj).partition(".")
+    if dot:
+        yield f"{namespace}/{name}"
+    elif TO in obj.annotations:
+        yield obj.key
+
+
+def replicator(sources: Iterable[str]) -> Controller:
+    """Make the controller.
+
+    Args:
+        sources: Keys of the sources that a new namespace asks for.
+    """
+    keys = tuple(sources)
+
+    @dl.controller(
+        dl.kinds.CONFIG_MAP,
+        name="replicator",
+        predicates=[dl.Where(lambda obj: TO in obj.annotations)],
+        watches=[
+            dl.Watch(dl.kinds.CONFIG_MAP, to=to_source, predicates=[dl.Where(lambda obj: bool(source_of(obj)))]),
+            dl.Watch(dl.kinds.NAMESPACE, to=lambda _: keys),
+        ],
+        indexers={"source": by_source},
+        writes=[dl.kinds.CONFIG_MAP],
+        workers=4,
+    )
+    async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
+        source = await ctx.client.find(dl.kinds.CONFIG_MAP, request.name, namespace=request.namespace)
+        if source is None:
+            return
+        label = f"{source.namespace}.{source.name}"
+        copies = {copy.namespace: copy for copy in await ctx.client.by_index(dl.kinds.CONFIG_MAP, "source", label)}
+        if source.deletion_timestamp is not None:
+            wanted = set[str]()
+        else:
+            source = await ctx.client.ensure_finalizer(dl.kinds.CONFIG_MAP, source, FINALIZER)
+            found = await ctx.client.list(dl.kinds.NAMESPACE, selector=source.annotations[TO])
+            wanted = {each.name for each in found if each.deletion_timestamp is None} - {source.namespace}
+        data = dict(source.get("data") or {})
+        for namespace in sorted(wanted):
+            copy = copies.get(namespace)
+            if copy is None:
+                metadata = {"name": source.name, "labels": {FROM: label}}
+                await ctx.client.create(dl.kinds.CONFIG_MAP, {"metadata": metadata, "data": data}, namespace=namespace)
+            elif dict(copy.get("data") or {}) != data:
+                changed = copy.edit()
+                changed["data"] = data
+                await ctx.client.update(dl.kinds.CONFIG_MAP, changed, namespace=namespace)
+        for namespace in sorted(copies.keys() - wanted):
+            await ctx.client.delete(dl.kinds.CONFIG_MAP, copies[namespace].name, namespace=namespace)
+        if source.deletion_timestamp is not None:
+            await ctx.client.drop_finalizer(dl.kinds.CONFIG_MAP, source, FINALIZER)
+
+    return reconcile

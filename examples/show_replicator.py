@@ -1,0 +1,73 @@
+"""Runs the replicator: 100 sources in 50 namespaces are 5 000 copies; then sources and copies change and go."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+
+import deltaloop as dl
+from examples.replicator.controller import FROM, TO, replicator
+from examples.run import Scene, until
+
+COPIES = 5000
+PATIENCE = 300.0
+EVERY = 0.25
+
+
+async def show(scene: Scene) -> None:
+    """Show that copies come, follow, are repaired, and go."""
+    count = scene.objects or COPIES
+    namespaces = max(2, int(math.sqrt(count / 2)))
+    sources = max(1, count // namespaces)
+    client, home = scene.client, scene.namespace
+    places = [f"{home}-{number}" for number in range(namespaces)]
+    names = [f"source-{number}" for number in range(sources)]
+    controller = replicator([f"{home}/{name}" for name in names])
+    manager = dl.Manager(client, [controller])
+
+    async with dl.InformerFactory(client) as factory:
+        # The audience: a cache of its own that shows what is on the server.
+        copies = factory.informer(dl.kinds.CONFIG_MAP, label_selector=FROM)
+        await factory.wait_for_sync(60)
+
+        def seen(**wanted: str) -> int:
+            found = (obj for obj in copies.lister().list() if obj.namespace in places)
+            return sum(all(obj["data"].get(name) == value for name, value in wanted.items()) for obj in found)
+
+        task = asyncio.create_task(manager.run())
+        try:
+            metadata = {"annotations": {TO: f"replicate={home}"}}
+            for name in names:
+                await client.create(
+                    dl.kinds.CONFIG_MAP, {"metadata": {"name": name, **metadata}, "data": {"version": "1"}}
+                )
+            for place in places:
+                body = {"metadata": {"name": place, "labels": {"replicate": home}}}
+                await client.create(dl.kinds.NAMESPACE, body)
+            total = namespaces * sources
+            done = await until(lambda: task.done() or seen(version="1") == total, timeout=PATIENCE, every=EVERY)
+            scene.expect(done and not task.done(), f"{total} copies of {sources} sources in {namespaces} namespaces")
+
+            await client.patch(dl.kinds.CONFIG_MAP, names[0], {"data": {"version": "2"}})
+            done = await until(lambda: seen(version="2") == namespaces, timeout=PATIENCE, every=EVERY)
+            scene.expect(done, f"{namespaces} copies follow their source")
+
+            await client.patch(dl.kinds.CONFIG_MAP, names[0], {"data": {"version": "spoilt"}}, namespace=places[0])
+            await client.delete(dl.kinds.CONFIG_MAP, names[0], namespace=places[1])
+            await asyncio.sleep(0.2)
+            done = await until(
+                lambda: seen(version="2") == namespaces and seen() == total, timeout=PATIENCE, every=EVERY
+            )
+            scene.expect(done, "a copy that was changed and one that was deleted are repaired")
+
+            for name in names:
+                await client.delete(dl.kinds.CONFIG_MAP, name)
+            done = await until(lambda: seen() == 0, timeout=PATIENCE, every=EVERY)
+            scene.expect(done, "all copies go with their sources")
+        finally:
+            manager.stop()
+            await asyncio.gather(task, return_exceptions=True)
+            for place in places:
+                await client.delete(dl.kinds.NAMESPACE, place)
+        if not task.cancelled():
+            task.result()

@@ -1,0 +1,43 @@
+"""Elects the holders of Leases from LeaseCandidates. Core: ``core/coordinated_leases.py``."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from deltaloop.api.status import ApiError
+from deltaloop.apiserver.change_signal import ChangeSignal
+from deltaloop.apiserver.core.coordinated_leases import LeaseElections
+from deltaloop.apiserver.core.objects import Stamp
+from deltaloop.apiserver.core.operations import Operations
+
+_log: Final = logging.getLogger("deltaloop.apiserver")
+
+
+async def elect_holders(operations: Operations, signal: ChangeSignal, *, stamp: Callable[[], Stamp]) -> None:
+    """Work until the server stops.
+
+    Cancellation leaves an election where it is; the next server goes on with it.
+    """
+    elections = LeaseElections(operations)
+    with signal.subscribe() as changed:
+        while not signal.closed:
+            changed.clear()
+            wait: float | None = None
+            try:
+                now = stamp()
+                decided = elections.run(stamp=now)
+                if decided.next_due is not None:
+                    wait = max(0.0, decided.next_due - now.now)
+                if decided.wrote:
+                    signal.publish()
+            except ApiError as error:
+                # Such as a namespace that is being deleted; the next change tries again.
+                _log.warning("an election was refused", extra={"reason": error.status.message})
+            try:
+                async with asyncio.timeout(wait):
+                    await changed.wait()
+            except TimeoutError:
+                continue

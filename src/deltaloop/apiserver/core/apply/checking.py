@@ -1,0 +1,108 @@
+"""Whether an applied object fits its type, as far as merging needs it; the messages are upstream's.
+
+Source: structured-merge-diff typed/validate.go, typed/helpers.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, cast
+
+from deltaloop.apiserver.core.apply.field_set import shown
+from deltaloop.apiserver.core.apply.merge_type import FREE, MergeType
+from deltaloop.apiserver.core.apply.walking import item_step, settled
+
+# bool before int, which it is in Python.
+_NAMES: Final = (
+    (str, "string"),
+    (bool, "bool"),
+    (int, "int64"),
+    (float, "float64"),
+    (dict, "map[string]interface {}"),
+    (list, "[]interface {}"),
+)
+_WANTED: Final = {"string": "string", "integer": "numeric (int or float)", "number": "numeric (int or float)"}
+
+
+def type_errors(kind: MergeType, value: Any) -> str:
+    """Return what is wrong with an object, as one text; "" if nothing is."""
+    errors = list(_errors(kind, value, ()))
+    if len(errors) < 2:
+        return "".join(errors)
+    return "\n  ".join(["errors:", *errors])
+
+
+def _errors(kind: MergeType, value: Any, path: tuple[str, ...]) -> Iterator[str]:
+    kind = settled(kind, value)
+    if value is None:
+        return
+    if kind.form == "scalar":
+        if not _fits(kind.accepts, value):
+            yield f"{shown(path)}: expected {_expected(kind.accepts)}, got {_described(value)}"
+        return
+    if kind.form == "map":
+        if not isinstance(value, dict):
+            yield f"{shown(path)}: expected map, got {_described(value)}"
+            return
+        for name, inner in cast("dict[str, Any]", value).items():
+            below = kind.field(name)
+            where = (*path, f"f:{name}")
+            if below is None:
+                yield f"{shown(where)}: field not declared in schema"
+            else:
+                yield from _errors(below, inner, where)
+        return
+    if not isinstance(value, list):
+        yield f"{shown(path)}: expected list, got {_described(value)}"
+        return
+    yield from _item_errors(kind, cast("list[Any]", value), path)
+
+
+def _item_errors(kind: MergeType, value: list[Any], path: tuple[str, ...]) -> Iterator[str]:
+    seen: set[str] = set()
+    for position, item in enumerate(value):
+        if item is None or (kind.form == "keyed" and not isinstance(item, dict)):
+            what = "associative list may not have non-map elements" if item is not None else "null"
+            yield f"{shown(path)}: element {position}: {what}"
+            continue
+        if kind.form == "keyed" and (missing := _missing_key(kind, cast("dict[str, Any]", item))):
+            yield f"{shown(path)}: element {position}: associative list with keys has an element that {missing}"
+            continue
+        step = item_step(kind, item)
+        if step in seen:
+            yield f"{shown(path)}: duplicate entries for key {shown((step,))}"
+        seen.add(step)
+        yield from _errors(kind.element or FREE, item, (*path, step))
+
+
+def _missing_key(kind: MergeType, item: dict[str, Any]) -> str:
+    """Say what an item of a keyed list lacks to be told from others; "" if nothing."""
+    missing = [name for name in kind.keys if item.get(name) is None and name not in kind.defaults]
+    if missing and len(missing) == len(kind.keys):
+        names = " ".join(f'"{name}"' for name in missing)
+        return f"omits all key fields [{names}] (and doesn't have default values for any key fields)"
+    return f'omits key field "{missing[0]}" (and doesn\'t have default value)' if missing else ""
+
+
+def _fits(accepts: str, value: Any) -> bool:
+    match accepts:
+        case "string":
+            return isinstance(value, str)
+        case "integer" | "number":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case "boolean":
+            return isinstance(value, bool)
+        case "list":
+            return isinstance(value, list)
+        case "map":
+            return isinstance(value, dict)
+        case _:
+            return True
+
+
+def _expected(accepts: str) -> str:
+    return _WANTED.get(accepts, accepts)
+
+
+def _described(value: Any) -> str:
+    return next((name for kind, name in _NAMES if isinstance(value, kind)), "value")

@@ -1,0 +1,175 @@
+"""How the parts of an object merge: a tree of types, from the tables of the built-in kinds or from a CRD's schema.
+
+    scalar    one value; a list or an object that is ``atomic`` is one, too
+    map       an object: fields with types of their own, and ``element`` for all other names
+    keyed     a list whose items are told apart by some of their fields
+    set       a list of unlike plain values
+    free      nothing is said about it: objects merge field by field, lists are one value
+
+Source: structured-merge-diff schema/elements.go; kube-openapi pkg/schemaconv.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from typing import Any, Final, Literal, final
+
+import msgspec
+
+from deltaloop.apiserver.core.builtin_tables import FieldShape, FieldType, builtin_tables, kind_types
+from deltaloop.apiserver.core.json_values import is_mapping, mapping, text, texts
+
+Form = Literal["scalar", "map", "keyed", "set", "free"]
+
+
+@final
+class MergeType:
+    """One type. Types may contain themselves; they are never changed once they are made.
+
+    Attributes:
+        form: See above.
+        accepts: What a scalar may be: ``string``, ``integer``, ``number``, ``boolean``, ``list``, ``map``, or "" for
+            anything.
+        fields: Named fields of a map; their names are no part of its value.
+        element: Type of the other keys of a map, or of a list's items; None means that there are none.
+        keys: The fields that tell items of a ``keyed`` list apart.
+        defaults: Values of keys that an item need not have.
+        zero: What Go has where nobody has set anything: the parts of it that are objects or null.
+    """
+
+    __slots__ = ("accepts", "defaults", "element", "fields", "form", "keys", "zero")
+
+    def __init__(
+        self,
+        form: Form,
+        *,
+        accepts: str = "",
+        element: MergeType | None = None,
+        keys: tuple[str, ...] = (),
+        defaults: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Make a type without fields."""
+        self.form: Form = form
+        self.accepts = accepts
+        self.fields: dict[str, MergeType] = {}
+        self.element = element
+        self.keys = keys
+        self.defaults: Mapping[str, Any] = defaults or {}
+        self.zero: Any = None
+
+    def field(self, name: str) -> MergeType | None:
+        """Return the type of a field of a map; None if it may not have it."""
+        return self.fields.get(name, self.element)
+
+
+FREE: Final = MergeType("free")
+_SCALARS: Final = {
+    name: MergeType("scalar", accepts=name) for name in ("string", "integer", "number", "boolean", "list", "map")
+} | {"quantity": MergeType("scalar"), "intstr": MergeType("scalar"), "atomic": MergeType("scalar"), "any": FREE}
+
+
+def built_in_type(api_version: str, kind: str) -> MergeType | None:
+    """Return the type of a built-in kind; None if the tables do not have it."""
+    name = kind_types().get((api_version, kind))
+    return _struct(name) if name is not None else None
+
+
+_made: Final[dict[str, MergeType]] = {}
+
+
+def _struct(name: str, *, granular: bool = False) -> MergeType:
+    entry = builtin_tables().types[name]
+    if entry.atomic and not granular:
+        return _SCALARS["map"]
+    made = _made.get(name)
+    if made is None:
+        made = _made[name] = MergeType("map", accepts="map")
+        made.fields.update((field, _field(shape)) for field, shape in entry.fields.items())
+        made.zero = {field: made.fields[field].zero for field in entry.always}
+    return made
+
+
+def _field(shape: FieldType) -> MergeType:
+    if isinstance(shape, str):
+        return _struct(shape[1:]) if shape.startswith("#") else _SCALARS[shape]
+    if shape.item is not None:
+        return _list(shape, shape.item)
+    if shape.value is not None:
+        return _SCALARS["map"] if shape.atomic else MergeType("map", accepts="map", element=_field(shape.value))
+    if isinstance(shape.of, str) and shape.of.startswith("#"):
+        return _SCALARS["map"] if shape.atomic else _struct(shape.of[1:], granular=shape.granular)
+    return _field(shape.of or "any")
+
+
+def _list(shape: FieldShape, item: FieldType) -> MergeType:
+    if shape.unlike:
+        return MergeType("set", accepts="list", element=_field(item))
+    if not shape.keys:
+        return _SCALARS["list"]
+    defaults = builtin_tables().types[item[1:]].defaults if isinstance(item, str) and item.startswith("#") else {}
+    return MergeType("keyed", accepts="list", element=_field(item), keys=shape.keys, defaults=defaults)
+
+
+@lru_cache(maxsize=512)
+def custom_type(schema: bytes) -> MergeType:
+    """Return the type of a custom resource by its version's schema in JSON; without one, everything is free."""
+    made = _from_schema(
+        mapping(msgspec.json.decode(schema)) if schema else {"x-kubernetes-preserve-unknown-fields": True}
+    )
+    root = MergeType("map", accepts="map", element=made.element if made.form == "map" else FREE)
+    root.fields.update(made.fields)
+    root.fields.update(_whole_object())
+    root.zero = {}
+    return root
+
+
+@cache
+def _whole_object() -> dict[str, MergeType]:
+    return {
+        "apiVersion": _SCALARS["string"],
+        "kind": _SCALARS["string"],
+        "metadata": _struct("meta.v1.ObjectMeta"),
+    }
+
+
+def _from_schema(schema: dict[str, Any]) -> MergeType:
+    """Return the type of one schema; what a structural schema has in allOf and its kin does not matter here."""
+    kind = text(schema.get("type"))
+    preserve = schema.get("x-kubernetes-preserve-unknown-fields") is True
+    if schema.get("x-kubernetes-int-or-string") is True:
+        return _SCALARS["intstr"]
+    if kind == "array":
+        return _list_from_schema(schema)
+    if kind == "object" or is_mapping(schema.get("properties")):
+        return _map_from_schema(schema, preserve=preserve)
+    if kind in ("string", "integer", "number", "boolean"):
+        return _SCALARS[kind]
+    return FREE if preserve else _SCALARS["atomic"]
+
+
+def _list_from_schema(schema: dict[str, Any]) -> MergeType:
+    relation = schema.get("x-kubernetes-list-type")
+    item = mapping(schema.get("items"))
+    if relation == "set":
+        return MergeType("set", accepts="list", element=_from_schema(item))
+    if relation != "map":
+        return _SCALARS["list"]
+    keys = texts(schema.get("x-kubernetes-list-map-keys"))
+    properties = mapping(item.get("properties"))
+    defaults = {key: properties[key]["default"] for key in keys if "default" in mapping(properties.get(key))}
+    return MergeType("keyed", accepts="list", element=_from_schema(item), keys=keys, defaults=defaults)
+
+
+def _map_from_schema(schema: dict[str, Any], *, preserve: bool) -> MergeType:
+    if schema.get("x-kubernetes-map-type") == "atomic":
+        return _SCALARS["map"]
+    additional = schema.get("additionalProperties")
+    element = _from_schema(additional) if is_mapping(additional) else FREE if preserve or additional is True else None
+    made = MergeType("map", accepts="map", element=element)
+    made.fields.update(
+        (name, _from_schema(mapping(child))) for name, child in mapping(schema.get("properties")).items()
+    )
+    if schema.get("x-kubernetes-embedded-resource") is True:
+        made.fields.update(_whole_object())
+    return made

@@ -1,0 +1,138 @@
+"""Server-side apply as a verb: create what is missing, merge into what is there, write only what changed.
+
+Source: apiserver pkg/endpoints/handlers/patch.go (``applyPatcher``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from deltaloop.api.resource import Resource
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.builtin_strategies import without_empty_structs
+from deltaloop.apiserver.core.builtin_values import decode_values
+from deltaloop.apiserver.core.encoding import decode_object
+from deltaloop.apiserver.core.json_values import at, mapping, text
+from deltaloop.apiserver.core.managed_fields import apply_fields
+from deltaloop.apiserver.core.objects import Stamp
+from deltaloop.apiserver.core.registry import Registry
+from deltaloop.apiserver.core.scaling import scale_config
+from deltaloop.apiserver.core.served_resource import ServedResource
+
+Fields = dict[str, Any]
+
+
+class Writes(Protocol):
+    """The verbs that an apply comes down to (``Operations``)."""
+
+    registry: Registry
+
+    def find(self, served: ServedResource, namespace: str, name: str) -> Resource | None:
+        """Return the present object, or None."""
+        ...
+
+    def create(
+        self,
+        served: ServedResource,
+        namespace: str,
+        fields: Fields,
+        *,
+        stamp: Stamp,
+        dry_run: bool = False,
+        entries: list[Fields] | None = None,
+        updated: str = "",
+    ) -> Resource:
+        """Store a new object."""
+        ...
+
+    def update(
+        self,
+        served: ServedResource,
+        namespace: str,
+        name: str,
+        fields: Fields,
+        *,
+        stamp: Stamp,
+        subresource: str = "",
+        dry_run: bool = False,
+        entries: list[Fields] | None = None,
+    ) -> Resource:
+        """Store an object anew."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The object after an apply, and whether the apply created it."""
+
+    object: Resource
+    created: bool
+
+
+def apply_object(
+    writes: Writes,
+    served: ServedResource,
+    namespace: str,
+    name: str,
+    applied: Fields,
+    *,
+    stamp: Stamp,
+    force: bool = False,
+    subresource: str = "",
+    dry_run: bool = False,
+) -> Applied:
+    """Apply an object.
+
+    Args:
+        writes: The verbs.
+        served: The resource.
+        namespace: Namespace in the URL.
+        name: Name in the URL.
+        applied: The fields that the manager wants; for ``scale`` a ``Scale``.
+        stamp: The time, a new uid, and the manager.
+        force: Whether to take fields over from other managers.
+        subresource: "", ``status`` or ``scale``.
+        dry_run: Whether to do everything but store it.
+
+    Raises:
+        ApiError: What the real server answers in each case; nothing has changed then.
+    """
+    current = writes.find(served, namespace, name)
+    if current is None and subresource:
+        raise failures.not_found(served.type, name)
+    if subresource == "scale" and current is not None:
+        applied = scale_config(served, current.name, current.namespace, applied)
+    uid = text(at(applied, "metadata", "uid"))
+    live = decode_object(served, current) if current is not None else None
+    if live is not None:
+        live = without_empty_structs(served, live)
+    merged = apply_fields(writes.registry, served, live, applied, stamp, force=force, subresource=subresource)
+    entries: list[Fields] = merged["metadata"].pop("managedFields", [])
+    if live is None:
+        if uid:
+            decode_values(served, merged, applied=True)
+            reason = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            raise failures.conflict(served.type, name, reason)
+        merged["metadata"].setdefault("name", name)
+        if merged["metadata"]["name"] != name:
+            found = merged["metadata"]["name"]
+            raise failures.bad_request(f"the name of the object ({found}) does not match the name on the URL ({name})")
+        created = writes.create(served, namespace, merged, stamp=stamp, dry_run=dry_run, entries=entries, updated=name)
+        return Applied(created, created=True)
+    sent = mapping(applied.get("metadata"))
+    for field in ("uid", "resourceVersion"):
+        # Only what was sent is a condition; what was merged from the present object says nothing.
+        if field in sent:
+            merged["metadata"][field] = sent[field]
+    updated = writes.update(
+        served,
+        namespace,
+        name,
+        merged,
+        stamp=stamp,
+        subresource="" if subresource == "scale" else subresource,
+        dry_run=dry_run,
+        entries=entries,
+    )
+    return Applied(updated, created=False)

@@ -1,0 +1,86 @@
+"""What single built-in kinds do with their objects, beyond what all kinds have in common.
+
+    Secret               ``stringData`` is written into ``data``; the type is ``Opaque`` unless it is said
+    Secret, ConfigMap    once ``immutable``, neither the data nor that can be changed
+    Lease                a duration is more than 0, transitions are at least 0
+    those with structs   ``spec`` and ``status`` are always written, be they empty, and nobody owns them then
+
+Source: Kubernetes pkg/apis/core/v1/conversion.go, defaults.go; pkg/apis/core/validation.
+"""
+
+from __future__ import annotations
+
+import base64
+from functools import cache
+from typing import Any, Final
+
+from deltaloop.apiserver.core.builtin_tables import builtin_tables, kind_types
+from deltaloop.apiserver.core.failures import FieldError, forbidden_field, invalid_value
+from deltaloop.apiserver.core.json_values import mapping
+from deltaloop.apiserver.core.objects import is_core
+from deltaloop.apiserver.core.scaling import replicas_errors
+from deltaloop.apiserver.core.served_resource import ServedResource
+
+_IMMUTABLE: Final = "field is immutable when `immutable` is set"
+_DATA: Final = {"configmaps": ("data", "binaryData"), "secrets": ("data",)}
+
+
+def prepare_builtin(served: ServedResource, fields: dict[str, Any]) -> None:
+    """Fill in what the server writes into an object as sent, in place."""
+    for name in struct_fields(served):
+        fields.setdefault(name, {})
+    if not is_core(served, "secrets"):
+        return
+    texts = fields.pop("stringData", None)
+    if texts:
+        written = {key: base64.b64encode(str(value).encode()).decode() for key, value in mapping(texts).items()}
+        fields["data"] = {**mapping(fields.get("data")), **written}
+    if not fields.get("type"):
+        fields["type"] = "Opaque"
+
+
+def without_empty_structs(served: ServedResource, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return an object without what ``prepare_builtin`` always writes; fields that nobody set have no owner."""
+    empty = [name for name in struct_fields(served) if fields.get(name) == {}]
+    return {name: value for name, value in fields.items() if name not in empty} if empty else fields
+
+
+def rule_errors(served: ServedResource, fields: dict[str, Any]) -> list[FieldError]:
+    """Return what is wrong with an object by the rules of its own kind."""
+    if served.custom and served.scale_paths is not None:
+        return replicas_errors(served.scale_paths, fields)
+    if (served.type.group, served.type.plural) != ("coordination.k8s.io", "leases"):
+        return []
+    spec = mapping(fields.get("spec"))
+    found: list[FieldError] = []
+    for name, least, text in (
+        ("leaseDurationSeconds", 1, "must be greater than 0"),
+        ("leaseTransitions", 0, "must be greater than or equal to 0"),
+    ):
+        value = spec.get(name)
+        if isinstance(value, int) and value < least:
+            found.append(invalid_value(f"spec.{name}", str(value), text))
+    return found
+
+
+def struct_fields(served: ServedResource) -> tuple[str, ...]:
+    """Return which of ``spec`` and ``status`` every object of a built-in kind has, be they empty."""
+    return () if served.custom else _structs_of(served.type.api_version, served.type.kind)
+
+
+@cache
+def _structs_of(api_version: str, kind: str) -> tuple[str, ...]:
+    name = kind_types().get((api_version, kind))
+    fields = builtin_tables().types[name].fields if name is not None else {}
+    shapes = ((field, fields.get(field)) for field in ("spec", "status"))
+    return tuple(field for field, shape in shapes if isinstance(shape, str) and shape.startswith("#"))
+
+
+def immutability_errors(served: ServedResource, before: dict[str, Any], after: dict[str, Any]) -> list[FieldError]:
+    """Return what an update changes although it must not."""
+    watched = _DATA.get(served.type.plural, ()) if is_core(served, served.type.plural) else ()
+    if not watched or before.get("immutable") is not True:
+        return []
+    errors = [] if after.get("immutable") is True else [forbidden_field("immutable", _IMMUTABLE)]
+    changed = [name for name in watched if mapping(before.get(name)) != mapping(after.get(name))]
+    return errors + [forbidden_field(name, _IMMUTABLE) for name in changed]

@@ -1,0 +1,105 @@
+"""The tables of the built-in kinds: what is served, and the types of their fields.
+
+The data file is made by ``tools/builtin_tables/generate.py`` from published schemas. It is a part of the code, and read
+with it. Its form is JSON:
+
+    kinds   group, version, kind, plural, namespaced, verbs, type; subresources with their verbs; and where a kind has
+            them: short_names, categories, generation, unconditional (false), field_labels, selector
+    types   by name: fields; atomic; always (fields that Go's JSON has even when nobody set them);
+            defaults (of fields that are part of a list's key)
+
+A field's type is a word or an object:
+
+    string integer number boolean     scalars
+    quantity intstr                   a number or a text
+    any, atomic                       anything; merged field by field, or replaced as a whole
+    #core.v1.PodSpec                  a struct of the table
+    {"list": T}                       a list that is one value; with "keys": by key; with "set": of unlike values
+    {"map": T}                        text to T; with "atomic": one value
+    {"type": T}                       T; "granular" or "atomic" overrides how it is merged
+
+"merge" (a merge key, "" for plain values), "retain" and "replace" are the rules of strategic merge patch.
+"""
+
+from __future__ import annotations
+
+import gzip
+from functools import cache
+from importlib import resources
+from typing import Final, TypeAlias
+
+import msgspec
+
+_DATA: Final = "builtin_kinds.json.gz"
+
+
+class FieldShape(msgspec.Struct, frozen=True, rename={"item": "list", "value": "map", "of": "type", "unlike": "set"}):
+    """The type of a field that needs more than a word; exactly one of the first three is given."""
+
+    item: str | FieldShape | None = None
+    value: str | FieldShape | None = None
+    of: str | FieldShape | None = None
+    keys: tuple[str, ...] = ()
+    unlike: bool = False
+    atomic: bool = False
+    granular: bool = False
+    merge: str | None = None
+    retain: bool = False
+    replace: bool = False
+
+
+FieldType: TypeAlias = str | FieldShape
+
+
+class StructType(msgspec.Struct, frozen=True):
+    """One struct of the API."""
+
+    fields: dict[str, FieldType]
+    atomic: bool = False
+    always: tuple[str, ...] = ()
+    defaults: dict[str, str] = {}
+
+
+class KindEntry(msgspec.Struct, frozen=True):
+    """One kind of one version, as it is served."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    namespaced: bool
+    verbs: tuple[str, ...]
+    type: str
+    subresources: dict[str, tuple[str, ...]] = {}
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    generation: bool = False
+    unconditional: bool = True
+    field_labels: tuple[str, ...] = ()
+    selector: str = ""
+
+    @property
+    def api_version(self) -> str:
+        """``group/version``, or the bare version for the core group."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+
+class BuiltInTables(msgspec.Struct, frozen=True):
+    """All of the data file."""
+
+    kubernetes: str
+    kinds: tuple[KindEntry, ...]
+    types: dict[str, StructType]
+
+
+@cache
+def builtin_tables() -> BuiltInTables:
+    """Return the tables; the first call of the process reads them."""
+    packed = resources.files("deltaloop.apiserver").joinpath(_DATA).read_bytes()
+    return msgspec.json.decode(gzip.decompress(packed), type=BuiltInTables)
+
+
+@cache
+def kind_types() -> dict[tuple[str, str], str]:
+    """Return the name of each kind's type by API version and kind."""
+    return {(entry.api_version, entry.kind): entry.type for entry in builtin_tables().kinds}

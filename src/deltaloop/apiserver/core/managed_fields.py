@@ -1,0 +1,178 @@
+"""``metadata.managedFields`` of what this server serves: which types a resource has, and which fields do not count.
+
+A field that the endpoint resets belongs to nobody there: ``status`` where it is a subresource, everything else on
+``/status``.
+
+Source: the ``GetResetFields`` of each kind's strategy in Kubernetes pkg/registry; apiextensions-apiserver
+pkg/registry/customresource/strategy.go, status_strategy.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, cast
+
+from deltaloop.api.status import ApiError
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.apply.checking import type_errors
+from deltaloop.apiserver.core.apply.field_manager import (
+    Writer,
+    applied_object,
+    conflict_message,
+    created_entries,
+    updated_entries,
+)
+from deltaloop.apiserver.core.apply.field_set import FieldSet
+from deltaloop.apiserver.core.apply.merge_type import MergeType, built_in_type, custom_type
+from deltaloop.apiserver.core.apply.ownership import ConflictsError, Target
+from deltaloop.apiserver.core.json_values import at, is_mapping, items, mapping, text
+from deltaloop.apiserver.core.objects import Stamp, is_core
+from deltaloop.apiserver.core.registry import Registry
+from deltaloop.apiserver.core.served_resource import ServedResource
+
+Fields = dict[str, Any]
+
+_STATUS: Final = "f:status"
+_FINALIZERS: Final[FieldSet] = {"f:spec": {"f:finalizers": {}}}
+
+
+def with_created(registry: Registry, served: ServedResource, created: Fields, stamp: Stamp) -> Fields:
+    """Return a new object with its entries; what the server itself has set belongs to nobody."""
+    entries = created_entries(_target(registry, served, ""), created, Writer(stamp.manager, stamp.time))
+    return with_entries(created, entries)
+
+
+def with_updated(
+    registry: Registry,
+    served: ServedResource,
+    before: Fields,
+    after: Fields,
+    sent: object,
+    stamp: Stamp,
+    *,
+    subresource: str = "",
+) -> Fields:
+    """Return a changed object with its entries.
+
+    Args:
+        registry: Knows the other versions of the resource.
+        served: The resource.
+        before: The object as it was.
+        after: The object as it will be.
+        sent: ``managedFields`` of the object that was sent, or None.
+        stamp: The time and the manager.
+        subresource: What was written to.
+    """
+    target = _target(registry, served, subresource)
+    # The real server loses the time of an entry on its way through a Scale.
+    time = "" if subresource == "scale" else stamp.time
+    entries = updated_entries(target, before, after, sent, Writer(stamp.manager, time, subresource))
+    return with_entries(after, entries)
+
+
+def with_entries(fields: Fields, entries: list[Fields]) -> Fields:
+    """Return an object with these entries, or without any."""
+    metadata = {name: value for name, value in fields["metadata"].items() if name != "managedFields"}
+    if entries:
+        metadata["managedFields"] = entries
+    return {**fields, "metadata": metadata}
+
+
+def apply_fields(
+    registry: Registry,
+    served: ServedResource,
+    live: Fields | None,
+    applied: Fields,
+    stamp: Stamp,
+    *,
+    force: bool,
+    subresource: str = "",
+) -> Fields:
+    """Lay an applied object over the present one and return the result with its entries.
+
+    Args:
+        registry: Knows the other versions of the resource.
+        served: The resource.
+        live: The object as it is, None if there is none.
+        applied: The object as sent.
+        stamp: The time and the manager.
+        force: Whether to take fields over from other managers.
+        subresource: What is applied to.
+
+    Raises:
+        BadRequestError: If it is of another kind or version, or brings entries of its own.
+        ConflictError: If others own fields that would change.
+        ApiError: 500 if it does not fit its type, as the real server answers.
+    """
+    target = _target(registry, served, subresource)
+    _check_kind(served, applied)
+    if mapping(applied.get("metadata")).get("managedFields") is not None:
+        raise failures.bad_request("metadata.managedFields must be nil")
+    wrong = type_errors(target.type, applied)
+    if wrong:
+        namespace, name = text(at(applied, "metadata", "namespace")), text(at(applied, "metadata", "name"))
+        place = f"{namespace}/{name}; {_gvk(served.type.api_version, served.type.kind)}"
+        raise failures.unexplained(f"failed to create typed patch object ({place}): {wrong}")
+    writer = Writer(stamp.manager, "" if subresource == "scale" else stamp.time, subresource)
+    try:
+        result = applied_object(target, live, applied, writer, force=force)
+    except ConflictsError as error:
+        raise _conflict(error) from None
+    return result if served.custom else _without_nulls(result)
+
+
+def _conflict(error: ConflictsError) -> ApiError:
+    return failures.apply_conflict(
+        conflict_message(error.conflicts),
+        [(f"conflict with {conflict.manager.shown}", conflict.place) for conflict in error.conflicts],
+    )
+
+
+def _check_kind(served: ServedResource, applied: Fields) -> None:
+    found = _gvk(text(applied.get("apiVersion")), text(applied.get("kind")))
+    wanted = _gvk(served.type.api_version, served.type.kind)
+    if found != wanted:
+        raise failures.bad_request(f"invalid object type: {found}")
+
+
+def _gvk(api_version: str, kind: str) -> str:
+    group, _, version = api_version.rpartition("/")
+    return f"{group}/{version}, Kind={kind}"
+
+
+def _without_nulls(value: object) -> Any:
+    """Drop nulls from objects, as decoding into Go's types does."""
+    if is_mapping(value):
+        return {name: _without_nulls(inner) for name, inner in value.items() if inner is not None}
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in items(cast("object", value))]
+    return value
+
+
+def _target(registry: Registry, served: ServedResource, subresource: str) -> Target:
+    ignored: FieldSet = {}
+    only = ""
+    if subresource == "status":
+        only = _STATUS
+    elif served.status:
+        ignored = {_STATUS: {}}
+        if is_core(served, "namespaces"):
+            ignored |= _FINALIZERS
+    return Target(served.type.api_version, _types_of(registry, served), ignored=ignored, only=only)
+
+
+def _types_of(registry: Registry, served: ServedResource) -> Callable[[str], MergeType | None]:
+    kind = served.type
+
+    def type_of(api_version: str) -> MergeType | None:
+        built_in = None if served.custom else built_in_type(api_version, kind.kind)
+        if built_in is not None:
+            return built_in
+        # A kind that the tables do not have, such as LeaseCandidate, is typed like a custom resource.
+        if api_version == kind.api_version:
+            return custom_type(served.schema)
+        group, _, version = api_version.rpartition("/")
+        other = registry.find(kind.group, version, kind.plural) if group == kind.group else None
+        return custom_type(other.schema) if other is not None and other.custom else None
+
+    return type_of

@@ -1,0 +1,235 @@
+"""Role-based access control: who may do what, by the roles and bindings in the store.
+
+    members of system:masters                              everything
+    ClusterRoleBinding → ClusterRole                       everywhere
+    RoleBinding → Role of its namespace, or ClusterRole    in its namespace only
+
+Rules only allow; a request that no rule allows is refused. A ClusterRole with an ``aggregationRule`` has the rules
+of the ClusterRoles that it selects besides its own. (In a cluster a controller copies them into it; here they are
+looked up when asked for, so its ``rules`` stay as written.)
+
+Parsed roles and bindings are kept by their resource version, so a change counts from the next request on.
+
+Source: Kubernetes plugin/pkg/auth/authorizer/rbac; pkg/apis/rbac/v1/evaluation_helpers.go; pkg/registry/rbac.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, final
+
+from deltaloop.api import kinds
+from deltaloop.api.resource import Resource
+from deltaloop.apiserver.core.json_values import at, items, mapping, text, texts
+from deltaloop.apiserver.core.label_match import selects
+from deltaloop.apiserver.core.request_info import MASTERS, User
+from deltaloop.apiserver.core.store import Store
+
+_ROLES: Final = kinds.ROLE.group_resource
+_BINDINGS: Final = kinds.ROLE_BINDING.group_resource
+_CLUSTER_ROLES: Final = kinds.CLUSTER_ROLE.group_resource
+_CLUSTER_BINDINGS: Final = kinds.CLUSTER_ROLE_BINDING.group_resource
+_ACCOUNT: Final = "system:serviceaccount:"
+_DEEPEST: Final = 8
+_PUBLIC: Final = (["healthz"], ["livez"], ["readyz"], ["version"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attributes:
+    """What somebody wants to do; ``path`` only where it belongs to no resource.
+
+    Attributes:
+        user: Who.
+        verb: What.
+        group: API group.
+        version: API version.
+        resource: Plural name; empty for other paths.
+        subresource: Such as ``status``.
+        namespace: Where; empty at the cluster scope.
+        name: Of the object; empty for all of them.
+        path: A path such as ``/metrics``.
+    """
+
+    user: User
+    verb: str
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    path: str = ""
+
+
+class Authorizer(Protocol):
+    """Decides who may do what."""
+
+    def allows(self, wanted: Attributes) -> bool:
+        """Tell whether somebody may do something."""
+        ...
+
+    def rules_for(self, user: User, namespace: str) -> tuple[Rule, ...]:
+        """Return everything that somebody may do in a namespace."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One rule of a role."""
+
+    verbs: tuple[str, ...]
+    groups: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+
+    def allows(self, wanted: Attributes) -> bool:
+        """Tell whether it allows this."""
+        if not _has(self.verbs, wanted.verb):
+            return False
+        if not wanted.resource:
+            return any(_path_matches(pattern, wanted.path) for pattern in self.paths)
+        full = f"{wanted.resource}/{wanted.subresource}" if wanted.subresource else wanted.resource
+        by_subresource = f"*/{wanted.subresource}" if wanted.subresource else full
+        return (
+            _has(self.groups, wanted.group)
+            and (_has(self.resources, full) or by_subresource in self.resources)
+            and (not self.names or wanted.name in self.names)
+        )
+
+
+EVERYTHING: Final = (
+    Rule(verbs=("*",), groups=("*",), resources=("*",)),
+    Rule(verbs=("*",), paths=("*",)),
+)
+
+
+@final
+class AlwaysAllow:
+    """Whoever has shown credentials may do everything; others may see health and version."""
+
+    def allows(self, wanted: Attributes) -> bool:
+        """Tell whether somebody may do something."""
+        return not wanted.user.anonymous or (not wanted.resource and wanted.path.split("/")[1:2] in _PUBLIC)
+
+    def rules_for(self, user: User, namespace: str) -> tuple[Rule, ...]:  # noqa: ARG002 - the same everywhere
+        """Return everything that somebody may do."""
+        return () if user.anonymous else EVERYTHING
+
+
+@dataclass(frozen=True, slots=True)
+class _Role:
+    rules: tuple[Rule, ...]
+    labels: dict[str, str]
+    selectors: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Binding:
+    subjects: tuple[dict[str, Any], ...]
+    role_kind: str
+    role_name: str
+
+
+@final
+class RbacAuthorizer:
+    """Decides by the roles and bindings of one store."""
+
+    def __init__(self, store: Store) -> None:
+        """Read from this store."""
+        self._store = store
+        self._roles: dict[tuple[str, str], tuple[str, _Role]] = {}
+        self._bindings: dict[tuple[str, str], tuple[str, _Binding]] = {}
+
+    def allows(self, wanted: Attributes) -> bool:
+        """Tell whether somebody may do something."""
+        if MASTERS in wanted.user.groups:
+            return True
+        return any(rule.allows(wanted) for rule in self._granted(wanted.user, wanted.namespace))
+
+    def rules_for(self, user: User, namespace: str) -> tuple[Rule, ...]:
+        """Return everything that somebody may do in a namespace, or at the cluster scope for an empty one."""
+        if MASTERS in user.groups:
+            return EVERYTHING
+        return tuple(dict.fromkeys(self._granted(user, namespace)))
+
+    def _granted(self, user: User, namespace: str) -> Iterator[Rule]:
+        for obj in self._store.list(_CLUSTER_BINDINGS).items:
+            binding = self._binding(_CLUSTER_BINDINGS, obj)
+            if any(_is_subject(subject, user, "") for subject in binding.subjects):
+                yield from self._rules_of("ClusterRole", binding.role_name, "")
+        if not namespace:
+            return
+        for obj in self._store.list(_BINDINGS, prefix=f"{namespace}/").items:
+            binding = self._binding(_BINDINGS, obj)
+            if any(_is_subject(subject, user, namespace) for subject in binding.subjects):
+                yield from self._rules_of(binding.role_kind, binding.role_name, namespace)
+
+    def _rules_of(self, kind: str, name: str, namespace: str, depth: int = 0) -> Iterator[Rule]:
+        resource, key = (_CLUSTER_ROLES, name) if kind == "ClusterRole" else (_ROLES, f"{namespace}/{name}")
+        found = self._store.get(resource, key)
+        if found is None:
+            return
+        role = self._role(resource, found)
+        yield from role.rules
+        if not role.selectors or depth >= _DEEPEST:
+            return
+        for obj in self._store.list(_CLUSTER_ROLES).items:
+            other = self._role(_CLUSTER_ROLES, obj)
+            if obj.name != name and any(selects(selector, other.labels) for selector in role.selectors):
+                yield from self._rules_of("ClusterRole", obj.name, "", depth + 1)
+
+    def _role(self, resource: str, obj: Resource) -> _Role:
+        known = self._roles.get((resource, obj.key))
+        if known is None or known[0] != obj.resource_version:
+            self._roles[resource, obj.key] = known = (obj.resource_version, parse_role(obj.to_dict()))
+        return known[1]
+
+    def _binding(self, resource: str, obj: Resource) -> _Binding:
+        known = self._bindings.get((resource, obj.key))
+        if known is None or known[0] != obj.resource_version:
+            fields = obj.to_dict()
+            subjects = tuple(mapping(subject) for subject in items(fields.get("subjects")))
+            kind, name = text(at(fields, "roleRef", "kind")), text(at(fields, "roleRef", "name"))
+            self._bindings[resource, obj.key] = known = (obj.resource_version, _Binding(subjects, kind, name))
+        return known[1]
+
+
+def parse_role(fields: dict[str, Any]) -> _Role:
+    """Read a Role or ClusterRole; what has another shape than it should counts as empty."""
+    rules = tuple(
+        Rule(
+            verbs=texts(rule.get("verbs")),
+            groups=texts(rule.get("apiGroups")),
+            resources=texts(rule.get("resources")),
+            names=texts(rule.get("resourceNames")),
+            paths=texts(rule.get("nonResourceURLs")),
+        )
+        for rule in map(mapping, items(fields.get("rules")))
+    )
+    labels = {name: text(value) for name, value in mapping(at(fields, "metadata", "labels")).items()}
+    selectors = tuple(mapping(item) for item in items(at(fields, "aggregationRule", "clusterRoleSelectors")))
+    return _Role(rules, labels, selectors)
+
+
+def _is_subject(subject: dict[str, Any], user: User, namespace: str) -> bool:
+    name = text(subject.get("name"))
+    match text(subject.get("kind")):
+        case "User":
+            return name == user.name
+        case "Group":
+            return name in user.groups
+        case "ServiceAccount":
+            where = text(subject.get("namespace")) or namespace
+            return bool(where) and user.name == f"{_ACCOUNT}{where}:{name}"
+        case _:
+            return False
+
+
+def _has(allowed: tuple[str, ...], wanted: str) -> bool:
+    return "*" in allowed or wanted in allowed
+
+
+def _path_matches(pattern: str, path: str) -> bool:
+    return pattern in ("*", path) or (pattern.endswith("*") and path.startswith(pattern[:-1]))

@@ -1,0 +1,188 @@
+"""Tokens of service accounts: what is in them, and when they hold. The driver signs and checks signatures.
+
+A token is a JSON Web Token whose subject is ``system:serviceaccount:NAMESPACE:NAME``. It holds while the account that
+it was made for is there (the same uid), and the object that it was bound to, if any.
+
+Source: Kubernetes pkg/serviceaccount/claims.go; pkg/registry/core/serviceaccount/storage/token.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.times import format_time, from_epoch
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.failures import FieldError, invalid_value
+from deltaloop.apiserver.core.json_values import at, integer, mapping, text, texts
+from deltaloop.apiserver.core.request_info import User, authenticated
+from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.store import Store
+
+_SHORTEST: Final = 600
+_LONGEST: Final = 1 << 32
+_USUAL: Final = 3600
+_ACCOUNTS: Final = "serviceaccounts"
+_BOUND: Final = {"Pod": "pods", "Secret": "secrets"}
+Fields = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenWish:
+    """What a checked TokenRequest asks for."""
+
+    audiences: tuple[str, ...]
+    seconds: int
+    bound_kind: str = ""
+    bound_name: str = ""
+    bound_uid: str = ""
+
+
+def parse_token_request(served: ServedResource, fields: Fields, *, issuer: str) -> TokenWish:
+    """Read a TokenRequest.
+
+    Args:
+        served: The resource that it is below, for errors.
+        fields: The request.
+        issuer: The audience that a token has by default.
+
+    Raises:
+        InvalidError: If its duration is out of bounds, or it is bound to something else than a Pod or Secret.
+    """
+    spec = mapping(fields.get("spec"))
+    seconds = spec.get("expirationSeconds")
+    seconds = _USUAL if seconds is None else integer(seconds)
+    errors: list[FieldError] = []
+    if seconds < _SHORTEST:
+        errors.append(
+            invalid_value("spec.expirationSeconds", str(seconds), "may not specify a duration less than 10 minutes")
+        )
+    if seconds > _LONGEST:
+        errors.append(
+            invalid_value("spec.expirationSeconds", str(seconds), "may not specify a duration larger than 2^32 seconds")
+        )
+    bound = mapping(spec.get("boundObjectRef"))
+    kind = text(bound.get("kind"))
+    if bound and kind not in _BOUND:
+        raise failures.bad_request(f"cannot bind token for serviceaccount to object of type {kind or 'unknown'}"[:300])
+    if errors:
+        raise failures.invalid(served.type, "", errors)
+    audiences = texts(spec.get("audiences")) or (issuer,)
+    return TokenWish(audiences, seconds, kind, text(bound.get("name")), text(bound.get("uid")))
+
+
+def bound_object(store: Store, wish: TokenWish, namespace: str) -> Resource | None:
+    """Return the object that a token is to be bound to, None for none.
+
+    Raises:
+        NotFoundError: If it is not there.
+        ConflictError: If it is another one of that name.
+    """
+    if not wish.bound_kind:
+        return None
+    plural = _BOUND[wish.bound_kind]
+    found = store.get(plural, f"{namespace}/{wish.bound_name}")
+    kind = _core_type(wish.bound_kind, plural)
+    if found is None:
+        raise failures.not_found(kind, wish.bound_name)
+    if wish.bound_uid and wish.bound_uid != found.uid:
+        raise failures.conflict(
+            kind,
+            wish.bound_name,
+            f"the UID in the bound object reference ({wish.bound_uid}) does not match the UID in record. "
+            "The object might have been deleted and then recreated",
+        )
+    return found
+
+
+def claims(
+    account: Resource, wish: TokenWish, bound: Resource | None, *, issuer: str, identity: str, now: float
+) -> Fields:
+    """Return what a token says.
+
+    Args:
+        account: The service account.
+        wish: What was asked for.
+        bound: What it is bound to.
+        issuer: Who says it.
+        identity: A new identifier of the token.
+        now: Seconds since 1970.
+    """
+    private: Fields = {
+        "namespace": account.namespace,
+        "serviceaccount": {"name": account.name, "uid": account.uid},
+    }
+    if bound is not None:
+        private[wish.bound_kind.lower()] = {"name": bound.name, "uid": bound.uid}
+    start = int(now)
+    return {
+        "aud": list(wish.audiences),
+        "exp": start + wish.seconds,
+        "iat": start,
+        "iss": issuer,
+        "jti": identity,
+        "kubernetes.io": private,
+        "nbf": start,
+        "sub": f"system:serviceaccount:{account.namespace}:{account.name}",
+    }
+
+
+def request_answer(fields: Fields, wish: TokenWish, account: Resource, *, token: str, now: float) -> Fields:
+    """Return the answered TokenRequest."""
+    spec: Fields = {"audiences": list(wish.audiences), "expirationSeconds": wish.seconds}
+    spec["boundObjectRef"] = at(fields, "spec", "boundObjectRef")
+    return {
+        "kind": "TokenRequest",
+        "apiVersion": "authentication.k8s.io/v1",
+        "metadata": {
+            "name": account.name,
+            "namespace": account.namespace,
+            "creationTimestamp": format_time(from_epoch(now)),
+        },
+        "spec": spec,
+        "status": {"token": token, "expirationTimestamp": format_time(from_epoch(int(now) + wish.seconds))},
+    }
+
+
+def user_of_claims(store: Store, said: Fields, *, issuer: str, audiences: tuple[str, ...], now: float) -> User | None:
+    """Return whose token it is; None if it does not hold, or no longer.
+
+    Args:
+        store: Where the account has to be.
+        said: What the token says; its signature has been checked.
+        issuer: Who must have said it.
+        audiences: One of them must be meant.
+        now: Seconds since 1970.
+    """
+    if said.get("iss") != issuer or not set(audiences) & set(texts(said.get("aud"))):
+        return None
+    if not integer(said.get("nbf")) <= now + 1 or now >= integer(said.get("exp")):
+        return None
+    private = mapping(said.get("kubernetes.io"))
+    namespace = text(private.get("namespace"))
+    if not _is_there(store, _ACCOUNTS, namespace, mapping(private.get("serviceaccount"))):
+        return None
+    for kind, plural in _BOUND.items():
+        bound = private.get(kind.lower())
+        if bound is not None and not _is_there(store, plural, namespace, mapping(bound)):
+            return None
+    name = text(at(private, "serviceaccount", "name"))
+    extra = {"authentication.kubernetes.io/credential-id": (f"JTI={text(said.get('jti'))}",)}
+    return authenticated(
+        f"system:serviceaccount:{namespace}:{name}",
+        "system:serviceaccounts",
+        f"system:serviceaccounts:{namespace}",
+        uid=text(at(private, "serviceaccount", "uid")),
+        extra=extra,
+    )
+
+
+def _is_there(store: Store, plural: str, namespace: str, reference: Fields) -> bool:
+    found = store.get(plural, f"{namespace}/{text(reference.get('name'))}")
+    return found is not None and found.uid == reference.get("uid")
+
+
+def _core_type(kind: str, plural: str) -> ResourceType[Resource]:
+    return ResourceType[Resource]("", "v1", kind, plural)

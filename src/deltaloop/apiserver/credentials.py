@@ -1,0 +1,91 @@
+"""The server's own secrets: its token, its authority, the key of service account tokens. Kept in the data directory.
+
+Each is a file that its owner alone can read, written whole under another name first.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from deltaloop.api.redaction import SecretText
+from deltaloop.apiserver.errors import DataDirectoryError
+from deltaloop.apiserver.options import ServerOptions
+from deltaloop.apiserver.tls import CertificateAuthority, key_pem, new_key
+from deltaloop.apiserver.token_signer import TokenSigner
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What one server has.
+
+    Attributes:
+        token: The bearer token; None with plain HTTP.
+        authority: Signs certificates; None with plain HTTP.
+        signer: Signs tokens of service accounts.
+    """
+
+    token: SecretText | None
+    authority: CertificateAuthority | None
+    signer: TokenSigner
+
+
+def new_token() -> SecretText:
+    """Make a random token."""
+    return SecretText(secrets.token_urlsafe(32))
+
+
+def credentials_of(options: ServerOptions, token: SecretText | None) -> Credentials:
+    """Make what a server needs, or read what its data directory keeps.
+
+    Args:
+        options: The server's.
+        token: The token to use; None is the kept one or a new one.
+
+    Raises:
+        MissingExtraError: If the extra ``server`` is not installed and TLS is wanted.
+        DataDirectoryError: If a file cannot be read or written.
+    """
+    directory = options.data_dir
+    if options.insecure_http:
+        return Credentials(None, None, TokenSigner())
+    if directory is None:
+        return Credentials(token or new_token(), CertificateAuthority.make(), TokenSigner())
+    if token is None:
+        kept = _kept(directory / "token", new_token().reveal().encode, lambda raw: raw.decode().strip())
+        token = SecretText(kept)
+    authority = _kept(
+        directory / "authority.pem", lambda: CertificateAuthority.make().to_pem(), CertificateAuthority.load
+    )
+    signer = _kept(directory / "service-accounts.pem", lambda: key_pem(new_key()), TokenSigner)
+    return Credentials(token, authority, signer)
+
+
+def _kept(file: Path, make: Callable[[], bytes], read: Callable[[bytes], T]) -> T:
+    try:
+        try:
+            raw = file.read_bytes()
+        except FileNotFoundError:
+            raw = make()
+            _write(file, raw)
+        return read(raw)
+    except OSError as error:
+        text = f"cannot use {file}: {error.strerror or type(error).__name__}"
+        raise DataDirectoryError(text, directory=file.parent) from error
+    except ValueError:
+        text = f"{file} cannot be read, or has expired; remove it, and a new one is made"
+        raise DataDirectoryError(text, directory=file.parent) from None
+
+
+def _write(file: Path, raw: bytes) -> None:
+    partial = file.with_name(f"{file.name}.new")
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as stream:
+        stream.write(raw)
+    partial.replace(file)

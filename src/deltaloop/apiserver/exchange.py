@@ -1,0 +1,51 @@
+"""One request on its way through the server: what the filters have found out, for those who answer it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from aiohttp import web
+
+from deltaloop.apiserver.core.fault_rules import WatchTrouble
+from deltaloop.apiserver.core.field_validation import warning_header
+from deltaloop.apiserver.core.request_info import RequestInfo, User
+
+# Of a request: what is to be said about its body, whether it is then refused or not.
+WARNINGS: Final = web.RequestKey("warnings", tuple[str, ...])
+
+
+def add_warnings(answer: web.Response, warnings: Iterable[str]) -> None:
+    """Add a Warning header for each text."""
+    for text in warnings:
+        answer.headers.add("Warning", warning_header(text))
+
+
+def _nothing() -> None:
+    return
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Exchange:
+    """A request with its user and meaning.
+
+    Attributes:
+        request: The request.
+        segments: Parts of its path, each decoded.
+        info: What it is about.
+        user: Who sent it.
+        stale_at: The revision that reads must be answered from; None is the present one.
+        trouble: What faults do to it, if it is a watch.
+        started: Called when the headers of a watch have been sent.
+        wake: For the fault controller: makes an open watch look at its trouble.
+    """
+
+    request: web.BaseRequest
+    segments: tuple[str, ...]
+    info: RequestInfo
+    user: User
+    stale_at: int | None = None
+    trouble: WatchTrouble = field(default_factory=WatchTrouble)
+    started: Callable[[], None] = _nothing
+    wake: Callable[[], None] = _nothing

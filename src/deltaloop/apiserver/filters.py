@@ -1,0 +1,292 @@
+"""What every request passes before its verb, as on the real server. Core: ``core/rbac.py``, ``core/fault_rules.py``.
+
+    host ▶ credentials ▶ impersonation ▶ permission ▶ faults ▶ handlers ▶ durable ▶ audit
+
+Failures become a Status here. Nothing is answered before what the answer shows is durable.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, final
+from urllib.parse import unquote
+
+from aiohttp import web
+
+from deltaloop.api.errors import MissingExtraError
+from deltaloop.api.status import ApiError, Status, StatusDetails, error_from_status
+from deltaloop.apiserver import authentication
+from deltaloop.apiserver.access import Access
+from deltaloop.apiserver.authentication import Authenticator
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.audit import Audited, audit_event
+from deltaloop.apiserver.core.encoding import encode_json
+from deltaloop.apiserver.core.fault_rules import ON_WATCHES, Fault, WatchTrouble
+from deltaloop.apiserver.core.patching import PatchError
+from deltaloop.apiserver.core.rbac import Attributes, Authorizer
+from deltaloop.apiserver.core.request_info import RequestInfo, User, describe, selected_name
+from deltaloop.apiserver.documents import json_answer, text_answer
+from deltaloop.apiserver.exchange import WARNINGS, Exchange, add_warnings
+from deltaloop.apiserver.faults import ROOT, Faults
+from deltaloop.apiserver.handlers import Handlers
+
+_log: Final = logging.getLogger("deltaloop.apiserver")
+
+
+class _LostError(Exception):
+    """A fault wants the connection gone."""
+
+
+@final
+class Filters:
+    """One server's door."""
+
+    def __init__(
+        self,
+        handlers: Handlers,
+        access: Access,
+        *,
+        authenticator: Authenticator,
+        authorizer: Authorizer,
+        faults: Faults,
+        headers: Mapping[str, str],
+        host: str,
+        publish: Callable[[], None],
+        revision: Callable[[], tuple[int, int]],
+        epoch: Callable[[], float],
+        settle: Callable[[], Awaitable[None]] | None = None,
+        audit: Callable[[str], None] | None = None,
+    ) -> None:
+        """Let requests through to these.
+
+        Args:
+            handlers: Answer resources and documents.
+            access: Answers reviews.
+            authenticator: Finds out who asks.
+            authorizer: Decides whether they may.
+            faults: Strikes.
+            headers: Go with every answer.
+            host: Address that the server listens on.
+            publish: Called after every request, which may have written.
+            revision: Gives the oldest readable and the last revision.
+            epoch: Seconds since 1970, as objects have them.
+            settle: Waits until the store's writes are durable; None if they are not kept.
+            audit: Takes a line for each request; None for none.
+        """
+        self._handlers = handlers
+        self._access = access
+        self._authenticator = authenticator
+        self._authorizer = authorizer
+        self._faults = faults
+        self._headers = headers
+        self._host = host
+        self._publish = publish
+        self._revision = revision
+        self._epoch = epoch
+        self._settle = settle
+        self._audit = audit
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer one request; failures are answered, too.
+
+        Cancellation (the client went away) cannot split a write.
+        """
+        segments = tuple(unquote(part) for part in request.raw_path.partition("?")[0].strip("/").split("/"))
+        info = describe(request.method, request.path, segments, request.query)
+        record = _Record(info=info)
+        code = 0
+        try:
+            response = await self._guard(request, segments, record)
+            if self._settle is not None:
+                response = await self._durable(request, response)
+            code = response.status
+        except _LostError:
+            if request.transport is not None:
+                request.transport.abort()
+            return web.Response(status=500)
+        else:
+            return response
+        finally:
+            self._publish()
+            self._write_audit(request, record, code)
+
+    async def _durable(self, request: web.BaseRequest, response: web.StreamResponse) -> web.StreamResponse:
+        assert self._settle is not None
+        try:
+            await self._settle()
+        except Exception as error:  # noqa: BLE001 - answered with a 500 and logged, as in _guard
+            return self._failed(request, error)
+        return response
+
+    async def _guard(self, request: web.BaseRequest, segments: tuple[str, ...], record: _Record) -> web.StreamResponse:
+        try:
+            return await self._answer(request, segments, record)
+        except ApiError as error:
+            refusal = self._refusal(error)
+            if " cannot be handled as " not in str(error):  # what cannot be decoded has no fields to warn about
+                add_warnings(refusal, request.get(WARNINGS, ()))
+            return refusal
+        except PatchError as error:
+            status = Status(message=error.message, reason=error.reason, code=error.code, details=StatusDetails())
+            return self._refusal(error_from_status(status))
+        except MissingExtraError as error:
+            return self._refusal(failures.internal(str(error)))
+        except (ConnectionError, web.HTTPException, _LostError):
+            raise
+        except Exception as error:  # noqa: BLE001 - the last resort: answered with a 500 and logged
+            return self._failed(request, error)
+
+    def _failed(self, request: web.BaseRequest, error: Exception) -> web.Response:
+        _log.error(
+            "a request failed inside the server",
+            exc_info=error,
+            extra={"method": request.method, "path": request.path},
+        )
+        return self._refusal(failures.internal(f"{type(error).__name__}; the server's log says more"))
+
+    def _refusal(self, error: ApiError) -> web.Response:
+        headers = dict(self._headers)
+        if error.status.details is not None and error.status.details.retry_after_seconds:
+            headers["Retry-After"] = str(error.status.details.retry_after_seconds)
+        return json_answer(error.status.to_json(), headers, status=error.status.code)
+
+    async def _answer(self, request: web.BaseRequest, segments: tuple[str, ...], record: _Record) -> web.StreamResponse:
+        if self._audit is not None:
+            record.began = self._epoch()
+        host = request.headers.get("Host", "")
+        if not authentication.is_own_host(host, listening_on=self._host):
+            raise failures.misdirected(host)
+        record.user = user = self._user(request)
+        exchange = Exchange(request=request, segments=segments, info=record.info, user=user)
+        if segments[0] == ROOT:
+            answered = await self._faults.answer(exchange)
+            if answered is None:
+                return text_answer(404, "404 page not found\n", self._headers)
+            return json_answer(encode_json(answered[1]), self._headers, status=answered[0])
+        wanted = _attributes(request, record.info, user)
+        if not self._authorizer.allows(wanted):
+            raise _forbidden(wanted)
+        strike = self._faults.strike(record.info, user)
+        if strike.delay:
+            record.fault = "delay"
+            await asyncio.sleep(strike.delay)
+        if strike.fault is not None:
+            record.fault = strike.fault.do
+            return await self._struck(exchange, strike.fault, record)
+        return await self._serve(exchange, record)
+
+    async def _serve(self, exchange: Exchange, record: _Record) -> web.StreamResponse:
+        if record.info.verb != "watch":
+            return await self._handlers.answer(exchange, self._access)
+
+        def started() -> None:
+            self._write_audit(exchange.request, record, 200)
+
+        exchange.started = started
+        with self._faults.watching(exchange):
+            return await self._handlers.answer(exchange, self._access)
+
+    async def _struck(self, exchange: Exchange, fault: Fault, record: _Record) -> web.StreamResponse:
+        if fault.do == "refuse":
+            error = fault.refusal()
+            if fault.code != 429:
+                raise error
+            # Flow control answers before anything knows of Status.
+            headers = {**self._headers, "Retry-After": str(int(error.retry_after or 1))}
+            return text_answer(429, f"{error.status.message}\n", headers)
+        if fault.do == "drop":
+            raise _LostError
+        if fault.do == "stale":
+            compacted, revision = self._revision()
+            exchange.stale_at = max(compacted, revision - fault.behind)
+        elif fault.do in ON_WATCHES:
+            exchange.trouble = WatchTrouble(fault)
+        response = await self._serve(exchange, record)
+        if fault.do == "lose":
+            if self._settle is not None:
+                await self._settle()
+            raise _LostError
+        return response
+
+    def _user(self, request: web.BaseRequest) -> User:
+        transport = request.transport
+        certificate: Any = transport.get_extra_info("peercert") if transport is not None else None
+        user = self._authenticator.user_of(request.headers.get("Authorization", ""), certificate)
+        groups = tuple(request.headers.getall("Impersonate-Group", []))
+        other = authentication.impersonated(request.headers, groups)
+        if other is None:
+            return user
+        for resource, name in (("users", other.name), *(("groups", group) for group in groups)):
+            wanted = Attributes(user=user, verb="impersonate", resource=resource, name=name)
+            if not self._authorizer.allows(wanted):
+                raise _forbidden(wanted)
+        return other
+
+    def _write_audit(self, request: web.BaseRequest, record: _Record, code: int) -> None:
+        if self._audit is None or record.audited:
+            return
+        record.audited = True
+        seen = Audited(
+            identity=str(uuid.uuid4()),
+            info=record.info,
+            user=record.user,
+            uri=request.raw_path,
+            source=request.remote or "",
+            user_agent=request.headers.get("User-Agent", ""),
+            code=code,
+            began=record.began,
+            ended=self._epoch(),
+            fault=record.fault,
+        )
+        self._audit(encode_json(audit_event(seen)).decode())
+
+
+class _Record:
+    """What is known of a request while it is on its way."""
+
+    __slots__ = ("audited", "began", "fault", "info", "user")
+
+    def __init__(self, *, info: RequestInfo) -> None:
+        self.info = info
+        self.began = 0.0
+        self.user: User | None = None
+        self.fault = ""
+        self.audited = False
+
+
+def _attributes(request: web.BaseRequest, info: RequestInfo, user: User) -> Attributes:
+    path = info.resource
+    if path is None:
+        return Attributes(user=user, verb=info.verb, path=info.path)
+    namespace = path.namespace
+    if (path.group, path.plural) == ("", "namespaces"):
+        # A namespace lies in itself: who may do something there may see it.
+        namespace = path.name
+    return Attributes(
+        user=user,
+        verb=info.verb,
+        group=path.group,
+        version=path.version,
+        resource=path.plural,
+        subresource=path.subresource,
+        namespace=namespace,
+        name=selected_name(info, request.query),
+    )
+
+
+def _forbidden(wanted: Attributes) -> ApiError:
+    user, verb = wanted.user.name, wanted.verb
+    if not wanted.resource:
+        return failures.forbidden_path(wanted.path, user=user, verb=verb)
+    return failures.forbidden_resource(
+        wanted.group,
+        wanted.resource,
+        user=user,
+        verb=verb,
+        namespace=wanted.namespace,
+        name=wanted.name,
+        subresource=wanted.subresource,
+    )

@@ -1,0 +1,95 @@
+"""How an embedded server runs: its options, checked when they are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from deltaloop.api.redaction import SecretText
+from deltaloop.apiserver.authentication import StaticUser, is_loopback
+
+CONTROLLERS: Final = frozenset({"gc", "namespace", "coordinated-leases"})
+AUTHORIZATION_MODES: Final = ("AlwaysAllow", "RBAC")
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerOptions:
+    """How an embedded server runs.
+
+    Attributes:
+        host: Address to listen on: ``localhost`` or a loopback address, nothing else.
+        port: TCP port; 0 takes a free one.
+        insecure_http: Plain HTTP and no credentials: everybody on this machine may do everything.
+        token: The bearer token of ``deltaloop:admin``, who is in ``system:masters``; None makes a random one, or takes
+            the one that the data directory keeps. Not with ``insecure_http``.
+        users: Other users, each with a token.
+        authorization_mode: ``AlwaysAllow``: whoever has credentials may do everything. ``RBAC``: what roles and
+            bindings allow; the usual first ones are made.
+        controllers: What runs beside the server: ``gc`` (owner references), ``namespace`` (clean-up) and
+            ``coordinated-leases`` (KEP-4355). None by default, as in a kube-apiserver alone: dependents stay, a deleted
+            namespace stays Terminating, and candidates are not elected.
+        data_dir: Where objects and credentials are kept over restarts; None keeps everything in memory. It holds
+            Secrets and the authority's key, so it is made readable by its owner only.
+        fsync: Whether a write is on the disk before its answer. Without it, writes outlive the process, however it
+            ends, but not a power failure.
+        window: How many past changes are kept for watches, exact lists and continue tokens.
+        window_bytes: How many bytes of objects these may hold.
+        bookmark_interval: Seconds between bookmarks of a watch.
+        audit: Takes a line of JSON for each request, called on the loop; None for none.
+        fault_seed: Of the chances of faults; None is another one each time.
+        wall_clock: The time that objects get; must return aware datetimes.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    insecure_http: bool = False
+    token: SecretText | None = None
+    users: tuple[StaticUser, ...] = ()
+    authorization_mode: str = "AlwaysAllow"
+    controllers: frozenset[str] = frozenset()
+    data_dir: Path | None = None
+    fsync: bool = False
+    window: int = 10_000
+    window_bytes: int = 64 * 1024 * 1024
+    bookmark_interval: float = 60.0
+    audit: Callable[[str], None] | None = field(default=None, repr=False)
+    fault_seed: int | None = None
+    wall_clock: Callable[[], datetime] = field(default=_utc_now, repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work or is not safe.
+
+        Raises:
+            ValueError: Naming the field.
+        """
+        if not is_loopback(self.host):
+            raise ValueError(
+                f"ServerOptions.host is {self.host!r}; this server listens on 127.0.0.1, ::1 or localhost only"
+            )
+        if not 0 <= self.port <= 65535:
+            raise ValueError(f"ServerOptions.port is {self.port!r}; 0 to 65535 is needed")
+        unknown = self.controllers - CONTROLLERS
+        if unknown:
+            raise ValueError(f"ServerOptions.controllers has {sorted(unknown)}; known are {sorted(CONTROLLERS)}")
+        if self.token is not None and (self.insecure_http or not self.token):
+            raise ValueError("ServerOptions.token must not be empty, and has no meaning with insecure_http")
+        if self.authorization_mode not in AUTHORIZATION_MODES:
+            known = " or ".join(AUTHORIZATION_MODES)
+            raise ValueError(f"ServerOptions.authorization_mode is {self.authorization_mode!r}; {known} is needed")
+        if self.insecure_http and (self.users or self.authorization_mode != "AlwaysAllow"):
+            raise ValueError(
+                "ServerOptions.users and RBAC have no meaning with insecure_http: nobody says who they are"
+            )
+        if self.fsync and self.data_dir is None:
+            raise ValueError("ServerOptions.fsync needs data_dir")
+        if self.window < 1 or self.window_bytes < 1:
+            raise ValueError("ServerOptions.window and window_bytes must be 1 or more")
+        if not self.bookmark_interval > 0:
+            raise ValueError(f"ServerOptions.bookmark_interval is {self.bookmark_interval!r}; more than 0 is needed")

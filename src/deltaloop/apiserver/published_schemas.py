@@ -1,0 +1,42 @@
+"""The published schemas of the built-in kinds, where the extra ``schemas`` is installed. Core: ``core/openapi.py``.
+
+They are read from the package ``kubernetes-validate`` when they are first asked for; its code is never run.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, cast
+
+import msgspec
+
+from deltaloop.apiserver.core.builtin_tables import builtin_tables
+
+EXTRA: Final = "schemas"
+_PACKAGE: Final = "kubernetes_validate"
+_log: Final = logging.getLogger("deltaloop.apiserver")
+
+
+@cache
+def published_definitions() -> dict[str, Any] | None:
+    """Return the schemas by name; None without the extra, or if its package has none for our version of Kubernetes.
+
+    A missing version is logged once as a WARNING: the package is there, but too old.
+    """
+    spec = importlib.util.find_spec(_PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    version = builtin_tables().kubernetes
+    folder = Path(next(iter(spec.submodule_search_locations))) / "kubernetes-json-schema" / f"v{version}.0-local"
+    try:
+        content = (folder / "_definitions.json").read_bytes()
+    except OSError:
+        _log.warning(
+            "kubernetes-validate has no schemas for our Kubernetes: explain shows no fields",
+            extra={"kubernetes": version, "extra": EXTRA},
+        )
+        return None
+    return cast("dict[str, Any]", msgspec.json.decode(content)["$defs"])

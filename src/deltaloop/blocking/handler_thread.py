@@ -1,0 +1,166 @@
+"""Calls one handler in a thread of its own. It has no core: it decides nothing.
+
+    informer ──▶ its listener (buffer, task on the loop) ──▶ HandlerThread ──▶ the handler, in its thread
+                                                  ▲───────── returned or raised ─────────┘
+
+To the informer this is an ``async def`` handler that waits until the thread has made the call. So the buffer, the
+order, the count of failures and the sign that the initial list was delivered are those of ``cache/listener.py``; and
+a handler that blocks holds up its own buffer, and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from queue import SimpleQueue
+from typing import Final, Generic, TypeVar, final
+
+from deltaloop.blocking.errors import HandlerStillRunsError
+from deltaloop.cache import ResourceEventHandler
+
+T = TypeVar("T")
+
+_logger: Final = logging.getLogger("deltaloop.blocking")
+_WARNING_INTERVAL: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Call:
+    function: Callable[[], object]
+    loop: asyncio.AbstractEventLoop
+    answer: asyncio.Future[object]
+
+
+@final
+class HandlerThread(Generic[T]):
+    """A handler for an informer that passes each call on to another handler, in a thread."""
+
+    def __init__(self, handler: ResourceEventHandler[T], *, name: str) -> None:
+        """Make one whose thread does not run yet.
+
+        Args:
+            handler: Who is called. What it returns is awaited on the loop if it can be: it may be ``async def``.
+            name: The handler's name, for the thread and the log.
+        """
+        self.name = name
+        self._handler = handler
+        self._calls = SimpleQueue[_Call | None]()
+        # A daemon, so that a handler that never returns cannot keep the program from ending.
+        self._thread = threading.Thread(target=self._work, name=f"deltaloop handler {name}", daemon=True)
+
+    # On the loop
+
+    async def on_add(self, obj: T, *, is_in_initial_list: bool) -> None:
+        """Have the handler's ``on_add`` called, and wait."""
+        await self._call(partial(self._handler.on_add, obj, is_in_initial_list=is_in_initial_list))
+
+    async def on_update(self, old: T, new: T) -> None:
+        """Have the handler's ``on_update`` called, and wait."""
+        await self._call(partial(self._handler.on_update, old, new))
+
+    async def on_delete(self, obj: T, *, final_state_known: bool) -> None:
+        """Have the handler's ``on_delete`` called, and wait."""
+        await self._call(partial(self._handler.on_delete, obj, final_state_known=final_state_known))
+
+    async def _call(self, function: Callable[[], object]) -> None:
+        loop = asyncio.get_running_loop()
+        call = _Call(function, loop, loop.create_future())
+        self._calls.put(call)
+        result = await call.answer
+        if inspect.isawaitable(result):
+            await result
+
+    # From any thread
+
+    def start(self) -> None:
+        """Begin to make calls."""
+        self._thread.start()
+
+    def end(self) -> None:
+        """Make no more calls; the one that the handler is in goes on to its end. Repeating it is fine."""
+        self._calls.put(None)
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait until the thread has ended; a warning names the handler while that takes long.
+
+        Returns:
+            Whether it has ended. True at once for the handler itself, which cannot wait for its own end.
+        """
+        if self._thread is threading.current_thread():
+            return True
+        until = None if timeout is None else time.monotonic() + timeout
+        while True:
+            left = _WARNING_INTERVAL if until is None else min(_WARNING_INTERVAL, max(0.0, until - time.monotonic()))
+            self._thread.join(left)
+            if not self._thread.is_alive():
+                return True
+            if until is not None and time.monotonic() >= until:
+                return False
+            _logger.warning("waiting for a handler that has not returned", extra={"handler": self.name})
+
+    def __repr__(self) -> str:
+        return f"<HandlerThread {self.name}, {'running' if self._thread.is_alive() else 'not running'}>"
+
+    # In the thread
+
+    def _work(self) -> None:
+        while (call := self._calls.get()) is not None:
+            if call.answer.cancelled():  # the informer has stopped
+                continue
+            try:
+                result, error = call.function(), None
+            except Exception as raised:  # noqa: BLE001 - it is raised where the informer waits, which reports it
+                result, error = None, raised
+            except BaseException as raised:  # noqa: BLE001 - SystemExit and its like must not end the loop's thread
+                result, error = None, _as_exception(raised)
+            with suppress(RuntimeError):  # the loop is closed: nobody waits
+                call.loop.call_soon_threadsafe(self._settle, call.answer, result, error)
+            del call, result, error  # nothing is to be kept alive while the next call is waited for
+
+    def _settle(self, answer: asyncio.Future[object], result: object, error: Exception | None) -> None:
+        if not answer.done():
+            if error is None:
+                answer.set_result(result)
+            else:
+                answer.set_exception(_as_exception(error) if isinstance(error, StopIteration) else error)
+            return
+        if inspect.iscoroutine(result):
+            result.close()
+        if error is not None:
+            _logger.error(
+                "a handler raised after its informer had stopped", exc_info=error, extra={"handler": self.name}
+            )
+
+
+def _as_exception(error: BaseException) -> RuntimeError:
+    """Wrap what must not travel through a future or out of the loop."""
+    wrapped = RuntimeError(f"a handler raised {type(error).__name__}")
+    wrapped.__cause__ = error
+    return wrapped
+
+
+def join_all(threads: Iterable[HandlerThread[T]], timeout: float | None) -> None:
+    """Wait until all threads have ended.
+
+    Args:
+        threads: Threads that were told to end.
+        timeout: Seconds for all of them together; None waits without end, with warnings.
+
+    Raises:
+        HandlerStillRunsError: If some have not ended in time.
+    """
+    until = None if timeout is None else time.monotonic() + timeout
+    late = [
+        thread.name
+        for thread in threads
+        if not thread.join(None if until is None else max(0.0, until - time.monotonic()))
+    ]
+    if late:
+        raise HandlerStillRunsError(late, waited=timeout or 0.0)

@@ -1,0 +1,63 @@
+"""One list in pages: what to ask next, and what all pages are together.
+
+The version of the whole is that of its first page. A token has the version in it: the server refuses to be told both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from deltaloop.api.list_options import ListOptions
+from deltaloop.api.resource import Resource
+from deltaloop.cache.core.reflector_effects import Listed
+from deltaloop.client.resource_list import ResourceList
+
+
+@dataclass(slots=True)
+class ListRound:
+    """A list that is under way.
+
+    Attributes:
+        first: What was asked for at its beginning.
+        options: What is to be asked for next.
+        items: What has come.
+        resource_version: The version of the first page.
+        pages: How many have come.
+        in_full: Whether it replaces one whose pages were lost, and is asked for without pages.
+        unreadable: Why objects are left out.
+    """
+
+    first: ListOptions
+    options: ListOptions
+    items: list[Resource] = field(default_factory=list[Resource])
+    resource_version: str = ""
+    pages: int = 0
+    in_full: bool = False
+    unreadable: list[Exception] = field(default_factory=list[Exception])
+
+    @classmethod
+    def begin(cls, options: ListOptions, *, in_full: bool = False) -> ListRound:
+        """Begin a list."""
+        return cls(options, options, in_full=in_full)
+
+    def repeats_itself(self, page: ResourceList[Resource]) -> bool:
+        """Tell whether a page names itself as the next one: such a list would never end."""
+        return bool(page.continue_) and page.continue_ == self.options.continue_
+
+    def take(self, page: ResourceList[Resource]) -> bool:
+        """Take a page; return whether it was the last one."""
+        if self.pages == 0:
+            self.resource_version = page.resource_version
+        self.pages += 1
+        self.items.extend(page.items)
+        self.unreadable.extend(page.unreadable)
+        if not page.continue_:
+            return True
+        self.options = self.first.replace(continue_=page.continue_, resource_version="", resource_version_match="")
+        return False
+
+    def whole(self) -> Listed:
+        """Return everything that came and can be kept."""
+        named = tuple(item for item in self.items if item.name)
+        skipped = len(self.items) - len(named) + len(self.unreadable)
+        return Listed(named, self.resource_version, skipped, next(iter(self.unreadable), None))

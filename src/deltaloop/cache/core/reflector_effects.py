@@ -1,0 +1,77 @@
+"""What a reflector is told to do, and what it makes of what came: the vocabulary between core and driver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from deltaloop.api.list_options import ListOptions
+from deltaloop.api.resource import Resource
+
+
+@dataclass(frozen=True, slots=True)
+class List:
+    """Ask for one page of a list; answer with ``listed`` or ``list_failed``."""
+
+    options: ListOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Open a watch and read it; answer with ``watch_opened``, then what the stream brings, or ``watch_failed``."""
+
+    options: ListOptions
+
+
+@dataclass(frozen=True, slots=True)
+class WatchList:
+    """Open a watch that begins with the whole state; answer with ``watch_list_opened`` or ``watch_list_failed``.
+
+    Then feed ``initial_event`` until it returns ``Listed``, and then as for a watch. Give up at ``give_up_at``.
+    """
+
+    options: ListOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Ask for one object of the newest list, for its version; answer with ``probed`` or ``probe_failed``."""
+
+    options: ListOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Ask again at ``until``."""
+
+    until: float
+
+
+Effect: TypeAlias = List | WatchList | Watch | Probe | Wait
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A complete list: the store now holds these objects and no others.
+
+    Attributes:
+        items: The objects.
+        resource_version: The version of the list.
+        skipped: How many objects are left out, because they cannot be read or have no name.
+        first_error: Why the first of them cannot be read, if it is that.
+    """
+
+    items: tuple[Resource, ...]
+    resource_version: str
+    skipped: int
+    first_error: Exception | None = None
+
+
+class Verdict(Enum):
+    """What to do with an event."""
+
+    APPLY = "apply"
+    BOOKMARK = "bookmark"
+    SKIP = "skip"
+    HOLD = "hold"

@@ -1,0 +1,49 @@
+"""The options of an informer; no core, they decide nothing."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from deltaloop.api.resource import Resource
+from deltaloop.cache.core.reactions import Reaction
+from deltaloop.cache.core.reflector_facts import ReflectorOptions
+from deltaloop.cache.metrics import CacheMetrics
+from deltaloop.cache.queue import QueueKind
+from deltaloop.pacing.checks import require_not_negative
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InformerOptions:
+    """Options of an informer.
+
+    Attributes:
+        resync_period: Every so many seconds each handler that has no period of its own is told all objects again, from
+            the cache; 0 is never, less than 1 is 1.
+        queue: Which queue stands between the reflector and the cache.
+        transform: Makes the object that is cached out of the one that comes, before anything else sees it. Called once
+            for each object of a list and of an event, never for a resync; it need not be idempotent. One that raises,
+            or changes the name, fails the list or the watch: what it failed on is named, and tried again later.
+        reflector: Numbers of listing, watching and waiting.
+        consistency_period: Every so many seconds the cache is compared with the server, as by
+            ``Informer.check_consistency``, which costs a full list; 0 is never.
+        on_error: Called with every error of list and watch, and what follows it; they are logged in any case.
+        metrics: Who counts lists, watches, events, failures and deliveries.
+        chance: Draws the numbers in [0, 1) that spread waits and watch timeouts.
+    """
+
+    resync_period: float = 0.0
+    queue: QueueKind = QueueKind.REAL_FIFO
+    transform: Callable[[Resource], Resource] | None = None
+    reflector: ReflectorOptions = field(default_factory=ReflectorOptions)
+    consistency_period: float = 0.0
+    on_error: Callable[[Reaction], object] | None = None
+    metrics: CacheMetrics | None = None
+    chance: Callable[[], float] = random.random
+
+    def __post_init__(self) -> None:
+        """Refuse periods that are none."""
+        require_not_negative(
+            "InformerOptions", resync_period=self.resync_period, consistency_period=self.consistency_period
+        )

@@ -1,0 +1,216 @@
+"""Drives core/notification_buffer.py for all handlers of one informer: who they are, who is told what, and when.
+
+A resync comes from the cache: each handler has a timer of its own, begun when the first full list is through. A
+bounded handler that is full holds up everything, until it has room or is removed.
+
+Source: client-go tools/cache/shared_informer.go, ``sharedProcessor``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from typing import Any, Final, Generic, TypeVar, final
+
+from deltaloop.api.resource import Resource
+from deltaloop.cache.controller import MINIMUM_RESYNC_PERIOD
+from deltaloop.cache.core.notification_buffer import BufferPolicy
+from deltaloop.cache.core.process_deltas import AddNotification, Notification
+from deltaloop.cache.core.process_list import TURN
+from deltaloop.cache.handlers import HandlerOptions, ResourceEventHandler, handler_name
+from deltaloop.cache.listener import Listener, Registration
+from deltaloop.cache.metrics import GuardedMetrics
+
+T = TypeVar("T")
+
+_logger: Final = logging.getLogger("deltaloop.cache")
+_UNBOUNDED: Final = sys.maxsize
+
+
+@final
+class SharedProcessor(Generic[T]):
+    """Distributes notifications to handlers. It belongs to one event loop."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        decode: Callable[[Resource], T],
+        objects: Callable[[], Iterable[Resource]],
+        upstream_has_synced: Callable[[], bool],
+        resync_period: float,
+        metrics: GuardedMetrics,
+    ) -> None:
+        """Begin without handlers.
+
+        Args:
+            name: What the informer is called in the log.
+            decode: Makes what handlers are given out of what the cache holds.
+            objects: Returns everything that the cache holds.
+            upstream_has_synced: Whether the first full list is in the cache.
+            resync_period: That of handlers that have none of their own; 0 is never.
+            metrics: Who counts.
+        """
+        self._name = name
+        self._decode = decode
+        self._objects = objects
+        self._upstream_has_synced = upstream_has_synced
+        self._resync_period = resync_period
+        self._metrics = metrics
+        self._listeners: dict[Listener[T], asyncio.Task[None] | None] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+        self._resyncs: dict[Listener[T], tuple[float, asyncio.TimerHandle | None]] = {}
+        self._bounded: set[Listener[T]] = set()
+        self._has_room = asyncio.Event()
+        self._stalled = False
+        self._started = False
+        self._resyncing = False
+        self._distributing = False
+        self._postponed: dict[Listener[T], None] = {}
+
+    def add(self, handler: ResourceEventHandler[T], *, name: str, options: HandlerOptions) -> Registration:
+        """Add a handler: it is told everything that is there, and then what comes."""
+        listener = Listener(
+            handler,
+            self._decode,
+            name=name or handler_name(handler),
+            resource=self._name,
+            upstream_has_synced=self._upstream_has_synced,
+            options=options,
+            on_room=self._has_room.set,
+            metrics=self._metrics,
+        )
+        for obj in self._objects():
+            listener.add(AddNotification(obj, is_in_initial_list=True))
+        self._listeners[listener] = self._run(listener) if self._started else None
+        if options.buffer is BufferPolicy.BOUNDED:
+            self._bounded.add(listener)
+        period = self._resync_period if options.resync_period is None else options.resync_period
+        if period > 0:
+            self._resyncs[listener] = (max(period, MINIMUM_RESYNC_PERIOD), None)
+            if self._resyncing:
+                self._schedule_resync(listener)
+        return listener
+
+    def remove(self, registration: Registration) -> None:
+        """Remove a handler; one that is unknown is not there any more."""
+        for listener in [known for known in self._listeners if known is registration]:
+            task = self._listeners.pop(listener)
+            self._bounded.discard(listener)
+            _, timer = self._resyncs.pop(listener, (0.0, None))
+            if timer is not None:
+                timer.cancel()
+            listener.close()
+            if task is not None:
+                self._ending.add(task)
+                task.add_done_callback(self._ending.discard)
+
+    def distribute(self, notification: Notification[Resource]) -> None:
+        """Put a notification into every handler's buffer."""
+        for listener in self._listeners:
+            listener.add(notification)
+
+    async def distribute_in_turns(self, notifications: Iterable[Notification[Resource]]) -> None:
+        """Put notifications into the buffers of the handlers that are there now, letting others run in between.
+
+        The cache is further already: who is added meanwhile is told by that. Resyncs wait until everything was told.
+        """
+        listeners = tuple(self._listeners)
+        self._distributing = True
+        try:
+            for place, notification in enumerate(notifications, 1):
+                for listener in listeners:
+                    listener.add(notification)
+                if place % TURN == 0:
+                    await asyncio.sleep(0)
+                    if (until_room := self.room()) is not None:
+                        await until_room
+        finally:
+            self._distributing = False
+            postponed, self._postponed = self._postponed, {}
+            for listener in postponed:
+                listener.resync(self._objects())
+
+    def pending(self) -> dict[str, int]:
+        """Return how many notifications wait for each handler, by its name; from any thread."""
+        waiting: dict[str, int] = {}
+        for listener in [*self._listeners]:
+            waiting[listener.name] = waiting.get(listener.name, 0) + listener.pending
+        return waiting
+
+    # Full buffers
+
+    @property
+    def stalled_by(self) -> tuple[str, ...]:
+        """Names of the handlers whose full buffers hold up the informer at this moment."""
+        return tuple(listener.name for listener in self._bounded if listener.is_full)
+
+    @property
+    def room_left(self) -> int:
+        """How many notifications every handler has room for; a very large number if none is bounded."""
+        return min((listener.room for listener in self._bounded), default=_UNBOUNDED)
+
+    def room(self) -> Awaitable[None] | None:
+        """Return None if every handler has room, else what waits until it has; cancellation leaves nothing behind."""
+        return self._wait_for_room() if self._bounded or self._stalled else None
+
+    async def _wait_for_room(self) -> None:
+        while full := self.stalled_by:
+            if not self._stalled:
+                self._stalled = True
+                _logger.warning(
+                    "an informer stands still until a handler has caught up",
+                    extra={"resource": self._name, "handlers": list(full)},
+                )
+            self._has_room.clear()
+            await self._has_room.wait()
+        if self._stalled:
+            self._stalled = False
+            _logger.info("the informer goes on", extra={"resource": self._name})
+
+    # Running
+
+    def start(self, wait_for_sync: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Begin to deliver; resync periods begin when ``wait_for_sync`` returns."""
+        self._started = True
+        resyncs = asyncio.create_task(self._begin_resyncs(wait_for_sync), name=f"begin of resyncs of {self._name}")
+        self._ending.add(resyncs)
+        resyncs.add_done_callback(self._ending.discard)
+        for listener in self._listeners:
+            self._listeners[listener] = self._run(listener)
+
+    async def stop(self, *others: asyncio.Task[None]) -> None:
+        """End all deliveries, and ``others``, and wait for that; what was not delivered is dropped."""
+        for _, timer in self._resyncs.values():
+            if timer is not None:
+                timer.cancel()
+        tasks = [task for task in (*self._listeners.values(), *self._ending, *others) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _run(self, listener: Listener[T]) -> asyncio.Task[None]:
+        return asyncio.create_task(listener.run(), name=f"handler {listener.name} of {self._name}")
+
+    async def _begin_resyncs(self, wait_for_sync: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        await wait_for_sync()
+        self._resyncing = True
+        for listener in self._resyncs:
+            self._schedule_resync(listener)
+
+    def _schedule_resync(self, listener: Listener[T]) -> None:
+        period, _ = self._resyncs[listener]
+        timer = asyncio.get_running_loop().call_later(period, self._resync, listener)
+        self._resyncs[listener] = (period, timer)
+
+    def _resync(self, listener: Listener[T]) -> None:
+        if self._distributing:
+            self._postponed[listener] = None
+        else:
+            listener.resync(self._objects())
+        self._schedule_resync(listener)
+
+    def __repr__(self) -> str:
+        return f"<SharedProcessor of {self._name}: {len(self._listeners)} handlers>"

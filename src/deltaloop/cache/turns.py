@@ -1,0 +1,25 @@
+"""Long work on the event loop, in turns; no core: what is to be done is a generator that a core made.
+
+A list of 100 000 objects is a second of work for a cache. Done at once, nothing else runs for a second: no renewal of
+a lease, no health check, no other informer. Such work is written as a generator that yields every so many objects; the
+driver lets everybody else run then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+async def in_turns(work: Generator[None, None, T]) -> T:
+    """Do all of ``work`` and return its result; others run whenever it yields. Cancelled, the rest is not done."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as done:
+            result: T = done.value
+            return result
+        await asyncio.sleep(0)

@@ -1,0 +1,36 @@
+"""The file that ``run --record-access`` writes and ``rbac --from`` reads. Core: ``runtime/core/recorded_access.py``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from deltaloop.api.errors import InvalidInputError
+from deltaloop.runtime.core.recorded_access import RecordedAccess
+
+
+def save_access(path: Path, recorded: RecordedAccess) -> None:
+    """Write what a run did.
+
+    Raises:
+        InvalidInputError: If the file cannot be written.
+    """
+    try:
+        path.write_text(json.dumps(recorded.to_dict(), indent=1) + "\n")
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def read_access(path: Path) -> RecordedAccess:
+    """Read what a run did.
+
+    Raises:
+        InvalidInputError: If the file cannot be read, or holds something else.
+    """
+    try:
+        fields = json.loads(path.read_text())
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError:
+        fields = None
+    return RecordedAccess.from_dict(fields, source=str(path))

@@ -1,0 +1,90 @@
+"""``deltaloop explain``: asks a running program for an object's last reconciles. Core: ``runtime/core/history.py``."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from http.client import HTTPException
+from typing import Any, Final, cast
+
+from deltaloop.errors import DeltaloopError
+from deltaloop.runtime.health_pages import EXPLAIN_PATH
+
+_TIMEOUT: Final = 5.0
+_MOST: Final = 10 * 2**20
+
+
+class ExplainError(DeltaloopError):
+    """A program cannot be asked; the message says where, and what to do."""
+
+
+def ask(address: str, *, kind: str, namespace: str, name: str) -> list[dict[str, Any]]:
+    """Ask a running program for an object's last reconciles, the latest first; empty if it knows of none.
+
+    Args:
+        address: Of its health server: ``HOST:PORT``, or a URL.
+        kind: As people write it; empty if the object is one that is reconciled.
+        namespace: Of the object.
+        name: Of the object.
+
+    Raises:
+        ExplainError: If nobody answers there, or something else does.
+    """
+    base = address if "://" in address else f"http://{address}"
+    if not base.startswith(("http://", "https://")):
+        raise ExplainError(f"{address!r} is no address of a health server; write HOST:PORT or a URL")
+    query = urllib.parse.urlencode({"kind": kind, "namespace": namespace, "name": name})
+    # No proxy stands between this machine and itself.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(f"{base.rstrip('/')}{EXPLAIN_PATH}?{query}", timeout=_TIMEOUT) as answer:
+            body = answer.read(_MOST)
+    except urllib.error.HTTPError as error:
+        with error:
+            body = error.read(_MOST)
+        if error.code != 404 or not body.startswith(b"{"):
+            raise _refused(base, error.code, body) from None
+    except (OSError, ValueError, HTTPException) as error:
+        reason = getattr(error, "reason", error)
+        raise ExplainError(
+            f"no running controller answers at {base} ({reason}); `deltaloop run` serves it at its"
+            " --health-probe-bind-address, and --address says which to ask"
+        ) from None
+    try:
+        found = json.loads(body)["reconciles"]
+    except (ValueError, KeyError, TypeError):
+        raise ExplainError(f"what answers at {base} is no deltaloop health server") from None
+    return cast("list[dict[str, Any]]", found)
+
+
+def _refused(base: str, code: int, body: bytes) -> ExplainError:
+    if code == 403:
+        return ExplainError(f"{base} explains only to the machine that it runs on; ask there, or forward the port")
+    said = body[:200].decode(errors="replace").strip()
+    return ExplainError(f"what answers at {base} is no deltaloop health server: {code} {said}")
+
+
+def lines(reconciles: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Say for people what was found."""
+    for run in reconciles:
+        error = f", {run['error']}" if run["error"] else ""
+        yield (
+            f"{run['controller']} {run['key']}, reconcile {run['reconcile']}: {run['result']}{error}"
+            f" ({run['secondsAgo']:.1f} s ago, took {run['seconds']:.3f} s, attempt {run['attempt']})"
+        )
+        for trigger in run["triggers"]:
+            yield f"  because  {trigger}"
+        if run["triggersDropped"]:
+            yield f"           and {run['triggersDropped']} more"
+        for write in run["writes"]:
+            part = f"/{write['subresource']}" if write["subresource"] else ""
+            version = (
+                f" ({write['version']})" if write["version"] else "" if write["verb"] == "delete" else " (no change)"
+            )
+            paths = f": {', '.join(write['paths'])}" if write["paths"] else ""
+            yield f"  wrote    {write['verb']} {write['kind']}{part} {write['key']}{version}{paths}"
+        if run["writesDropped"]:
+            yield f"           and {run['writesDropped']} more"

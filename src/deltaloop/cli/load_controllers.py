@@ -1,0 +1,114 @@
+"""Finds the controllers that a ``module[:object]`` means, and says clearly why it finds none. No core."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast, final
+
+from deltaloop.api.errors import InvalidInputError
+from deltaloop.runtime import Controller
+
+
+@final
+class LoadError(InvalidInputError):
+    """A ``module[:object]`` cannot be used; the message says which part, and what to do.
+
+    Attributes:
+        target: What was given.
+    """
+
+    def __init__(self, target: str, problem: str) -> None:
+        """Keep what was given."""
+        super().__init__(f"{target!r}: {problem}")
+        self.target = target
+
+
+def load_controllers(target: str) -> tuple[Controller, ...]:
+    """Import a module and return the controllers that are meant.
+
+    Args:
+        target: ``package.module`` or ``path/to/file.py``, which mean all controllers in it; ``module:name`` means one
+            object: a controller, a list of them, or a function without arguments that returns either.
+
+    Raises:
+        LoadError: If the module or the object is missing, the object is none of these, or there is no controller.
+    """
+    name, colon, attribute = target.partition(":")
+    if not name or (colon and not attribute):
+        raise LoadError(target, "write MODULE or MODULE:OBJECT, such as my_operator.controllers:reconcile")
+    module = _import(target, name)
+    if not attribute:
+        found = [value for value in vars(module).values() if isinstance(value, Controller)]
+        if not found:
+            raise LoadError(
+                target, f"module {module.__name__} has no controller; decorate a function with @dl.controller"
+            )
+        return tuple(dict.fromkeys(found))
+    return _controllers_of(target, _attribute(target, module, attribute))
+
+
+def _import(target: str, name: str) -> ModuleType:
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)  # as `python -m` has it
+    if name.endswith(".py"):
+        return _import_file(target, Path(name))
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
+            raise LoadError(target, f"there is no module {error.name!r} here or among what is installed") from None
+        raise LoadError(target, f"module {name!r} needs {error.name!r}, which is not installed") from error
+    except (ImportError, SyntaxError) as error:
+        raise LoadError(target, f"module {name!r} cannot be imported: {type(error).__name__}: {error}") from error
+
+
+def _import_file(target: str, file: Path) -> ModuleType:
+    if not file.is_file():
+        raise LoadError(target, f"there is no file {str(file)!r}")
+    folder = str(file.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)  # as `python FILE` has it
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    if spec is None or spec.loader is None:
+        raise LoadError(target, f"{str(file)!r} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[file.stem] = module
+    try:
+        spec.loader.exec_module(module)
+    except (ImportError, SyntaxError) as error:
+        raise LoadError(target, f"{str(file)!r} cannot be imported: {type(error).__name__}: {error}") from error
+    return module
+
+
+def _attribute(target: str, module: ModuleType, attribute: str) -> object:
+    value: object = module
+    for part in attribute.split("."):
+        try:
+            value = getattr(value, part)
+        except AttributeError:
+            known = sorted(name for name, found in vars(module).items() if isinstance(found, Controller))
+            there = f"; controllers there: {', '.join(known)}" if known else ""
+            raise LoadError(target, f"module {module.__name__} has no {attribute!r}{there}") from None
+    return value
+
+
+def _controllers_of(target: str, value: object) -> tuple[Controller, ...]:
+    if callable(value) and not isinstance(value, Controller | type):
+        value = cast("Any", value)()
+    if isinstance(value, Controller):
+        return (value,)
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes):
+        items = tuple(cast("Iterable[object]", value))
+        if items and all(isinstance(item, Controller) for item in items):
+            return cast("tuple[Controller, ...]", items)
+    kind = type(cast("Any", value)).__name__
+    raise LoadError(
+        target,
+        f"it is a {kind}, not a controller, a list of controllers, or a function that makes them",
+    )

@@ -1,0 +1,88 @@
+"""``deltaloop rbac``: the roles that a module's controllers need. Core: ``runtime/core/access.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from deltaloop.api.errors import UnknownResourceError
+from deltaloop.api.kinds import EVENT, LEASE, parse_resource_type
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.runtime import Controller
+from deltaloop.runtime.core.access import Rule, roles, rules_for
+from deltaloop.runtime.core.recorded_access import RecordedAccess
+from deltaloop.runtime.wiring import kinds_named, wires_of
+
+
+def rules_of(
+    controllers: Sequence[Controller], *, namespace: str | None, lease_namespace: str | None
+) -> tuple[list[Rule], list[str]]:
+    """Return what controllers need, with what the program around them needs, and the names whose plural was guessed.
+
+    Args:
+        controllers: Which.
+        namespace: The only namespace that they watch; None for all.
+        lease_namespace: Where the Lease of leader election is; None without one.
+    """
+    known: dict[str, ResourceType[Any]] = {}
+    guessed: list[str] = []
+    for name in sorted({name for controller in controllers for name in kinds_named(controller, writes=True)}):
+        try:
+            known[name] = parse_resource_type(name)
+        except UnknownResourceError:
+            known[name] = guess(name)
+            guessed.append(name)
+    rules = [rule for controller in controllers for rule in wires_of(controller, known).rules(namespace)]
+    rules += rules_for(EVENT, ("create", "patch"), namespace=namespace)
+    if lease_namespace is not None:
+        rules += rules_for(LEASE, ("get", "create", "update"), namespace=lease_namespace)
+    return rules, guessed
+
+
+def guess(name: str) -> ResourceType[Any]:
+    """Make a resource type from a name such as ``example.com/v1/Widget`` by the rules that Kubernetes' tools guess by.
+
+    Raises:
+        UnknownResourceError: If the name is not of that form.
+
+    Source: apimachinery pkg/api/meta/restmapper.go ``UnsafeGuessKindToResource``.
+    """
+    api_version, _, kind = name.rpartition("/")
+    if not api_version or not kind:
+        raise UnknownResourceError(f"{name!r} names no kind without a server; write GROUP/VERSION/Kind")
+    lower = kind.lower()
+    if lower.endswith("s"):
+        plural = f"{lower}es"
+    elif lower.endswith("y"):
+        plural = f"{lower[:-1]}ies"
+    else:
+        plural = f"{lower}s"
+    return ResourceType[Resource].untyped(api_version, kind, plural)
+
+
+def print_roles(
+    controllers: Sequence[Controller], *, name: str, namespace: str | None, lease_namespace: str | None
+) -> str:
+    """Return the roles as YAML, with a comment for each name that was guessed."""
+    rules, guessed = rules_of(controllers, namespace=namespace, lease_namespace=lease_namespace)
+    comments = [
+        f"# The plural of {kind} was guessed; a ResourceType in the code says it for sure.\n" for kind in guessed
+    ]
+    documents: list[Mapping[str, Any]] = list(roles(rules, name=name))
+    return "".join(comments) + yaml.safe_dump_all(documents, sort_keys=False, default_flow_style=None)
+
+
+def print_recorded(recorded: RecordedAccess, *, name: str, namespace: str | None) -> str:
+    """Return the roles of what a run did as YAML.
+
+    Args:
+        recorded: What it did.
+        name: Name of the roles.
+        namespace: Make Roles of this namespace of what was done in no particular one.
+    """
+    comment = "# What one run did; what it did not come to is missing.\n"
+    documents: list[Mapping[str, Any]] = list(roles(recorded.rules(), name=name, namespace=namespace))
+    return comment + yaml.safe_dump_all(documents, sort_keys=False, default_flow_style=None)

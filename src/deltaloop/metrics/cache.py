@@ -1,0 +1,271 @@
+"""The metrics of informer caches: upstream's names where upstream has some, our own for what it never measured.
+
+    reflector_lists_total                          counter     complete lists, in pages or streamed
+    reflector_streamed_lists_total                 counter     those of them that were streamed (WatchList)
+    reflector_list_duration_seconds                histogram   from a list's first request to its last object
+    reflector_items_per_list                       histogram   objects in a list
+    reflector_watches_total                        counter     watches that the server accepted
+    reflector_short_watches_total                  counter     those that ended within a second and brought nothing
+    reflector_watch_duration_seconds               histogram   how long watches lasted
+    reflector_items_per_watch                      histogram   events in a watch
+    reflector_last_resource_version                gauge       the last version that the server has sent
+    informer_queued_items                          gauge       what waits between reflector and cache
+    informer_store_resource_version                gauge       the version that the cache has come to
+    deltaloop_reflector_events_total               counter     events, by ``type``
+    deltaloop_reflector_event_bytes_total          counter     the size of their objects
+    deltaloop_reflector_failures_total             counter     failures, by ``place`` and ``error`` (a class)
+    deltaloop_informer_objects                     gauge       cached objects
+    deltaloop_informer_bytes                       gauge       their size as JSON
+    deltaloop_informer_last_event_age_seconds      gauge       since the last event
+    deltaloop_informer_last_byte_age_seconds       gauge       since the server last sent anything
+    deltaloop_informer_last_confirmed_age_seconds  gauge       since the server last confirmed the state
+    deltaloop_informer_handler_pending             gauge       what waits for a ``handler``
+    deltaloop_informer_handler_duration_seconds    histogram   how long a ``handler`` took for one notification
+    deltaloop_informer_handler_failures_total      counter     notifications on which a ``handler`` failed
+
+Each has the label ``name``, the informer's: its resource, with namespace and selectors. Versions are their last 15
+digits, as upstream, because a float holds no more. Informers of one name share their numbers: sizes are added, of ages
+the highest counts, of versions the lowest. An age that there is none of yet is left out.
+
+Source: client-go tools/cache/reflector_metrics.go; controller-runtime pkg/metrics/client_go_adapter.go (0.5);
+component-base metrics/prometheus/clientgo/fifo/metrics.go.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Final, final
+
+from deltaloop.cache import CacheLevels
+from deltaloop.metrics.collector import RegisteredCollector
+from deltaloop.metrics.histogram import Histogram
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.core import Metric
+
+DURATION_BUCKETS: Final[tuple[float, ...]] = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Upper bounds in seconds, of lists and handlers."""
+
+WATCH_BUCKETS: Final[tuple[float, ...]] = (1.0, 5.0, 15.0, 60.0, 120.0, 300.0, 360.0, 420.0, 480.0, 540.0, 600.0, 660.0)
+"""Upper bounds in seconds, of watches: the server is asked to end one after 300 to 600."""
+
+ITEM_BUCKETS: Final[tuple[float, ...]] = (0.0, 1.0, 10.0, 100.0, 1000.0, 10000.0, 100000.0)
+"""Upper bounds of how many objects or events."""
+
+_NAME: Final = ("name",)
+_HANDLER: Final = ("name", "handler")
+_COUNTERS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
+    "reflector_lists": ("Total number of API lists done by the reflectors", _NAME),
+    "reflector_streamed_lists": ("How many of the lists were streamed as the beginning of a watch", _NAME),
+    "reflector_watches": ("Total number of API watches done by the reflectors", _NAME),
+    "reflector_short_watches": ("Total number of short API watches done by the reflectors", _NAME),
+    "deltaloop_reflector_events": ("Number of watch events, by type", ("name", "type")),
+    "deltaloop_reflector_event_bytes": ("Size of the objects of watch events, as JSON", _NAME),
+    "deltaloop_reflector_failures": (
+        "Number of failed lists and watches, by what was being done and by class of error",
+        ("name", "place", "error"),
+    ),
+    "deltaloop_informer_handler_failures": ("Number of notifications on which a handler failed", _HANDLER),
+}
+_HISTOGRAMS: Final[dict[str, tuple[str, tuple[str, ...], tuple[float, ...]]]] = {
+    "reflector_list_duration_seconds": (
+        "How long an API list takes to return and decode for the reflectors",
+        _NAME,
+        DURATION_BUCKETS,
+    ),
+    "reflector_items_per_list": ("How many items an API list returns to the reflectors", _NAME, ITEM_BUCKETS),
+    "reflector_watch_duration_seconds": (
+        "How long an API watch takes to return and decode for the reflectors",
+        _NAME,
+        WATCH_BUCKETS,
+    ),
+    "reflector_items_per_watch": ("How many items an API watch returns to the reflectors", _NAME, ITEM_BUCKETS),
+    "deltaloop_informer_handler_duration_seconds": (
+        "How long a handler takes for one notification",
+        _HANDLER,
+        DURATION_BUCKETS,
+    ),
+}
+_GAUGES: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
+    "reflector_last_resource_version": ("Last resource version seen for the reflectors", _NAME),
+    "informer_queued_items": ("Number of items currently queued in the FIFO.", _NAME),
+    "informer_store_resource_version": (
+        "The 15 least significant digits of the resource version of the store.",
+        _NAME,
+    ),
+    "deltaloop_informer_objects": ("Number of cached objects", _NAME),
+    "deltaloop_informer_bytes": ("Size of the cached objects as JSON", _NAME),
+    "deltaloop_informer_last_event_age_seconds": ("Time since the last watch event", _NAME),
+    "deltaloop_informer_last_byte_age_seconds": ("Time since the server last sent anything", _NAME),
+    "deltaloop_informer_last_confirmed_age_seconds": (
+        "Time since the server last gave a sign that the state is current",
+        _NAME,
+    ),
+    "deltaloop_informer_handler_pending": ("Number of notifications that wait for a handler", _HANDLER),
+}
+_SHORT: Final = 1.0
+_DIGITS: Final = 15
+
+
+@final
+class CacheMetrics(RegisteredCollector):
+    """Implements ``deltaloop.cache.CacheMetrics``, and answers the scrapes of a Prometheus registry.
+
+    ``InformerFactory(client, options=InformerOptions(metrics=CacheMetrics()))``. One object serves all informers of a
+    program. All methods may be called from any thread. A scrape looks at each cached object, to say how large they are.
+    """
+
+    def __init__(self, *, registry: CollectorRegistry | None = None) -> None:
+        """Register with a registry.
+
+        Args:
+            registry: Where the numbers are read; None for prometheus-client's default one. It holds one object of this
+                class at most.
+
+        Raises:
+            MissingExtraError: If prometheus-client is not installed.
+            ValueError: By prometheus-client, if the registry has these names already.
+        """
+        self._counts: dict[str, Counter[tuple[str, ...]]] = {name: Counter() for name in _COUNTERS}
+        self._observed: dict[str, dict[tuple[str, ...], Histogram]] = {name: {} for name in _HISTOGRAMS}
+        self._levels: dict[str, list[Callable[[], CacheLevels]]] = {}
+        super().__init__("Prometheus metrics of informer caches", registry)
+
+    def started(self, resource: str, *, levels: Callable[[], CacheLevels]) -> None:
+        """Ask ``levels`` at each scrape from now on."""
+        with self._lock:
+            self._levels.setdefault(resource, []).append(levels)
+
+    def stopped(self, resource: str, *, levels: Callable[[], CacheLevels]) -> None:
+        """Ask ``levels`` no more; what was counted stays."""
+        with self._lock:
+            asked = self._levels.get(resource, [])
+            if levels in asked:
+                asked.remove(levels)
+            if not asked:
+                self._levels.pop(resource, None)
+
+    def remove(self, resource: str) -> None:
+        """Drop what was counted for an informer that is no more; an unknown name does nothing."""
+        with self._lock:
+            for counts in self._counts.values():
+                for labels in [labels for labels in counts if labels[0] == resource]:
+                    del counts[labels]
+            for observed in self._observed.values():
+                for labels in [labels for labels in observed if labels[0] == resource]:
+                    del observed[labels]
+
+    def listed(self, resource: str, *, seconds: float, items: int, streamed: bool) -> None:
+        """Count a list."""
+        with self._lock:
+            self._count("reflector_lists", resource)
+            self._count("reflector_streamed_lists", resource, by=int(streamed))
+            self._observe("reflector_list_duration_seconds", seconds, resource)
+            self._observe("reflector_items_per_list", items, resource)
+
+    def watch_opened(self, resource: str) -> None:
+        """Count a watch."""
+        with self._lock:
+            self._count("reflector_watches", resource)
+
+    def watch_ended(self, resource: str, *, seconds: float, events: int) -> None:
+        """Measure a watch."""
+        with self._lock:
+            self._count("reflector_short_watches", resource, by=int(seconds < _SHORT and events == 0))
+            self._observe("reflector_watch_duration_seconds", seconds, resource)
+            self._observe("reflector_items_per_watch", events, resource)
+
+    def event(self, resource: str, *, event_type: str, size: int) -> None:
+        """Count an event."""
+        with self._lock:
+            self._count("deltaloop_reflector_events", resource, event_type)
+            self._count("deltaloop_reflector_event_bytes", resource, by=size)
+
+    def failed(self, resource: str, *, place: str, error: str) -> None:
+        """Count a failure."""
+        with self._lock:
+            self._count("deltaloop_reflector_failures", resource, place, error)
+
+    def handled(self, resource: str, *, handler: str, seconds: float, waiting: int, failed: bool) -> None:
+        """Measure a delivery; ``waiting`` is asked for at each scrape instead."""
+        del waiting
+        with self._lock:
+            self._observe("deltaloop_informer_handler_duration_seconds", seconds, resource, handler)
+            self._count("deltaloop_informer_handler_failures", resource, handler, by=int(failed))
+
+    def _count(self, metric: str, *labels: str, by: int = 1) -> None:
+        self._counts[metric][labels] += by
+
+    def _observe(self, metric: str, value: float, *labels: str) -> None:
+        observed = self._observed[metric]
+        if labels not in observed:
+            observed[labels] = Histogram(_HISTOGRAMS[metric][2])
+        observed[labels].observe(value)
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield all numbers; prometheus-client asks at each scrape."""
+        with self._lock:
+            asked = {resource: [*levels] for resource, levels in self._levels.items()}
+        yield from super().collect()
+        # Without the lock: it looks at each cached object, and the hooks must not wait for that.
+        yield from _gauges(asked)
+
+    def _families(self, *, empty: bool) -> Iterator[Metric]:
+        from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
+
+        for name, (text, labels) in _COUNTERS.items():
+            counter = CounterMetricFamily(name, text, labels=labels)
+            for values, number in [] if empty else sorted(self._counts[name].items()):
+                counter.add_metric(values, number)
+            yield counter
+        for name, (text, labels, _) in _HISTOGRAMS.items():
+            histogram = HistogramMetricFamily(name, text, labels=labels)
+            for values, observed in [] if empty else sorted(self._observed[name].items(), key=lambda item: item[0]):
+                histogram.add_metric(values, observed.buckets(), observed.total)
+            yield histogram
+        if empty:
+            yield from _gauges({})
+
+
+def _gauges(asked: Mapping[str, Iterable[Callable[[], CacheLevels]]]) -> Iterator[Metric]:
+    from prometheus_client.core import GaugeMetricFamily
+
+    gauges = {name: GaugeMetricFamily(name, text, labels=labels) for name, (text, labels) in _GAUGES.items()}
+    for resource in sorted(asked):
+        for name, values, number in _samples(resource, [levels() for levels in asked[resource]]):
+            gauges[name].add_metric(values, number)
+    yield from gauges.values()
+
+
+def _samples(resource: str, levels: list[CacheLevels]) -> Iterator[tuple[str, tuple[str, ...], float]]:
+    """Give the gauges of all informers of one name."""
+    own = (resource,)
+    yield "informer_queued_items", own, sum(each.queued for each in levels)
+    yield "deltaloop_informer_objects", own, sum(each.items for each in levels)
+    yield "deltaloop_informer_bytes", own, sum(each.bytes_held for each in levels)
+    for metric, versions in (
+        ("reflector_last_resource_version", [each.seen_resource_version for each in levels]),
+        ("informer_store_resource_version", [each.resource_version for each in levels]),
+    ):
+        numbers = [int(version) for version in versions if version.isascii() and version.isdigit()]
+        if numbers:
+            yield metric, own, min(numbers) % 10**_DIGITS
+    for metric, ages in (
+        ("deltaloop_informer_last_event_age_seconds", [each.last_event_age for each in levels]),
+        ("deltaloop_informer_last_byte_age_seconds", [each.last_byte_age for each in levels]),
+        ("deltaloop_informer_last_confirmed_age_seconds", [each.last_confirmed_age for each in levels]),
+    ):
+        known = [age for age in ages if age is not None]
+        if known:
+            yield metric, own, max(known)
+    yield from _pending(resource, levels)
+
+
+def _pending(resource: str, levels: Iterable[CacheLevels]) -> Iterator[tuple[str, tuple[str, ...], float]]:
+    waiting: Counter[str] = Counter()
+    for each in levels:
+        waiting.update(each.pending)
+    for handler, number in sorted(waiting.items()):
+        yield "deltaloop_informer_handler_pending", (resource, handler), number

@@ -1,0 +1,250 @@
+"""The metrics of controllers, with controller-runtime's names, texts, labels and buckets, and the page of all metrics.
+
+    controller_runtime_reconcile_total                    counter     controller, result
+    controller_runtime_reconcile_errors_total             counter     controller
+    controller_runtime_terminal_reconcile_errors_total    counter     controller
+    controller_runtime_reconcile_timeouts_total           counter     controller
+    controller_runtime_reconcile_time_seconds             histogram   controller
+    controller_runtime_active_workers                     gauge       controller
+    controller_runtime_max_concurrent_reconciles          gauge       controller
+    deltaloop_reconcile_triggers_total                    counter     controller, source, verb
+    deltaloop_reconciles_lingering                        gauge       controller
+    deltaloop_hot_loops_total                             counter     controller, cause
+    deltaloop_reconciles_slowed_down_total                counter     controller
+
+Upstream's count of panics has no counterpart: what a Python function raises is an error.
+
+Source: controller-runtime pkg/internal/controller/metrics/metrics.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final, final
+
+from deltaloop.metrics.cache import CacheMetrics
+from deltaloop.metrics.client import RestClientMetrics
+from deltaloop.metrics.collector import RegisteredCollector
+from deltaloop.metrics.histogram import Histogram
+from deltaloop.metrics.leaderelection import LeaderMetrics
+from deltaloop.metrics.workqueue import WorkQueueMetrics
+from deltaloop.workqueue.metrics import QueueMetrics
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.core import Metric
+
+BUCKETS: Final[tuple[float, ...]] = (
+    *(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
+    *(1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0),
+    *(40.0, 50.0, 60.0),
+)
+"""Upper bounds in seconds."""
+
+_RESULTS: Final = ("error", "requeue_after", "requeue", "success")
+
+_CAUSES: Final = ("self", "fight")
+
+_COUNTERS: Final = {
+    "controller_runtime_reconcile_errors_total": "Total number of reconciliation errors per controller",
+    "controller_runtime_terminal_reconcile_errors_total": (
+        "Total number of terminal reconciliation errors per controller"
+    ),
+    "controller_runtime_reconcile_timeouts_total": "Total number of reconciliation timeouts per controller",
+}
+
+
+@final
+class ControllerMetrics(RegisteredCollector):
+    """Implements ``deltaloop.runtime.ControllerMetrics``, and answers the scrapes of a Prometheus registry.
+
+    One object serves all controllers of a program. All methods may be called from any thread.
+    """
+
+    def __init__(self, *, queues: WorkQueueMetrics | None = None, registry: CollectorRegistry | None = None) -> None:
+        """Register with a registry.
+
+        Args:
+            queues: Makes the hooks of the controllers' work queues; None counts nothing of them.
+            registry: Where the numbers are read; None for prometheus-client's default one. It holds one object of this
+                class at most.
+
+        Raises:
+            MissingExtraError: If prometheus-client is not installed.
+            ValueError: By prometheus-client, if the registry has these names already.
+        """
+        self._queues = queues
+        self._results: dict[tuple[str, str], int] = {}
+        self._counts: dict[tuple[str, str], int] = {}
+        self._triggers: dict[tuple[str, str, str], int] = {}
+        self._times: dict[str, Histogram] = {}
+        self._active: dict[str, int] = {}
+        self._most: dict[str, int] = {}
+        self._lingering: dict[str, int] = {}
+        self._hot_loops: dict[tuple[str, str], int] = {}
+        self._slowed_down: dict[str, int] = {}
+        super().__init__("Prometheus metrics of controllers", registry)
+
+    def queue(self, controller: str) -> QueueMetrics | None:
+        """Return the hooks of a controller's work queue."""
+        return None if self._queues is None else self._queues.queue(controller)
+
+    def reconciled(self, controller: str, result: str, counters: tuple[str, ...], seconds: float) -> None:
+        """Count a reconcile, and measure it."""
+        with self._lock:
+            self._results[controller, result] = self._results.get((controller, result), 0) + 1
+            for name in counters:
+                self._counts[name, controller] = self._counts.get((name, controller), 0) + 1
+            self._times.setdefault(controller, Histogram(BUCKETS)).observe(seconds)
+
+    def active_workers(self, controller: str, number: int) -> None:
+        """Set how many reconciles run."""
+        with self._lock:
+            self._active[controller] = number
+
+    def max_concurrent_reconciles(self, controller: str, number: int) -> None:
+        """Set how many may run, and begin the controller's counters at zero, as upstream does."""
+        with self._lock:
+            self._most[controller] = number
+            self._active.setdefault(controller, 0)
+            self._lingering.setdefault(controller, 0)
+            self._slowed_down.setdefault(controller, 0)
+            for cause in _CAUSES:
+                self._hot_loops.setdefault((controller, cause), 0)
+            for result in _RESULTS:
+                self._results.setdefault((controller, result), 0)
+            for name in _COUNTERS:
+                self._counts.setdefault((name, controller), 0)
+
+    def triggered(self, controller: str, source: str, verb: str) -> None:
+        """Count a reason to run."""
+        with self._lock:
+            self._triggers[controller, source, verb] = self._triggers.get((controller, source, verb), 0) + 1
+
+    def lingering(self, controller: str, number: int) -> None:
+        """Set how many reconciles were told to stop and have not ended."""
+        with self._lock:
+            self._lingering[controller] = number
+
+    def hot_loop(self, controller: str, cause: str) -> None:
+        """Count a key that keeps itself busy."""
+        with self._lock:
+            self._hot_loops[controller, cause] = self._hot_loops.get((controller, cause), 0) + 1
+
+    def slowed_down(self, controller: str) -> None:
+        """Count a reconcile that was put off for that."""
+        with self._lock:
+            self._slowed_down[controller] = self._slowed_down.get(controller, 0) + 1
+
+    def _families(self, *, empty: bool) -> Iterator[Metric]:
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+
+        total = CounterMetricFamily(
+            "controller_runtime_reconcile",
+            "Total number of reconciliations per controller",
+            labels=["controller", "result"],
+        )
+        times = HistogramMetricFamily(
+            "controller_runtime_reconcile_time_seconds",
+            "Length of time per reconciliation per controller",
+            labels=["controller"],
+        )
+        triggers = CounterMetricFamily(
+            "deltaloop_reconcile_triggers",
+            "Total number of reasons to reconcile, by where they came from and what happened",
+            labels=["controller", "source", "verb"],
+        )
+        hot_loops = CounterMetricFamily(
+            "deltaloop_hot_loops",
+            "Total number of keys that kept re-triggering themselves, or that two writers fought over",
+            labels=["controller", "cause"],
+        )
+        slowed_down = CounterMetricFamily(
+            "deltaloop_reconciles_slowed_down",
+            "Total number of reconciles that were put off because their key kept itself busy",
+            labels=["controller"],
+        )
+        counters = {
+            name: CounterMetricFamily(name.removesuffix("_total"), text, labels=["controller"])
+            for name, text in _COUNTERS.items()
+        }
+        gauges = [
+            (
+                GaugeMetricFamily(name, text, labels=["controller"]),
+                numbers,
+            )
+            for name, text, numbers in (
+                (
+                    "controller_runtime_active_workers",
+                    "Number of currently used workers per controller",
+                    self._active,
+                ),
+                (
+                    "controller_runtime_max_concurrent_reconciles",
+                    "Maximum number of concurrent reconciles per controller",
+                    self._most,
+                ),
+                (
+                    "deltaloop_reconciles_lingering",
+                    "Number of reconciles that were told to stop and have not ended",
+                    self._lingering,
+                ),
+            )
+        ]
+        if not empty:
+            for labels, number in sorted(self._results.items()):
+                total.add_metric(labels, number)
+            for (name, controller), number in sorted(self._counts.items()):
+                if name in counters:
+                    counters[name].add_metric([controller], number)
+            for names, number in sorted(self._triggers.items()):
+                triggers.add_metric(names, number)
+            for cause, number in sorted(self._hot_loops.items()):
+                hot_loops.add_metric(cause, number)
+            for controller, number in sorted(self._slowed_down.items()):
+                slowed_down.add_metric([controller], number)
+            for controller, histogram in sorted(self._times.items()):
+                times.add_metric([controller], histogram.buckets(), histogram.total)
+            for gauge, numbers in gauges:
+                for controller, number in sorted(numbers.items()):
+                    gauge.add_metric([controller], number)
+        yield from (total, *counters.values(), times, *(gauge for gauge, _ in gauges), triggers)
+        yield from (hot_loops, slowed_down)
+
+
+@final
+class ProgramMetrics:
+    """All metrics of one program in a registry of its own: controllers, queues, caches, requests, leader election.
+
+    Attributes:
+        controllers: For ``Manager(metrics=...)``.
+        caches: For ``InformerOptions(metrics=...)``.
+        requests: For ``ClientOptions(metrics=...)``.
+        elections: For ``LeaderElector(metrics=...)``.
+    """
+
+    def __init__(self) -> None:
+        """Make a registry.
+
+        Raises:
+            MissingExtraError: If prometheus-client is not installed.
+        """
+        from deltaloop.api.errors import MissingExtraError
+
+        try:
+            from prometheus_client import CollectorRegistry
+            from prometheus_client.process_collector import ProcessCollector
+        except ImportError as error:
+            raise MissingExtraError("the metrics of a program", "metrics") from error
+        self._registry = CollectorRegistry()
+        ProcessCollector(registry=self._registry)
+        self.controllers = ControllerMetrics(queues=WorkQueueMetrics(registry=self._registry), registry=self._registry)
+        self.caches = CacheMetrics(registry=self._registry)
+        self.requests = RestClientMetrics(registry=self._registry)
+        self.elections = LeaderMetrics(registry=self._registry)
+
+    def render(self) -> tuple[bytes, str]:
+        """Return the page of ``/metrics`` and its content type."""
+        from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+        return generate_latest(self._registry), CONTENT_TYPE_LATEST

@@ -1,0 +1,146 @@
+"""What a reconciler is given beside its request: clients, caches, reasons, a logger; no core, it decides nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Coroutine, MutableMapping
+from typing import Any, Final, TypeVar, final
+
+from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.references import Trigger
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.cache.lister import Lister
+from deltaloop.events import EventRecorder
+from deltaloop.runtime.core.requests import Request
+from deltaloop.runtime.reconcile_client import ReconcileClient
+from deltaloop.runtime.views import Views
+
+T = TypeVar("T")
+
+_logger: Final = logging.getLogger("deltaloop.runtime.reconcile")
+
+
+@final
+class ReconcileLogger(logging.LoggerAdapter[logging.Logger]):
+    """A logger whose records say whose reconcile they belong to: ``controller``, ``key`` and ``reconcile``."""
+
+    def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
+        """Add what is known to the extras of the call, which win."""
+        kwargs["extra"] = {**(self.extra or {}), **(kwargs.get("extra") or {})}
+        return msg, kwargs
+
+
+@final
+class Context:
+    """One reconcile's surroundings. It is no longer of use once the reconcile has ended.
+
+    Attributes:
+        request: Whose reconcile.
+        controller: The controller's name.
+        number: The reconcile's number in its controller, from 1 on; own writes are labelled by it.
+        client: Reads from caches, writes to the server; on the event loop only. See ``wait`` for threads.
+        triggers: Why it runs, oldest first: from all adds that it serves, and from failed runs before it. Own writes
+            are labelled. For people, logs and metrics: what to do follows from the objects, never from a trigger.
+        triggers_dropped: How many triggers there were beyond those kept.
+        attempts: Which try this is: 1, plus the runs of this key that failed since its last success.
+        cancelled: Set once the reconcile is to stop; for plain functions, which nothing else can tell.
+            ``ctx.cancelled.wait(1.0)`` is a sleep that ends early.
+        logger: A logger whose records name the reconcile.
+    """
+
+    __slots__ = (
+        "_loop",
+        "_recorder",
+        "_views",
+        "attempts",
+        "cancelled",
+        "client",
+        "controller",
+        "logger",
+        "number",
+        "request",
+        "triggers",
+        "triggers_dropped",
+    )
+
+    def __init__(
+        self,
+        request: Request,
+        *,
+        controller: str,
+        number: int,
+        client: ReconcileClient,
+        views: Views,
+        triggers: tuple[Trigger, ...],
+        triggers_dropped: int,
+        attempts: int,
+        recorder: EventRecorder | None,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        """Made by a manager."""
+        self.request = request
+        self.controller = controller
+        self.number = number
+        self.client = client
+        self.triggers = triggers
+        self.triggers_dropped = triggers_dropped
+        self.attempts = attempts
+        self.cancelled = threading.Event()
+        self.logger = ReconcileLogger(_logger, {"controller": controller, "key": request.key, "reconcile": number})
+        self._views = views
+        self._recorder = recorder
+        self._loop = loop
+
+    @property
+    def recorder(self) -> EventRecorder:
+        """The recorder of Events; from any thread.
+
+        Raises:
+            RuntimeError: If the manager has none.
+        """
+        if self._recorder is None:
+            raise RuntimeError("there is no event recorder: give one to Manager(recorder=...)")
+        return self._recorder
+
+    def lister(self, resource_type: ResourceType[T], *, namespace: str | None = None) -> Lister[T]:
+        """Return a reader of the cache of a kind; from any thread, without own writes that have not come back yet.
+
+        Those lie over the cache on the event loop only: a reader from another thread would see the cache of one moment
+        and the writes of another. ``ctx.wait(ctx.client.get(...))`` sees them.
+
+        Args:
+            resource_type: Which kind.
+            namespace: Which namespace the cache has to hold; None asks for all.
+
+        Raises:
+            InvalidInputError: If there is no such cache.
+        """
+        view = self._views.find(resource_type, namespace)
+        if view is None:
+            raise InvalidInputError(
+                f"controller {self.controller!r} has no cache of {resource_type}: name it in owns, watches or reads"
+            )
+        return Lister(view.informer.indexer, resource_type)
+
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on the event loop and wait for its result; for reconcilers that are plain functions.
+
+        ``foo = ctx.wait(ctx.client.get(FOO, request.name))``. What it raises is raised here. Writes are refused once
+        ``cancelled`` is set.
+
+        Raises:
+            RuntimeError: If it is called on the event loop: await the coroutine there.
+        """
+        try:
+            on_loop = asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            on_loop = False
+        if on_loop:
+            work.close()
+            raise RuntimeError("ctx.wait is for plain functions; in an `async def` reconciler, await the coroutine")
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def __repr__(self) -> str:
+        return f"<Context of {self.controller} {self.request}, reconcile {self.number}, attempt {self.attempts}>"

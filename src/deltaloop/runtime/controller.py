@@ -1,0 +1,172 @@
+"""Declares controllers: a function, the kind that it reconciles, and what else asks it to run.
+
+    @controller("samples.deltaloop.dev/v1alpha1/Foo", owns=["apps/v1/Deployment"], workers=4)
+    async def reconcile(request: Request, ctx: Context) -> Result | None: ...
+
+Nothing runs and nothing is asked of a server until a ``Manager`` gets it. No core: it decides nothing.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias, final
+
+from deltaloop.api.path import Path
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.cache.core.store import IndexFunc
+from deltaloop.pacing.checks import require_positive
+from deltaloop.runtime.context import Context
+from deltaloop.runtime.core.access import Access
+from deltaloop.runtime.core.hot_loop import HotLoopOptions
+from deltaloop.runtime.core.outcomes import Result
+from deltaloop.runtime.core.predicates import Predicate
+from deltaloop.runtime.core.requests import Request
+from deltaloop.runtime.errors import InvalidControllerError
+from deltaloop.runtime.sources import Kind, Source, Watch
+from deltaloop.workqueue import QueueOptions, RateLimiter
+
+ReconcileFunction: TypeAlias = Callable[[Request, Context], Awaitable[Result | None] | Result | None]
+
+_DEFAULTS: Final = QueueOptions()
+_HOT_LOOPS: Final = HotLoopOptions()
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Controller:
+    """A declared controller. Calling it calls its function, for unit tests.
+
+    Attributes:
+        function: Reconciles one object: ``async def``, or a plain function, which runs in a thread of a pool with
+            ``workers`` threads.
+        resource: The kind that it reconciles.
+        owns: Kinds whose objects belong to such objects: a change reconciles the controlling owner.
+        watches: Other kinds whose changes ask for reconciles.
+        sources: What else does: channels and timers.
+        reads: Kinds that are only read; they get a cache, and their changes ask for nothing.
+        writes: What it writes, for ``deltaloop rbac`` and the preflight check: kinds (create, update, patch, delete),
+            or ``Access`` to say it exactly.
+        workers: Most reconciles at a time.
+        predicates: Only changes of ``resource`` that all of them pass count; the others' are in their ``Watch``.
+        timeout: Seconds that one reconcile may take; None has no limit.
+        rate_limiter: Makes the limiter that spaces out retries; None for the default one.
+        name: In logs, metrics and events; unique in a manager. The kind in lower case by default.
+        namespace: Reconcile objects of this namespace only; None is the manager's.
+        indexers: Index functions of the cache of ``resource``, by name.
+        queue: Options of its work queue: priorities, fair shares, bounds.
+        hot_loops: When a key that keeps itself busy is told of and slowed down; None never.
+    """
+
+    function: ReconcileFunction
+    resource: Kind
+    owns: Sequence[Kind | Watch] = ()
+    watches: Sequence[Kind | Watch] = ()
+    sources: Sequence[Source] = ()
+    reads: Sequence[Kind | Watch] = ()
+    writes: Sequence[Kind | Access] = ()
+    workers: int = 1
+    predicates: Sequence[Predicate] = ()
+    timeout: float | None = None
+    rate_limiter: Callable[[], RateLimiter[str]] | None = None
+    name: str = ""
+    namespace: str | None = None
+    indexers: Mapping[str, IndexFunc[Resource] | Path] = field(default_factory=dict[str, "IndexFunc[Resource] | Path"])
+    queue: QueueOptions = _DEFAULTS
+    hot_loops: HotLoopOptions | None = _HOT_LOOPS
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work.
+
+        Raises:
+            InvalidControllerError: Naming the controller and what to change.
+        """
+        if not self.name:
+            object.__setattr__(self, "name", kind_of(self.resource).lower())
+        if not callable(self.function):
+            raise InvalidControllerError(self.name, "its function cannot be called")
+        if self.workers < 1:
+            raise InvalidControllerError(self.name, f"workers is {self.workers!r}; 1 or more is needed")
+        if self.timeout is not None:
+            require_positive(f"controller {self.name!r}", timeout=self.timeout)
+        if self.rate_limiter is not None and not callable(self.rate_limiter):
+            raise InvalidControllerError(
+                self.name, "rate_limiter is no function: give one that makes a limiter, since each run needs its own"
+            )
+        for watch in self.owns:
+            if isinstance(watch, Watch) and watch.to is not None:
+                raise InvalidControllerError(self.name, "a Watch in owns has no `to`: put it into watches")
+
+    @property
+    def is_async(self) -> bool:
+        """Whether its function is a coroutine function."""
+        function: Any = self.function
+        return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+            getattr(function, "__call__", None)  # noqa: B004 - an object may have an async __call__
+        )
+
+    def __call__(self, request: Request, ctx: Context) -> Awaitable[Result | None] | Result | None:
+        """Call the function."""
+        return self.function(request, ctx)
+
+    def __repr__(self) -> str:
+        return f"<Controller {self.name} of {self.resource}>"
+
+
+def kind_of(resource: Kind) -> str:
+    """Return the kind's name, such as ``Foo`` of ``samples.deltaloop.dev/v1alpha1/Foo``."""
+    return resource.kind if isinstance(resource, ResourceType) else resource.rpartition("/")[2]
+
+
+def as_watch(watch: Kind | Watch) -> Watch:
+    """Return a watch of a kind that was given by its name alone."""
+    return watch if isinstance(watch, Watch) else Watch(watch)
+
+
+def controller(
+    resource: Kind,
+    *,
+    owns: Sequence[Kind | Watch] = (),
+    watches: Sequence[Kind | Watch] = (),
+    sources: Sequence[Source] = (),
+    reads: Sequence[Kind | Watch] = (),
+    writes: Sequence[Kind | Access] = (),
+    workers: int = 1,
+    predicates: Sequence[Predicate] = (),
+    timeout: float | None = None,
+    rate_limiter: Callable[[], RateLimiter[str]] | None = None,
+    name: str = "",
+    namespace: str | None = None,
+    indexers: Mapping[str, IndexFunc[Resource] | Path] | None = None,
+    queue: QueueOptions = _DEFAULTS,
+    hot_loops: HotLoopOptions | None = _HOT_LOOPS,
+) -> Callable[[ReconcileFunction], Controller]:
+    """Declare the decorated function as a controller; the arguments are those of ``Controller``.
+
+    Raises:
+        InvalidControllerError: If that cannot work.
+    """
+
+    def declare(function: ReconcileFunction) -> Controller:
+        return Controller(
+            function=function,
+            resource=resource,
+            owns=owns,
+            watches=watches,
+            sources=sources,
+            reads=reads,
+            writes=writes,
+            workers=workers,
+            predicates=predicates,
+            timeout=timeout,
+            rate_limiter=rate_limiter,
+            name=name,
+            namespace=namespace,
+            indexers=indexers or {},
+            queue=queue,
+            hot_loops=hot_loops,
+        )
+
+    return declare

@@ -1,0 +1,158 @@
+"""What a program needs to be allowed: rules from what controllers watch and write, and what a missing one is called.
+
+The same rules are printed as a Role or ClusterRole (``deltaloop rbac``) and asked about before anything starts (the
+preflight): a verb that is missing is then named, where otherwise a cache would just never sync.
+
+Source: controller-runtime issue 1653; k8s.io/api authorization/v1 ``ResourceAttributes``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Final, final
+
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.errors import DeltaloopError
+
+READ_VERBS: Final = ("get", "list", "watch")
+WRITE_VERBS: Final = ("create", "update", "patch", "delete")
+_ORDER: Final = (*READ_VERBS, *WRITE_VERBS, "deletecollection")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Something that a controller does beside watching, such as ``Access("v1/Secret", verbs=("create",))``.
+
+    Attributes:
+        resource: Which kind.
+        verbs: Verbs of RBAC.
+        subresource: Such as ``status``; empty for the object itself.
+    """
+
+    resource: ResourceType[Any] | str
+    _: KW_ONLY
+    verbs: tuple[str, ...] = WRITE_VERBS
+    subresource: str = ""
+
+
+@final
+@dataclass(frozen=True, slots=True, order=True)
+class Rule:
+    """One verb on one resource.
+
+    Attributes:
+        group: API group.
+        resource: Plural, with ``/subresource`` if there is one.
+        verb: Verb of RBAC.
+        namespace: The only namespace where it is needed; empty for all, or for kinds without.
+        namespaced: Whether the kind has namespaces.
+    """
+
+    group: str
+    resource: str
+    verb: str
+    namespace: str = ""
+    namespaced: bool = True
+
+    @property
+    def group_resource(self) -> str:
+        """``plural.group``, as error messages have it."""
+        name, slash, subresource = self.resource.partition("/")
+        return f"{name}.{self.group}{slash}{subresource}" if self.group else self.resource
+
+    def __str__(self) -> str:
+        where = f" in namespace {self.namespace}" if self.namespace else " in all namespaces" if self.namespaced else ""
+        return f"{self.verb} {self.group_resource}{where}"
+
+
+def rules_for(
+    kind: ResourceType[Any], verbs: Iterable[str], *, namespace: str | None, subresource: str = ""
+) -> list[Rule]:
+    """Return the rules of some verbs on one kind."""
+    resource = f"{kind.plural}/{subresource}" if subresource else kind.plural
+    place = (namespace or "") if kind.namespaced else ""
+    return [Rule(kind.group, resource, verb, place, kind.namespaced) for verb in verbs]
+
+
+def review(rule: Rule) -> dict[str, Any]:
+    """Return the SelfSubjectAccessReview that asks about a rule."""
+    resource, _, subresource = rule.resource.partition("/")
+    attributes = {"group": rule.group, "resource": resource, "verb": rule.verb}
+    if subresource:
+        attributes["subresource"] = subresource
+    if rule.namespace:
+        attributes["namespace"] = rule.namespace
+    return {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "metadata": {},
+        "spec": {"resourceAttributes": attributes},
+    }
+
+
+def is_allowed(answer: Mapping[str, Any]) -> bool:
+    """Tell whether the answer to a review allows what was asked about."""
+    status: Mapping[str, Any] | None = answer.get("status")
+    return status is not None and bool(status.get("allowed"))
+
+
+@final
+class PreflightError(DeltaloopError):
+    """This program may not do what its controllers need; grant it, for example by what ``deltaloop rbac`` prints.
+
+    Attributes:
+        missing: What is not allowed.
+    """
+
+    def __init__(self, missing: Sequence[Rule]) -> None:
+        """Name every missing verb and resource, several verbs of a resource together."""
+        verbs: dict[tuple[str, str, bool], list[str]] = {}
+        for rule in missing:
+            verbs.setdefault((rule.group_resource, rule.namespace, rule.namespaced), []).append(rule.verb)
+        parts: list[str] = []
+        for (resource, namespace, namespaced), named in verbs.items():
+            where = f" in namespace {namespace}" if namespace else " in all namespaces" if namespaced else ""
+            parts.append(f"{', '.join(sorted(named, key=_rank))} {resource}{where}")
+        super().__init__(
+            f"this account is not allowed to {'; to '.join(parts)}. Grant it: `deltaloop rbac MODULE` prints a role"
+        )
+        self.missing = tuple(missing)
+
+
+def _rank(verb: str) -> tuple[int, str]:
+    return (_ORDER.index(verb) if verb in _ORDER else len(_ORDER), verb)
+
+
+def roles(rules: Iterable[Rule], *, name: str, namespace: str | None = None) -> list[dict[str, Any]]:
+    """Return the roles that grant the rules: a ClusterRole for what is needed everywhere, and a Role a namespace.
+
+    Resources of one group that need the same verbs share a rule; everything is in a fixed order.
+
+    Args:
+        rules: What is needed.
+        name: Name of the roles.
+        namespace: Make Roles of this namespace of rules that name none, where the kind has namespaces.
+    """
+    places: dict[str, dict[tuple[str, str], set[str]]] = {}
+    for rule in rules:
+        place = rule.namespace or (namespace or "" if rule.namespaced else "")
+        places.setdefault(place, {}).setdefault((rule.group, rule.resource), set()).add(rule.verb)
+    documents: list[dict[str, Any]] = []
+    for place, needed in sorted(places.items()):
+        grouped: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+        for (group, resource), verbs in sorted(needed.items()):
+            grouped.setdefault((group, tuple(sorted(verbs, key=_rank))), []).append(resource)
+        documents.append(
+            {
+                "apiVersion": "rbac.authorization.k8s.io/v1",
+                "kind": "Role" if place else "ClusterRole",
+                "metadata": {"name": name, **({"namespace": place} if place else {})},
+                "rules": [
+                    {"apiGroups": [group], "resources": resources, "verbs": [*verbs]}
+                    for (group, verbs), resources in grouped.items()
+                ],
+            }
+        )
+    return documents

@@ -1,0 +1,166 @@
+"""The last reconciles of each object: why each ran, what it wrote, how it ended. For ``deltaloop explain``.
+
+Bounded twice: ``limit`` keys, those that have not run for longest forgotten first, and ``each`` reconciles of a key.
+There is no data of objects in it: names, versions, times, and the paths of fields that changed.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from deltaloop.api.references import Trigger
+
+LIMIT: Final = 1000
+EACH: Final = 8
+MOST_ANSWERS: Final = 50
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenObject:
+    """A write of a reconcile, without data.
+
+    Attributes:
+        verb: What was done.
+        kind: ``apps/v1/Deployment``.
+        key: Of the object.
+        subresource: Such as ``status``.
+        version: The version that it got; empty if it is gone, or nothing changed.
+        paths: The fields that changed, at most a few.
+    """
+
+    verb: str
+    kind: str
+    key: str
+    subresource: str
+    version: str
+    paths: tuple[str, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reconciled:
+    """A reconcile that has ended.
+
+    Attributes:
+        controller: Whose.
+        kind: The kind that the controller reconciles: ``apps/v1/Deployment``.
+        key: Of the object that was reconciled.
+        number: Its number in its controller.
+        ended_at: Seconds on the monotonic clock.
+        seconds: How long it took.
+        attempt: Which try it was.
+        result: How it ended, as the metric has it.
+        error: Type of what it raised; empty if nothing. Never its text, which may hold data.
+        triggers: Why it ran.
+        triggers_dropped: How many triggers there were beyond those kept.
+        writes: What it wrote.
+        writes_dropped: How many writes there were beyond those kept.
+    """
+
+    controller: str
+    kind: str
+    key: str
+    number: int
+    ended_at: float
+    seconds: float
+    attempt: int
+    result: str
+    error: str
+    triggers: tuple[Trigger, ...]
+    triggers_dropped: int
+    writes: tuple[WrittenObject, ...]
+    writes_dropped: int
+
+    def to_dict(self, now: float) -> dict[str, Any]:
+        """Return it as JSON has it; times count back from ``now``."""
+        return {
+            "controller": self.controller,
+            "key": self.key,
+            "reconcile": self.number,
+            "secondsAgo": round(max(0.0, now - self.ended_at), 3),
+            "seconds": round(self.seconds, 6),
+            "attempt": self.attempt,
+            "result": self.result,
+            "error": self.error,
+            "triggers": [str(trigger) for trigger in self.triggers],
+            "triggersDropped": self.triggers_dropped,
+            "writes": [
+                {
+                    "verb": write.verb,
+                    "kind": write.kind,
+                    "key": write.key,
+                    "subresource": write.subresource,
+                    "version": write.version,
+                    "paths": [*write.paths],
+                }
+                for write in self.writes
+            ],
+            "writesDropped": self.writes_dropped,
+        }
+
+
+class History:
+    """The last reconciles of one program."""
+
+    def __init__(self, *, limit: int = LIMIT, each: int = EACH) -> None:
+        """Begin without any.
+
+        Args:
+            limit: Most keys.
+            each: Most reconciles of each key.
+        """
+        self._limit = limit
+        self._each = each
+        self._keys: OrderedDict[tuple[str, str], deque[Reconciled]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def add(self, reconciled: Reconciled) -> None:
+        """Remember a reconcile."""
+        name = (reconciled.controller, reconciled.key)
+        self._keys.setdefault(name, deque(maxlen=self._each)).append(reconciled)
+        self._keys.move_to_end(name)
+        while len(self._keys) > self._limit:
+            self._keys.popitem(last=False)
+
+    def about(self, kind: str, keys: frozenset[str]) -> tuple[Reconciled, ...]:
+        """Return what is known about an object: its own reconciles, and those that it triggered or that wrote it.
+
+        Args:
+            kind: A controller's name, or a kind as people write it: ``Foo``, ``deployment``, ``apps/v1/Deployment``;
+                empty means the objects that are reconciled, whatever their kind.
+            keys: ``namespace/name`` or the name; several if it is not known whether the kind has namespaces.
+
+        Returns:
+            The latest first, and not more than ``MOST_ANSWERS``.
+        """
+        wanted = kind.lower()
+        found = [run for runs in self._keys.values() for run in runs if _concerns(run, wanted, keys)]
+        found.sort(key=lambda run: run.ended_at, reverse=True)
+        return tuple(found[:MOST_ANSWERS])
+
+
+def _concerns(run: Reconciled, wanted: str, keys: frozenset[str]) -> bool:
+    if run.key in keys and (not wanted or wanted == run.controller.lower() or _is_kind(run.kind, wanted)):
+        return True
+    return bool(wanted) and any(key in keys and _is_kind(kind, wanted) for kind, key in _others(run))
+
+
+def _others(run: Reconciled) -> Iterator[tuple[str, str]]:
+    for trigger in run.triggers:
+        if trigger.reference is not None:
+            yield f"{trigger.reference.api_version}/{trigger.reference.kind}", trigger.reference.key
+    for write in run.writes:
+        yield write.kind, write.key
+
+
+def _is_kind(kind: str, wanted: str) -> bool:
+    """Tell whether ``deployment``, ``deployments`` or ``apps/v1/deployment`` means a kind."""
+    full = kind.lower()
+    short = full.rpartition("/")[2]
+    return wanted in (full, short, f"{short}s", f"{short}es", f"{short[:-1]}ies")

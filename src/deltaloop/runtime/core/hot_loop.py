@@ -1,0 +1,284 @@
+"""Keys that keep themselves busy: a reconcile whose own write makes it run again, and two writers of one field.
+
+A *strike* of a key against an object is a reconcile that changed the object although nothing else asked for it:
+
+    SELF     every trigger of the reconcile is a write of this very program, and yet it wrote again
+    FIGHT    since the key's last write to the object somebody else changed a field, and the reconcile changed the
+             same field again
+
+    CALM ── ``threshold`` strikes against one object within ``window`` seconds ──▶ HOT
+    HOT  ── SELF: the echo of an own write is reconciled without a write
+         ── either: no strike for ``quiet`` seconds ──▶ CALM
+
+A hot key runs once per ``interval``, which begins at ``min_interval`` and doubles with each further strike, up to
+``max_interval``. It is told of once when it becomes hot, and once when it has cooled down; what it wants is still done,
+only later.
+
+A reconcile of many steps, one write each, makes a few strikes and ends; it stays calm. A status that follows what
+others do stays calm, too: those triggers are not this program's, and nobody else writes the field. Objects with
+generated names count as one object, with five times the threshold, because making many of them one by one is no
+mistake.
+
+Bounded: ``limit`` keys, and ``_OBJECTS`` objects of each; those that have not written for longest are forgotten first.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final, TypeAlias, cast, final
+
+from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.references import Trigger
+from deltaloop.pacing.checks import require_positive
+from deltaloop.runtime.core.own_writes import OwnWrite, PathParts, changed_paths, show_changes
+
+_OBJECTS: Final = 20
+_GENERATED: Final = 5
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HotLoopOptions:
+    """When a key is taken to keep itself busy, and how it is slowed down; times are in seconds.
+
+    Attributes:
+        threshold: So many strikes make a key hot.
+        window: Within this time.
+        min_interval: Time between two reconciles of a hot key, at first.
+        max_interval: The longest that it becomes.
+        quiet: So long without a strike, and the key is calm again.
+        limit: Most keys that are watched at a time.
+    """
+
+    threshold: int = 20
+    window: float = 60.0
+    min_interval: float = 1.0
+    max_interval: float = 30.0
+    quiet: float = 120.0
+    limit: int = 1000
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work."""
+        require_positive(
+            "HotLoopOptions",
+            window=self.window,
+            min_interval=self.min_interval,
+            max_interval=self.max_interval,
+            quiet=self.quiet,
+        )
+        if self.threshold < 2 or self.limit < 1:
+            raise InvalidInputError("HotLoopOptions needs a threshold of 2 or more, and a limit of 1 or more")
+        if self.min_interval > self.max_interval:
+            raise InvalidInputError("HotLoopOptions.min_interval is longer than max_interval")
+        if self.quiet <= self.max_interval:
+            # Else slowing a key down would be taken for its recovery.
+            raise InvalidInputError("HotLoopOptions.quiet must be longer than max_interval")
+
+
+class Cause(Enum):
+    """Why a key keeps running; the value is the label of the metric."""
+
+    SELF = "self"
+    FIGHT = "fight"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HotLoop:
+    """A key has become hot.
+
+    Attributes:
+        key: Which one.
+        cause: Why.
+        kind: Kind of the object that it keeps changing.
+        object_key: Key of that object.
+        changes: The fields that the last write changed, or that are fought over; values are redacted.
+        other: Who else writes them, as far as is known; empty for ``SELF``.
+        strikes: How many there were.
+        seconds: Within this time.
+        interval: Seconds between its reconciles from now on.
+    """
+
+    key: str
+    cause: Cause
+    kind: str
+    object_key: str
+    changes: tuple[str, ...]
+    other: str
+    strikes: int
+    seconds: float
+    interval: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cooled:
+    """A key is no longer hot.
+
+    Attributes:
+        key: Which one.
+        cause: Why it was.
+        seconds: For how long.
+    """
+
+    key: str
+    cause: Cause
+    seconds: float
+
+
+Fact: TypeAlias = HotLoop | Cooled
+
+
+@final
+@dataclass(slots=True)
+class _Written:
+    last: OwnWrite | None = None
+    strikes: deque[float] = field(default_factory=deque[float])
+
+
+@final
+@dataclass(slots=True)
+class _Hot:
+    cause: Cause
+    since: float
+    interval: float
+    next_at: float
+    struck_at: float
+
+
+@final
+@dataclass(slots=True)
+class _Key:
+    objects: OrderedDict[tuple[str, str], _Written] = field(default_factory=OrderedDict[tuple[str, str], _Written])
+    hot: _Hot | None = None
+
+
+class HotLoops:
+    """The keys of one controller, watched."""
+
+    def __init__(self, options: HotLoopOptions) -> None:
+        """Begin with calm keys."""
+        self._options = options
+        self._keys: OrderedDict[str, _Key] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def is_hot(self, key: str) -> bool:
+        """Tell whether a key is hot."""
+        known = self._keys.get(key)
+        return known is not None and known.hot is not None
+
+    def delay(self, key: str, now: float) -> float:
+        """Return how many seconds the next reconcile of a key has to wait; 0 for a calm one."""
+        known = self._keys.get(key)
+        if known is None or known.hot is None:
+            return 0.0
+        return max(0.0, known.hot.next_at - now)
+
+    def observe(
+        self, key: str, *, triggers: Sequence[Trigger], writes: Sequence[OwnWrite], succeeded: bool, now: float
+    ) -> tuple[Fact, ...]:
+        """Take a reconcile that has ended; return what is to be told.
+
+        Args:
+            key: Whose.
+            triggers: Why it ran, with their origins.
+            writes: What it wrote.
+            succeeded: Whether it ended well.
+            now: Seconds.
+        """
+        effective = [write for write in writes if write.effective]
+        known = self._keys.get(key)
+        if known is None:
+            if not effective:
+                return ()
+            known = self._keys[key] = _Key()
+        self._keys.move_to_end(key)
+        facts: list[Fact] = []
+        own = bool(triggers) and all(trigger.origin for trigger in triggers)
+        if known.hot is not None and self._has_cooled(
+            known.hot, quiet_echo=own and succeeded and not effective, now=now
+        ):
+            facts.append(Cooled(key=key, cause=known.hot.cause, seconds=now - known.hot.since))
+            known.hot = None
+            known.objects.clear()
+        for write in effective:
+            facts += self._wrote(key, known, write, triggers, own=own, now=now)
+        if known.hot is not None:
+            known.hot.next_at = now + known.hot.interval
+        while len(self._keys) > self._options.limit:
+            self._keys.popitem(last=False)
+        return tuple(facts)
+
+    def _has_cooled(self, hot: _Hot, *, quiet_echo: bool, now: float) -> bool:
+        # In a fight the echo of an own write is always quiet; only the other writer can end it.
+        return (hot.cause is Cause.SELF and quiet_echo) or now - hot.struck_at >= self._options.quiet
+
+    def _wrote(
+        self, key: str, known: _Key, write: OwnWrite, triggers: Sequence[Trigger], *, own: bool, now: float
+    ) -> list[Fact]:
+        present = known.objects.setdefault(write.subject, _Written())
+        known.objects.move_to_end(write.subject)
+        while len(known.objects) > _OBJECTS:
+            known.objects.popitem(last=False)
+        last, present.last = present.last, write
+        contested = self._contested(last, write)
+        if not own and not contested:
+            return []
+        cause = Cause.FIGHT if contested else Cause.SELF
+        strikes = present.strikes
+        strikes.append(now)
+        while now - strikes[0] > self._options.window:
+            strikes.popleft()
+        hot = known.hot
+        if hot is not None:
+            if hot.struck_at < now:  # one reconcile doubles it once
+                hot.interval = min(2 * hot.interval, self._options.max_interval)
+            hot.struck_at = now
+            return []
+        wanted = self._options.threshold * (_GENERATED if write.subject[1] != write.key else 1)
+        if len(strikes) < wanted:
+            return []
+        interval = self._options.min_interval
+        known.hot = _Hot(cause, now, interval, now + interval, now)
+        before = write.before or (None if last is None else last.after)
+        return [
+            HotLoop(
+                key=key,
+                cause=cause,
+                kind=write.kind,
+                object_key=write.subject[1],
+                changes=show_changes(before, write.after, contested or changed_paths(before, write.after)),
+                other=_other(write, triggers) if contested else "",
+                strikes=len(strikes),
+                seconds=now - strikes[0],
+                interval=interval,
+            )
+        ]
+
+    def _contested(self, last: OwnWrite | None, write: OwnWrite) -> tuple[PathParts, ...]:
+        """Return the fields that somebody else changed since the last write, and this one changed again."""
+        if last is None or write.before is None or write.before.resource_version == last.version:
+            return ()
+        if last.uid != write.uid:
+            return ()
+        theirs = frozenset(changed_paths(last.after, write.before))
+        return tuple(path for path in changed_paths(write.before, write.after) if path in theirs) if theirs else ()
+
+
+def _other(write: OwnWrite, triggers: Sequence[Trigger]) -> str:
+    """Say who else writes an object: another controller of this program, or the field manager that wrote last."""
+    for trigger in reversed(triggers):
+        of_object = trigger.reference is not None and trigger.reference.uid == write.uid
+        if of_object and trigger.origin and not trigger.origin.startswith("self,"):
+            return trigger.origin.partition(",")[0]
+    metadata: Mapping[str, Any] = (write.before.get("metadata") if write.before is not None else None) or {}
+    entries = [
+        (str(entry.get("time") or ""), str(entry.get("manager") or ""))
+        for entry in cast("Sequence[Mapping[str, Any]]", metadata.get("managedFields") or ())
+    ]
+    return max(entries, default=("", ""))[1]

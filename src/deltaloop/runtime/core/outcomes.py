@@ -1,0 +1,269 @@
+"""What becomes of a key when its reconcile has ended: one table, from which the code decides and the docs are made.
+
+A reconcile ends in one of the cases of ``Case``; ``ROWS`` says for each what happens to the key, whether the failures
+counted so far are forgotten, and under which ``result`` it is counted. In Python a function either returns or raises,
+so upstream's "result and error" pair (where the result loses) cannot occur: what was to be returned is gone.
+
+Source: controller-runtime pkg/internal/controller/controller.go ``reconcileHandler``, pkg/reconcile/reconcile.go.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias, cast, final
+
+from deltaloop.errors import DeltaloopError
+from deltaloop.workqueue.errors import is_terminal
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What a reconcile that went well asks for; ``None`` in its place asks for nothing.
+
+    Attributes:
+        requeue_after: Run again so many seconds after the end of this run; zero or less is at once. None is never.
+        requeue: Run again when the rate limiter says so, as after an error but without one. ``requeue_after`` wins.
+
+    Raises:
+        ValueError: If ``requeue_after`` is no finite number.
+    """
+
+    requeue_after: float | None = None
+    requeue: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what is no time."""
+        if self.requeue_after is not None and not math.isfinite(self.requeue_after):
+            raise ValueError(f"Result.requeue_after is {self.requeue_after!r}; a finite number of seconds is needed")
+
+
+@final
+class InvalidResultError(DeltaloopError, TypeError):
+    """A reconciler returned something that is neither None nor a ``Result``; the fault is the reconciler's.
+
+    Attributes:
+        returned: Name of the class of what came back.
+    """
+
+    def __init__(self, returned: str) -> None:
+        """Keep what came back."""
+        super().__init__(f"the reconciler returned a {returned}; return None or a Result")
+        self.returned = returned
+
+
+@final
+class ReconcileTimeoutError(DeltaloopError, TimeoutError):
+    """A reconcile took longer than its controller's ``timeout``; it is tried again as after any error.
+
+    Attributes:
+        timeout: The limit in seconds.
+    """
+
+    def __init__(self, timeout: float) -> None:
+        """Keep the limit."""
+        super().__init__(f"the reconcile did not end within {timeout:g} s")
+        self.timeout = timeout
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """The reconciler returned a value."""
+
+    value: object
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """The reconciler raised an exception."""
+
+    error: Exception
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TimedOut:
+    """The reconciler was over its time limit; what it returned or raised after that does not count."""
+
+    timeout: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """The reconcile was stopped from outside: leadership was lost, or the program ends."""
+
+
+Ended: TypeAlias = Returned | Raised | TimedOut | Interrupted
+
+
+class Action(Enum):
+    """What is done with the key."""
+
+    FORGET = "done"
+    REQUEUE_AFTER = "again after the time asked for"
+    RATE_LIMIT = "again when the rate limiter says so"
+    PARK = "not again until something changes"
+    PUT_BACK = "back in line as it was"
+
+
+class Case(Enum):
+    """How a reconcile can end."""
+
+    NOTHING = "nothing"
+    AFTER = "after"
+    REQUEUE = "requeue"
+    INVALID = "invalid"
+    TERMINAL = "terminal"
+    TIMEOUT = "timeout"
+    ERROR = "error"
+    INTERRUPTED = "interrupted"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One line of the table.
+
+    Attributes:
+        returned: What the reconciler returned, in words.
+        raised: What it raised, in words.
+        action: What is done with the key.
+        forgets: Whether its failures are forgotten.
+        result: The label of ``controller_runtime_reconcile_total``; empty if it is not counted.
+        counters: Other counters that grow, beside that one.
+    """
+
+    returned: str = "–"
+    raised: str = "–"
+    action: Action
+    forgets: bool
+    result: str
+    counters: tuple[str, ...] = ()
+
+
+_ERRORS: Final = "controller_runtime_reconcile_errors_total"
+_TERMINAL: Final = "controller_runtime_terminal_reconcile_errors_total"
+_TIMEOUTS: Final = "controller_runtime_reconcile_timeouts_total"
+
+ROWS: Final[Mapping[Case, Row]] = MappingProxyType(
+    {
+        Case.NOTHING: Row(returned="`None` or `Result()`", action=Action.FORGET, forgets=True, result="success"),
+        Case.AFTER: Row(
+            returned="`Result(requeue_after=s)`, with or without `requeue`",
+            action=Action.REQUEUE_AFTER,
+            forgets=True,
+            result="requeue_after",
+        ),
+        Case.REQUEUE: Row(returned="`Result(requeue=True)`", action=Action.RATE_LIMIT, forgets=False, result="requeue"),
+        Case.INVALID: Row(
+            returned="anything else", action=Action.RATE_LIMIT, forgets=False, result="error", counters=(_ERRORS,)
+        ),
+        Case.ERROR: Row(
+            raised="an exception", action=Action.RATE_LIMIT, forgets=False, result="error", counters=(_ERRORS,)
+        ),
+        Case.TERMINAL: Row(
+            raised="`TerminalError`, or a group of nothing else",
+            action=Action.PARK,
+            forgets=True,
+            result="error",
+            counters=(_ERRORS, _TERMINAL),
+        ),
+        Case.TIMEOUT: Row(
+            returned="anything, after the time limit",
+            raised="anything, after the time limit",
+            action=Action.RATE_LIMIT,
+            forgets=False,
+            result="error",
+            counters=(_ERRORS, _TIMEOUTS),
+        ),
+        Case.INTERRUPTED: Row(
+            returned="anything, once leadership is lost or the program ends",
+            raised="anything, once leadership is lost or the program ends",
+            action=Action.PUT_BACK,
+            forgets=False,
+            result="",
+        ),
+    }
+)
+"""What happens in each case."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What is done with one key.
+
+    Attributes:
+        case: How its reconcile ended.
+        row: The line of the table that this is.
+        delay: Seconds until the run that was asked for, if one was.
+        error: Why it failed, if it did.
+    """
+
+    case: Case
+    row: Row
+    delay: float = 0.0
+    error: Exception | None = None
+
+    @property
+    def action(self) -> Action:
+        """What is done with the key."""
+        return self.row.action
+
+    @property
+    def terminal(self) -> bool:
+        """Whether it failed for good."""
+        return self.case is Case.TERMINAL
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether it was over its time limit."""
+        return self.case is Case.TIMEOUT
+
+
+def decide(ended: Ended) -> Decision:
+    """Say what becomes of a key whose reconcile has ended."""
+    match ended:
+        case Interrupted():
+            return _decision(Case.INTERRUPTED)
+        case TimedOut(timeout):
+            return _decision(Case.TIMEOUT, error=ReconcileTimeoutError(timeout))
+        case Raised(error):
+            return _decision(Case.TERMINAL if is_terminal(error) else Case.ERROR, error=error)
+        case Returned(value):
+            return _of_value(value)
+
+
+def _of_value(value: object) -> Decision:
+    if value is None:
+        return _decision(Case.NOTHING)
+    if not isinstance(value, Result):
+        return _decision(Case.INVALID, error=InvalidResultError(type(cast("Any", value)).__name__))
+    if value.requeue_after is not None:
+        return _decision(Case.AFTER, delay=value.requeue_after)
+    return _decision(Case.REQUEUE if value.requeue else Case.NOTHING)
+
+
+def _decision(case: Case, *, delay: float = 0.0, error: Exception | None = None) -> Decision:
+    return Decision(case=case, row=ROWS[case], delay=delay, error=error)
+
+
+def table() -> str:
+    """Return the table as Markdown, as the documentation has it."""
+    lines = [
+        "| The reconciler returned | or raised | The key | Failures so far | `result` | Counted, too |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for row in ROWS.values():
+        failures = "forgotten" if row.forgets else "kept" if row.action is Action.PUT_BACK else "one more"
+        counters = ", ".join(f"`{name}`" for name in row.counters) or "–"
+        result = f"`{row.result}`" if row.result else "not counted"
+        lines.append(f"| {row.returned} | {row.raised} | {row.action.value} | {failures} | {result} | {counters} |")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,316 @@
+"""Read-your-writes: what this program has written, laid over a cache that has not heard of it yet.
+
+For each key there is at most one entry:
+
+    Written(obj)            the newest answer to a write; shown instead of what the cache has
+    Gone(uid, version)      a tombstone: the object of that uid is not shown; ``version`` is the newest one known of it
+
+An entry goes when the cache has come as far: its stream has reached the version, or it holds the object at that version
+or a later one. So what others do after our write is never hidden, and what the cache has of before it never comes back.
+
+Versions are compared as numbers (KEP-5504). Where they cannot be, an entry goes when the cache shows the very same
+version, or after ``uncomparable_age`` seconds. After ``max_age`` it goes in any case, and at once if the version of
+the cache goes back: the server was restored from a backup, and our writes are gone.
+
+Writes of unknown outcome (no answer came, and the server may have carried them out) make a key *uncertain*: it is to be
+read from the server. It stays so until what was read proves that the write was, or can no longer be, carried out (for a
+create: until there is such an object; that it goes again before a create that is still on its way is neglected), or
+``uncertain_for`` seconds have passed: the longest time that a server works on one request. Of a create with a generated
+name only the beginning is known: every key that begins so is uncertain, for that long.
+
+The cache is asked, never told: nothing here has to be registered with an informer, and an entry that nobody reads costs
+its memory until ``prune``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, TypeAlias, final
+
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_version import compare_resource_versions, is_comparable
+from deltaloop.cache.core.freshness import is_reached
+
+MAX_AGE: Final = 300.0
+UNCOMPARABLE_AGE: Final = 10.0
+UNCERTAIN_FOR: Final = 60.0
+"""The API server's own default limit of a request (``--request-timeout``)."""
+
+_PRUNE_FROM: Final = 64
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An object as it was stored by a write of ours."""
+
+    obj: Resource
+    at: float
+    reached_then: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A deletion of ours."""
+
+    uid: str
+    version: str
+    at: float
+    reached_then: str
+
+
+Entry: TypeAlias = Written | Gone
+
+
+class WriteKind(Enum):
+    """What kind of write has an unknown outcome: it decides what proves that it is over."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    """Conditional on a version: an update, or a patch that names one."""
+    PATCH = "patch"
+    """Unconditional: nothing proves that it will not be carried out any more."""
+    DELETE = "delete"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class UnknownWrite:
+    """A write of unknown outcome.
+
+    Attributes:
+        kind: What kind of write.
+        uid: The uid of the object that it was for, if known.
+        version: The version that it was based on, if known.
+        until: When it cannot be under way any more.
+    """
+
+    kind: WriteKind
+    uid: str
+    version: str
+    until: float
+
+
+def is_newer(left: str, right: str) -> bool:
+    """Tell whether ``left`` is known to be newer than ``right``."""
+    return is_comparable(left) and is_comparable(right) and compare_resource_versions(left, right) > 0
+
+
+def _is_at_least(version: str, wanted: str) -> bool:
+    return version == wanted or is_newer(version, wanted)
+
+
+@final
+class Overlay:
+    """The writes of one program to the objects of one cache."""
+
+    def __init__(
+        self,
+        *,
+        max_age: float = MAX_AGE,
+        uncomparable_age: float = UNCOMPARABLE_AGE,
+        uncertain_for: float = UNCERTAIN_FOR,
+    ) -> None:
+        """Begin without writes; the numbers are seconds, and are explained above."""
+        self._max_age = max_age
+        self._uncomparable_age = uncomparable_age
+        self._uncertain_for = uncertain_for
+        self._entries: dict[str, Entry] = {}
+        self._unknown: dict[str, UnknownWrite] = {}
+        self._unknown_names: dict[str, float] = {}
+        self._prune_from = _PRUNE_FROM
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    # -- what was written
+
+    def wrote(self, obj: Resource, *, reached: str, now: float) -> None:
+        """Take the answer to a write, or to a read from the server.
+
+        Args:
+            obj: The object as stored.
+            reached: The version that the cache has come to.
+            now: Seconds.
+        """
+        if is_reached(obj.resource_version, reached=reached):
+            return  # the stream was faster than the answer
+        present = self._entries.get(obj.key)
+        if isinstance(present, Written) and is_newer(present.obj.resource_version, obj.resource_version):
+            return  # an answer that was overtaken
+        if isinstance(present, Gone) and (present.uid == obj.uid or is_newer(present.version, obj.resource_version)):
+            return  # of before the deletion
+        self._entries[obj.key] = Written(obj, now, reached)
+
+    def deleted(self, key: str, *, uid: str, version: str, reached: str, now: float) -> None:
+        """Take a deletion that was carried out.
+
+        Args:
+            key: Of which object.
+            uid: Its uid; never empty.
+            version: The newest version known of it; empty if none is.
+            reached: The version that the cache has come to.
+            now: Seconds.
+        """
+        present = self._entries.get(key)
+        if isinstance(present, Written):
+            if present.obj.uid != uid and is_newer(present.obj.resource_version, version):
+                return  # a successor is there already
+            if present.obj.uid == uid and is_newer(present.obj.resource_version, version):
+                version = present.obj.resource_version
+        self._entries[key] = Gone(uid, version, now, reached)
+        unknown = self._unknown.get(key)
+        if unknown is not None and unknown.uid == uid and unknown.kind in (WriteKind.UPDATE, WriteKind.DELETE):
+            del self._unknown[key]  # it was for the object that is gone
+
+    def lost_sight(self, key: str, kind: WriteKind, *, uid: str = "", version: str = "", now: float) -> None:
+        """Take a write that got no answer and may have been carried out.
+
+        Args:
+            key: Of which object.
+            kind: What kind of write.
+            uid: The object's uid, if known.
+            version: The version that the write was based on, if any.
+            now: Seconds.
+        """
+        present = self._unknown.get(key)
+        if present is not None and now < present.until:  # two at once: only time proves that both are over
+            kind, version = WriteKind.PATCH, ""
+        self._unknown[key] = UnknownWrite(kind, uid, version, now + self._uncertain_for)
+
+    def lost_sight_of_generated(self, beginning: str, *, now: float) -> None:
+        """Take a create with a generated name that got no answer: nobody knows which key it made, if any.
+
+        Args:
+            beginning: How that key begins: ``namespace/`` and the ``generateName``.
+            now: Seconds.
+        """
+        self._unknown_names[beginning] = now + self._uncertain_for
+
+    def has_unknown_names(self, namespace: str | None, *, now: float) -> bool:
+        """Tell whether a namespace, or any if that is None, may have objects of names that nobody knows."""
+        for beginning in [name for name, until in self._unknown_names.items() if now >= until]:
+            del self._unknown_names[beginning]
+        return any(not namespace or beginning.startswith(f"{namespace}/") for beginning in self._unknown_names)
+
+    def is_uncertain(self, key: str, *, now: float) -> bool:
+        """Tell whether a key has to be read from the server."""
+        if self._unknown_names and any(
+            now < until and key.startswith(beginning) for beginning, until in self._unknown_names.items()
+        ):
+            return True
+        unknown = self._unknown.get(key)
+        if unknown is None:
+            return False
+        if now >= unknown.until:
+            del self._unknown[key]
+            return False
+        return True
+
+    def uncertain(self, *, now: float) -> tuple[str, ...]:
+        """Return the keys that have to be read from the server."""
+        return tuple(key for key in [*self._unknown] if self.is_uncertain(key, now=now))
+
+    def settle(self, key: str, live: Resource | None, *, reached: str, now: float) -> None:
+        """Take what the server said about an uncertain key; None if it has no such object.
+
+        Args:
+            key: Which one.
+            live: The object as read after the write was sent.
+            reached: The version that the cache has come to.
+            now: Seconds.
+        """
+        unknown = self._unknown.get(key)
+        if unknown is not None and _is_over(unknown, live):
+            del self._unknown[key]
+        if live is not None:
+            self.wrote(live, reached=reached, now=now)
+        elif unknown is not None and unknown.uid and unknown.version:
+            self._entries[key] = Gone(unknown.uid, unknown.version, now, reached)
+
+    # -- what is seen
+
+    def show(self, key: str, cached: Resource | None, *, reached: str, now: float) -> Resource | None:
+        """Return the object as this program knows it; None if there is none.
+
+        Args:
+            key: Which one.
+            cached: What the cache has.
+            reached: The version that the cache has come to.
+            now: Seconds.
+        """
+        entry = self._entries.get(key)
+        if entry is None:
+            return cached
+        if self._is_caught_up(entry, cached, reached=reached, now=now):
+            del self._entries[key]
+            return cached
+        return entry.obj if isinstance(entry, Written) else None
+
+    def merge(
+        self,
+        cached: Iterable[Resource],
+        lookup: Callable[[str], Resource | None],
+        *,
+        matches: Callable[[Resource], bool],
+        reached: str,
+        now: float,
+    ) -> list[Resource]:
+        """Return a list or the answer of an index as this program knows it.
+
+        Args:
+            cached: What the cache answers.
+            lookup: From a key to what the cache has.
+            matches: Whether an object belongs into the answer.
+            reached: The version that the cache has come to.
+            now: Seconds.
+        """
+        if not self._entries:
+            return [*cached]
+        answer = {obj.key: obj for obj in cached}
+        for key in [*self._entries]:
+            shown = self.show(key, lookup(key), reached=reached, now=now)
+            if key not in self._entries:
+                continue
+            if shown is not None and matches(shown):
+                answer[key] = shown
+            else:
+                answer.pop(key, None)
+        return [*answer.values()]
+
+    def prune(self, lookup: Callable[[str], Resource | None], *, reached: str, now: float) -> None:
+        """Drop what the cache has caught up with, if much has gathered; for the writing side."""
+        if len(self._entries) < self._prune_from:
+            return
+        for key in [*self._entries]:
+            self.show(key, lookup(key), reached=reached, now=now)
+        self._prune_from = max(_PRUNE_FROM, 2 * len(self._entries))
+
+    def _is_caught_up(self, entry: Entry, cached: Resource | None, *, reached: str, now: float) -> bool:
+        version = entry.obj.resource_version if isinstance(entry, Written) else entry.version
+        limit = self._max_age if is_comparable(reached) and is_comparable(version) else self._uncomparable_age
+        if now - entry.at >= limit or is_newer(entry.reached_then, reached):
+            return True
+        if isinstance(entry, Written):
+            return is_reached(version, reached=reached) or (
+                cached is not None and _is_at_least(cached.resource_version, version)
+            )
+        if cached is None:
+            return is_reached(version, reached=reached)
+        return cached.uid != entry.uid and not is_newer(version, cached.resource_version)
+
+
+def _is_over(unknown: UnknownWrite, live: Resource | None) -> bool:
+    """Tell whether what the server has proves that a write was carried out, or never will be."""
+    match unknown.kind:
+        case WriteKind.CREATE:
+            return live is not None
+        case WriteKind.UPDATE:
+            return live is None or live.resource_version != unknown.version
+        case WriteKind.DELETE:
+            return live is None or unknown.uid not in ("", live.uid) or live.deletion_timestamp is not None
+        case WriteKind.PATCH:
+            return False

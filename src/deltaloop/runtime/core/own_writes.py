@@ -1,0 +1,137 @@
+"""What one reconcile wrote, and which fields that changed: for whoever wants to know why things keep moving.
+
+A path names a field, such as ``spec.replicas``; lists of the same length are compared item by item
+(``spec.containers[0].image``), others as one value. What every write changes by itself (the version, the bookkeeping of
+field managers) is no change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, cast, final
+
+from deltaloop.api.redaction import redact
+from deltaloop.api.resource import Resource
+
+MOST_PATHS: Final = 20
+_VALUE_LENGTH: Final = 60
+_DEEPEST: Final = 50
+_BY_ITSELF: Final = frozenset(
+    {("metadata", "resourceVersion"), ("metadata", "generation"), ("metadata", "managedFields")}
+)
+_MISSING: Final = object()
+
+PathParts: TypeAlias = tuple[str | int, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnWrite:
+    """A write that was carried out.
+
+    Attributes:
+        verb: ``create``, ``update``, ``patch``, ``apply`` or ``delete``.
+        kind: ``apps/v1/Deployment``.
+        key: Of the object: ``namespace/name``, or the name.
+        uid: Of the object.
+        subresource: Such as ``status``; empty for the object itself.
+        version: The version that it got; empty if it is gone.
+        before: The object as this program knew it before; None if it knew none.
+        after: The object as stored; None if it is gone.
+    """
+
+    verb: str
+    kind: str
+    key: str
+    uid: str
+    subresource: str = ""
+    version: str = ""
+    before: Resource | None = None
+    after: Resource | None = None
+
+    @property
+    def effective(self) -> bool:
+        """Whether it changed anything: a write of what is there already gives no new version."""
+        return self.before is None or self.before.resource_version != self.version
+
+    @property
+    def subject(self) -> tuple[str, str]:
+        """Kind and key of what was written; objects with generated names count as one."""
+        if self.verb == "create" and self.after is not None:
+            metadata: Mapping[str, Any] = self.after.get("metadata") or {}
+            prefix = metadata.get("generateName")
+            if prefix:
+                return self.kind, f"{self.after.namespace}/{prefix}*"
+        return self.kind, self.key
+
+
+def changed_paths(before: Resource | None, after: Resource | None, *, limit: int = MOST_PATHS) -> tuple[PathParts, ...]:
+    """Return the paths of the fields in which two objects differ, at most ``limit``; none if either is missing."""
+    if before is None or after is None:
+        return ()
+    found: list[PathParts] = []
+    _compare(before.to_dict(), after.to_dict(), (), found, limit)
+    return tuple(found)
+
+
+def path_text(path: PathParts) -> str:
+    """Write a path down."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif "." in part or "[" in part:
+            text += f"[{part!r}]"
+        else:
+            text += f".{part}" if text else part
+    return text
+
+
+def show_changes(before: Resource | None, after: Resource | None, paths: Sequence[PathParts]) -> tuple[str, ...]:
+    """Say how fields changed, such as ``spec.replicas: 3 -> 5``; values are redacted, those of Secrets left out."""
+    if before is None or after is None or _is_secret(before) or _is_secret(after):
+        return tuple(map(path_text, paths))
+    # The whole object is redacted, not the value alone: what stands beside a value says whether it is a secret.
+    old, new = redact(before.to_dict()), redact(after.to_dict())
+    return tuple(f"{path_text(path)}: {_short(_at(old, path))} -> {_short(_at(new, path))}" for path in paths)
+
+
+def _is_secret(obj: Resource) -> bool:
+    kind = obj.resource_type.kind if obj.resource_type is not None else obj.kind
+    return kind == "Secret"
+
+
+def _compare(before: object, after: object, path: PathParts, found: list[PathParts], limit: int) -> None:
+    if len(found) >= limit or before == after or path in _BY_ITSELF:
+        return
+    if len(path) < _DEEPEST and isinstance(before, Mapping) and isinstance(after, Mapping):
+        old, new = cast("Mapping[str, object]", before), cast("Mapping[str, object]", after)
+        for name in dict.fromkeys((*old, *new)):
+            _compare(old.get(name, _MISSING), new.get(name, _MISSING), (*path, name), found, limit)
+        return
+    if isinstance(before, list) and isinstance(after, list):
+        items, others = cast("list[object]", before), cast("list[object]", after)
+        if len(path) < _DEEPEST and len(items) == len(others):
+            for index, (item, other) in enumerate(zip(items, others, strict=True)):
+                _compare(item, other, (*path, index), found, limit)
+            return
+    found.append(path)
+
+
+def _at(value: object, path: PathParts) -> object:
+    for part in path:
+        if isinstance(value, str):
+            return value  # redacted further up
+        try:
+            value = cast("Any", value)[part]
+        except (KeyError, IndexError, TypeError):
+            return _MISSING
+    return value
+
+
+def _short(value: object) -> str:
+    if value is _MISSING:
+        return "nothing"
+    text = str(value)
+    return text if len(text) <= _VALUE_LENGTH else f"{text[: _VALUE_LENGTH - 3]}..."

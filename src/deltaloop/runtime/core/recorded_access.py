@@ -1,0 +1,134 @@
+"""What a run did, as rules: each request that was sent is a verb on a resource, and a role can be made of them.
+
+A run shows what was needed in that run, and no more: what it did not come to is missing.
+
+Where a program watched all namespaces, what it did in one it may have to do in any, so the rules are widened to all;
+the Lease of its leader election, which is in one place, is not.
+
+Source: apiserver pkg/endpoints/request/requestinfo.go, for paths and verbs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final, cast, final
+
+from deltaloop.api.errors import InvalidInputError
+from deltaloop.runtime.core.access import Rule
+
+_VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch"}
+_NAMESPACE_SUBRESOURCES: Final = frozenset({"status", "finalize"})
+_ANYBODY_MAY: Final = frozenset({"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews"})
+_FORMAT: Final = 1
+
+
+def rules_of_request(method: str, path: str, query: Mapping[str, str], *, content_type: str = "") -> tuple[Rule, ...]:
+    """Return what a request needs to be allowed; nothing for paths of no resource, and for what anybody may.
+
+    Args:
+        method: HTTP method.
+        path: URL path.
+        query: Query parameters.
+        content_type: Of the body. A server-side apply may create its object, and needs that verb, too.
+    """
+    parts = [part for part in path.split("/") if part]
+    if parts[:1] == ["api"] and len(parts) >= 3:
+        group, rest = "", parts[2:]
+    elif parts[:1] == ["apis"] and len(parts) >= 4:
+        group, rest = parts[1], parts[3:]
+    else:
+        return ()
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) >= 3 and rest[2] not in _NAMESPACE_SUBRESOURCES:
+        namespace, rest = rest[1], rest[2:]
+    resource, name, subresource = rest[0], "/".join(rest[1:2]), "/".join(rest[2:])
+    if resource in _ANYBODY_MAY:
+        return ()
+    verbs = [_verb(method, query, named=bool(name))]
+    if verbs == ["watch"]:
+        verbs = ["list", "watch"]  # a cache that was filled by a stream needs lists, too, when it falls back
+    if content_type.startswith("application/apply-patch"):
+        verbs.append("create")
+    shown = f"{resource}/{subresource}" if subresource else resource
+    return tuple(Rule(group, shown, verb, namespace, namespaced=bool(namespace)) for verb in verbs)
+
+
+def _verb(method: str, query: Mapping[str, str], *, named: bool) -> str:
+    if method in ("GET", "HEAD"):
+        if query.get("watch", "") in ("1", "true"):
+            return "watch"
+        return "get" if named else "list"
+    if method == "DELETE":
+        return "delete" if named else "deletecollection"
+    return _VERBS.get(method, method.lower())
+
+
+@final
+class RecordedAccess:
+    """The rules of one run, each once."""
+
+    def __init__(self, *, namespace: str | None = None, rules: Iterable[Rule] = ()) -> None:
+        """Begin with rules.
+
+        Args:
+            namespace: The only namespace that was watched; None for all.
+            rules: What is known already.
+        """
+        self.namespace = namespace
+        self._rules = dict.fromkeys(rules)
+
+    def sent(self, method: str, path: str, query: Mapping[str, str], content_type: str) -> None:
+        """Take a request that was sent."""
+        self._rules.update(dict.fromkeys(rules_of_request(method, path, query, content_type=content_type)))
+
+    def rules(self) -> tuple[Rule, ...]:
+        """Return the rules as a role needs them."""
+        if self.namespace is not None:
+            return tuple(sorted(self._rules))
+        # A list of all namespaces does not say whether its kind has any; another request may.
+        namespaced = {(rule.group, rule.resource.partition("/")[0]) for rule in self._rules if rule.namespaced}
+        widened = (
+            rule
+            if rule.resource == "leases"
+            else replace(rule, namespace="", namespaced=(rule.group, rule.resource.partition("/")[0]) in namespaced)
+            for rule in self._rules
+        )
+        return tuple(sorted(dict.fromkeys(widened)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as a file has it."""
+        rules = [
+            {"group": rule.group, "resource": rule.resource, "verb": rule.verb, "namespace": rule.namespace}
+            for rule in sorted(self._rules)
+        ]
+        return {"format": _FORMAT, "namespace": self.namespace, "rules": rules}
+
+    @classmethod
+    def from_dict(cls, fields: object, *, source: str) -> RecordedAccess:
+        """Read what ``to_dict`` returned.
+
+        Raises:
+            InvalidInputError: If it is something else; ``source`` is named.
+        """
+        wrong = f"{source} holds no recorded access; `deltaloop run MODULE --record-access FILE` makes such a file"
+        if not isinstance(fields, dict):
+            raise InvalidInputError(wrong)
+        known = cast("dict[str, Any]", fields)
+        namespace, found = known.get("namespace"), known.get("rules")
+        if known.get("format") != _FORMAT or not isinstance(found, list) or not isinstance(namespace, str | None):
+            raise InvalidInputError(wrong)
+        rules: list[Rule] = []
+        for item in cast("list[Any]", found):
+            try:
+                rules.append(_read_rule(item))
+            except (KeyError, TypeError):
+                raise InvalidInputError(wrong) from None
+        return cls(namespace=namespace, rules=rules)
+
+
+def _read_rule(item: Any) -> Rule:
+    names = [item[name] for name in ("group", "resource", "verb", "namespace")]
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError("a rule is made of strings")
+    return Rule(names[0], names[1], names[2], names[3], namespaced=bool(names[3]))

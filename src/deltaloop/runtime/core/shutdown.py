@@ -1,0 +1,131 @@
+"""How a program ends: first in good order, then by cancelling, then without those that do not stop.
+
+    RUNNING ──stop──▶ DRAINING ──▶ CANCELLING ──▶ ABANDONING ──▶ ENDED
+                         │              │               ▲
+                         └──────────────┴── stop again ─┘
+                         nothing runs any more ──▶ ENDED, from anywhere
+
+While draining, no key is taken any more and runs go on to their end; leadership is kept up for them. When
+``drain_timeout`` has passed they are cancelled; when ``timeout`` has passed since the beginning, nobody waits for them
+any more. A second stop skips to that at once.
+
+The lock may be given up only if nothing runs: a reconcile that was left behind still acts, so its lease has to expire
+instead (others wait for that).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias, final
+
+
+class Phase(Enum):
+    """How far the end has come."""
+
+    RUNNING = "running"
+    DRAINING = "draining"
+    CANCELLING = "cancelling"
+    ABANDONING = "abandoning"
+    ENDED = "ended"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Go on as ever."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """Take no new keys, and wait for what runs until ``until``."""
+
+    until: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Cancel what runs, and wait for its end until ``until``."""
+
+    until: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Abandon:
+    """Wait for nothing any longer."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class End:
+    """All is over.
+
+    Attributes:
+        may_release: Whether the lock may be given up; otherwise it has to expire.
+    """
+
+    may_release: bool
+
+
+Effect: TypeAlias = Run | Drain | Cancel | Abandon | End
+
+
+@final
+class Shutdown:
+    """The end of one program."""
+
+    def __init__(self, *, drain_timeout: float, timeout: float) -> None:
+        """Begin in the middle of life.
+
+        Args:
+            drain_timeout: Seconds that runs have to end by themselves; at most ``timeout`` counts.
+            timeout: Seconds for all of it.
+        """
+        self._drain_timeout = min(drain_timeout, timeout)
+        self._timeout = timeout
+        self._began_at = 0.0
+        self._left_behind = False
+        self.phase = Phase.RUNNING
+
+    def stop(self, now: float) -> None:
+        """Begin to end; a second call ends it at once."""
+        if self.phase is Phase.RUNNING:
+            self.phase = Phase.DRAINING
+            self._began_at = now
+        elif self.phase in (Phase.DRAINING, Phase.CANCELLING):
+            self.phase = Phase.ABANDONING
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the end has begun."""
+        return self.phase is not Phase.RUNNING
+
+    def ask(self, now: float, *, running: int) -> Effect:
+        """Say what to do now.
+
+        Args:
+            now: Seconds.
+            running: How many reconciles run, those that were told to stop included.
+        """
+        if self.phase is Phase.RUNNING:
+            return Run()
+        if not running and self.phase is not Phase.ENDED:
+            self.phase = Phase.ENDED
+        if self.phase is Phase.DRAINING and now >= self._began_at + self._drain_timeout:
+            self.phase = Phase.CANCELLING
+        if self.phase is Phase.CANCELLING and now >= self._began_at + self._timeout:
+            self.phase = Phase.ABANDONING
+        match self.phase:
+            case Phase.DRAINING:
+                return Drain(self._began_at + self._drain_timeout)
+            case Phase.CANCELLING:
+                return Cancel(self._began_at + self._timeout)
+            case Phase.ABANDONING:
+                self._left_behind = True
+                self.phase = Phase.ENDED
+                return Abandon()
+            case _:
+                return End(may_release=not (running and self._left_behind))

@@ -1,0 +1,93 @@
+"""The errors of this room.
+
+DeltaloopError
+├── InvalidInputError
+│   └── InvalidControllerError   a controller is declared in a way that cannot work
+├── ReconcileStoppedError        a write of a reconcile that was told to stop
+├── ReconcileCancelledError      a reconciler raised CancelledError although nobody had cancelled it
+├── ReconcileTimeoutError        in core/outcomes.py
+├── InvalidResultError           same
+├── AlreadyOwnedError            in ownership.py
+├── PreflightError               this program may not do what its controllers need
+├── ShutdownTimeoutError         reconciles did not end in time, and were left behind
+└── HealthServerError            the health or metrics server cannot listen
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import final
+
+from deltaloop.api.errors import InvalidInputError
+from deltaloop.errors import DeltaloopError
+from deltaloop.runtime.core.running import StopReason
+
+
+@final
+class InvalidControllerError(InvalidInputError):
+    """A controller is declared in a way that cannot work; the message names the controller and what to change.
+
+    Attributes:
+        controller: Its name.
+    """
+
+    def __init__(self, controller: str, problem: str) -> None:
+        """Keep which one."""
+        super().__init__(f"controller {controller!r}: {problem}")
+        self.controller = controller
+
+
+@final
+class ReconcileStoppedError(DeltaloopError):
+    """A reconcile that was told to stop tried to write; nothing was sent. Let it end: its key runs again.
+
+    Attributes:
+        key: Whose reconcile.
+        reason: Why it was to stop.
+    """
+
+    def __init__(self, key: str, reason: StopReason, action: str) -> None:
+        """Keep whose and why."""
+        super().__init__(f"{action} refused: the reconcile of {key!r} was told to stop, because {reason.value}")
+        self.key = key
+        self.reason = reason
+
+
+@final
+class ReconcileCancelledError(DeltaloopError):
+    """A reconciler raised ``CancelledError`` although nobody had cancelled it; it is tried again as after any error.
+
+    That is a fault of the reconciler, or of what it waited for: somebody cancelled a task that it awaits.
+    """
+
+
+@final
+class ShutdownTimeoutError(DeltaloopError):
+    """Reconciles did not end in time although they were told to; the program should end without them.
+
+    A thread, or a coroutine that swallows its cancellation, may still run. The lock was not given up for that reason.
+
+    Attributes:
+        keys: Which, as ``controller: key``.
+    """
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        """Keep which."""
+        super().__init__(f"{len(keys)} reconcile(s) did not end in time and were left behind: {', '.join(keys)}")
+        self.keys = tuple(keys)
+
+
+@final
+class HealthServerError(DeltaloopError):
+    """The health or metrics server cannot listen; the message says where and what to do.
+
+    Attributes:
+        host: The address.
+        port: The port.
+    """
+
+    def __init__(self, message: str, *, host: str, port: int) -> None:
+        """Keep where."""
+        super().__init__(message)
+        self.host = host
+        self.port = port

@@ -1,0 +1,72 @@
+"""Runs one reconciler call: a coroutine in a task of its own, a plain function in a thread of the controller's pool.
+
+A task of its own keeps what a reconciler does to its task (cancelling it, context variables, a ``CancelledError`` that
+it lets out) away from the worker. Core: ``runtime/core/running.py`` says when it is told to stop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Awaitable
+from concurrent.futures import ThreadPoolExecutor
+from typing import cast, final
+
+from deltaloop.runtime.context import Context
+from deltaloop.runtime.controller import Controller
+from deltaloop.runtime.core.outcomes import Ended, Raised, Returned
+from deltaloop.runtime.errors import ReconcileCancelledError
+
+
+@final
+class Execution:
+    """One call of a reconciler that runs. ``future`` is done when it has really ended, never before."""
+
+    __slots__ = ("_context", "_task", "future")
+
+    def __init__(self, controller: Controller, context: Context, pool: ThreadPoolExecutor | None) -> None:
+        """Start the call; in ``pool`` if its function is plain."""
+        self._context = context
+        self._task: asyncio.Task[object] | None = None
+        self.future: asyncio.Future[object]
+        if pool is None:
+            name = f"reconcile {controller.name} {context.request}"
+            self._task = asyncio.create_task(_await_call(controller, context), name=name)
+            self.future = self._task
+        else:
+            here = contextvars.copy_context()
+            self.future = asyncio.get_running_loop().run_in_executor(pool, _call, here, controller, context)
+
+    def stop(self) -> None:
+        """Tell it to stop; it may take its time, or not do it at all."""
+        self._context.cancelled.set()
+        if self._task is not None:
+            self._task.cancel()
+
+    def ended(self) -> Ended:
+        """Return how it ended, once it has.
+
+        Raises:
+            BaseException: What is no ordinary error, such as ``SystemExit``, goes on.
+        """
+        if self.future.cancelled():
+            error = ReconcileCancelledError("the reconciler let a CancelledError out, and nobody had cancelled it")
+            return Raised(error)
+        raised = self.future.exception()
+        if raised is None:
+            return Returned(self.future.result())
+        if isinstance(raised, Exception):
+            return Raised(raised)
+        raise raised
+
+
+async def _await_call(controller: Controller, context: Context) -> object:
+    return await cast("Awaitable[object]", controller.function(context.request, context))
+
+
+def _call(variables: contextvars.Context, controller: Controller, context: Context) -> object:
+    try:
+        return variables.run(controller.function, context.request, context)
+    except StopIteration as error:
+        # A future cannot carry it, and would never be done.
+        raise RuntimeError("the reconciler raised StopIteration") from error

@@ -1,0 +1,64 @@
+"""The pages of a health server. Cores: ``core/readiness.py`` says what checks hold, ``core/history.py`` what ran."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from deltaloop.api.keys import join_key
+from deltaloop.runtime.core.history import History
+from deltaloop.runtime.core.readiness import Check, answer
+from deltaloop.runtime.health_server import Page, Route
+
+EXPLAIN_PATH: Final = "/explain"
+
+
+def probe(checks: Callable[[], tuple[Check, ...]]) -> Route:
+    """Make the route of a probe: all checks, or the one that is named behind the path; ``?verbose``, ``?exclude=``."""
+
+    async def route(rest: str, query: Mapping[str, list[str]]) -> Page:
+        found = checks()
+        if rest:
+            found = tuple(check for check in found if check.name == rest)
+            if not found:
+                return Page(b"no such check\n", status=404)
+        ok, text = answer(found, verbose="verbose" in query, exclude=frozenset(query.get("exclude", ())))
+        return Page(text.encode(), status=200 if ok else 500)
+
+    return route
+
+
+def metrics_page(render: Callable[[], tuple[bytes, str]]) -> Route:
+    """Make the route of ``/metrics``; ``render`` returns the body and its content type."""
+
+    async def route(rest: str, query: Mapping[str, list[str]]) -> Page:
+        del query
+        if rest:
+            return Page(b"not found\n", status=404)
+        body, content_type = render()
+        return Page(body, content_type)
+
+    return route
+
+
+def explanation(history: History, *, clock: Callable[[], float]) -> Route:
+    """Make the route of ``deltaloop explain``: the last reconciles of an object, as JSON without data of objects.
+
+    The query names the object: ``kind`` (may be missing), ``namespace`` and ``name``.
+
+    Args:
+        history: What is known.
+        clock: Seconds, as in the history.
+    """
+
+    async def route(rest: str, query: Mapping[str, list[str]]) -> Page:
+        kind, namespace, name = (query.get(field, [""])[0] for field in ("kind", "namespace", "name"))
+        if rest or not name:
+            return Page(b"bad request: name an object by ?name=, and by namespace= and kind=\n", status=400)
+        keys = frozenset({join_key(namespace, name), name})
+        found = history.about(kind, keys)
+        body = {"reconciles": [run.to_dict(clock()) for run in found]}
+        return Page(json.dumps(body).encode(), "application/json", status=200 if found else 404)
+
+    return route

@@ -1,0 +1,281 @@
+"""Serves a few pages over HTTP: health, readiness, metrics, explanations. No core: pages are in ``health_pages.py``.
+
+It listens on loopback unless told otherwise. With a certificate it speaks TLS; with ``token_review`` it answers only
+those whose bearer token the API server knows and allows to get the path, as controller-runtime's metrics filter does.
+
+Requests come from anybody who reaches the port: only GET and HEAD of known paths are answered, bodies are never read,
+header sizes are bounded by the HTTP library, connections by number (100) and idle time, and answers hold no data of
+objects.
+
+This module is the one in its room that may import aiohttp.
+
+Source: controller-runtime pkg/healthz, pkg/metrics/server, pkg/metrics/filters.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import ipaddress
+import logging
+import ssl
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Protocol, Self, cast, final
+
+from aiohttp import web
+
+from deltaloop.api.errors import DeltaloopError, InvalidInputError
+from deltaloop.runtime.errors import HealthServerError
+
+_logger: Final = logging.getLogger("deltaloop.runtime")
+
+_MOST_CONNECTIONS: Final = 100
+_IDLE: Final = 60.0
+_HANDSHAKE: Final = 10.0
+_STOP_PATIENCE: Final = 1.0
+_TEXT: Final = "text/plain; charset=utf-8"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listen:
+    """Where a server listens, and to whom it answers.
+
+    Attributes:
+        host: Address; loopback by default.
+        port: TCP port; 0 takes a free one.
+        certificate: PEM file of the certificate, with what leads to its authority; None speaks plain HTTP.
+        key: PEM file of its key.
+        token_review: Whether a request needs a bearer token that the API server knows, and allows to get the path. The
+            program itself must be allowed to create ``tokenreviews`` and ``subjectaccessreviews``.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    certificate: Path | None = None
+    key: Path | None = None
+    token_review: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work, or would show tokens to everybody on the way."""
+        if not 0 <= self.port <= 65535:
+            raise InvalidInputError(f"Listen.port is {self.port!r}; 0 to 65535 is needed")
+        if (self.certificate is None) != (self.key is None):
+            raise InvalidInputError("Listen needs both certificate and key, or neither")
+        if self.token_review and self.certificate is None:
+            raise InvalidInputError("Listen.token_review needs a certificate: tokens must not travel in the clear")
+
+    @classmethod
+    def parse(cls, address: str, **options: Any) -> Self | None:
+        """Read an address such as ``127.0.0.1:8080``, ``:8080`` (all interfaces), ``[::1]:0``; ``0`` or empty is None.
+
+        Raises:
+            InvalidInputError: If it is none.
+        """
+        if address in ("", "0"):
+            return None
+        host, colon, port = address.rpartition(":")
+        if not colon or not (port.isascii() and port.isdigit()):
+            raise InvalidInputError(
+                f"{address!r} is no address; write HOST:PORT, :PORT for all interfaces, or 0 for none"
+            )
+        return cls(host=host.strip("[]"), port=int(port), **options)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What is answered."""
+
+    body: bytes
+    content_type: str = _TEXT
+    status: int = 200
+
+
+Route = Callable[[str, Mapping[str, list[str]]], Awaitable[Page]]
+"""Called with what follows the route's path, without slashes around it, and the query."""
+
+
+class MayGet(Protocol):
+    """Says whether the bearer of a token may get a path."""
+
+    async def __call__(self, token: str, path: str) -> bool:
+        """Tell; False for a token that nobody knows."""
+        ...
+
+
+def only_local(route: Route) -> Route:
+    """Mark a route as one for people on this machine: it answers loopback addresses only, whatever is listened on.
+
+    The name that the request asks for must be one of loopback, too, so that no page in somebody's browser can read it
+    by a name that leads here.
+    """
+    return _LocalRoute(route)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _LocalRoute:
+    route: Route
+
+    async def __call__(self, rest: str, query: Mapping[str, list[str]]) -> Page:
+        return await self.route(rest, query)
+
+
+@final
+class HealthServer:
+    """An HTTP server of a few pages, running while it is entered."""
+
+    def __init__(self, listen: Listen, routes: Mapping[str, Route], *, may_get: MayGet | None = None) -> None:
+        """Make a server that does not run yet.
+
+        Args:
+            listen: Where.
+            routes: Pages by path, such as ``/healthz``; what is below a path belongs to it.
+            may_get: Checks tokens, if ``listen`` asks for that.
+        """
+        self._listen = listen
+        self._routes = dict(routes)
+        self._may_get = may_get
+        self._server: web.Server | None = None
+        self._listener: asyncio.Server | None = None
+        self._port = 0
+        if listen.token_review and may_get is None:
+            raise InvalidInputError("Listen.token_review needs somebody who reviews tokens (may_get)")
+
+    @property
+    def url(self) -> str:
+        """Where it answers, such as ``http://127.0.0.1:8080``.
+
+        Raises:
+            RuntimeError: If it does not run.
+        """
+        if self._listener is None:
+            raise RuntimeError("the server has no address before it is entered")
+        host = self._listen.host or "0.0.0.0"  # noqa: S104 - shown, not listened on
+        shown = f"[{host}]" if ":" in host else host
+        return f"{'http' if self._listen.certificate is None else 'https'}://{shown}:{self._port}"
+
+    async def __aenter__(self) -> Self:
+        """Start to listen.
+
+        Raises:
+            HealthServerError: If the address cannot be used, or the certificate cannot be read.
+        """
+        listen = self._listen
+        context = self._tls()
+        server = web.Server(self._handle, handler_cancellation=True, access_log=None, keepalive_timeout=_IDLE)
+
+        def connection() -> asyncio.Protocol:
+            return server() if len(server.connections) < _MOST_CONNECTIONS else _Refused()
+
+        try:
+            listener = await asyncio.get_running_loop().create_server(
+                connection,
+                listen.host or None,
+                listen.port,
+                ssl=context,
+                ssl_handshake_timeout=None if context is None else _HANDSHAKE,
+            )
+        except OSError as error:
+            raise self._error(error) from error
+        self._port = int(listener.sockets[0].getsockname()[1])
+        self._server, self._listener = server, listener
+        _logger.info("the health server listens", extra={"url": self.url, "paths": sorted(self._routes)})
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Stop."""
+        listener, self._listener = self._listener, None
+        if listener is not None and self._server is not None:
+            listener.close()
+            self._server.pre_shutdown()
+            await self._server.shutdown(_STOP_PATIENCE)
+
+    def _tls(self) -> ssl.SSLContext | None:
+        if self._listen.certificate is None:
+            return None
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        try:
+            context.load_cert_chain(self._listen.certificate, self._listen.key)
+        except (OSError, ssl.SSLError) as error:
+            raise HealthServerError(
+                f"the certificate {self._listen.certificate} cannot be used: {error.strerror or type(error).__name__}",
+                host=self._listen.host,
+                port=self._listen.port,
+            ) from error
+        return context
+
+    def _error(self, error: OSError) -> HealthServerError:
+        listen = self._listen
+        where = f"{listen.host or '*'}:{listen.port}"
+        if error.errno == errno.EADDRINUSE:
+            message = f"{where} is in use; choose another port for health or metrics, or 0 for none"
+        else:
+            message = f"cannot listen on {where} for health or metrics: {error.strerror or type(error).__name__}"
+        return HealthServerError(message, host=listen.host, port=listen.port)
+
+    async def _handle(self, request: web.BaseRequest) -> web.Response:
+        page = await self._page(request)
+        headers = {"Content-Type": page.content_type, "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+        if page.status == 401:
+            headers["WWW-Authenticate"] = "Bearer"
+        return web.Response(body=page.body, status=page.status, headers=headers)
+
+    async def _page(self, request: web.BaseRequest) -> Page:
+        if request.method not in ("GET", "HEAD"):
+            return Page(b"method not allowed\n", status=405)
+        path = request.path
+        for known, route in self._routes.items():
+            if path == known or path.startswith(f"{known}/"):
+                if isinstance(route, _LocalRoute) and not _is_local(request):
+                    return Page(b"forbidden: this page is for requests from the same machine\n", status=403)
+                refused = await self._refusal(request)
+                if refused is not None:
+                    return refused
+                query = {name: request.query.getall(name) for name in request.query}
+                try:
+                    return await route(path[len(known) :].strip("/"), query)
+                except Exception:
+                    _logger.exception("a page of the health server failed", extra={"path": known})
+                    return Page(b"internal error\n", status=500)
+        return Page(b"not found\n", status=404)
+
+    async def _refusal(self, request: web.BaseRequest) -> Page | None:
+        if not self._listen.token_review or self._may_get is None:
+            return None
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not token.strip():
+            return Page(b"unauthorized\n", status=401)
+        try:
+            allowed = await self._may_get(token.strip(), request.path)
+        except DeltaloopError as error:
+            _logger.warning("a token could not be reviewed", extra={"error": type(error).__name__})
+            return Page(b"tokens cannot be reviewed now\n", status=503)
+        return None if allowed else Page(b"forbidden\n", status=403)
+
+
+@final
+class _Refused(asyncio.Protocol):
+    """Ends a connection that is one too many."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        cast("asyncio.Transport", transport).abort()
+
+
+def _is_local(request: web.BaseRequest) -> bool:
+    host = request.headers.get("Host", "")
+    name = host.partition("]")[0].lstrip("[") if host.startswith("[") else host.partition(":")[0]
+    return _is_loopback(request.remote or "") and (name == "localhost" or _is_loopback(name))
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,405 @@
+"""Runs controllers as one program: health, caches, leadership, workers, and a good end. Core: ``core/shutdown.py``.
+
+    health and metrics ──▶ preflight ──▶ caches ──▶ leadership ──▶ workers
+                                            ▲            ▲           │ lost: workers end, then the lock is free
+                                            │            └───────────┘
+                         standbys wait here, with caches that are kept up
+
+The end goes the other way round. Controllers of one manager share informers, and one election.
+
+Source: controller-runtime pkg/manager/internal.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final, final
+
+from deltaloop.api.errors import InvalidInputError
+from deltaloop.cache.factory import InformerFactory
+from deltaloop.cache.informer import Informer, InformerOptions
+from deltaloop.client import Client
+from deltaloop.events import EventRecorder
+from deltaloop.leaderelection import LeaderElector, LeadershipLostError, Term
+from deltaloop.pacing.checks import require_not_negative, require_positive
+from deltaloop.runtime.controller import Controller
+from deltaloop.runtime.core.attribution import Attribution
+from deltaloop.runtime.core.history import History
+from deltaloop.runtime.core.readiness import CacheState, Check, Leadership, readiness
+from deltaloop.runtime.core.shutdown import Abandon, Cancel, Drain, End, Run, Shutdown
+from deltaloop.runtime.errors import InvalidControllerError, ShutdownTimeoutError
+from deltaloop.runtime.health_pages import EXPLAIN_PATH, explanation, metrics_page, probe
+from deltaloop.runtime.health_server import HealthServer, Listen, only_local
+from deltaloop.runtime.metrics import ControllerMetrics
+from deltaloop.runtime.preflight import check_access
+from deltaloop.runtime.reconcile_loop import ReconcileLoop
+from deltaloop.runtime.token_reviews import review_tokens
+from deltaloop.runtime.tracing import Tracing
+from deltaloop.runtime.views import Views
+from deltaloop.runtime.wiring import CACHE_VERBS, connect_caches, look_up, wires_of
+
+_logger: Final = logging.getLogger("deltaloop.runtime")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagerOptions:
+    """Options of a ``Manager``; times are in seconds.
+
+    Attributes:
+        namespace: Watch this namespace only; None means all.
+        warm_standbys: Whether a process that does not lead keeps its caches and queues up, so that it takes over at
+            once. False starts the caches when leadership is won.
+        preflight: Whether to ask the server first if this account may list and watch what is needed.
+        sync_timeout: How long the first lists may take (controller-runtime's ``CacheSyncTimeout``).
+        drain_timeout: How long reconciles may go on by themselves when the program ends; then they are cancelled.
+        shutdown_timeout: How long the whole end may take; then it goes without what still runs.
+        max_staleness: How long a cache may be without a sign of the server before ``/readyz`` says no.
+        require_leadership: Whether ``/readyz`` says no on standbys.
+        health: Where ``/healthz`` and ``/readyz`` are served; None nowhere.
+        metrics: Where ``/metrics`` is served; None nowhere.
+        informers: Options of all informers.
+    """
+
+    namespace: str | None = None
+    warm_standbys: bool = True
+    preflight: bool = True
+    sync_timeout: float = 120.0
+    drain_timeout: float = 20.0
+    shutdown_timeout: float = 30.0
+    max_staleness: float = 600.0
+    require_leadership: bool = False
+    health: Listen | None = None
+    metrics: Listen | None = None
+    informers: InformerOptions = field(default_factory=InformerOptions)
+
+    def __post_init__(self) -> None:
+        """Refuse what is no time."""
+        require_positive("ManagerOptions", sync_timeout=self.sync_timeout, max_staleness=self.max_staleness)
+        require_not_negative("ManagerOptions", drain_timeout=self.drain_timeout, shutdown_timeout=self.shutdown_timeout)
+
+
+@final
+class Manager:
+    """Runs controllers until it is stopped. Used once, on one event loop."""
+
+    def __init__(
+        self,
+        client: Client,
+        controllers: Sequence[Controller],
+        *,
+        elector: LeaderElector | None = None,
+        recorder: EventRecorder | None = None,
+        metrics: ControllerMetrics | None = None,
+        metrics_page: Callable[[], tuple[bytes, str]] | None = None,
+        options: ManagerOptions | None = None,
+    ) -> None:
+        """Make a manager; nothing runs yet.
+
+        Args:
+            client: Client of the cluster; the manager does not close it.
+            controllers: What it runs.
+            elector: Whose leadership the workers need; None runs them at once. It must contend by a lock of the same
+                cluster, and contend again after a loss (its default), or the manager ends then.
+            recorder: For ``ctx.recorder``; whoever made it opens and closes it.
+            metrics: Hooks of controllers and their queues.
+            metrics_page: Returns the page of ``/metrics`` and its content type.
+            options: Options.
+
+        Raises:
+            InvalidControllerError: If two controllers have the same name.
+            InvalidInputError: If metrics are to be served, and there is no page of them.
+        """
+        self.options = options or ManagerOptions()
+        self.controllers = tuple(controllers)
+        seen: set[str] = set()
+        for controller in self.controllers:
+            if controller.name in seen:
+                raise InvalidControllerError(controller.name, "two have this name; give one another, by name=...")
+            seen.add(controller.name)
+        self._client = client
+        self._elector = elector
+        self._recorder = recorder
+        self._metrics = metrics
+        if self.options.metrics is not None and metrics_page is None:
+            raise InvalidInputError("ManagerOptions.metrics needs Manager(metrics_page=...): there is nothing to serve")
+        self._metrics_page = metrics_page
+        self._servers: dict[str, HealthServer] = {}
+        self._shutdown = Shutdown(drain_timeout=self.options.drain_timeout, timeout=self.options.shutdown_timeout)
+        self._changed = asyncio.Event()
+        self._loops: list[ReconcileLoop] = []
+        self._informers: list[Informer[Any]] = []
+        self._term: Term | None = None
+        self._synced = False
+        self._clock: Callable[[], float] = lambda: asyncio.get_running_loop().time()
+        self._used = False
+        self._left_behind: list[str] = []
+        self._history = History()
+
+    # -- state
+
+    @property
+    def leadership(self) -> Leadership:
+        """What this process is in the election."""
+        if self._elector is None:
+            return Leadership.NONE
+        return Leadership.LEADING if self._elector.is_leader else Leadership.STANDBY
+
+    @property
+    def loops(self) -> tuple[ReconcileLoop, ...]:
+        """The controllers at work, with their queues; empty before the start."""
+        return tuple(self._loops)
+
+    @property
+    def servers(self) -> Mapping[str, HealthServer]:
+        """The HTTP servers that run, under ``health`` and ``metrics``; their ``url`` says where."""
+        return MappingProxyType(self._servers)
+
+    def readiness(self) -> tuple[Check, ...]:
+        """Return the checks of ``/readyz``. On the event loop."""
+        caches = [
+            CacheState(
+                name=informer.name,
+                synced=informer.has_synced,
+                last_confirmed_at=informer.freshness().last_confirmed_at,
+            )
+            for informer in self._informers
+        ]
+        return readiness(
+            caches,
+            self.leadership,
+            started=self._synced,
+            stopping=self._shutdown.stopping,
+            now=self._clock(),
+            max_staleness=self.options.max_staleness,
+            require_leadership=self.options.require_leadership,
+        )
+
+    def health(self) -> tuple[Check, ...]:
+        """Return the checks of ``/healthz``: whether restarting the process would help. On the event loop."""
+        message = ""
+        if self._elector is not None:
+            try:
+                self._elector.check(self._elector.config.lease_duration)
+            except LeadershipLostError as error:
+                message = str(error)
+        return (Check(name="ping", ok=True), Check(name="leader-election", ok=not message, message=message))
+
+    # -- running
+
+    def stop(self) -> None:
+        """Begin to end in good order; a second call ends at once, without what still runs. On the event loop."""
+        self._shutdown.stop(self._clock())
+        self._changed.set()
+
+    async def run(self, *, handle_signals: bool = False) -> None:
+        """Run until ``stop``, or until something that cannot be mended goes wrong.
+
+        Cancellation is as good as ``stop``: reconciles that run may end in good order, within the times of the
+        options; a second one is the second stop. It goes on at the end.
+
+        Args:
+            handle_signals: Whether SIGINT and SIGTERM call ``stop``; the second one ends at once.
+
+        Raises:
+            HealthServerError: If an address for health or metrics cannot be used.
+            PreflightError: If the account may not do what is needed.
+            CacheSyncError: If the caches do not fill in time; it names kinds and reasons.
+            UnknownResourceError: If the server does not know a kind.
+            ShutdownTimeoutError: If reconciles did not end in time and were left behind.
+            LeadershipLostError: If leadership was lost and the elector does not contend again.
+        """
+        if self._used:
+            raise RuntimeError("a manager runs once; make a new one")
+        self._used = True
+        self._clock = asyncio.get_running_loop().time
+        async with self._signals(enabled=handle_signals):
+            life = asyncio.create_task(self._live(), name="manager")
+            cancelled = await self._supervise(life)
+        for loop in self._loops:
+            loop.close()
+        if self._left_behind:
+            raise ShutdownTimeoutError(self._left_behind)
+        if not life.cancelled():
+            life.result()
+        if cancelled is not None:
+            raise cancelled
+
+    @asynccontextmanager
+    async def _signals(self, *, enabled: bool) -> AsyncGenerator[None, None]:
+        loop = asyncio.get_running_loop()
+        numbers = (signal.SIGINT, signal.SIGTERM) if enabled else ()
+        for number in numbers:
+            loop.add_signal_handler(number, self._signalled, number)
+        try:
+            yield
+        finally:
+            for number in numbers:
+                loop.remove_signal_handler(number)
+
+    def _signalled(self, number: int) -> None:
+        again = self._shutdown.stopping
+        message = "ending at once: a second signal came" if again else "ending in good order: a signal came"
+        _logger.info(message, extra={"signal": signal.Signals(number).name})
+        self.stop()
+
+    async def _supervise(self, life: asyncio.Task[None]) -> asyncio.CancelledError | None:
+        """Do what the shutdown says until everything has ended; return the cancellation that came meanwhile."""
+        cancelled: asyncio.CancelledError | None = None
+        cancelled_life = False
+        until: float | None
+        while not life.done():
+            running = sum(len(loop.runs) for loop in self._loops)
+            match self._shutdown.ask(self._clock(), running=running):
+                case Run():
+                    until = None
+                case Drain(until):
+                    for loop in self._loops:
+                        loop.stop_taking()
+                case Cancel(until):
+                    if not cancelled_life:
+                        cancelled_life = True
+                        _logger.warning("reconciles are cancelled: they did not end in time", extra=self._running())
+                        life.cancel()
+                case Abandon():
+                    self._abandon()
+                    until = self._clock()
+                case End():
+                    if not cancelled_life:
+                        cancelled_life = True
+                        life.cancel()
+                    until = None
+            self._changed.clear()
+            try:
+                await self._wait(life, until)
+            except asyncio.CancelledError as error:
+                cancelled = error
+                self.stop()
+        return cancelled
+
+    async def _wait(self, life: asyncio.Task[None], until: float | None) -> None:
+        changed = asyncio.create_task(self._changed.wait(), name="manager: change")
+        try:
+            timeout = None if until is None else max(0.0, until - self._clock())
+            await asyncio.wait((life, changed), timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            changed.cancel()
+
+    def _abandon(self) -> None:
+        for loop in self._loops:
+            self._left_behind += [f"{loop.controller.name}: {key}" for key in loop.abandon()]
+        if self._left_behind:
+            _logger.error("reconciles are left behind: they do not end", extra={"keys": self._left_behind})
+            if self._term is not None:
+                self._term.keep_lock()
+
+    def _running(self) -> dict[str, object]:
+        keys = [f"{loop.controller.name}: {run.key}" for loop in self._loops for run in loop.runs.present()]
+        return {"keys": keys}
+
+    async def _live(self) -> None:
+        _logger.info("the manager starts", extra={"controllers": [controller.name for controller in self.controllers]})
+        async with AsyncExitStack() as stack:
+            await self._start_servers(stack)
+            if self.options.warm_standbys or self._elector is None:
+                await self._start_caches(stack)
+            await self._lead(stack)
+        _logger.info("the manager has stopped")
+
+    async def _start_servers(self, stack: AsyncExitStack) -> None:
+        options, may_get = self.options, review_tokens(self._client)
+        if options.health is not None:
+            routes = {
+                "/healthz": probe(self.health),
+                "/readyz": probe(self.readiness),
+                EXPLAIN_PATH: only_local(explanation(self._history, clock=self._clock)),
+            }
+            self._servers["health"] = HealthServer(options.health, routes, may_get=may_get)
+        if options.metrics is not None and self._metrics_page is not None:
+            routes = {"/metrics": metrics_page(self._metrics_page)}
+            self._servers["metrics"] = HealthServer(options.metrics, routes, may_get=may_get)
+        for server in self._servers.values():
+            await stack.enter_async_context(server)
+
+    async def _start_caches(self, stack: AsyncExitStack) -> None:
+        options, clock = self.options, self._clock
+        known = await look_up(self._client, self.controllers)
+        plans = [wires_of(controller, known) for controller in self.controllers]
+        if options.preflight:
+            rules = [rule for plan in plans for rule in plan.rules(options.namespace, read_verbs=CACHE_VERBS)]
+            await check_access(self._client, rules)
+        factory = InformerFactory(self._client, namespace=options.namespace, options=options.informers)
+        views, attribution, tracing = Views(), Attribution(), Tracing()
+        for plan in plans:
+            loop = ReconcileLoop(
+                plan.controller,
+                views,
+                attribution=attribution,
+                history=self._history,
+                tracing=tracing,
+                recorder=self._recorder,
+                metrics=self._metrics,
+                clock=clock,
+            )
+            self._loops.append(loop)
+            transform = options.informers.transform
+            self._informers += connect_caches(
+                loop, plan, factory, views, namespace=options.namespace, transform=transform, clock=clock
+            )
+        self._informers = [*dict.fromkeys(self._informers)]
+        await stack.enter_async_context(factory)
+        await stack.enter_async_context(self._sources())
+        await factory.wait_for_sync(options.sync_timeout)
+        self._synced = True
+        _logger.info("the caches are in sync", extra={"informers": len(self._informers)})
+
+    @asynccontextmanager
+    async def _sources(self) -> AsyncGenerator[None, None]:
+        """Run the sources that are no caches."""
+        tasks = [
+            asyncio.create_task(source.run(loop.queue, loop.metrics.triggered), name=f"source {source.name}")
+            for loop in self._loops
+            for source in loop.controller.sources
+        ]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            for task, result in zip(tasks, await asyncio.gather(*tasks, return_exceptions=True), strict=True):
+                if isinstance(result, Exception):
+                    _logger.error("a source has failed", extra={"source": task.get_name()}, exc_info=result)
+
+    async def _lead(self, stack: AsyncExitStack) -> None:
+        if self._elector is None:
+            await self._work(self._client)
+            return
+        async for term in self._elector.terms():
+            async with term:
+                self._term = term
+                if not self._synced:
+                    await self._start_caches(stack)
+                await self._work(term.client)
+            self._term = None
+            if self._shutdown.stopping:
+                return
+        raise LeadershipLostError(
+            "leadership is lost, and the elector does not contend again",
+            lock=self._elector.lock.describe(),
+            identity=self._elector.identity,
+        )
+
+    async def _work(self, client: Client) -> None:
+        async with asyncio.TaskGroup() as group:
+            for loop in self._loops:
+                group.create_task(loop.run(client), name=f"controller {loop.controller.name}")
+
+    def __repr__(self) -> str:
+        names = ", ".join(controller.name for controller in self.controllers)
+        return f"<Manager of {names or 'nothing'}, {self._shutdown.phase.value}, {self.leadership.value}>"

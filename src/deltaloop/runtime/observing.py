@@ -1,0 +1,179 @@
+"""What is told of each reconcile: metrics, a log line, its place in the history, its span, and whether its key is hot.
+
+Cores: ``core/hot_loop.py``, ``core/history.py``.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, final
+
+from deltaloop.api.references import Trigger
+from deltaloop.runtime.context import Context
+from deltaloop.runtime.controller import Controller
+from deltaloop.runtime.core.history import History, Reconciled, WrittenObject
+from deltaloop.runtime.core.hot_loop import Cooled, HotLoop, HotLoops
+from deltaloop.runtime.core.outcomes import Case, Decision
+from deltaloop.runtime.core.own_writes import OwnWrite, changed_paths, path_text
+from deltaloop.runtime.metrics import GuardedMetrics
+from deltaloop.runtime.tracing import Tracing, end
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span
+
+_logger: Final = logging.getLogger("deltaloop.runtime")
+
+_PATHS_KEPT: Final = 5
+_WRITES_KEPT: Final = 20
+
+
+@final
+class Observer:
+    """Watches the reconciles of one controller."""
+
+    def __init__(self, controller: Controller, metrics: GuardedMetrics, *, history: History, tracing: Tracing) -> None:
+        """Tell ``metrics``, ``history`` and ``tracing``, which all controllers of a program share.
+
+        Args:
+            controller: Whose reconciles.
+            metrics: Its hooks.
+            history: The last reconciles of the program.
+            tracing: Makes spans.
+        """
+        self._name = controller.name
+        self._kind = str(controller.resource)
+        self._metrics = metrics
+        self._history = history
+        self._tracing = tracing
+        self._hot = None if controller.hot_loops is None else HotLoops(controller.hot_loops)
+
+    def wait(self, key: str, *, attempts: int, now: float) -> float:
+        """Return how many seconds a reconcile has to wait because its key is hot; 0 for at once.
+
+        Args:
+            key: Which.
+            attempts: Which try it is: retries are spaced out by the rate limiter already.
+            now: Seconds.
+        """
+        if self._hot is None or attempts > 1:
+            return 0.0
+        seconds = self._hot.delay(key, now)
+        if seconds > 0:
+            self._metrics.slowed_down()
+        return seconds
+
+    def begins(self, context: Context) -> Span | None:
+        """Begin a reconcile's span; None if there is none."""
+        return self._tracing.start(context, name=self._name)
+
+    def ended(self, context: Context, decision: Decision, span: Span | None, *, seconds: float, now: float) -> None:
+        """Tell of a reconcile that has ended.
+
+        Args:
+            context: Of the reconcile.
+            decision: How it ended.
+            span: Its span.
+            seconds: How long it took.
+            now: Seconds.
+        """
+        row = decision.row
+        result = row.result or decision.case.value
+        if row.result:
+            self._metrics.reconciled(row.result, row.counters, seconds)
+        end(span, result=result, error=decision.error)
+        context.logger.debug(
+            "reconciled",
+            extra={
+                "result": result,
+                "seconds": seconds,
+                "attempt": context.attempts,
+                "triggers": [str(trigger) for trigger in context.triggers],
+                "triggers_dropped": context.triggers_dropped,
+            },
+        )
+        writes = context.client.writes
+        self._history.add(self._reconciled(context, decision, result, writes, seconds=seconds, now=now))
+        if self._hot is not None:
+            self._observe_heat(self._hot, context.request.key, context.triggers, writes, decision, now)
+
+    def _reconciled(
+        self,
+        context: Context,
+        decision: Decision,
+        result: str,
+        writes: Sequence[OwnWrite],
+        *,
+        seconds: float,
+        now: float,
+    ) -> Reconciled:
+        return Reconciled(
+            controller=self._name,
+            kind=self._kind,
+            key=context.request.key,
+            number=context.number,
+            ended_at=now,
+            seconds=seconds,
+            attempt=context.attempts,
+            result=result,
+            error="" if decision.error is None else type(decision.error).__name__,
+            triggers=context.triggers,
+            triggers_dropped=context.triggers_dropped,
+            writes=tuple(map(_without_data, writes[:_WRITES_KEPT])),
+            writes_dropped=context.client.writes_dropped + max(0, len(writes) - _WRITES_KEPT),
+        )
+
+    def _observe_heat(
+        self,
+        hot: HotLoops,
+        key: str,
+        triggers: Sequence[Trigger],
+        writes: Sequence[OwnWrite],
+        decision: Decision,
+        now: float,
+    ) -> None:
+        succeeded = decision.case in (Case.NOTHING, Case.AFTER)
+        for fact in hot.observe(key, triggers=triggers, writes=writes, succeeded=succeeded, now=now):
+            match fact:
+                case HotLoop():
+                    self._metrics.hot_loop(fact.cause.value)
+                    extra = {
+                        "controller": self._name,
+                        "key": key,
+                        "cause": fact.cause.value,
+                        "kind": fact.kind,
+                        "object": fact.object_key,
+                        "changes": fact.changes,
+                        "reconciles": fact.strikes,
+                        "seconds": round(fact.seconds, 3),
+                        "interval": fact.interval,
+                    }
+                    if fact.other:
+                        _logger.warning(
+                            "two writers fight over fields of an object; the key is slowed down",
+                            extra={**extra, "other": fact.other},
+                        )
+                    else:
+                        _logger.warning("a key keeps re-triggering itself and is slowed down", extra=extra)
+                case Cooled():
+                    _logger.info(
+                        "a key is no longer slowed down",
+                        extra={
+                            "controller": self._name,
+                            "key": key,
+                            "cause": fact.cause.value,
+                            "seconds": fact.seconds,
+                        },
+                    )
+
+
+def _without_data(write: OwnWrite) -> WrittenObject:
+    paths = changed_paths(write.before, write.after, limit=_PATHS_KEPT) if write.effective else ()
+    return WrittenObject(
+        verb=write.verb,
+        kind=write.kind,
+        key=write.key,
+        subresource=write.subresource,
+        version=write.version if write.effective else "",
+        paths=tuple(map(path_text, paths)),
+    )

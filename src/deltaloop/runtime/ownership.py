@@ -1,0 +1,127 @@
+"""Owner references and finalizers on objects that are to be written: pure functions of an object's fields.
+
+They change a mutable object (``Resource.edit()``, or a dict that is to be created) and send nothing.
+
+Source: controller-runtime pkg/controller/controllerutil/controllerutil.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping, Sequence
+from typing import Any, TypeAlias, cast, final
+
+import msgspec
+
+from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.references import ObjectReference, controller_reference
+from deltaloop.api.resource import OwnerReference, Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.errors import DeltaloopError
+
+MutableObject: TypeAlias = MutableMapping[str, Any]
+
+
+@final
+class AlreadyOwnedError(DeltaloopError):
+    """An object has another controller already, and can have one only.
+
+    Attributes:
+        object: Which object.
+        owner: Who controls it.
+    """
+
+    def __init__(self, obj: str, owner: OwnerReference) -> None:
+        """Keep the two."""
+        super().__init__(f"object {obj} is already owned by another {owner.kind} controller {owner.name}")
+        self.object = obj
+        self.owner = owner
+
+
+def set_controller_reference(
+    obj: MutableObject, owner: Resource, resource_type: ResourceType[Any] | None = None
+) -> None:
+    """Make ``owner`` the controller of ``obj``: it goes when the owner goes, and its changes reconcile the owner.
+
+    Args:
+        obj: The object to write; changed in place.
+        owner: Its owner to be.
+        resource_type: The owner's kind, if the owner does not say it itself.
+
+    Raises:
+        AlreadyOwnedError: If something else controls it.
+        InvalidInputError: If the owner lives in another namespace, or has no uid.
+    """
+    _set(obj, controller_reference(owner, resource_type), owner)
+
+
+def set_owner_reference(obj: MutableObject, owner: Resource, resource_type: ResourceType[Any] | None = None) -> None:
+    """Make ``owner`` an owner of ``obj``, one of several perhaps: the object goes when all of them are gone.
+
+    Raises:
+        InvalidInputError: If the owner lives in another namespace, or has no uid.
+    """
+    full = controller_reference(owner, resource_type)
+    plain = OwnerReference(api_version=full.api_version, kind=full.kind, name=full.name, uid=full.uid)
+    _set(obj, plain, owner)
+
+
+def _set(obj: MutableObject, reference: OwnerReference, owner: Resource) -> None:
+    metadata = _metadata(obj)
+    namespace = metadata.get("namespace") or ""
+    if owner.namespace and owner.namespace != namespace:
+        where = f"namespace {namespace!r}" if namespace else "no namespace"
+        raise InvalidInputError(
+            f"{owner.key} cannot own an object with {where}: an owner with a namespace owns objects there only"
+        )
+    if not reference.uid:
+        raise InvalidInputError(f"{owner.key} has no uid: only an object that was read from the server can own another")
+    present = [dict(known) for known in cast("Sequence[Mapping[str, Any]]", metadata.get("ownerReferences") or [])]
+    for known in present:
+        if reference.controller and known.get("controller") and not _is_same(known, reference):
+            name = ObjectReference(namespace=namespace, name=metadata.get("name") or "").key
+            raise AlreadyOwnedError(name, msgspec.convert(known, OwnerReference, strict=False))
+    wanted = cast("dict[str, Any]", msgspec.to_builtins(reference))
+    for index, known in enumerate(present):
+        if _is_same(known, reference):
+            present[index] = wanted
+            break
+    else:
+        present.append(wanted)
+    metadata["ownerReferences"] = present
+
+
+def _is_same(known: Mapping[str, Any], reference: OwnerReference) -> bool:
+    """Tell whether two references name the same owner: group, kind and name, as upstream; the version may differ."""
+    group = str(known.get("apiVersion") or "").rpartition("/")[0]
+    wanted_group = reference.api_version.rpartition("/")[0]
+    same_name = (group, known.get("kind"), known.get("name")) == (wanted_group, reference.kind, reference.name)
+    return same_name and known.get("uid") == reference.uid
+
+
+def add_finalizer(obj: MutableObject, name: str) -> bool:
+    """Add a finalizer to an object; tell whether it was missing."""
+    metadata = _metadata(obj)
+    present = [*cast("Sequence[str]", metadata.get("finalizers") or [])]
+    if name in present:
+        return False
+    metadata["finalizers"] = [*present, name]
+    return True
+
+
+def remove_finalizer(obj: MutableObject, name: str) -> bool:
+    """Remove a finalizer from an object; tell whether it was there."""
+    metadata = _metadata(obj)
+    present = [*cast("Sequence[str]", metadata.get("finalizers") or [])]
+    if name not in present:
+        return False
+    metadata["finalizers"] = [known for known in present if known != name]
+    return True
+
+
+def _metadata(obj: MutableObject) -> MutableMapping[str, Any]:
+    found = obj.get("metadata")
+    if found is None:
+        found = obj["metadata"] = dict[str, Any]()
+    if not isinstance(found, MutableMapping):
+        raise InvalidInputError("the object's metadata cannot be changed; give a dict, such as Resource.edit() returns")
+    return cast("MutableMapping[str, Any]", found)

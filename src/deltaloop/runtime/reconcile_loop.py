@@ -1,0 +1,273 @@
+"""The work queue of one controller and the workers that empty it. Cores: ``core/running.py``, ``core/outcomes.py``.
+
+A worker takes a key, runs the reconciler, waits until it has really ended, and does with the key what the table of
+outcomes says. It is cancelled when leadership is lost or the program ends; then it tells the reconciler to stop, waits
+for its end all the same, and puts the key back in line uncounted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, cast, final
+
+from deltaloop.api.references import Trigger
+from deltaloop.client import Client
+from deltaloop.events import EventRecorder
+from deltaloop.runtime.context import Context
+from deltaloop.runtime.controller import Controller
+from deltaloop.runtime.core.attribution import Attribution
+from deltaloop.runtime.core.history import History
+from deltaloop.runtime.core.outcomes import Action, Decision, Ended, Interrupted, TimedOut, decide
+from deltaloop.runtime.core.requests import Request
+from deltaloop.runtime.core.running import Leave, Running, Runs, Stop, StopReason, Wait, Warn
+from deltaloop.runtime.errors import ReconcileStoppedError
+from deltaloop.runtime.execution import Execution
+from deltaloop.runtime.metrics import ControllerMetrics, GuardedMetrics
+from deltaloop.runtime.observing import Observer
+from deltaloop.runtime.reconcile_client import ReconcileClient
+from deltaloop.runtime.tracing import Tracing, current
+from deltaloop.runtime.views import Views
+from deltaloop.workqueue import QueueShutDownError, RateLimitingQueue, Work
+
+_logger: Final = logging.getLogger("deltaloop.runtime")
+
+
+@final
+class ReconcileLoop:
+    """One controller at work; made by a manager, run once for each term of leadership."""
+
+    def __init__(
+        self,
+        controller: Controller,
+        views: Views,
+        *,
+        attribution: Attribution,
+        history: History,
+        tracing: Tracing,
+        recorder: EventRecorder | None,
+        metrics: ControllerMetrics | None,
+        clock: Callable[[], float],
+    ) -> None:
+        """Make the queue; nothing runs yet.
+
+        Args:
+            controller: What runs.
+            views: Caches that reconciles read from.
+            attribution: Who wrote what, in the whole program.
+            history: The last reconciles of the whole program.
+            tracing: Makes spans.
+            recorder: Recorder of Events; None for none.
+            metrics: Hooks; None for none.
+            clock: Seconds of the event loop.
+        """
+        self.controller = controller
+        self.metrics = GuardedMetrics(metrics, controller.name)
+        self.queue: RateLimitingQueue[str] = RateLimitingQueue(
+            name=controller.name,
+            rate_limiter=None if controller.rate_limiter is None else controller.rate_limiter(),
+            metrics=None if metrics is None else metrics.queue(controller.name),
+            options=controller.queue,
+        )
+        self.runs = Runs(slots=controller.workers, timeout=controller.timeout)
+        self._views = views
+        self._attribution = attribution
+        self._observer = Observer(controller, self.metrics, history=history, tracing=tracing)
+        self._recorder = recorder
+        self._clock = clock
+        self._pool: ThreadPoolExecutor | None = None
+        self._idle: set[asyncio.Task[None]] = set()
+        self._stopping = False
+        self._leaving: asyncio.Future[None] | None = None
+        self.metrics.max_concurrent_reconciles(controller.workers)
+
+    async def run(self, client: Client) -> None:
+        """Work until told to stop, or cancelled; then every reconcile has ended, or was left behind.
+
+        Args:
+            client: Whom reconciles write through.
+        """
+        if self._leaving is None:
+            self._leaving = asyncio.get_running_loop().create_future()
+        if not self.controller.is_async and self._pool is None:
+            self._pool = ThreadPoolExecutor(self.controller.workers, thread_name_prefix=f"{self.controller.name}-")
+        name, workers_wanted = self.controller.name, self.controller.workers
+        _logger.info("the workers start", extra={"controller": name, "workers": workers_wanted})
+        try:
+            async with asyncio.TaskGroup() as workers:
+                for number in range(1, workers_wanted + 1):
+                    workers.create_task(self._work(client), name=f"worker {number} of {name}")
+        finally:
+            _logger.info("the workers have stopped", extra={"controller": name})
+
+    def stop_taking(self) -> None:
+        """Let workers end instead of taking another key; what runs goes on."""
+        self._stopping = True
+        for task in self._idle:
+            task.cancel()
+
+    def abandon(self) -> tuple[str, ...]:
+        """Wait for no reconcile any longer, and begin none; return the keys of those that run."""
+        self.stop_taking()
+        left = self.runs.abandon()
+        if self._leaving is not None and not self._leaving.done():
+            self._leaving.set_result(None)
+        return left
+
+    def close(self) -> None:
+        """Give the queue and the threads up, once nothing is to be done any more."""
+        self.queue.shut_down()
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+
+    # -- workers
+
+    async def _work(self, client: Client) -> None:
+        while not self._stopping:
+            work = await self._take()
+            if work is None:
+                return
+            with work:
+                await self._reconcile(work, client)
+
+    async def _take(self) -> Work[str] | None:
+        task = cast("asyncio.Task[None]", asyncio.current_task())
+        self._idle.add(task)
+        try:
+            return await self.queue.get_work()
+        except QueueShutDownError:
+            return None
+        except asyncio.CancelledError:
+            # Our own way to end an idle worker; anybody else's cancellation goes on.
+            if self._stopping and task.uncancel() == 0:
+                return None
+            raise
+        finally:
+            self._idle.discard(task)
+
+    async def _reconcile(self, work: Work[str], client: Client) -> None:
+        wait = self._observer.wait(work.key, attempts=work.attempts, now=self._clock())
+        if wait > 0:
+            work.retry_after(wait)
+            return
+        run = self.runs.begin(work.key, self._clock())
+        self.metrics.active_workers(len(self.runs))
+        context = self._context(work, run, client)
+        span = self._observer.begins(context)
+        with current(span):
+            execution = Execution(self.controller, context, self._pool)
+        cancelled = await self._until_ended(run, execution)
+        if execution.future.done():
+            self._has_ended(run)
+        else:
+            execution.future.add_done_callback(lambda _: self._has_ended(run))
+        decision = decide(self._ended(run, execution))
+        now = self._clock()
+        self._observer.ended(context, decision, span, seconds=now - run.started_at, now=now)
+        if cancelled is not None:
+            raise cancelled
+        self._carry_out(work, decision)
+
+    async def _until_ended(self, run: Running, execution: Execution) -> asyncio.CancelledError | None:
+        """Wait until the call has ended, or is left behind; return the cancellation of this worker, if one came."""
+        cancelled: asyncio.CancelledError | None = None
+        while not execution.future.done():
+            match self.runs.ask(run, self._clock()):
+                case Stop(reason):
+                    self._tell_to_stop(run, execution, reason)
+                case Warn(seconds):
+                    self._name(run, "a reconcile does not stop although it was told to", seconds)
+                case Leave():
+                    break
+                case Wait(until):
+                    try:
+                        await self._wait(execution, until)
+                    except asyncio.CancelledError as error:
+                        cancelled = error
+                        self.runs.interrupt(run)
+        return cancelled
+
+    async def _wait(self, execution: Execution, until: float | None) -> None:
+        assert self._leaving is not None
+        timeout = None if until is None else max(0.0, until - self._clock())
+        await asyncio.wait((execution.future, self._leaving), timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+
+    def _tell_to_stop(self, run: Running, execution: Execution, reason: StopReason) -> None:
+        execution.stop()
+        self.metrics.lingering(len(self.runs.lingering()))
+        if reason is StopReason.TIMEOUT:
+            self._name(run, "a reconcile is over its time limit", self._clock() - run.started_at)
+
+    def _name(self, run: Running, message: str, seconds: float) -> None:
+        extra = {"controller": self.controller.name, "key": run.key, "reconcile": run.number, "seconds": seconds}
+        _logger.warning(message, extra={**extra, "reason": run.reason.value if run.reason is not None else ""})
+
+    def _has_ended(self, run: Running) -> None:
+        self.runs.ended(run)
+        self.metrics.active_workers(len(self.runs))
+        if run.reason is not None:
+            self.metrics.lingering(len(self.runs.lingering()))
+
+    def _ended(self, run: Running, execution: Execution) -> Ended:
+        if run.reason is StopReason.INTERRUPTED:
+            return Interrupted()
+        if run.reason is StopReason.TIMEOUT:
+            return TimedOut(self.controller.timeout or 0.0)
+        return execution.ended()
+
+    def _context(self, work: Work[str], run: Running, client: Client) -> Context:
+        def check(action: str) -> None:
+            if run.reason is not None:
+                raise ReconcileStoppedError(run.key, run.reason, action)
+
+        name = self.controller.name
+        triggers = tuple(
+            self._attribution.label(trigger, controller=name)
+            for trigger in work.triggers
+            if isinstance(trigger, Trigger)
+        )
+        return Context(
+            Request.from_key(work.key),
+            controller=name,
+            number=run.number,
+            client=ReconcileClient(
+                client.with_write_check(check),
+                self._views,
+                attribution=self._attribution,
+                controller=name,
+                number=run.number,
+            ),
+            views=self._views,
+            triggers=triggers,
+            triggers_dropped=work.triggers_dropped,
+            attempts=work.attempts,
+            recorder=self._recorder,
+            loop=asyncio.get_running_loop(),
+        )
+
+    # -- ends
+
+    def _carry_out(self, work: Work[str], decision: Decision) -> None:
+        """Do with the key what was decided; an error goes on, for the queue to count and log."""
+        now = self._clock()
+        match decision.action:
+            case Action.FORGET:
+                return
+            case Action.REQUEUE_AFTER:
+                self.metrics.triggered("requeue", "after")
+                # The reasons of this run are dealt with: those of the next one begin with this request.
+                trigger = Trigger(source="requeue", verb="after", at=now)
+                work.retry_after(decision.delay, trigger=trigger, keep_triggers=False)
+            case Action.PUT_BACK:
+                work.put_back()
+            case Action.RATE_LIMIT | Action.PARK:
+                if decision.action is Action.RATE_LIMIT:
+                    self.metrics.triggered("retry", decision.case.value)
+                if decision.error is not None:
+                    raise decision.error
+                # Without an error: the queue counts and spaces it like a failure, and logs nothing.
+                work.leave_to_caller()
+                self.queue.add_rate_limited(work.key)
+                self.queue.done(work.key)

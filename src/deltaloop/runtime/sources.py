@@ -1,0 +1,181 @@
+"""Where the keys of a controller come from, beside its own kind: watched kinds, channels and timers.
+
+A source is declared once and attached to the work queue of each run of its controller. What a change asks for is
+decided in ``core/requests.py`` and ``core/predicates.py``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol, TypeAlias, final
+
+from deltaloop.api.path import Path
+from deltaloop.api.references import Trigger
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.pacing.checks import require_positive
+from deltaloop.runtime.core.predicates import Predicate
+from deltaloop.runtime.core.requests import Mapper, Request
+from deltaloop.runtime.enqueue import AcceptsKeys
+
+Kind: TypeAlias = ResourceType[Any] | str
+"""A resource type, or a name of one: ``v1/Pod``, ``apps/v1/Deployment``, or what discovery knows."""
+
+OnTrigger: TypeAlias = Callable[[str, str], object]
+
+_logger: Final = logging.getLogger("deltaloop.runtime")
+_PENDING_LIMIT: Final = 10_000
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """A kind whose changes ask for reconciles of a controller's objects.
+
+    Attributes:
+        resource: Which kind.
+        to: From an object to what is to be reconciled; on an update it is asked about the old and the new object. None
+            in ``owns`` is the owner, in ``watches`` the object's own namespace and name.
+        predicates: Only changes that all of them pass count.
+        namespace: Watch this namespace only; None is the manager's.
+        label_selector: Only objects with such labels.
+        field_selector: Only objects with such fields.
+        indexers: Index functions of the cache, by name; paths such as ``dl.path("spec.nodeName")`` are some.
+        source: What triggers and metrics call it; keep the number of names small.
+    """
+
+    resource: Kind
+    to: Mapper | None = field(default=None, kw_only=True)
+    predicates: Sequence[Predicate] = field(default=(), kw_only=True)
+    namespace: str | None = field(default=None, kw_only=True)
+    label_selector: str = field(default="", kw_only=True)
+    field_selector: str = field(default="", kw_only=True)
+    indexers: Mapping[str, Callable[[Resource], Iterable[str]] | Path] = field(
+        default_factory=dict[str, "Callable[[Resource], Iterable[str]] | Path"], kw_only=True
+    )
+    source: str = field(default="", kw_only=True)
+
+
+class Source(Protocol):
+    """Something else that asks for reconciles."""
+
+    @property
+    def name(self) -> str:
+        """What triggers and metrics call it."""
+        ...
+
+    async def run(self, queue: AcceptsKeys, on_trigger: OnTrigger) -> None:
+        """Queue keys until cancelled; runs as long as the caches do, on standbys, too."""
+        ...
+
+
+@final
+class Channel:
+    """Reconciles asked for by the program itself: a webhook, a message, another controller. Any thread.
+
+    What is sent before the controller runs waits, up to ten thousand keys; a key that waits already is not kept twice.
+    """
+
+    def __init__(self, name: str = "channel") -> None:
+        """Make an empty channel.
+
+        Args:
+            name: What triggers and metrics call it.
+        """
+        self.name = name
+        self._lock = threading.Lock()
+        self._queues: list[tuple[AcceptsKeys, OnTrigger]] = []
+        self._pending: deque[tuple[str, Trigger]] = deque()
+        self._pending_keys: set[str] = set()
+
+    def send(self, request: Request | Resource | str, *, verb: str = "event") -> bool:
+        """Ask for a reconcile.
+
+        Args:
+            request: Whose: a request, a key, or the object itself.
+            verb: What happened, as triggers and metrics call it; keep the number of words small.
+
+        Returns:
+            False if it was dropped, because nobody listens and too much waits already.
+        """
+        key = request if isinstance(request, str) else request.key
+        with self._lock:
+            queues = [*self._queues]
+            if not queues:
+                if key in self._pending_keys:
+                    return True
+                if len(self._pending) >= _PENDING_LIMIT:
+                    return False
+                self._pending_keys.add(key)
+                self._pending.append((key, Trigger(source=self.name, verb=verb)))
+        for queue, on_trigger in queues:
+            queue.add(key, trigger=Trigger(source=self.name, verb=verb))
+            on_trigger(self.name, verb)
+        return True
+
+    async def run(self, queue: AcceptsKeys, on_trigger: OnTrigger) -> None:
+        """Pass on what was sent, and what comes, until cancelled."""
+        with self._lock:
+            self._queues.append((queue, on_trigger))
+            waiting = [*self._pending]
+            self._pending.clear()
+            self._pending_keys.clear()
+        for key, trigger in waiting:
+            queue.add(key, trigger=trigger)
+            on_trigger(trigger.source, trigger.verb)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            with self._lock:
+                self._queues.remove((queue, on_trigger))
+
+
+@final
+class Every:
+    """Reconciles in regular intervals, whether or not anything has changed; the first after one ``period``."""
+
+    def __init__(
+        self,
+        period: float,
+        requests: Iterable[Request | str] | Callable[[], Iterable[Request | str]],
+        *,
+        name: str = "timer",
+    ) -> None:
+        """Make a timer.
+
+        Args:
+            period: Seconds.
+            requests: Whose: requests or keys, or a function that is asked for them each time. ``Request("", "all")``
+                will do for a controller that looks at everything at once.
+            name: What triggers and metrics call it.
+
+        Raises:
+            InvalidInputError: If the period is not positive.
+        """
+        require_positive("Every", period=period)
+        self.name = name
+        self.period = period
+        self._requests = requests
+
+    async def run(self, queue: AcceptsKeys, on_trigger: OnTrigger) -> None:
+        """Queue the keys once a period, until cancelled. Periods count from the start, whatever the work takes."""
+        loop = asyncio.get_running_loop()
+        due_at = loop.time() + self.period
+        while True:
+            await asyncio.sleep(due_at - loop.time())
+            try:
+                keys = [str(request) for request in (self._requests() if callable(self._requests) else self._requests)]
+            except Exception:
+                _logger.exception(
+                    "a timer does not know whom to reconcile; it asks again later", extra={"source": self.name}
+                )
+                keys = []
+            for key in keys:
+                queue.add(key, trigger=Trigger(source=self.name, verb="tick", at=loop.time()))
+                on_trigger(self.name, "tick")
+            due_at = max(due_at + self.period, loop.time())

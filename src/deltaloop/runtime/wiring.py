@@ -1,0 +1,204 @@
+"""Connects declared controllers with caches: kinds are looked up, informers shared, handlers added, rules collected.
+
+No core: which keys a change asks for is decided in ``core/requests.py``, what access that needs in ``core/access.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+from deltaloop.api.errors import UnknownResourceError
+from deltaloop.api.kinds import parse_resource_type
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.cache.factory import InformerFactory
+from deltaloop.cache.informer import Informer
+from deltaloop.client import Client
+from deltaloop.runtime.controller import Controller, as_watch
+from deltaloop.runtime.core.access import READ_VERBS, Access, Rule, rules_for
+from deltaloop.runtime.core.requests import Mapper, own_key, owner_key
+from deltaloop.runtime.enqueue import Enqueue
+from deltaloop.runtime.reconcile_loop import ReconcileLoop
+from deltaloop.runtime.sources import Kind, Watch
+from deltaloop.runtime.views import CacheView, Views, untyped
+
+CACHE_VERBS = ("list", "watch")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wire:
+    """One kind that a controller watches, looked up.
+
+    Attributes:
+        kind: Which.
+        watch: How.
+        mapper: From its objects to keys; None if its changes ask for nothing.
+        source: What triggers call it.
+    """
+
+    kind: ResourceType[Any]
+    watch: Watch
+    mapper: Mapper | None
+    source: str
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wires:
+    """All that one controller watches and writes, looked up."""
+
+    controller: Controller
+    kind: ResourceType[Any]
+    wires: tuple[Wire, ...]
+    writes: tuple[tuple[ResourceType[Any], Access], ...]
+
+    def rules(self, namespace: str | None, *, read_verbs: Sequence[str] = READ_VERBS) -> list[Rule]:
+        """Return what the controller needs to be allowed.
+
+        Args:
+            namespace: The manager's namespace; None for all.
+            read_verbs: What a watched kind needs.
+        """
+        rules: list[Rule] = []
+        for wire in self.wires:
+            rules.extend(rules_for(wire.kind, read_verbs, namespace=wire.watch.namespace or namespace))
+        for kind, access in self.writes:
+            place = self.controller.namespace or namespace
+            rules.extend(rules_for(kind, access.verbs, namespace=place, subresource=access.subresource))
+        return rules
+
+
+def wires_of(controller: Controller, known: Mapping[str, ResourceType[Any]]) -> Wires:
+    """Return what a controller watches and writes.
+
+    Args:
+        controller: Which.
+        known: The kinds that are given by name; a kind that is only written may be missing.
+    """
+
+    def kind_of(kind: Kind) -> ResourceType[Any]:
+        return kind if isinstance(kind, ResourceType) else known[kind]
+
+    own = kind_of(controller.resource)
+    primary = Watch(
+        controller.resource,
+        predicates=controller.predicates,
+        namespace=controller.namespace,
+        indexers=controller.indexers,
+    )
+    wires = [Wire(kind=own, watch=primary, mapper=own_key, source="informer")]
+    wires.extend(
+        Wire(kind=kind_of(watch.resource), watch=watch, mapper=owner_key(own), source=watch.source or "owner")
+        for watch in (_beside(controller, as_watch(owned)) for owned in controller.owns)
+    )
+    wires.extend(
+        Wire(kind=kind_of(watch.resource), watch=watch, mapper=watch.to or own_key, source=watch.source or "watch")
+        for watch in map(as_watch, controller.watches)
+    )
+    wires.extend(
+        Wire(kind=kind_of(watch.resource), watch=watch, mapper=None, source="")
+        for watch in map(as_watch, controller.reads)
+    )
+    writes = tuple(
+        (kind_of(access.resource), access)
+        for access in (item if isinstance(item, Access) else Access(item) for item in controller.writes)
+        if isinstance(access.resource, ResourceType) or access.resource in known
+    )
+    return Wires(controller=controller, kind=own, wires=tuple(wires), writes=writes)
+
+
+def _beside(controller: Controller, watch: Watch) -> Watch:
+    """Return a watch of owned objects where their owners are: an owner with a namespace owns objects there only."""
+    return watch if watch.namespace is not None else replace(watch, namespace=controller.namespace)
+
+
+def kinds_named(controller: Controller, *, writes: bool) -> set[str]:
+    """Return the kinds of a controller that are given by name and not by a resource type.
+
+    Args:
+        controller: Which.
+        writes: Whether kinds count that are only written.
+    """
+    kinds: list[Kind] = [controller.resource]
+    kinds += [as_watch(watch).resource for watch in (*controller.owns, *controller.watches, *controller.reads)]
+    if writes:
+        kinds += [item.resource if isinstance(item, Access) else item for item in controller.writes]
+    return {kind for kind in kinds if isinstance(kind, str)}
+
+
+async def look_up(client: Client, controllers: Collection[Controller]) -> dict[str, ResourceType[Any]]:
+    """Look up the kinds that are given by name; built-in ones without asking the server.
+
+    Raises:
+        UnknownResourceError: If the server does not know a kind that is watched.
+    """
+    known: dict[str, ResourceType[Any]] = {}
+    for name in sorted({name for controller in controllers for name in kinds_named(controller, writes=False)}):
+        known[name] = await _find(client, name)
+    for name in sorted(
+        {name for controller in controllers for name in kinds_named(controller, writes=True)} - {*known}
+    ):
+        # What is only written may come later, or never: nothing has to be asked about it then.
+        with suppress(UnknownResourceError):
+            known[name] = await _find(client, name)
+    return known
+
+
+async def _find(client: Client, name: str) -> ResourceType[Any]:
+    try:
+        return parse_resource_type(name)
+    except UnknownResourceError:
+        return await client.resource(name)
+
+
+def connect_caches(
+    loop: ReconcileLoop,
+    wires: Wires,
+    factory: InformerFactory,
+    views: Views,
+    *,
+    namespace: str | None,
+    transform: Callable[[Resource], Resource] | None,
+    clock: Callable[[], float],
+) -> list[Informer[Any]]:
+    """Have the changes of a controller's kinds queue keys, and make their caches readable; return the informers.
+
+    Args:
+        loop: Whose queue.
+        wires: What it watches.
+        factory: Shares informers among all controllers.
+        views: Gets the caches that hold all objects of a namespace.
+        namespace: The manager's namespace; None for all.
+        transform: What informers make of objects before they cache them.
+        clock: Seconds of the event loop.
+    """
+    informers: list[Informer[Any]] = []
+    for wire in wires.wires:
+        watch = wire.watch
+        place = watch.namespace if wire.kind.namespaced else None
+        informer = factory.informer(
+            untyped(wire.kind),  # handlers, predicates and views want objects as they are
+            namespace=place,
+            indexers=watch.indexers,
+            label_selector=watch.label_selector,
+            field_selector=watch.field_selector,
+        )
+        informers.append(informer)
+        if not watch.label_selector and not watch.field_selector:
+            held = (place or namespace) if wire.kind.namespaced else None
+            views.add(wire.kind, CacheView(informer, namespace=held, transform=transform, clock=clock))
+        if wire.mapper is not None:
+            handler = Enqueue(
+                loop.queue,
+                wire.mapper,
+                source=wire.source,
+                predicates=watch.predicates,
+                on_trigger=loop.metrics.triggered,
+                clock=clock,
+            )
+            informer.add_event_handler(handler, name=f"{wires.controller.name}: {wire.source}")
+    return informers

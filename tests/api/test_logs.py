@@ -1,0 +1,65 @@
+"""Log lines: constant messages, extras, and nothing secret."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from deltaloop.api.logs import JsonFormatter, TextFormatter, configure_logging
+
+
+@pytest.fixture(autouse=True)
+def restore_root_logger() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:], root.level = handlers, level
+
+
+def record(message: str = "listed", **extras: object) -> logging.LogRecord:
+    made = logging.makeLogRecord({"name": "deltaloop.cache", "levelname": "INFO", "msg": message, "created": 0.0})
+    vars(made).update(extras)
+    return made
+
+
+def test_json_has_the_constant_message_and_the_extras() -> None:
+    line = json.loads(JsonFormatter().format(record(key="a/b", items=3, triggers=("x", "y"))))
+    assert line == {
+        "at": "1970-01-01T00:00:00.000+00:00",
+        "level": "INFO",
+        "logger": "deltaloop.cache",
+        "message": "listed",
+        "key": "a/b",
+        "items": 3,
+        "triggers": ["x", "y"],
+    }
+
+
+def test_text_has_the_extras_behind_the_message() -> None:
+    assert TextFormatter().format(record(key="a/b")) == "00:00:00.000 INFO    deltaloop.cache: listed key=a/b"
+
+
+@pytest.mark.parametrize("formatter", [JsonFormatter(), TextFormatter()])
+def test_nothing_secret_is_written(formatter: logging.Formatter) -> None:
+    try:
+        raise RuntimeError("the header was Authorization: Bearer planted-in-error")
+    except RuntimeError:
+        made = record("sent Bearer planted-in-message", token="planted-in-token", nested={"password": "planted-deep"})
+        made.exc_info = sys.exc_info()
+    line = formatter.format(made)
+    assert "planted" not in line
+    assert "RuntimeError" in line
+
+
+def test_configuring_replaces_what_was_there() -> None:
+    first, second = io.StringIO(), io.StringIO()
+    configure_logging(stream=first)
+    configure_logging(output="json", level="DEBUG", stream=second)
+    logging.getLogger("deltaloop.test").debug("once", extra={"key": "k"})
+    assert first.getvalue() == ""
+    assert json.loads(second.getvalue())["key"] == "k"

@@ -1,0 +1,42 @@
+"""An object without its managedFields is the same object otherwise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from deltaloop.api.errors import MalformedObjectError
+from deltaloop.api.managed_fields import strip_managed_fields
+from deltaloop.api.resource import Resource
+
+
+def test_it_takes_them_off_and_nothing_else() -> None:
+    fields: dict[str, Any] = {
+        "kind": "Pod",
+        "metadata": {
+            "name": "a",
+            "managedFields": [{"manager": "x", "fieldsV1": {"f:metadata": {}}}],
+            "labels": {"managedFields": "a label", "ü": "é"},
+            "annotations": {"text": '"managedFields":[1]'},
+        },
+        "spec": {"managedFields": ["not of the metadata"], "big": 2**63, "small": 1.50},
+    }
+    obj = Resource.from_dict(fields)
+    stripped = strip_managed_fields(obj)
+    del fields["metadata"]["managedFields"]
+    assert stripped.to_dict() == fields
+    assert stripped.metadata is obj.metadata
+    assert len(stripped.raw) < len(obj.raw)
+
+
+@pytest.mark.parametrize("metadata", [{"name": "a"}, {"name": "a", "labels": {"managedFields": "no"}}])
+def test_an_object_without_them_stays_as_it_is(metadata: dict[str, object]) -> None:
+    obj = Resource.from_dict({"metadata": metadata})
+    assert strip_managed_fields(obj) is obj
+
+
+def test_what_cannot_be_read_is_an_error() -> None:
+    broken = Resource(b'{"managedFields"', Resource.from_dict({"metadata": {"name": "a"}}).metadata)
+    with pytest.raises(MalformedObjectError, match="no metadata"):
+        strip_managed_fields(broken)

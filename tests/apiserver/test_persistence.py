@@ -1,0 +1,262 @@
+"""The data directory: what was acknowledged outlives ``kill -9``; what cannot be used is named."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import sqlite3
+import stat
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from deltaloop.apiserver import ApiServer, DataDirectoryError, ServerOptions
+from deltaloop.apiserver.core.store import Store
+from deltaloop.apiserver.persistence import FILE_NAME, DataFile
+from tests.apiserver.serving import CONFIG_MAPS, CRDS, WIDGETS, Caller, config_map, serving, widget, widget_crd
+from tests.cli.processes import WATCHED_COMMAND
+
+
+def rows(directory: Path) -> int:
+    connection = sqlite3.connect(directory / FILE_NAME)
+    try:
+        return int(connection.execute("SELECT count(*) FROM changes").fetchone()[0])
+    finally:
+        connection.close()
+
+
+async def test_objects_revisions_and_the_window_outlive_a_restart(tmp_path: Path) -> None:
+    async with serving(data_dir=tmp_path) as on:
+        made = await on.call.created(CONFIG_MAPS, config_map("a", {"k": "v"}))
+        await on.call.created(CONFIG_MAPS, config_map("b"))
+        await on.call.patch(f"{CONFIG_MAPS}/a", {"data": {"k": "w"}})
+        await on.call.delete(f"{CONFIG_MAPS}/b")
+        before = await on.call.get(CONFIG_MAPS)
+        page = await on.call.get("/api/v1/namespaces?limit=1")
+        revision = on.server.revision
+    async with serving(data_dir=tmp_path) as on:
+        assert on.server.revision == revision
+        assert (await on.call.get(CONFIG_MAPS)).body == before.body
+        then = await on.call.get(f"{CONFIG_MAPS}?resourceVersion={made.revision}&resourceVersionMatch=Exact")
+        assert [item["data"]["k"] for item in then.json["items"]] == ["v"]
+        rest = await on.call.get(f"/api/v1/namespaces?limit=9&continue={page.json['metadata']['continue']}")
+        assert rest.names == ["kube-node-lease", "kube-public", "kube-system"]
+        async with on.call.watch(f"{CONFIG_MAPS}?watch=1&resourceVersion={made.revision}") as watch:
+            seen = [
+                (event["type"], event["object"]["metadata"]["name"]) for event in [await watch.next() for _ in range(3)]
+            ]
+        assert seen == [("ADDED", "b"), ("MODIFIED", "a"), ("DELETED", "b")]
+        assert int((await on.call.created(CONFIG_MAPS, config_map("c"))).revision) == revision + 1
+
+
+async def test_crds_are_served_again_and_credentials_are_kept(tmp_path: Path) -> None:
+    async with serving(data_dir=tmp_path) as on:
+        await on.call.created(CRDS, widget_crd())
+        await on.call.created(WIDGETS, widget("w"))
+    async with ApiServer(ServerOptions(data_dir=tmp_path)) as server:
+        first = server.kubeconfig()
+        assert server.ca_pem is not None
+    async with ApiServer(ServerOptions(data_dir=tmp_path, port=0)) as server:
+        second = server.kubeconfig()
+    assert first["users"] == second["users"]
+    authority = "certificate-authority-data"
+    assert first["clusters"][0]["cluster"][authority] == second["clusters"][0]["cluster"][authority]
+    for name in ("token", "authority.pem", "service-accounts.pem", FILE_NAME):
+        assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600, name
+    async with serving(data_dir=tmp_path) as on:
+        assert (await on.call.get(WIDGETS)).names == ["w"]
+
+
+async def test_compaction_takes_what_nobody_can_ask_for_any_more(tmp_path: Path) -> None:
+    async with serving(data_dir=tmp_path) as on:
+        await on.call.created(CONFIG_MAPS, config_map("a"))
+        for number in range(5):
+            await on.call.patch(f"{CONFIG_MAPS}/a", {"data": {"k": str(number)}})
+        await on.call.created(CONFIG_MAPS, config_map("b"))
+        await on.call.delete(f"{CONFIG_MAPS}/b")
+        on.server.compact()
+    assert rows(tmp_path) == 5  # four namespaces and one config map
+    async with serving(data_dir=tmp_path) as on:
+        old = await on.call.get(f"{CONFIG_MAPS}?resourceVersion=3&resourceVersionMatch=Exact")
+        old.refuses(410, "Expired")
+        assert (await on.call.get(CONFIG_MAPS)).names == ["a"]
+
+
+async def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
+    async with serving(data_dir=tmp_path):
+        with pytest.raises(DataDirectoryError, match="in use by another process") as refused:
+            await ApiServer(ServerOptions(insecure_http=True, data_dir=tmp_path)).__aenter__()
+        assert refused.value.directory == tmp_path
+    async with serving(data_dir=tmp_path):
+        pass
+
+
+def foreign(file: Path) -> None:
+    connection = sqlite3.connect(file)
+    connection.execute("CREATE TABLE somebodys (a)")
+    connection.close()
+
+
+def newer(file: Path) -> None:
+    DataFile(file.parent)._connection.close()
+    connection = sqlite3.connect(file)
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+
+
+def nonsense(file: Path) -> None:
+    file.write_bytes(b"no database at all" * 100)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [(foreign, "was not made by this server"), (newer, "has format 99"), (nonsense, "is damaged or was not made")],
+)
+def test_what_is_not_ours_is_refused_and_left_alone(tmp_path: Path, make: Any, said: str) -> None:
+    file = tmp_path / FILE_NAME
+    make(file)
+    before = file.read_bytes()
+    with pytest.raises(DataDirectoryError, match=said):
+        DataFile(tmp_path)
+    assert file.read_bytes() == before
+
+
+def test_a_path_that_is_no_directory_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(DataDirectoryError, match="cannot open"):
+        DataFile(tmp_path / "file")
+
+
+async def test_after_a_failed_write_nothing_is_answered_any_more(tmp_path: Path) -> None:
+    file = DataFile(tmp_path)
+    store = Store()
+    file.load(store)
+    pages = file._connection.execute("PRAGMA page_count").fetchone()[0]
+    file._connection.execute(f"PRAGMA max_page_count = {pages + 2}")
+    store.create("configmaps", "a", {"metadata": {"name": "a"}, "data": "x" * 100_000})
+    for _ in range(2):
+        with pytest.raises(DataDirectoryError, match="full"):
+            await file.settle()
+    with pytest.raises(DataDirectoryError, match="full"):
+        await file.close()
+    again = Store()
+    kept = DataFile(tmp_path)
+    kept.load(again)
+    assert again.revision == 1
+    await kept.close()
+
+
+@pytest.mark.real_time
+async def test_a_commit_that_has_just_ended_is_not_waited_for_again(tmp_path: Path) -> None:
+    """Its callbacks run a turn later; whoever writes in that turn must not spin on it."""
+    file = DataFile(tmp_path, fsync=True)
+    store = Store()
+    file.load(store)
+    store.create("configmaps", "a", {"metadata": {"name": "a"}})
+    flushing = file._start_flush()
+    await asyncio.wait([flushing])
+    file._flushing = flushing  # as it is between the end and its callbacks
+    store.create("configmaps", "b", {"metadata": {"name": "b"}})
+    async with asyncio.timeout(5):
+        await file.settle()
+    await file.close()
+
+
+@pytest.mark.real_time
+async def test_writes_that_wait_for_the_disk_share_a_commit(tmp_path: Path) -> None:
+    file = DataFile(tmp_path, fsync=True)
+    store = Store()
+    file.load(store)
+
+    async def write(number: int) -> None:
+        store.create("configmaps", str(number), {"metadata": {"name": str(number)}})
+        await file.settle()
+
+    commits = 0
+
+    def count(statement: str) -> None:
+        nonlocal commits
+        commits += statement == "COMMIT"
+
+    file._connection.set_trace_callback(count)
+    await asyncio.gather(*(write(number) for number in range(50)))
+    # The first goes alone, and all that came meanwhile together.
+    assert commits <= 3
+    await file.close()
+    again = DataFile(tmp_path)
+    restored = Store()
+    again.load(restored)
+    assert restored.count("configmaps") == 50
+    await again.close()
+
+
+READY = re.compile(rb"ready at (http://\S+)")
+
+
+@pytest.mark.slow
+@pytest.mark.real_time
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("flags", [(), ("--fsync",)])
+async def test_what_was_acknowledged_outlives_kill_9(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    """Four writers at once; the process is killed in the middle of them."""
+    process = subprocess.Popen(  # noqa: ASYNC220 - nothing else runs while it starts
+        [*WATCHED_COMMAND, "apiserver", "--insecure-http", "--data-dir", str(tmp_path), *flags],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    acknowledged: dict[str, str] = {}
+    enough = asyncio.Event()
+    try:
+        assert process.stdout is not None
+        ready = READY.search(process.stdout.readline())
+        assert ready is not None
+        url = ready[1].decode()
+
+        async def write(call: Caller, writer: int) -> None:
+            for number in range(100_000):
+                name = f"w{writer}-{number % 40}"
+                body = {"data": {"n": str(number)}}
+                try:
+                    if number < 40:
+                        answer = await call.post(CONFIG_MAPS, config_map(name))
+                    elif number % 7 == 3:
+                        answer = await call.delete(f"{CONFIG_MAPS}/{name}")
+                        await call.created(CONFIG_MAPS, config_map(name))
+                        answer = await call.get(f"{CONFIG_MAPS}/{name}")
+                    else:
+                        answer = await call.patch(f"{CONFIG_MAPS}/{name}", body)
+                except (aiohttp.ClientError, AssertionError):
+                    # Not known to have happened, so neither is the object's present revision.
+                    acknowledged.pop(name, None)
+                    return
+                acknowledged[name] = answer.revision
+                if number == 50:
+                    enough.set()
+
+        async with aiohttp.ClientSession() as session:
+            writers = [asyncio.create_task(write(Caller(session, url), number)) for number in range(4)]
+            reached = asyncio.create_task(enough.wait())
+            await asyncio.wait([reached, *writers], return_when=asyncio.FIRST_COMPLETED, timeout=40)
+            os.kill(process.pid, signal.SIGKILL)
+            await asyncio.gather(*writers)
+        assert reached.done(), "a writer was refused"
+    finally:
+        process.kill()
+        process.communicate(timeout=20)
+    highest = max(map(int, acknowledged.values()))
+    async with serving(data_dir=tmp_path) as on:
+        assert on.server.revision >= highest
+        assert on.server.revision <= highest + 4  # what was on its way, and nothing else
+        listed = await on.call.get(CONFIG_MAPS)
+        there = {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in listed.json["items"]}
+        assert {name: there[name] for name in acknowledged} == acknowledged
+        assert len(acknowledged) >= 120
+        # No revision is missing: every change since the start can be seen again.
+        async with on.call.watch("/api/v1/configmaps?watch=1&resourceVersion=5") as watch:
+            for revision in range(6, on.server.revision + 1):
+                assert (await watch.next())["object"]["metadata"]["resourceVersion"] == str(revision)

@@ -1,0 +1,108 @@
+"""OpenAPI with and without the extra ``schemas``, and field validation of built-in kinds, which needs no extra."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from typing import Any
+
+import pytest
+
+from deltaloop.apiserver.core.json_values import is_mapping, items, text
+from deltaloop.apiserver.core.openapi import document
+from deltaloop.apiserver.core.patching import STRATEGIC_MERGE_PATCH
+from deltaloop.apiserver.core.registry import Registry
+from deltaloop.apiserver.published_schemas import published_definitions
+from tests.apiserver.serving import CONFIG_MAPS, PODS, config_map, serving
+
+_INSTALLED = importlib.util.find_spec("kubernetes_validate") is not None
+needs_extra = pytest.mark.skipif(not _INSTALLED, reason="needs the extra `schemas`")
+
+
+def schemas(found: dict[str, Any] | None) -> dict[str, Any]:
+    assert found is not None
+    result: dict[str, Any] = found["components"]["schemas"]
+    return result
+
+
+def references(value: Any) -> set[str]:
+    if is_mapping(value):
+        own = {text(value["$ref"])} if isinstance(value.get("$ref"), str) else set[str]()
+        return own.union(*map(references, value.values()))
+    return set[str]().union(*map(references, items(value)))
+
+
+def test_without_the_extra_the_schema_says_what_is_missing() -> None:
+    found = schemas(document(Registry(), "apps", "v1"))["io.k8s.api.apps.v1.Deployment"]
+    assert "deltaloop[schemas]" in found["description"]
+    assert set(found["properties"]) == {"apiVersion", "kind", "metadata"}
+
+
+@needs_extra
+@pytest.mark.parametrize(("group", "version"), [("", "v1"), ("apps", "v1"), ("apiextensions.k8s.io", "v1")])
+def test_with_the_extra_every_reference_leads_somewhere(group: str, version: str) -> None:
+    found = document(Registry(), group, version, published_definitions())
+    assert {name.rpartition("/")[2] for name in references(found)} <= set(schemas(found))
+
+
+@needs_extra
+def test_a_field_may_be_called_like_a_keyword() -> None:
+    found = schemas(document(Registry(), "apiextensions.k8s.io", "v1", published_definitions()))
+    prefix = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+    assert {"$ref", "enum", "type", "properties"} <= set(found[prefix + "JSONSchemaProps"]["properties"])
+    assert "enum" not in found[prefix + "CustomResourceDefinition"]["properties"]["kind"]
+
+
+@needs_extra
+def test_with_the_extra_schemas_say_how_lists_merge() -> None:
+    found = document(Registry(), "apps", "v1", published_definitions())
+    pod_spec = schemas(found)["io.k8s.api.core.v1.PodSpec"]
+    assert pod_spec["properties"]["containers"]["x-kubernetes-patch-merge-key"] == "name"
+    assert pod_spec["properties"]["nodeName"]["type"] == "string"
+    assert found is not None
+    path = found["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]
+    assert STRATEGIC_MERGE_PATCH in path["patch"]["requestBody"]["content"]
+
+
+async def test_the_index_leads_to_documents_that_a_client_may_keep() -> None:
+    async with serving() as s:
+        paths = (await s.call.get("/openapi/v3")).json["paths"]
+        url = paths["apis/apps/v1"]["serverRelativeURL"]
+        answer = await s.call.get(url)
+        assert answer.status == 200
+        assert answer.headers["Cache-Control"] == "public, immutable"
+        again = await s.call.get(url, **{"If-None-Match": answer.headers["ETag"]})
+        assert (again.status, again.body) == (304, b"")
+
+
+@pytest.mark.parametrize("mode", ["", "Warn", "Ignore"])
+async def test_unknown_fields_of_built_in_kinds_are_dropped(mode: str) -> None:
+    async with serving() as s:
+        made = await s.call.post(f"{CONFIG_MAPS}?fieldValidation={mode}", {**config_map("a", {"k": "v"}), "dato": {}})
+        assert made.status == 201
+        assert "dato" not in made.json
+        assert (made.headers.get("Warning") is None) is (mode == "Ignore")
+        if mode != "Ignore":
+            assert made.headers["Warning"] == '299 - "unknown field \\"dato\\""'
+
+
+async def test_strict_refuses_unknown_and_double_fields_of_built_in_kinds() -> None:
+    pod = {
+        "kind": "Pod",
+        "apiVersion": "v1",
+        "metadata": {"name": "p"},
+        "spec": {"containers": [{"name": "c", "imag": 1}]},
+    }
+    async with serving() as s:
+        refused = await s.call.post(f"{PODS}?fieldValidation=Strict", pod)
+        message = refused.refuses(400, "BadRequest")
+        assert message.startswith('Pod in version "v1" cannot be handled as a Pod: strict decoding error: ')
+        assert message.endswith('unknown field "spec.containers[0].imag"')
+        body = json.dumps(config_map("a", {"k": "v"}))[:-1] + ', "data": {}}'
+        double = await s.call.post(
+            f"{CONFIG_MAPS}?fieldValidation=Strict", body.encode(), **{"Content-Type": "application/json"}
+        )
+        assert 'duplicate field "data"' in double.refuses(400, "BadRequest")
+        await s.call.created(CONFIG_MAPS, config_map("a"))
+        patched = await s.call.patch(f"{CONFIG_MAPS}/a?fieldValidation=Strict", {"dato": {"k": "v"}})
+        assert 'unknown field "dato"' in patched.refuses(422, "Invalid")

@@ -1,0 +1,143 @@
+"""The verbs as threads call them, against the embedded server."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+import deltaloop as dl
+from deltaloop.blocking import BackgroundLoop, BackgroundLoopError, Client, connect
+from tests.blocking.serving import config_map, our_threads
+
+MAP = dl.kinds.CONFIG_MAP
+
+
+def test_every_verb_waits_and_gives_what_the_asynchronous_one_gives(client: Client) -> None:
+    created = client.create(MAP, config_map("a", key="1"))
+    assert created.name == "a"
+    assert client.get(MAP, "a", namespace="default") == created
+    assert client.get("v1/ConfigMap", "a", namespace="default") == created
+    changed = created.edit()
+    changed["data"] = {"key": "2"}
+    updated = client.update(MAP, changed)
+    assert updated["data"] == {"key": "2"}
+    with pytest.raises(dl.ConflictError):
+        client.update(MAP, created)
+    patched = client.patch(MAP, "a", {"data": {"more": "3"}}, namespace="default")
+    assert patched["data"] == {"key": "2", "more": "3"}
+    other = client.create(MAP, config_map("b", key="1"))
+    assert [each.name for each in client.list(MAP, namespace="default").items] == ["a", "b"]
+    assert list(client.list_all(MAP, options=dl.ListOptions(label_selector="app=b")).items) == [other]
+    assert client.wait_for(MAP, "b", dl.conditions.created(), namespace="default").name == "b"
+    client.delete(MAP, "b", namespace="default")
+    client.wait_for(MAP, "b", dl.conditions.deleted(), namespace="default", timeout=5)
+    with pytest.raises(dl.NotFoundError):
+        client.get(MAP, "b", namespace="default")
+
+
+def test_a_status_is_written_and_other_verbs_are_called_with_their_types(client: Client) -> None:
+    pod = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    stored = client.create(dl.kinds.POD, pod).edit()
+    stored["status"] = {"phase": "Running"}
+    assert client.update_status(dl.kinds.POD, stored)["status"]["phase"] == "Running"
+    spec = {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}}}
+    client.create(dl.kinds.DEPLOYMENT, {"metadata": {"name": "web"}, "spec": spec})
+    scaled = client.call(lambda each: each.scale(dl.kinds.DEPLOYMENT, "web", 3))
+    assert scaled["spec"]["replicas"] == 3
+    assert client.resource("deploy") == dl.kinds.DEPLOYMENT
+
+
+def test_it_owns_its_loop_unless_one_is_given(kubeconfig: dict[str, Any]) -> None:
+    made = connect(kubeconfig=kubeconfig, namespace="here")
+    assert made.namespace == "here"
+    assert made.config.namespace == "here"
+    assert "server" not in our_threads()
+    with pytest.raises(BackgroundLoopError, match="does not run yet"):
+        made.list(MAP)
+    with made:
+        assert our_threads() == {"deltaloop"}
+        assert repr(made) == f"<blocking {made.asynchronous!r}>"
+    assert our_threads() == set()
+    with pytest.raises(BackgroundLoopError, match="is closed"):
+        made.list(MAP)
+    with pytest.raises(BackgroundLoopError, match="is closed"):
+        made.call(lambda each: each.list(MAP))
+    made.close()
+    with BackgroundLoop() as loop:
+        with connect(kubeconfig=kubeconfig, loop=loop) as client:
+            assert client.loop is loop
+            assert len(client.list(MAP).items) == 0
+        loop.check()
+
+
+def test_a_call_that_takes_too_long_is_ended(client: Client) -> None:
+    with pytest.raises(TimeoutError, match=r"longer than 0\.02"):
+        client.call(
+            lambda each: each.wait_for(MAP, "never", dl.conditions.created(), namespace="default"), timeout=0.02
+        )
+
+
+def test_queues_wait_on_the_clients_loop(client: Client) -> None:
+    queue = client.queue(dl.WorkQueue[str]())
+    done = list[str]()
+
+    def work() -> None:
+        for item in queue:
+            with item:
+                done.append(item.key)
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    queue.add("a")
+    queue.shut_down_with_drain(timeout=5)
+    worker.join(5)
+    assert done == ["a"]
+
+
+def test_arguments_reach_the_verb_of_the_same_name() -> None:
+    calls = list[tuple[str, tuple[object, ...], dict[str, object]]]()
+
+    class Recording:
+        def __getattr__(self, name: str) -> Any:
+            async def verb(*args: object, **options: object) -> str:
+                calls.append((name, args, options))
+                return name
+
+            return verb
+
+    recording: Any = Recording()
+    options = dl.WriteOptions(field_manager="me")
+    with BackgroundLoop() as loop:
+        client = Client(recording, loop=loop)
+        applied: object = client.apply(
+            MAP, {}, namespace="n", subresource="status", force=True, options=options, timeout=3
+        )
+        assert applied == "apply"
+        client.patch(MAP, "a", [], type=dl.PatchType.JSON, namespace="n", subresource="s", options=options, timeout=3)
+        client.delete("v1/Pod", "a", options=dl.DeleteOptions(propagation_policy="Orphan"))
+    assert calls == [
+        (
+            "apply",
+            (MAP, {}),
+            {"namespace": "n", "subresource": "status", "force": True, "options": options, "timeout": 3},
+        ),
+        (
+            "patch",
+            (MAP, "a", []),
+            {
+                "type": dl.PatchType.JSON,
+                "namespace": "n",
+                "subresource": "s",
+                "force": False,
+                "options": options,
+                "timeout": 3,
+            },
+        ),
+        (
+            "delete",
+            ("v1/Pod", "a"),
+            {"namespace": None, "options": dl.DeleteOptions(propagation_policy="Orphan"), "timeout": None},
+        ),
+    ]

@@ -1,0 +1,51 @@
+"""The program on the page runs."""
+
+from __future__ import annotations
+
+import re
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deltaloop as dl
+from deltaloop.blocking import Client
+from deltaloop.testing import eventually_blocking
+from deltaloop.testing.cluster import write_kubeconfig
+from tests.blocking.serving import config_map, our_threads
+
+PAGE = Path(__file__).parents[2] / "docs" / "blocking.md"
+
+
+def test_the_controller_on_the_page_runs(
+    client: Client,
+    kubeconfig: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found = re.search(r"<!-- snippet: blocking_controller -->\n```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert found is not None
+    program: dict[str, Any] = {}
+    exec(compile(found[1], "blocking.md", "exec"), program)
+    write_kubeconfig(tmp_path / "config", kubeconfig)
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "config"))
+    stop, printed = threading.Event(), list[str]()
+
+    def has_printed(line: str) -> bool:
+        printed.extend(capsys.readouterr().out.splitlines())
+        return line in printed
+
+    running = threading.Thread(target=program["main"], args=(stop,))
+    running.start()
+    try:
+        client.create(dl.kinds.CONFIG_MAP, config_map("a", b="1", a="2"))
+        eventually_blocking(lambda: has_printed("default/a ['a', 'b']"))
+        client.delete(dl.kinds.CONFIG_MAP, "a", namespace="default")
+        eventually_blocking(lambda: has_printed("default/a is gone"))
+    finally:
+        stop.set()
+        running.join(5)
+    assert not running.is_alive()
+    assert our_threads() == {"deltaloop"}

@@ -1,0 +1,337 @@
+"""One factory for a threaded program, against the embedded server, with real threads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+import deltaloop as dl
+from deltaloop.blocking import (
+    BackgroundLoopError,
+    Client,
+    HandlerStillRunsError,
+    InformerFactory,
+    Registration,
+    connect,
+)
+from deltaloop.cache import InformerStoppedError
+from tests.blocking.serving import config_map, our_threads, until
+
+MAP = dl.kinds.CONFIG_MAP
+MAPS_AS_DICT = dl.ResourceType("", "v1", "ConfigMap", "configmaps", model=dict[str, Any])
+
+
+@dataclass
+class Recorder:
+    """Writes down what it hears, and in which thread; does in between what it is told to."""
+
+    heard: list[str] = field(default_factory=list[str])
+    threads: set[str] = field(default_factory=set[str])
+    then: Callable[[str], object] = lambda _: None
+
+    def on_add(self, obj: dl.Resource, *, is_in_initial_list: bool) -> None:
+        self._hear(f"{'initial' if is_in_initial_list else 'add'} {obj.name}")
+
+    def on_update(self, old: dl.Resource, new: dl.Resource) -> None:
+        self._hear(f"update {new.name} {new['data']['n']}")
+
+    def on_delete(self, obj: dl.Resource, *, final_state_known: bool) -> None:
+        self._hear(f"delete {obj.name}")
+
+    def _hear(self, what: str) -> None:
+        self.threads.add(threading.current_thread().name)
+        self.heard.append(what)
+        self.then(what)
+
+
+def change(client: Client, name: str, number: int) -> None:
+    client.patch(MAP, name, {"data": {"n": str(number)}}, namespace="default")
+
+
+def test_handlers_listers_and_sync_from_threads(client: Client) -> None:
+    client.create(MAP, config_map("a", n="0"))
+    with InformerFactory(client) as factory:
+        maps = factory.informer(MAP, indexers={"app": lambda obj: [obj.metadata.labels.get("app", "")]})
+        recorder = Recorder()
+        registration = maps.add_event_handler(recorder, name="recorder")
+        factory.wait_for_sync(timeout=5)
+        maps.wait_for_sync(timeout=5)
+        registration.wait_for_sync(timeout=5)
+        assert (maps.has_synced, maps.stopped, registration.has_synced) == (True, False, True)
+        assert factory.informer(MAP) is maps
+        assert maps.resource_type is MAP
+        client.create(MAP, config_map("b", n="0"))
+        change(client, "b", 1)
+        client.delete(MAP, "a", namespace="default")
+        until(lambda: len(recorder.heard) == 4)
+        assert recorder.heard == ["initial a", "add b", "update b 1", "delete a"]
+        assert recorder.threads == {"deltaloop handler recorder"}
+        lister = maps.lister()
+        assert [obj.name for obj in lister.list()] == ["b"]
+        assert lister.get("default/b")["data"] == {"n": "1"}
+        assert [obj.name for obj in lister.by_index("app", "b")] == ["b"]
+        assert lister.namespace("default").find("a") is None
+        latest = client.create(MAP, config_map("c", n="0"))
+        maps.at_least(latest.resource_version, timeout=5)
+        assert len(lister) == 3 - 1
+        assert maps.resource_version == latest.resource_version
+        assert maps.freshness().resource_version == latest.resource_version
+        assert maps.statistics().lists == 1
+        assert maps.check_consistency(timeout=5).is_consistent
+        assert registration.failures == 0
+        assert "2 objects, running, synced" in repr(factory)
+        assert repr(registration) == "<Registration recorder: 0 pending, 0 failed>"
+    assert our_threads() == {"deltaloop"}
+    assert maps.stopped
+    assert len(lister) == 2  # still readable
+    with pytest.raises(InformerStoppedError, match="make a new one"):
+        factory.informer(MAP)
+    with pytest.raises(InformerStoppedError, match="was not added"):
+        maps.add_event_handler(recorder)
+
+
+def test_a_handler_that_blocks_stalls_only_itself_and_keeps_its_order(client: Client) -> None:
+    blocked, go_on = threading.Event(), threading.Event()
+    slow, quick = Recorder(), Recorder()
+
+    def block(_: str) -> None:
+        blocked.set()
+        assert go_on.wait(5)
+
+    slow.then = block
+    with InformerFactory(client) as factory:
+        maps = factory.informer(MAP)
+        registration = maps.add_event_handler(slow)
+        maps.add_event_handler(quick)
+        factory.wait_for_sync(timeout=5)
+        client.create(MAP, config_map("a", n="0"))
+        for number in range(1, 21):
+            change(client, "a", number)
+        expected = ["add a", *(f"update a {number}" for number in range(1, 21))]
+        until(lambda: quick.heard == expected)
+        assert blocked.wait(5)
+        assert slow.heard == expected[:1]
+        assert registration.pending == 20
+        assert client.get(MAP, "a", namespace="default")["data"] == {"n": "20"}  # nor is the loop held up
+        go_on.set()
+        until(lambda: slow.heard == expected)
+
+
+def test_a_handler_that_raises_loses_its_own_item_is_counted_and_named(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(what: str) -> None:
+        if what.endswith(("a", "b")):
+            raise LookupError(what)
+        if what.endswith("c"):
+            raise SystemExit(3)
+        if what.endswith("d"):
+            raise StopIteration
+
+    for name in "abcde":
+        client.create(MAP, config_map(name, n="0"))
+    recorder = Recorder(then=fail)
+    with InformerFactory(client) as factory:
+        registration = factory.informer(MAP).add_event_handler(recorder, name="recorder")
+        factory.wait_for_sync(timeout=5)
+        registration.wait_for_sync(timeout=5)
+        assert registration.failures == 4
+        change(client, "e", 1)
+        until(lambda: recorder.heard[-1] == "update e 1")
+    assert recorder.heard == [*(f"initial {name}" for name in "abcde"), "update e 1"]
+    errors = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert [(record.getMessage(), vars(record)["handler"], vars(record)["key"]) for record in errors] == [
+        ("a handler raised; its notification is lost", "recorder", f"default/{name}") for name in "abcd"
+    ]
+
+
+def test_asynchronous_handlers_run_on_the_loop(client: Client) -> None:
+    seen = list[str]()
+
+    async def on_add(obj: dl.Resource) -> None:
+        seen.append(f"{obj.name} in {threading.current_thread().name}")
+
+    client.create(MAP, config_map("a"))
+    with InformerFactory(client) as factory:
+        factory.informer(MAP).add_event_handler(dl.HandlerFuncs(on_add=on_add)).wait_for_sync(timeout=5)
+    assert seen == ["a in deltaloop"]
+
+
+def test_removing_waits_for_the_call_and_drops_the_rest(client: Client) -> None:
+    inside, go_on = threading.Event(), threading.Event()
+
+    def block(_: str) -> None:
+        inside.set()
+        assert go_on.wait(5)
+
+    for name in "ab":
+        client.create(MAP, config_map(name))
+    recorder = Recorder(then=block)
+    with InformerFactory(client) as factory:
+        maps = factory.informer(MAP)
+        registration = maps.add_event_handler(recorder, name="recorder")
+        assert inside.wait(5)
+        removed = threading.Thread(target=lambda: maps.remove_event_handler(registration))
+        removed.start()
+        removed.join(0.05)
+        assert removed.is_alive()
+        go_on.set()
+        removed.join(5)
+        assert not removed.is_alive()
+        assert our_threads() == {"deltaloop"}
+        maps.remove_event_handler(registration)
+    assert recorder.heard == ["initial a"]
+
+
+def test_closing_joins_handlers_and_names_one_that_does_not_return(client: Client) -> None:
+    inside, go_on = threading.Event(), threading.Event()
+
+    def block(_: str) -> None:
+        inside.set()
+        assert go_on.wait(5)
+
+    client.create(MAP, config_map("a"))
+    factory = InformerFactory(client)
+    factory.open()
+    factory.informer(MAP).add_event_handler(Recorder(then=block), name="blocker")
+    assert inside.wait(5)
+    with pytest.raises(HandlerStillRunsError, match=r"still running after 0\.02 s: blocker"):
+        factory.close(timeout=0.02)
+    assert "deltaloop handler blocker" in our_threads()
+    go_on.set()
+    factory.close()
+    assert our_threads() == {"deltaloop"}
+
+
+def test_what_a_handler_raises_after_the_end_is_logged(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    inside, go_on = threading.Event(), threading.Event()
+
+    def fail_late(_: str) -> None:
+        inside.set()
+        assert go_on.wait(5)
+        raise LookupError("late")
+
+    client.create(MAP, config_map("a"))
+    factory = InformerFactory(client)
+    factory.open()
+    factory.informer(MAP).add_event_handler(Recorder(then=fail_late), name="late")
+    assert inside.wait(5)
+    with pytest.raises(HandlerStillRunsError):
+        factory.close(timeout=0.02)
+    go_on.set()
+    factory.close()
+    until(lambda: any(record.name == "deltaloop.blocking" and record.exc_info for record in caplog.records))
+
+
+def test_a_handler_may_remove_itself_close_the_factory_and_use_the_client(client: Client) -> None:
+    client.create(MAP, config_map("a"))
+    factory = InformerFactory(client)
+    factory.open()
+    maps = factory.informer(MAP)
+    ready, ended = threading.Event(), threading.Event()
+    registrations = list[Registration]()
+
+    def use_and_remove(_: str) -> None:
+        assert client.get(MAP, "a", namespace="default").name == "a"
+        assert ready.wait(5)
+        maps.remove_event_handler(registrations[0])
+        factory.close()
+        ended.set()
+
+    registrations.append(maps.add_event_handler(Recorder(then=use_and_remove), name="first"))
+    registrations.append(maps.add_event_handler(Recorder(), name="second"))
+    ready.set()
+    assert ended.wait(5)
+    factory.close()
+    until(lambda: our_threads() == {"deltaloop"})
+
+
+def test_objects_come_typed_and_in_several_namespaces(client: Client) -> None:
+    for namespace in ("one", "two", "three"):
+        client.create(dl.kinds.NAMESPACE, {"metadata": {"name": namespace}})
+        client.create(MAP, config_map("a", namespace=namespace, n=namespace))
+    seen = list[str]()
+    with InformerFactory(client) as factory:
+        typed = factory.informer(MAPS_AS_DICT, namespace="one")
+        several = factory.multi_namespace_informer(MAP, ["one", "two"])
+        several.add_indexers({"n": dl.path("data.n")})
+        handler = dl.HandlerFuncs[dl.Resource](on_add=lambda obj: seen.append(obj.namespace))
+        registration = several.add_event_handler(handler)
+        factory.wait_for_sync(timeout=5)
+        several.wait_for_sync(timeout=5)
+        registration.wait_for_sync(timeout=5)
+        assert typed.lister().get("one/a")["data"] == {"n": "one"}
+        assert sorted(seen) == ["one", "two"]
+        assert [obj.key for obj in several.lister().by_index("n", "two")] == ["two/a"]
+        assert several.lister().find("three/a") is None
+        several.remove_event_handler(registration)
+    assert our_threads() == {"deltaloop"}
+
+
+def test_an_informer_for_a_while_stops_with_its_last_user(client: Client) -> None:
+    client.create(MAP, config_map("a"))
+    with InformerFactory(client) as factory:
+        with factory.use(MAP) as maps, factory.use(MAP) as again:
+            assert maps is again
+            maps.add_event_handler(Recorder(), name="recorder").wait_for_sync(timeout=5)
+        assert maps.stopped
+        assert our_threads() == {"deltaloop"}
+        with factory.use(MAP) as another:
+            assert another is not maps
+
+
+def test_a_cache_that_cannot_fill_names_its_kind(client: Client) -> None:
+    with InformerFactory(client) as factory:
+        factory.informer(dl.ResourceType[dl.Resource]("example.com", "v1", "Widget", "widgets"))
+        with pytest.raises(dl.CacheSyncError, match=r"example\.com/v1/Widget") as caught:
+            factory.wait_for_sync(timeout=5)
+        assert isinstance(caught.value.last_error, dl.NotFoundError)
+
+
+def test_use_at_the_wrong_time_or_place_is_refused(kubeconfig: dict[str, Any]) -> None:
+    client = connect(kubeconfig=kubeconfig)
+    factory = InformerFactory(client)
+    with pytest.raises(BackgroundLoopError, match="does not run yet"):
+        factory.informer(MAP)
+    client.open()
+    factory.open()
+    maps = factory.informer(MAP)
+    client.create(MAP, config_map("a"))
+
+    async def block_the_loop() -> None:
+        for call in (factory.wait_for_sync, factory.close, maps.wait_for_sync, lambda: client.list(MAP)):
+            with pytest.raises(BackgroundLoopError, match="own thread, which must not wait for itself"):
+                call()
+
+    factory.loop.run(block_the_loop())
+    maps.add_event_handler(Recorder(), name="recorder")
+    client.close()  # before the factory: its informers and handlers end with the loop
+    assert maps.stopped
+    until(lambda: our_threads() == set())
+    for call in (factory.wait_for_sync, lambda: factory.informer(MAP), lambda: maps.at_least("1"), maps.freshness):
+        with pytest.raises(BackgroundLoopError, match="closed"):
+            call()
+    factory.close()
+    assert our_threads() == set()
+
+
+def test_a_foreign_client_gets_a_loop_of_the_factorys_own(kubeconfig: dict[str, Any]) -> None:
+    with connect(kubeconfig=kubeconfig) as client:
+        client.create(MAP, config_map("a"))
+        foreign: Any = client.asynchronous.with_own_connections()
+        with InformerFactory(foreign) as factory:
+            assert factory.loop is not client.loop
+            maps = factory.informer(MAP)
+            factory.wait_for_sync(timeout=5)
+            assert [obj.name for obj in maps.lister().list()] == ["a"]
+            queue = factory.queue(dl.WorkQueue[str]())
+            queue.add("a")
+            assert queue.get(timeout=5) == "a"
+            queue.done("a")
+            factory.loop.run(foreign.close())
+        with pytest.raises(BackgroundLoopError, match="is closed"):
+            factory.wait_for_sync()

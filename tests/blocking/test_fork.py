@@ -1,0 +1,84 @@
+"""A fork has the objects and none of the threads: whatever it touches says so, and what to do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+FORK = """
+import multiprocessing, os, sys
+import deltaloop as dl
+from deltaloop.blocking import BackgroundLoopError, InformerFactory, connect
+from tests.blocking.serving import config_map, serving
+
+def refused(call):
+    try:
+        call()
+    except BackgroundLoopError as error:
+        return "fork without its thread; make a new loop after the fork" in str(error)
+    return False
+
+def in_child(calls):
+    return [name for name, call in calls.items() if not refused(call)]
+
+with serving() as kubeconfig, connect(kubeconfig=kubeconfig) as client, InformerFactory(client) as factory:
+    client.create(dl.kinds.CONFIG_MAP, config_map("a"))
+    maps = factory.informer(dl.kinds.CONFIG_MAP)
+    registration = maps.add_event_handler(dl.HandlerFuncs())
+    factory.wait_for_sync(timeout=10)
+    lister = maps.lister()
+    queue = factory.queue(dl.WorkQueue())
+    calls = {
+        "wait_for_sync": factory.wait_for_sync,
+        "informer": lambda: factory.informer(dl.kinds.POD),
+        "close": factory.close,
+        "open": factory.open,
+        "lister.list": lister.list,
+        "lister.get": lambda: lister.get("default/a"),
+        "lister.namespace": lambda: lister.list(namespace="default"),
+        "len": lambda: len(lister),
+        "has_synced": lambda: maps.has_synced,
+        "stopped": lambda: maps.stopped,
+        "resource_version": lambda: maps.resource_version,
+        "add_event_handler": lambda: maps.add_event_handler(dl.HandlerFuncs()),
+        "remove_event_handler": lambda: maps.remove_event_handler(registration),
+        "registration": lambda: registration.failures,
+        "get": lambda: client.get(dl.kinds.CONFIG_MAP, "a"),
+        "client.close": client.close,
+        "queue": queue.get,
+    }
+    def work():
+        os._exit(len(in_child(calls)))
+    process = multiprocessing.get_context("fork").Process(target=work)
+    process.start()
+    process.join(20)
+    assert process.exitcode == 0, process.exitcode
+    child = os.fork()
+    if child == 0:
+        missing = in_child(calls)
+        print(*missing, file=sys.stderr, flush=True)
+        with connect(kubeconfig=kubeconfig) as again:  # a new one works
+            found = again.get(dl.kinds.CONFIG_MAP, "a", namespace="default").name
+        os._exit(0 if not missing and found == "a" else 1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert lister.get("default/a").name == "a"
+    assert client.get(dl.kinds.CONFIG_MAP, "a", namespace="default").name == "a"
+print("done")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.timeout(60)
+def test_a_fork_can_use_nothing_and_the_parent_still_can() -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORK],
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr.strip()) == (0, "done\n", "")

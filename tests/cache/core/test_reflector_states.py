@@ -1,0 +1,171 @@
+"""The table of a reflector's states is what the machine does, and what the docs say."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from operator import methodcaller
+from pathlib import Path
+from typing import ClassVar
+
+from deltaloop.api.watch_event import EventType, WatchEvent
+from deltaloop.cache.core.listwatch import (
+    FEEDS,
+    STATES,
+    List,
+    Phase,
+    Probe,
+    Reaction,
+    ReflectorMachine,
+    State,
+    Wait,
+    WatchList,
+)
+from deltaloop.client.resource_list import ResourceList
+from tests.cache.core.test_listwatch_machine import FAULTS
+from tests.cache.fake_source import initial_events_end
+from tests.cache.objects import pod
+
+DOCS = Path(__file__).parents[3] / "docs" / "cache.md"
+Steps = set[tuple[Phase, Phase]]
+
+
+class Observed(ReflectorMachine):
+    """Writes down which phase follows which."""
+
+    steps: ClassVar[Steps] = set()
+
+    @property
+    def phase(self) -> Phase:
+        return self._phase
+
+    @phase.setter
+    def phase(self, phase: Phase) -> None:
+        before = getattr(self, "_phase", None)
+        if before is not None:
+            type(self).steps.add((before, phase))
+        self._phase = phase
+
+
+class ListsAfterACleanEnd(Observed):
+    """Lists again instead of watching on."""
+
+    steps: ClassVar[Steps] = set()
+
+    def watch_ended(self, now: float, *, chance: float) -> Reaction | None:
+        reaction = super().watch_ended(now, chance=chance)
+        if self.phase is Phase.CONNECTING:
+            self.phase = Phase.LISTING
+        return reaction
+
+
+class NeverWaitsForABusyServer(Observed):
+    """Lists in pages at once where a streamed list was refused because the server is busy."""
+
+    steps: ClassVar[Steps] = set()
+
+    def watch_list_failed(self, error: BaseException, now: float, *, chance: float) -> Reaction:
+        receiving = self.phase is Phase.RECEIVING
+        reaction = super().watch_list_failed(error, now, chance=chance)
+        if receiving:
+            self.steps.discard((Phase.RECEIVING, Phase.WAITING))
+            self._go_on(Phase.LISTING)
+        return reaction
+
+
+Move = Callable[[Observed], object]
+
+
+def moves(machine: Observed, now: float) -> list[Move]:
+    """All that can happen to a machine next: answers, ends, and every kind of failure."""
+    faults = [make() for make in FAULTS.values()]
+    watch_fails: list[Move] = [
+        *(methodcaller("watch_failed", fault, now, chance=0.0) for fault in faults),
+        lambda m: m.store_failed(ValueError(), now, chance=0.0),
+    ]
+    list_fails = [methodcaller("list_failed", fault, now, chance=0.0) for fault in faults]
+    stream_fails = [methodcaller("watch_list_failed", fault, now, chance=0.0) for fault in faults]
+    probe_fails = [methodcaller("probe_failed", fault, now, chance=0.0) for fault in faults]
+    if machine.phase is Phase.STREAMING:
+        return [
+            lambda m: m.watch_event(WatchEvent(EventType.ADDED, pod("b", 120)), now),
+            lambda m: m.watch_ended(now, chance=0.0),
+            *watch_fails,
+        ]
+    if machine.phase is Phase.RECEIVING:
+        return [
+            lambda m: m.initial_event(WatchEvent(EventType.ADDED, pod("a", 90)), now),
+            lambda m: m.initial_event(initial_events_end(100), now),
+            lambda m: m.watch_list_ended(now, chance=0.0),
+            *stream_fails,
+        ]
+    match machine.ask(now, chance=0.0):
+        case Wait(until):
+            return [lambda m: m.ask(until, chance=0.0)]
+        case List():
+            return [
+                lambda m: m.listed(ResourceList((pod("a", 90),), "100"), now, chance=0.0),
+                lambda m: m.listed(ResourceList((pod("a", 90),), "100", "token"), now, chance=0.0),
+                *list_fails,
+            ]
+        case WatchList():
+            return [lambda m: m.watch_list_opened(now), *stream_fails]
+        case Probe():
+            return [lambda m: m.probed("150", now), lambda m: m.probed("50", now), *probe_fails]
+        case _:
+            return [lambda m: m.watch_opened(now), *watch_fails]
+
+
+def observe(kind: type[Observed]) -> Steps:
+    """Go everywhere: whatever is reached in a way that may matter is left in every way there is."""
+    kind.steps.clear()
+    seen: set[object] = set()
+    waiting: list[tuple[Observed, float]] = [(kind(), 0.0)]
+    while waiting:
+        machine, now = waiting.pop()
+        for move in moves(machine, now):
+            reached = copy.deepcopy(machine)
+            move(reached)
+            mark = (
+                reached.phase,
+                reached._after_wait,
+                bool(reached.resource_version),
+                reached._list_instead,
+                reached._version_unavailable,
+                reached._probe_due,
+                reached._round is None,
+            )
+            if mark not in seen:
+                seen.add(mark)
+                waiting.append((reached, max(now + 61.0, reached._wait_until)))
+    return kind.steps
+
+
+def table(states: tuple[State, ...]) -> Steps:
+    return {(state.phase, then) for state in states for then in state.next_phases}
+
+
+def test_the_machine_makes_every_step_of_the_table_and_no_other() -> None:
+    assert observe(Observed) == table(STATES)
+
+
+def test_a_step_too_many_or_too_few_shows() -> None:
+    assert observe(ListsAfterACleanEnd) - table(STATES) == {(Phase.CONNECTING, Phase.LISTING)}
+    assert table(STATES) - observe(NeverWaitsForABusyServer) == {(Phase.RECEIVING, Phase.WAITING)}
+
+
+def test_every_phase_is_a_state_and_can_be_fed_or_waits() -> None:
+    assert {state.phase for state in STATES} == set(Phase)
+    fed = {phase for phases in FEEDS.values() for phase in phases}
+    assert fed == set(Phase) - {Phase.WAITING}
+
+
+def test_the_docs_show_the_table() -> None:
+    rows = [
+        f"| {state.phase} | {state.asks} | "
+        + "; ".join(f"{why}: *{' or '.join(phase for phase in Phase if phase in then)}*" for why, then in state.leaves)
+        + " |"
+        for state in STATES
+    ]
+    shown = DOCS.read_text().splitlines()
+    assert [line for line in shown if line in rows] == rows, "\n".join(["docs/cache.md needs:", *rows])

@@ -1,0 +1,31 @@
+"""A consistency check whose list fails says so, and can be made again."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from deltaloop.api.kinds import POD
+from deltaloop.api.status import ApiError, GoneError
+from deltaloop.cache.core.listwatch import ReflectorOptions
+from deltaloop.cache.informer import Informer, InformerOptions
+from tests.cache.fake_source import FakeSource, api_error, expired
+
+
+async def test_a_list_that_fails_is_the_callers_to_repeat() -> None:
+    source = FakeSource()
+    source.put("a")
+    options = InformerOptions(reflector=ReflectorOptions(watch_list=False, probe=False))
+    informer = Informer(source, POD, options=options)
+    task = asyncio.create_task(informer.run())
+    await informer.wait_for_sync(timeout=5)
+    source.list_faults.extend([api_error(500), expired()])
+    with pytest.raises(ApiError) as failed:
+        await informer.check_consistency(timeout=5)
+    assert failed.value.code == 500
+    with pytest.raises(GoneError):
+        await informer.check_consistency(timeout=5)
+    assert (await informer.check_consistency(timeout=5)).is_consistent
+    task.cancel()
+    await asyncio.wait([task])

@@ -1,0 +1,77 @@
+"""Reading one's own writes: waited for, and never patched over what the server says (upstream's mutation cache)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from deltaloop.api.kinds import POD
+from deltaloop.api.resource import Resource
+from deltaloop.cache.core.listwatch import ReflectorOptions
+from deltaloop.cache.informer import Informer, InformerOptions
+from tests.cache.fake_source import FakeSource, broken, refused
+
+STILL = InformerOptions(chance=lambda: 0.0, reflector=ReflectorOptions(watch_list=False, probe=False))
+
+
+@asynccontextmanager
+async def cached(source: FakeSource) -> AsyncGenerator[Informer[Resource], None]:
+    informer = Informer(source, POD, options=STILL)
+    task = asyncio.create_task(informer.run())
+    try:
+        await informer.wait_for_sync(timeout=100)
+        yield informer
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def late(source: FakeSource) -> None:
+    """Let the watch break, so that what is written now is heard of only 0.8 s later."""
+    await asyncio.sleep(5)
+    source.watch_faults.append(refused())
+    source.break_watches(broken())
+    await asyncio.sleep(0.1)
+
+
+async def test_after_waiting_for_a_write_the_cache_has_it_or_something_newer() -> None:
+    source = FakeSource()
+    source.put("a")
+    async with cached(source) as informer:
+        await late(source)
+        written = source.put("a")
+        assert informer.lister().get("default/a") != written
+        await informer.at_least(written.resource_version, timeout=5)
+        assert informer.lister().get("default/a") == written
+        await late(source)
+        written, newer = source.put("a"), source.put("a")
+        await informer.at_least(written.resource_version, timeout=5)
+        assert informer.lister().get("default/a") in {written, newer}
+
+
+async def test_a_write_does_not_bring_back_what_was_deleted_meanwhile() -> None:
+    source = FakeSource()
+    source.put("a")
+    async with cached(source) as informer:
+        await late(source)
+        written = source.put("a")
+        source.remove("a")
+        await informer.at_least(str(source.version), timeout=5)
+        assert informer.lister().find("default/a") is None
+        await informer.at_least(written.resource_version, timeout=5)
+        assert informer.lister().find("default/a") is None
+
+
+async def test_a_write_does_not_replace_an_object_that_was_made_again() -> None:
+    source = FakeSource()
+    source.put("a")
+    async with cached(source) as informer:
+        await late(source)
+        written = source.put("a")
+        source.remove("a")
+        again = source.put("a")
+        assert again.uid != written.uid
+        await informer.at_least(written.resource_version, timeout=5)
+        await informer.at_least(again.resource_version, timeout=5)
+        assert informer.lister().get("default/a").uid == again.uid

@@ -1,0 +1,130 @@
+"""``deltaloop explain``, and ``deltaloop rbac`` from a recorded run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from deltaloop.api.yaml_reader import read_yaml_documents
+from deltaloop.cli.access_file import read_access, save_access
+from deltaloop.cli.commands import app
+from deltaloop.cli.explain import ExplainError, ask, lines
+from deltaloop.client import Client, ClientConfig, ClientOptions
+from deltaloop.runtime import Context, Request, controller
+from deltaloop.runtime.core.recorded_access import RecordedAccess
+from deltaloop.runtime.health_pages import metrics_page
+from deltaloop.runtime.health_server import HealthServer, Listen
+from tests.runtime.worlds import CM, until, world
+
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+@pytest.mark.real_time
+async def test_a_running_program_explains_and_its_run_becomes_a_role(tmp_path: Path) -> None:
+    done: list[str] = []
+
+    @controller("v1/ConfigMap", name="maps")
+    async def reconcile(request: Request, ctx: Context) -> None:
+        if request.name != "a":
+            return
+        await ctx.client.patch(CM, "a", {"data": {"seen": "planted"}}, namespace="default")
+        done.append(request.key)
+
+    recorded = RecordedAccess()
+    async with world() as w:
+        config = ClientConfig(server=w.server.url, namespace="default")
+        async with (
+            Client(config, options=ClientOptions(on_request=recorded.sent)) as client,
+            w.running(reconcile, client=client, health=Listen()) as manager,
+        ):
+            await w.put("a")
+            await until(lambda: len(done) >= 2)
+            address = manager.servers["health"].url.removeprefix("http://")
+            shown = await asyncio.to_thread(invoke, "explain", "configmap/a", "--address", address)
+            assert shown.exit_code == 0, shown.output
+            text = shown.output
+            assert "maps default/a, reconcile" in text
+            assert "  because  informer update ConfigMap default/a" in text
+            assert "by self, reconcile" in text
+            assert "  wrote    patch v1/ConfigMap default/a" in text
+            assert ": data.seen" in text or ": data" in text
+            assert "planted" not in text
+            shown = await asyncio.to_thread(invoke, "explain", "a", "--address", address, "-o", "json")
+            assert {run["controller"] for run in json.loads(shown.output)} == {"maps"}
+            unknown = await asyncio.to_thread(invoke, "explain", "pod/a", "--address", address)
+            assert unknown.exit_code == 1
+            assert "nothing is known of pod/a in namespace default" in unknown.output
+    file = tmp_path / "access.json"
+    save_access(file, recorded)
+    printed = invoke("rbac", "--from", str(file), "--name", "maps")
+    [role] = read_yaml_documents(printed.output)
+    assert role["kind"] == "ClusterRole"
+    assert role["rules"][0] == {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list", "watch", "patch"]}
+
+
+@pytest.mark.real_time
+async def test_who_cannot_be_asked_is_named() -> None:
+    async with HealthServer(Listen(), {"/explain": metrics_page(lambda: (b"hello", "text/plain"))}) as server:
+        with pytest.raises(ExplainError, match="no deltaloop health server"):
+            await asyncio.to_thread(ask, server.url, kind="", namespace="default", name="a")
+        gone = server.url
+    with pytest.raises(ExplainError, match=r"no running controller answers at .* --address says which"):
+        await asyncio.to_thread(ask, gone, kind="", namespace="default", name="a")
+    async with HealthServer(Listen(), {}) as server:
+        with pytest.raises(ExplainError, match="no deltaloop health server: 404 not found"):
+            await asyncio.to_thread(ask, server.url, kind="", namespace="default", name="a")
+    for wrong in ("file:///etc/passwd", "no-port", "127.0.0.1:x"):
+        with pytest.raises(ExplainError):
+            ask(wrong, kind="", namespace="", name="a")
+
+
+def test_what_was_left_out_is_said() -> None:
+    run: dict[str, Any] = {
+        "controller": "foo",
+        "key": "default/a",
+        "reconcile": 7,
+        "result": "error",
+        "error": "KeyError",
+        "secondsAgo": 1.0,
+        "seconds": 0.25,
+        "attempt": 2,
+        "triggers": [],
+        "triggersDropped": 3,
+        "writes": [
+            {
+                "verb": "update",
+                "kind": "v1/Pod",
+                "subresource": "status",
+                "key": "default/p",
+                "version": "",
+                "paths": [],
+            }
+        ],
+        "writesDropped": 2,
+    }
+    assert [*lines([run])] == [
+        "foo default/a, reconcile 7: error, KeyError (1.0 s ago, took 0.250 s, attempt 2)",
+        "           and 3 more",
+        "  wrote    update v1/Pod/status default/p (no change)",
+        "           and 2 more",
+    ]
+
+
+def test_input_that_is_wrong_is_refused(tmp_path: Path) -> None:
+    assert invoke("explain", "foo/").exit_code == 2
+    assert invoke("explain", "a", "-o", "yaml").exit_code == 2
+    assert invoke("rbac").exit_code == 2
+    with pytest.raises(Exception, match="cannot be read"):
+        read_access(tmp_path / "missing.json")
+    with pytest.raises(Exception, match="cannot be written"):
+        save_access(tmp_path / "no" / "folder.json", RecordedAccess())
+    (tmp_path / "x").write_text("not json")
+    with pytest.raises(Exception, match="holds no recorded access"):
+        read_access(tmp_path / "x")

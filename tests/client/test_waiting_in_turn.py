@@ -1,0 +1,63 @@
+"""Waiting for one thing after another, and for a condition that cannot judge."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from deltaloop.api import kinds
+from deltaloop.api.resource import Resource
+from deltaloop.client import Client, ClientConfig, WaitTimeoutError
+from deltaloop.client.conditions import created, deleted, field_value
+from tests.client.fake_transport import FakeTransport, Pause, Stream, page
+from tests.client.test_waiting import in_phase, line
+
+
+def client_over(*answers: Stream) -> tuple[Client, FakeTransport]:
+    transport = FakeTransport(*(answer for stream in answers for answer in (page(version="1"), stream)))
+    return Client(ClientConfig(server="http://fake", namespace="mine"), transport=transport), transport
+
+
+async def test_conditions_are_met_in_turn() -> None:
+    streams = (
+        Stream((Pause(1.0), line("ADDED", in_phase("Pending", version="2")))),
+        Stream((Pause(2.0), line("MODIFIED", in_phase("Running", version="3")))),
+        Stream((line("ADDED", in_phase("Running", version="3")), Pause(3.0), line("DELETED", in_phase("Running")))),
+    )
+    client, transport = client_over(*streams)
+    assert (await client.wait_for(kinds.POD, "a", created())).resource_version == "2"
+    assert (await client.wait_for(kinds.POD, "a", field_value("status.phase", "Running"))).resource_version == "3"
+    await client.wait_for(kinds.POD, "a", deleted())
+    assert asyncio.get_running_loop().time() == pytest.approx(3.0)
+    assert transport.open_streams == 0
+
+
+async def test_one_of_several_that_is_never_met_is_named() -> None:
+    client, _ = client_over(
+        Stream((line("ADDED", in_phase("Pending", version="2")),)),
+        Stream((line("ADDED", in_phase("Pending", version="2")), Pause(100.0))),
+    )
+    await client.wait_for(kinds.POD, "a", created())
+    with pytest.raises(WaitTimeoutError, match=r"status\.phase"):
+        await client.wait_for(kinds.POD, "a", field_value("status.phase", "Running"), timeout=5.0)
+
+
+class CannotJudge:
+    """A condition of a caller's own that raises."""
+
+    def is_met(self, obj: Resource) -> bool:
+        raise LookupError("no idea")
+
+    def describe(self) -> str:
+        return "something"
+
+    def shows(self, obj: Resource) -> str:
+        return "anything"
+
+
+async def test_what_a_condition_raises_ends_the_wait() -> None:
+    client, transport = client_over(Stream((line("ADDED", in_phase("Pending")), Pause(100.0))))
+    with pytest.raises(LookupError, match="no idea"):
+        await client.wait_for(kinds.POD, "a", CannotJudge())
+    assert transport.open_streams == 0

@@ -1,0 +1,62 @@
+"""Fuzz the embedded server against the real one: ``make fuzz-apiserver``.
+
+It ends after ``--seconds``, or sooner with the shortest sequence that the two answer differently, and then fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import sys
+import time
+
+from deltaloop.testing.control_plane import ControlPlane, ControlPlaneError, find_assets
+from tests.conformance.fuzz.differential import both
+from tests.conformance.fuzz.search import Search
+from tests.conformance.target import EmbeddedTarget, RealTarget
+
+SHORTENING = 60.0
+ENOUGH = 10**6
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.conformance.fuzz", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long to look")
+    parser.add_argument("--seed", type=int, default=None, help="chance by default; printed")
+    options = parser.parse_args()
+    seed = random.SystemRandom().randrange(2**32) if options.seed is None else options.seed
+    try:
+        assets = find_assets()
+    except ControlPlaneError as error:
+        sys.exit(str(error))
+    if assets is None:
+        sys.exit("no kube-apiserver was found: `make kube` builds one, or KUBEBUILDER_ASSETS names a folder with one")
+    print(f"seed {seed}, {options.seconds:g} s, against kube-apiserver {assets.version}", flush=True)
+    with ControlPlane(assets) as server, asyncio.Runner() as runner:
+        servers = both(EmbeddedTarget(), RealTarget(server))
+        until: list[float] = [time.monotonic() + options.seconds]
+
+        def over(found: bool) -> bool:
+            if found and len(until) == 1:
+                until.append(time.monotonic() + SHORTENING)
+            return time.monotonic() > until[-1]
+
+        search = Search(runner.run(servers.__aenter__()), runner, over)
+        try:
+            search.run(examples=ENOUGH, seed=seed)
+        finally:
+            runner.run(servers.__aexit__(None, None, None))
+    print(f"{search.tried[0]} sequences, {search.tried[1]} requests")
+    if search.shortest is None:
+        print("both servers answered alike")
+        return
+    steps, difference = search.shortest
+    print("the two servers differ (embedded first):")
+    for number, step in enumerate(steps, 1):
+        print(f"  {number}. {step}")
+    sys.exit(f"  {difference}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""Server-side apply, and what the schema of a custom resource does to its objects.
+
+Source: Kubernetes documentation, "Server-Side Apply", "Extend the Kubernetes API with CustomResourceDefinitions".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.conformance.target import Api, conformance
+
+NOTHING: dict[str, Any] = {}
+
+
+def _config(name: str, data: dict[str, str] | None = None, **metadata: Any) -> dict[str, Any]:
+    body = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name, **metadata}}
+    return body if data is None else {**body, "data": data}
+
+
+@conformance("apply: 201 for what is new, 200 for what is not, and nothing written for what is the same")
+async def test_apply_creates_and_merges(api: Api) -> None:
+    path = f"{api.config_maps}/a"
+    first = await api.apply(path, _config("a", {"k": "1"}))
+    assert first.status == 201, first.text
+    again = await api.apply(path, _config("a", {"k": "1"}))
+    assert (again.status, again.revision) == (200, first.revision)
+
+
+@conformance("apply: the entry names manager, operation and fields")
+async def test_the_entry_of_an_apply(api: Api) -> None:
+    made = await api.apply(f"{api.config_maps}/a", _config("a", {"k": "1"}))
+    (entry,) = made.json["metadata"]["managedFields"]
+    assert (entry["manager"], entry["operation"], entry["apiVersion"]) == ("tester", "Apply", "v1")
+    assert entry["fieldsV1"] == {"f:data": {"f:k": {}}}
+
+
+@conformance("apply: a field of somebody else is a conflict, and force takes it")
+async def test_conflicts(api: Api) -> None:
+    path = f"{api.config_maps}/a"
+    await api.apply(path, _config("a", {"k": "1"}))
+    refused = await api.apply(path, _config("a", {"k": "2"}), manager="other")
+    message = refused.refuses(409, "Conflict")
+    assert message == 'Apply failed with 1 conflict: conflict with "tester": .data.k'
+    assert refused.json["details"]["causes"] == [
+        {"reason": "FieldManagerConflict", "message": 'conflict with "tester"', "field": ".data.k"}
+    ]
+    taken = await api.apply(path, _config("a", {"k": "2"}), manager="other", query="&force=true")
+    assert [entry["manager"] for entry in taken.json["metadata"]["managedFields"]] == ["other"]
+
+
+@conformance("apply: what is not applied any more is removed, unless somebody else has it")
+async def test_removal(api: Api) -> None:
+    path = f"{api.config_maps}/a"
+    await api.apply(path, _config("a", {"k": "1", "l": "1"}))
+    await api.apply(path, _config("a", {"l": "1"}), manager="other")
+    left = await api.apply(path, _config("a", {}))
+    assert left.json["data"] == {"l": "1"}
+
+
+@conformance(
+    "apply: refused",
+    ("without a manager", "?", {}, 422, "fieldManager: Required value"),
+    ("of another kind", "?fieldManager=m", {"kind": "Secret"}, 400, "invalid object type"),
+    (
+        "with entries",
+        "?fieldManager=m",
+        {"metadata": {"managedFields": [NOTHING]}},
+        400,
+        "metadata.managedFields must be nil",
+    ),
+    ("with an unknown field", "?fieldManager=m", {"bogus": 1}, 500, ".bogus: field not declared in schema"),
+    ("of a wrong type", "?fieldManager=m", {"data": {"k": 1}}, 500, ".data.k: expected string"),
+)
+async def test_refused(api: Api, query: str, changes: dict[str, Any], code: int, message: str) -> None:
+    answer = await api.patch_with(f"{api.config_maps}/a{query}", "apply-patch+yaml", {**_config("a"), **changes})
+    assert answer.status == code, answer.text
+    assert message in answer.json["message"]
+
+
+@conformance("apply: lists with keys merge item by item")
+async def test_keyed_lists(api: Api) -> None:
+    path = await api.widgets()
+
+    def parts(*names: str) -> dict[str, Any]:
+        return api.widget("a", {"parts": [{"name": name} for name in names]})
+
+    await api.apply(f"{path}/a", parts("p"))
+    merged = await api.apply(f"{path}/a", parts("q"), manager="other")
+    assert [part["name"] for part in merged.json["spec"]["parts"]] == ["p", "q"]
+
+
+@conformance("apply: an update takes over what it changes")
+async def test_an_update_takes_over(api: Api) -> None:
+    await api.apply(f"{api.config_maps}/a", _config("a", {"k": "1", "l": "1"}))
+    changed = await api.patch(f"{api.config_maps}/a", {"data": {"k": "2"}})
+    entries = {entry["manager"]: entry["fieldsV1"] for entry in changed.json["metadata"]["managedFields"]}
+    assert entries["conformance"] == {"f:data": {"f:k": {}}}
+    assert entries["tester"] == {"f:data": {"f:l": {}}}
+
+
+@conformance("CRDs: unknown fields are pruned, defaults set, nulls kept where they may be")
+async def test_prune_and_default(api: Api) -> None:
+    path = await api.widgets()
+    made = await api.created(path, api.widget("a", {"bogus": 1, "free": {"any": [1]}, "maybe": None, "mode": None}))
+    assert made.json["spec"] == {"free": {"any": [1]}, "maybe": None, "mode": "plain"}
+
+
+@conformance(
+    "CRDs: a value that the schema forbids is 422",
+    ("maximum", {"size": 11}, "spec.size: Invalid value: 11: spec.size in body should be less than or equal to 10"),
+    ("enum", {"colour": "blue"}, 'spec.colour: Unsupported value: "blue": supported values: "red", "green"'),
+    ("pattern", {"word": "A"}, "spec.word in body should match '^[a-z]+$'"),
+    ("length", {"word": "abcdef"}, "spec.word: Too long: may not be more than 5 "),
+    ("type", {"size": "1"}, 'spec.size: Invalid value: "string": spec.size in body must be of type integer: "string"'),
+    ("required", {"parts": [NOTHING]}, "spec.parts[0].name: Required value"),
+    ("set", {"names": ["x", "x"]}, 'spec.names[1]: Duplicate value: "x"'),
+    ("map", {"parts": [{"name": "p"}, {"name": "p"}]}, 'spec.parts[1]: Duplicate value: {"name":"p"}'),
+)
+async def test_validation(api: Api, spec: dict[str, Any], message: str) -> None:
+    path = await api.widgets()
+    assert message in (await api.post(path, api.widget("a", spec))).refuses(422, "Invalid")
+
+
+@conformance("CRDs: each version is served as itself, from one object")
+async def test_versions(api: Api) -> None:
+    path = await api.widgets(versions=("v1", "v2"))
+    await api.created(path, api.widget("a", {"size": 1}))
+    other = await api.get(f"{path.replace('/v1/', '/v2/')}/a")
+    assert other.json["apiVersion"].endswith("/v2")
+    assert other.json["spec"]["size"] == 1
+
+
+@conformance("RBAC: roles and bindings are kept as they are written")
+async def test_roles_and_bindings(api: Api) -> None:
+    rbac = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{api.namespace}"
+    rule = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}
+    await api.created(f"{rbac}/roles", {"metadata": {"name": "reader"}, "rules": [rule]})
+    subject = {"kind": "User", "name": "jane", "apiGroup": "rbac.authorization.k8s.io"}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"}
+    made = await api.created(
+        f"{rbac}/rolebindings", {"metadata": {"name": "b"}, "subjects": [subject], "roleRef": role}
+    )
+    assert made.json["subjects"] == [subject]
+    assert made.json["roleRef"] == role

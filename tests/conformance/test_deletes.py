@@ -1,0 +1,361 @@
+"""Delete: options, preconditions, finalizers, grace, propagation, collections, namespaces.
+
+Source: Kubernetes documentation, "API Concepts" (deletion), "Garbage Collection", "Finalizers"; API reference,
+DeleteOptions.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.conformance.target import CRDS, Api, conformance, pod
+
+
+@conformance("delete: a Status with what was deleted")
+async def test_delete(api: Api) -> None:
+    made = await api.config_map("a")
+    answer = await api.delete(f"{api.config_maps}/a")
+    assert (answer.status, answer.json["kind"], answer.json["status"]) == (200, "Status", "Success")
+    assert answer.json["details"] == {"name": "a", "kind": "configmaps", "uid": made.json["metadata"]["uid"]}
+    assert (await api.get(f"{api.config_maps}/a")).status == 404
+
+
+@conformance("delete: of a resource of a group, details name it")
+async def test_delete_in_a_group(api: Api) -> None:
+    path = await api.widgets()
+    made = await api.created(path, api.widget("a"))
+    answer = await api.delete(f"{path}/a")
+    uid = made.json["metadata"]["uid"]
+    assert answer.json["details"] == {"name": "a", "group": api.group(), "kind": "widgets", "uid": uid}
+
+
+@conformance("delete: a pod that runs nowhere is returned and gone at once")
+async def test_delete_of_a_pod(api: Api) -> None:
+    await api.created(api.pods, pod("a"))
+    answer = await api.delete(f"{api.pods}/a")
+    assert (answer.status, answer.json["kind"]) == (200, "Pod")
+    assert (await api.get(f"{api.pods}/a")).status == 404
+
+
+@conformance("delete: a pod on a node gets its grace period")
+async def test_grace(api: Api) -> None:
+    await api.created(api.pods, pod("a", nodeName="n1"))
+    answer = await api.delete(f"{api.pods}/a")
+    assert answer.json["metadata"]["deletionGracePeriodSeconds"] == 30
+    assert "deletionTimestamp" in answer.json["metadata"]
+    assert (await api.get(f"{api.pods}/a")).status == 200
+
+
+@conformance("delete: the grace period of a pod is its own")
+async def test_grace_of_its_own(api: Api) -> None:
+    await api.created(api.pods, pod("a", nodeName="n1", terminationGracePeriodSeconds=7))
+    answer = await api.delete(f"{api.pods}/a")
+    assert answer.json["metadata"]["deletionGracePeriodSeconds"] == 7
+
+
+@conformance("delete: grace may be shortened, and not prolonged")
+async def test_grace_is_shortened(api: Api) -> None:
+    await api.created(api.pods, pod("a", nodeName="n1"))
+    await api.delete(f"{api.pods}/a", {"gracePeriodSeconds": 20})
+    longer = await api.delete(f"{api.pods}/a", {"gracePeriodSeconds": 25})
+    assert longer.json["metadata"]["deletionGracePeriodSeconds"] == 20
+    shorter = await api.delete(f"{api.pods}/a", {"gracePeriodSeconds": 10})
+    assert shorter.json["metadata"]["deletionGracePeriodSeconds"] == 10
+
+
+@conformance(
+    "delete: no grace is at once",
+    ("in the body", "", {"gracePeriodSeconds": 0}),
+    ("in the query", "?gracePeriodSeconds=0", None),
+)
+async def test_no_grace(api: Api, query: str, body: Any) -> None:
+    await api.created(api.pods, pod("a", nodeName="n1"))
+    answer = await api.delete(f"{api.pods}/a{query}", body)
+    assert answer.status == 200
+    assert (await api.get(f"{api.pods}/a")).status == 404
+
+
+@conformance("delete: negative grace is as one second, for an object that has none it is at once")
+async def test_negative_grace(api: Api) -> None:
+    await api.config_map("a")
+    answer = await api.delete(f"{api.config_maps}/a", {"gracePeriodSeconds": -5})
+    assert answer.status == 200, answer.text
+
+
+@conformance("delete: finalizers hold an object, which is returned with its mark")
+async def test_finalizers_hold(api: Api) -> None:
+    made = await api.config_map("a", finalizers=["example.com/f"])
+    answer = await api.delete(f"{api.config_maps}/a")
+    metadata = answer.json["metadata"]
+    assert (answer.status, answer.json["kind"]) == (200, "ConfigMap")
+    assert metadata["deletionGracePeriodSeconds"] == 0
+    assert "deletionTimestamp" in metadata
+    assert int(metadata["resourceVersion"]) > int(made.revision)
+
+
+@conformance("delete: once more does nothing")
+async def test_delete_again(api: Api) -> None:
+    await api.config_map("a", finalizers=["example.com/f"])
+    first = await api.delete(f"{api.config_maps}/a")
+    second = await api.delete(f"{api.config_maps}/a")
+    assert (second.status, second.revision) == (200, first.revision)
+
+
+@conformance("delete: with the last finalizer the object goes, and the patch answers with it")
+async def test_the_last_finalizer(api: Api) -> None:
+    await api.config_map("a", finalizers=["example.com/f"])
+    await api.delete(f"{api.config_maps}/a")
+    answer = await api.patch(f"{api.config_maps}/a", {"metadata": {"finalizers": None}})
+    assert (answer.status, answer.json["kind"]) == (200, "ConfigMap")
+    assert (await api.get(f"{api.config_maps}/a")).status == 404
+
+
+@conformance("delete: one finalizer less still holds")
+async def test_one_finalizer_less(api: Api) -> None:
+    await api.config_map("a", finalizers=["example.com/f", "example.com/g"])
+    await api.delete(f"{api.config_maps}/a")
+    await api.patch(f"{api.config_maps}/a", {"metadata": {"finalizers": ["example.com/g"]}})
+    assert (await api.get(f"{api.config_maps}/a")).json["metadata"]["finalizers"] == ["example.com/g"]
+
+
+@conformance("delete: no new finalizers once an object is being deleted")
+async def test_no_new_finalizers(api: Api) -> None:
+    await api.config_map("a", finalizers=["example.com/f"])
+    await api.delete(f"{api.config_maps}/a")
+    answer = await api.patch(f"{api.config_maps}/a", {"metadata": {"finalizers": ["example.com/f", "example.com/g"]}})
+    message = answer.refuses(422, "Invalid")
+    assert message == (
+        'ConfigMap "a" is invalid: metadata.finalizers: Forbidden: no new finalizers can be added if the object is '
+        'being deleted, found new finalizers []string{"example.com/g"}'
+    )
+
+
+@conformance("delete: the mark cannot be taken away")
+async def test_the_mark_stays(api: Api) -> None:
+    await api.config_map("a", finalizers=["example.com/f"])
+    await api.delete(f"{api.config_maps}/a")
+    answer = await api.patch(f"{api.config_maps}/a", {"metadata": {"deletionTimestamp": None}})
+    assert answer.status == 200
+    assert "deletionTimestamp" in answer.json["metadata"]
+
+
+@conformance("delete: what is being deleted can still be changed")
+async def test_changes_meanwhile(api: Api) -> None:
+    await api.config_map("a", finalizers=["example.com/f"])
+    await api.delete(f"{api.config_maps}/a")
+    answer = await api.patch(f"{api.config_maps}/a", {"data": {"k": "v"}})
+    assert answer.json["data"] == {"k": "v"}
+
+
+@conformance("delete: preconditions that hold")
+async def test_preconditions_that_hold(api: Api) -> None:
+    made = (await api.config_map("a")).json["metadata"]
+    wanted = {"uid": made["uid"], "resourceVersion": made["resourceVersion"]}
+    assert (await api.delete(f"{api.config_maps}/a", {"preconditions": wanted})).status == 200
+
+
+@conformance("delete: another uid is 409")
+async def test_another_uid(api: Api) -> None:
+    made = (await api.config_map("a")).json["metadata"]
+    answer = await api.delete(f"{api.config_maps}/a", {"preconditions": {"uid": "zzz"}})
+    message = answer.refuses(409, "Conflict")
+    assert message == (
+        f'Operation cannot be fulfilled on ConfigMap "a": the UID in the precondition (zzz) does not match the UID in '
+        f"record ({made['uid']}). The object might have been deleted and then recreated"
+    )
+    assert answer.json["details"] == {"name": "a", "kind": "ConfigMap"}
+
+
+@conformance("delete: another version is 409")
+async def test_another_version(api: Api) -> None:
+    made = (await api.config_map("a")).json["metadata"]
+    answer = await api.delete(f"{api.config_maps}/a", {"preconditions": {"resourceVersion": "1"}})
+    message = answer.refuses(409, "Conflict")
+    assert message == (
+        'Operation cannot be fulfilled on ConfigMap "a": the ResourceVersion in the precondition (1) does not match '
+        f"the ResourceVersion in record ({made['resourceVersion']}). The object might have been modified"
+    )
+
+
+@conformance(
+    "delete: a policy is kept as a finalizer",
+    ("foreground", "Foreground", "foregroundDeletion"),
+    ("orphan", "Orphan", "orphan"),
+)
+async def test_policies(api: Api, policy: str, finalizer: str) -> None:
+    await api.config_map("a")
+    answer = await api.delete(f"{api.config_maps}/a", {"propagationPolicy": policy})
+    assert answer.json["metadata"]["finalizers"] == [finalizer]
+    assert "deletionTimestamp" in answer.json["metadata"]
+
+
+@conformance("delete: a policy in the query")
+async def test_a_policy_in_the_query(api: Api) -> None:
+    await api.config_map("a")
+    answer = await api.delete(f"{api.config_maps}/a?propagationPolicy=Foreground")
+    assert answer.json["metadata"]["finalizers"] == ["foregroundDeletion"]
+
+
+@conformance("delete: the old orphanDependents", ("yes", True, ["orphan"]), ("no", False, None))
+async def test_orphan_dependents(api: Api, orphan: bool, finalizers: Any) -> None:
+    await api.config_map("a")
+    answer = await api.delete(f"{api.config_maps}/a", {"orphanDependents": orphan})
+    assert answer.json["metadata"].get("finalizers") == finalizers
+
+
+@conformance("delete: Background needs nothing")
+async def test_background(api: Api) -> None:
+    await api.config_map("a")
+    answer = await api.delete(f"{api.config_maps}/a", {"propagationPolicy": "Background"})
+    assert (answer.status, answer.json["kind"]) == (200, "Status")
+
+
+@conformance("delete: a second policy replaces the first one's finalizer")
+async def test_another_policy(api: Api) -> None:
+    await api.config_map("a", finalizers=["example.com/f"])
+    await api.delete(f"{api.config_maps}/a", {"propagationPolicy": "Foreground"})
+    answer = await api.delete(f"{api.config_maps}/a", {"propagationPolicy": "Orphan"})
+    assert sorted(answer.json["metadata"]["finalizers"]) == ["example.com/f", "orphan"]
+
+
+@conformance(
+    "delete: options that make no sense are 422",
+    ("both ways", {"propagationPolicy": "Orphan", "orphanDependents": True}, "cannot be both set"),
+    ("another policy", {"propagationPolicy": "Sideways"}, 'propagationPolicy: Unsupported value: "Sideways"'),
+)
+async def test_bad_options(api: Api, options: Any, message: str) -> None:
+    await api.config_map("a")
+    answer = await api.delete(f"{api.config_maps}/a", options)
+    assert message in answer.refuses(422, "Invalid")
+    assert answer.json["details"]["kind"] == "DeleteOptions"
+
+
+@conformance(
+    "delete: a body with kind and version", ("core", "v1"), ("meta", "meta.k8s.io/v1"), ("of the group", "apps/v1")
+)
+async def test_a_body_with_a_kind(api: Api, version: str) -> None:
+    path = api.deployments if version == "apps/v1" else api.config_maps
+    from tests.conformance.target import config_map, deployment
+
+    await api.created(path, deployment("a") if version == "apps/v1" else config_map("a"))
+    body = {"kind": "DeleteOptions", "apiVersion": version, "propagationPolicy": "Background"}
+    assert (await api.delete(f"{path}/a", body)).status == 200
+
+
+@conformance("delete: an owner is no hindrance, and dependents stay without a collector")
+async def test_dependents_stay(api: Api) -> None:
+    owner = (await api.config_map("owner")).json["metadata"]
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["uid"]}
+    await api.config_map("dependent", ownerReferences=[reference])
+    await api.delete(f"{api.config_maps}/owner")
+    assert (await api.get(api.config_maps)).names == ["dependent"]
+
+
+@conformance("deletecollection: the list of what was deleted")
+async def test_delete_collection(api: Api) -> None:
+    for name in ("a", "b"):
+        await api.created(f"{api.core}/secrets", {"metadata": {"name": name}})
+    answer = await api.delete(f"{api.core}/secrets")
+    assert (answer.status, answer.json["kind"]) == (200, "SecretList")
+    assert sorted(answer.names) == ["a", "b"]
+    assert (await api.get(f"{api.core}/secrets")).names == []
+
+
+@conformance(
+    "deletecollection: what is selected",
+    ("labels", "labelSelector=on%3Dyes", ["b"]),
+    ("fields", "fieldSelector=metadata.name%3Db", ["a"]),
+)
+async def test_delete_collection_selects(api: Api, selector: str, left: list[str]) -> None:
+    await api.created(f"{api.core}/secrets", {"metadata": {"name": "a", "labels": {"on": "yes"}}})
+    await api.created(f"{api.core}/secrets", {"metadata": {"name": "b"}})
+    await api.delete(f"{api.core}/secrets?{selector}")
+    assert (await api.get(f"{api.core}/secrets")).names == left
+
+
+@conformance("deletecollection: dry run")
+async def test_delete_collection_dry_run(api: Api) -> None:
+    await api.created(f"{api.core}/secrets", {"metadata": {"name": "a"}})
+    answer = await api.delete(f"{api.core}/secrets?dryRun=All")
+    assert (answer.status, answer.names) == (200, ["a"])
+    assert (await api.get(f"{api.core}/secrets")).names == ["a"]
+
+
+@conformance("deletecollection: finalizers hold")
+async def test_delete_collection_with_finalizers(api: Api) -> None:
+    await api.created(f"{api.core}/secrets", {"metadata": {"name": "a", "finalizers": ["example.com/f"]}})
+    await api.delete(f"{api.core}/secrets")
+    left = (await api.get(f"{api.core}/secrets/a")).json
+    assert "deletionTimestamp" in left["metadata"]
+
+
+@conformance("namespaces: delete marks one Terminating and keeps it until it is finalized")
+async def test_delete_of_a_namespace(api: Api) -> None:
+    path = f"/api/v1/namespaces/{api.namespace}"
+    await api.config_map("a")
+    answer = await api.delete(path)
+    assert (answer.status, answer.json["status"]["phase"]) == (200, "Terminating")
+    assert "deletionTimestamp" in answer.json["metadata"]
+    found = (await api.get(path)).json
+    assert (found["status"]["phase"], found["spec"]["finalizers"]) == ("Terminating", ["kubernetes"])
+
+
+@conformance("namespaces: finalize with no finalizers ends one")
+async def test_finalize(api: Api) -> None:
+    path = f"/api/v1/namespaces/{api.namespace}"
+    marked = (await api.delete(path)).json
+    marked["spec"] = {"finalizers": []}
+    answer = await api.put(f"{path}/finalize", marked)
+    assert answer.status == 200, answer.text
+    assert (await api.get(path)).status == 404
+
+
+@conformance("CRDs: delete removes objects and then the definition")
+async def test_delete_of_a_crd(api: Api) -> None:
+    path = await api.widgets()
+    await api.created(path, api.widget("a"))
+    answer = await api.delete(f"{CRDS}/widgets.{api.group()}")
+    assert answer.status == 200, answer.text
+
+    async def gone() -> bool:
+        return (await api.get(f"{CRDS}/widgets.{api.group()}")).status == 404
+
+    await api.eventually(gone)
+
+    async def not_served() -> bool:
+        return (await api.get(path)).status == 404
+
+    await api.eventually(not_served)
+
+
+@conformance("CRDs: a finalizer of an object holds the definition")
+async def test_delete_of_a_crd_that_is_held(api: Api) -> None:
+    path = await api.widgets()
+    await api.created(path, api.widget("a", None, finalizers=["example.com/f"]))
+    await api.delete(f"{CRDS}/widgets.{api.group()}")
+
+    async def marked() -> bool:
+        return "deletionTimestamp" in (await api.get(f"{path}/a")).json["metadata"]
+
+    await api.eventually(marked)
+    crd = (await api.get(f"{CRDS}/widgets.{api.group()}")).json
+    assert crd["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
+    await api.patch(f"{path}/a", {"metadata": {"finalizers": None}})
+
+    async def gone() -> bool:
+        return (await api.get(f"{CRDS}/widgets.{api.group()}")).status == 404
+
+    await api.eventually(gone)
+
+
+@conformance("delete: options that cannot be read are 400")
+async def test_options_that_cannot_be_read(api: Api) -> None:
+    await api.config_map("a")
+    answer = await api.call(
+        "DELETE",
+        f"{api.config_maps}/a",
+        json.dumps({"gracePeriodSeconds": "x"}).encode(),
+        **{"Content-Type": "application/json"},
+    )
+    answer.refuses(400, "BadRequest")

@@ -1,0 +1,193 @@
+"""What random requests showed to be different once: what is looked at first, and what is said beside a refusal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.conformance.target import Api, config_map, conformance
+
+OWNER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u1"}
+
+
+def _leases(api: Api) -> str:
+    return f"/apis/coordination.k8s.io/v1/namespaces/{api.namespace}/leases"
+
+
+def _lease(name: str, spec: dict[str, Any] | None = None, **metadata: Any) -> dict[str, Any]:
+    body = {"kind": "Lease", "apiVersion": "coordination.k8s.io/v1", "metadata": {"name": name, **metadata}}
+    return body if spec is None else {**body, "spec": spec}
+
+
+@conformance("update: put creates what is not there, for kinds that allow it")
+async def test_put_creates_a_lease(api: Api) -> None:
+    answer = await api.put(f"{_leases(api)}/a", _lease("a", {"holderIdentity": "me"}, resourceVersion="5"))
+    assert answer.status == 201, answer.text
+    assert (await api.get(f"{_leases(api)}/a")).json["spec"] == {"holderIdentity": "me"}
+
+
+@conformance("update: put that names a uid creates nothing")
+async def test_put_with_a_uid_creates_nothing(api: Api) -> None:
+    answer = await api.put(f"{_leases(api)}/a", _lease("a", {}, uid="u1"))
+    assert "Precondition failed: UID in precondition: u1, UID in object meta: " in answer.refuses(409, "Conflict")
+
+
+@conformance("update: a put without a name is 400")
+async def test_put_without_a_name(api: Api) -> None:
+    await api.config_map("a")
+    message = (await api.put(f"{api.config_maps}/a", {"data": {}})).refuses(400, "BadRequest")
+    assert message == "the name of the object (a based on URL) was undeterminable: name must be provided"
+
+
+@conformance("update: a version that is no number is 500 without a reason")
+async def test_put_with_a_version_that_is_no_number(api: Api) -> None:
+    await api.config_map("a")
+    answer = await api.put(f"{api.config_maps}/a", config_map("a", resourceVersion="abc"))
+    assert answer.refuses(500, "") == 'strconv.ParseUint: parsing "abc": invalid syntax'
+
+
+@conformance("update: a custom resource of another kind is looked at after its version")
+async def test_put_of_another_kind(api: Api) -> None:
+    path = await api.widgets()
+    await api.created(path, api.widget("a"))
+    other = {**api.widget("a", resourceVersion="1"), "kind": "Other"}
+    (await api.put(f"{path}/a", other)).refuses(409, "Conflict")
+
+
+@conformance("patch: another uid is 422", ("of a built-in kind", False), ("of a custom resource", True))
+async def test_patch_with_another_uid(api: Api, custom: bool) -> None:
+    path = await api.widgets() if custom else api.config_maps
+    await api.created(path, api.widget("a") if custom else config_map("a"))
+    answer = await api.patch(f"{path}/a", {"metadata": {"uid": "x"}})
+    assert 'metadata.uid: Invalid value: "x": field is immutable' in answer.refuses(422, "Invalid")
+
+
+@conformance("delete: the mark cannot be set by an update")
+async def test_the_mark_cannot_be_set(api: Api) -> None:
+    await api.config_map("a")
+    answer = await api.patch(f"{api.config_maps}/a", {"metadata": {"deletionTimestamp": "2020-01-02T03:04:05Z"}})
+    text = 'metadata.deletionTimestamp: Invalid value: "2020-01-02T03:04:05Z": field is immutable'
+    assert text in answer.refuses(422, "Invalid")
+
+
+@conformance("deletecollection: the items are as they were before")
+async def test_deletecollection_answers_with_what_was(api: Api) -> None:
+    await api.config_map("a", finalizers=["example.com/f"])
+    assert "deletionTimestamp" not in (await api.delete(api.config_maps)).json["items"][0]["metadata"]
+    assert "deletionTimestamp" in (await api.get(f"{api.config_maps}/a")).json["metadata"]
+
+
+@conformance("delete: two errors of the options are both told")
+async def test_both_errors_of_delete_options(api: Api) -> None:
+    await api.config_map("a")
+    answer = await api.delete(f"{api.config_maps}/a", {"propagationPolicy": "Other", "orphanDependents": True})
+    answer.refuses(422, "Invalid")
+    reasons = [cause["reason"] for cause in answer.json["details"]["causes"]]
+    assert reasons == ["FieldValueInvalid", "FieldValueNotSupported"]
+
+
+@conformance(
+    "bytes: base64 that is none cannot be decoded",
+    ("a letter", "?", "illegal base64 data at input byte 0"),
+    ("in the middle", "YWJj!", "illegal base64 data at input byte 4"),
+    ("half", "YQ", "illegal base64 data"),
+)
+async def test_base64_that_is_none(api: Api, value: str, message: str) -> None:
+    answer = await api.post(api.config_maps, {**config_map("a"), "binaryData": {"b": value}})
+    assert f"cannot be handled as a ConfigMap: {message}" in answer.refuses(400, "BadRequest")
+
+
+@conformance("bytes: base64 is written in its own form", ("a line break", "Y\nQ=="), ("spare bits", "YR=="))
+async def test_base64_is_written_anew(api: Api, value: str) -> None:
+    made = await api.created(api.config_maps, {**config_map("a"), "binaryData": {"b": value}})
+    assert made.json["binaryData"] == {"b": "YQ=="}
+
+
+@conformance(
+    "micro times: six digits, or it cannot be decoded",
+    ("none", "2026-01-02T03:04:05Z"),
+    ("one", "2026-01-02T03:04:05.1Z"),
+    ("seven", "2026-01-02T03:04:05.1234567Z"),
+    ("no time", "x"),
+)
+async def test_micro_times(api: Api, value: str) -> None:
+    answer = await api.post(_leases(api), _lease("a", {"renewTime": value}))
+    assert 'Lease in version "v1" cannot be handled as a Lease: parsing time ' in answer.refuses(400, "BadRequest")
+
+
+@conformance("micro times: they are written in UTC")
+async def test_micro_times_in_utc(api: Api) -> None:
+    made = await api.created(_leases(api), _lease("a", {"renewTime": "2026-01-02T03:04:05.123456+02:00"}))
+    assert made.json["spec"] == {"renewTime": "2026-01-02T01:04:05.123456Z"}
+
+
+@conformance(
+    "leases: numbers have a least value",
+    ("a duration of 0", {"leaseDurationSeconds": 0}, "spec.leaseDurationSeconds: Invalid value: 0: must be greater"),
+    ("transitions of -1", {"leaseTransitions": -1}, "spec.leaseTransitions: Invalid value: -1: must be greater than"),
+)
+async def test_numbers_of_a_lease(api: Api, spec: dict[str, Any], message: str) -> None:
+    assert message in (await api.post(_leases(api), _lease("a", spec))).refuses(422, "Invalid")
+
+
+@conformance("leases: the spec is there, be it empty, and then nobody owns it")
+async def test_an_empty_lease(api: Api) -> None:
+    made = (await api.created(_leases(api), _lease("a"))).json
+    assert made["spec"] == {}
+    assert "managedFields" not in made["metadata"]
+
+
+@conformance("finalizers: an unqualified one is refused for older groups", ("a ConfigMap", False), ("a Lease", True))
+async def test_unqualified_finalizers(api: Api, lease: bool) -> None:
+    if lease:
+        await api.created(_leases(api), _lease("a", finalizers=["x"]))
+        return
+    answer = await api.post(api.config_maps, config_map("a", finalizers=["x"]))
+    assert "metadata.finalizers[0]: Invalid value" in answer.refuses(422, "Invalid")
+
+
+@conformance("finalizers: an unqualified one of a custom resource is a warning")
+async def test_unqualified_finalizers_of_a_custom_resource(api: Api) -> None:
+    path = await api.widgets()
+    made = await api.created(path, api.widget("a", finalizers=["x"]))
+    assert 'metadata.finalizers: \\"x\\": prefer a domain-qualified finalizer name' in made.headers["Warning"]
+
+
+@conformance("owners: one is kept once, and a uid given twice is a warning")
+async def test_owners_are_kept_once(api: Api) -> None:
+    made = await api.created(api.config_maps, config_map("a", ownerReferences=[OWNER, OWNER]))
+    assert made.json["metadata"]["ownerReferences"] == [OWNER]
+    assert ".metadata.ownerReferences contains duplicate entries; API server dedups" in made.headers["Warning"]
+
+
+@conformance("KEP-2885: a refusal carries the warnings about the body, too", min_version="1.25")
+async def test_warnings_beside_a_refusal(api: Api) -> None:
+    path = await api.widgets()
+    answer = await api.post(path, api.widget("a", {"size": 11, "bogus": 1}))
+    answer.refuses(422, "Invalid")
+    assert answer.headers["Warning"] == '299 - "unknown field \\"spec.bogus\\""'
+
+
+@conformance(
+    "scale: negative numbers of a custom resource are 422",
+    ("in its spec", "", {"spec": {"size": -1}}, ".spec.size"),
+    ("in its status", "/status", {"status": {"size": -1}}, ".status.size"),
+)
+async def test_negative_replicas(api: Api, part: str, change: dict[str, Any], field: str) -> None:
+    path = await api.widgets()
+    await api.created(path, api.widget("a"))
+    answer = await api.patch(f"{path}/a{part}", change)
+    assert f"{field}: Invalid value: -1: should be a non-negative integer" in answer.refuses(422, "Invalid")
+
+
+@conformance("dry run: a create by apply answers with the version that was sent")
+async def test_dry_run_keeps_the_version_that_was_sent(api: Api) -> None:
+    body = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a", "resourceVersion": "5"}}
+    assert (await api.apply(f"{api.config_maps}/a", body, query="&dryRun=All")).revision == "5"
+
+
+@conformance("KEP-3157: the end mark of a built-in kind has its empty spec", min_version="1.34")
+async def test_the_end_mark_of_leases(api: Api) -> None:
+    query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    async with api.watch(f"{_leases(api)}?{query}") as watch:
+        event = await api.next_event(watch)
+    assert (event["type"], event["object"]["spec"]) == ("BOOKMARK", {})

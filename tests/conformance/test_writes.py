@@ -1,0 +1,375 @@
+"""Create and update: which fields are the server's, generation, generateName, dry run, field validation.
+
+Source: Kubernetes documentation, "API Conventions" (metadata), "API Concepts" (dry run, field validation); KEP-2885.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tests.conformance.target import Api, config_map, conformance, deployment, pod
+
+
+@conformance("metadata: create answers 201 with the object, its kind and what the server filled in")
+async def test_create(api: Api) -> None:
+    made = await api.post(api.config_maps, config_map("a", {"k": "v"}))
+    assert made.status == 201
+    assert (made.json["kind"], made.json["apiVersion"], made.json["data"]) == ("ConfigMap", "v1", {"k": "v"})
+    metadata = made.json["metadata"]
+    assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", metadata["uid"])
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", metadata["creationTimestamp"])
+    assert metadata["namespace"] == api.namespace
+
+
+@conformance(
+    "metadata: create wipes what is the server's",
+    ("uid", "uid", "00000000-0000-0000-0000-000000000000"),
+    ("creationTimestamp", "creationTimestamp", "2000-01-01T00:00:00Z"),
+    ("deletionTimestamp", "deletionTimestamp", "2000-01-01T00:00:00Z"),
+    ("deletionGracePeriodSeconds", "deletionGracePeriodSeconds", 5),
+    ("selfLink", "selfLink", "/x"),
+)
+async def test_create_wipes(api: Api, name: str, value: Any) -> None:
+    made = await api.config_map("a", None, **{name: value})
+    assert made.json["metadata"].get(name) != value
+
+
+@conformance("metadata: a kind whose generation is not counted keeps the client's")
+async def test_generation_that_is_not_counted(api: Api) -> None:
+    assert (await api.config_map("a", generation=7)).json["metadata"]["generation"] == 7
+
+
+@conformance("metadata: kind and apiVersion may be missing for built-in kinds")
+async def test_no_kind(api: Api) -> None:
+    made = await api.created(api.config_maps, {"metadata": {"name": "a"}})
+    assert made.json["kind"] == "ConfigMap"
+
+
+@conformance("API concepts: bodies may be YAML")
+async def test_yaml(api: Api) -> None:
+    body = b"kind: ConfigMap\napiVersion: v1\nmetadata:\n  name: a\ndata:\n  k: 'yes'\n"
+    made = await api.call("POST", api.config_maps, body, **{"Content-Type": "application/yaml"})
+    assert (made.status, made.json["data"]) == (201, {"k": "yes"})
+
+
+@conformance("API concepts: a body without a content type is read as JSON")
+async def test_no_content_type(api: Api) -> None:
+    made = await api.call("POST", api.config_maps, b'{"metadata":{"name":"a"}}', **{"Content-Type": ""})
+    assert made.status == 201, made.text
+
+
+@conformance("metadata: generateName gets five more signs")
+async def test_generate_name(api: Api) -> None:
+    made = await api.created(api.config_maps, {"metadata": {"generateName": "job-"}})
+    assert re.fullmatch(r"job-[bcdfghjklmnpqrstvwxz2456789]{5}", made.json["metadata"]["name"])
+    assert made.json["metadata"]["generateName"] == "job-"
+
+
+@conformance("metadata: generateName is cut to leave room")
+async def test_a_long_generate_name(api: Api) -> None:
+    made = await api.created(api.config_maps, {"metadata": {"generateName": "b" * 100}})
+    assert len(made.json["metadata"]["name"]) == 63
+
+
+@conformance("metadata: a name wins over generateName")
+async def test_name_and_generate_name(api: Api) -> None:
+    made = await api.created(api.config_maps, {"metadata": {"generateName": "job-", "name": "mine"}})
+    assert made.json["metadata"]["name"] == "mine"
+
+
+@conformance("update: put keeps uid and creationTimestamp whatever is sent")
+async def test_put_keeps(api: Api) -> None:
+    made = (await api.config_map("a", {"k": "1"})).json
+    changed = config_map("a", {"k": "2"}, creationTimestamp="2000-01-01T00:00:00Z")
+    after = (await api.put(f"{api.config_maps}/a", changed)).json
+    assert after["metadata"]["uid"] == made["metadata"]["uid"]
+    assert after["metadata"]["creationTimestamp"] == made["metadata"]["creationTimestamp"]
+    assert after["data"] == {"k": "2"}
+
+
+@conformance("update: put without a version overwrites, for kinds that allow it")
+async def test_put_without_a_version(api: Api) -> None:
+    await api.config_map("a", {"k": "1"})
+    answer = await api.put(f"{api.config_maps}/a", config_map("a", {"k": "2"}))
+    assert (answer.status, answer.json["data"]) == (200, {"k": "2"})
+
+
+@conformance("update: put removes what it does not send")
+async def test_put_removes(api: Api) -> None:
+    await api.config_map("a", {"k": "1"}, labels={"l": "1"})
+    answer = await api.put(f"{api.config_maps}/a", {"metadata": {"name": "a"}})
+    assert "data" not in answer.json
+    assert "labels" not in answer.json["metadata"]
+
+
+@conformance("update: put never creates")
+async def test_put_never_creates(api: Api) -> None:
+    answer = await api.put(f"{api.config_maps}/a", config_map("a"))
+    answer.refuses(404, "NotFound")
+    assert (await api.get(f"{api.config_maps}/a")).status == 404
+
+
+@conformance("generation: of a custom resource it is 1, and grows with its spec only")
+async def test_generation(api: Api) -> None:
+    path = await api.widgets()
+    made = await api.created(path, api.widget("a", {"size": 1}))
+    labelled = await api.patch(f"{path}/a", {"metadata": {"labels": {"l": "1"}}})
+    resized = await api.patch(f"{path}/a", {"spec": {"size": 2}})
+    status = await api.patch(f"{path}/a/status", {"status": {"size": 2}})
+    counted = [answer.json["metadata"]["generation"] for answer in (made, labelled, resized, status)]
+    assert counted == [1, 1, 2, 2]
+
+
+@conformance("generation: without a status subresource, a status counts")
+async def test_generation_without_a_status_subresource(api: Api) -> None:
+    path = await api.widgets(status=False, scale=False)
+    await api.created(path, {**api.widget("a"), "status": {"size": 1}})
+    after = await api.patch(f"{path}/a", {"status": {"size": 2}})
+    assert (after.json["status"], after.json["metadata"]["generation"]) == ({"size": 2}, 2)
+
+
+@conformance("generation: of a deployment it grows with its spec")
+async def test_generation_of_a_deployment(api: Api) -> None:
+    made = await api.created(api.deployments, deployment("a"))
+    after = await api.patch(f"{api.deployments}/a", {"spec": {"replicas": 3}})
+    same = await api.patch(f"{api.deployments}/a", {"metadata": {"labels": {"l": "1"}}})
+    assert [answer.json["metadata"]["generation"] for answer in (made, after, same)] == [1, 2, 2]
+
+
+@conformance("generation: the mark of a deletion counts")
+async def test_generation_of_a_deletion(api: Api) -> None:
+    path = await api.widgets()
+    await api.created(path, api.widget("a", None, finalizers=["example.com/f"]))
+    marked = await api.delete(f"{path}/a")
+    assert marked.json["metadata"]["generation"] == 2
+
+
+@conformance("status: create and update leave it alone where it is a subresource")
+async def test_status_is_left_alone(api: Api) -> None:
+    path = await api.widgets()
+    made = await api.created(path, {**api.widget("a", {"size": 1}), "status": {"size": 9}})
+    assert "status" not in made.json
+    after = await api.put(f"{path}/a", {**made.json, "status": {"size": 9}})
+    assert "status" not in after.json
+    assert after.revision == made.revision
+
+
+@conformance("status: the subresource changes nothing else", ("put", "PUT"), ("patch", "PATCH"))
+async def test_the_status_subresource(api: Api, method: str) -> None:
+    path = await api.widgets()
+    made = await api.created(path, api.widget("a", {"size": 1}))
+    changed = {**made.json, "spec": {"size": 5}, "status": {"size": 4}}
+    changed["metadata"] = {**changed["metadata"], "labels": {"l": "1"}}
+    if method == "PUT":
+        after = await api.put(f"{path}/a/status", changed)
+    else:
+        after = await api.patch(f"{path}/a/status", changed)
+    assert after.status == 200, after.text
+    assert (after.json["spec"]["size"], after.json["status"]) == (1, {"size": 4})
+    assert "labels" not in after.json["metadata"]
+
+
+@conformance("status: it can be read through the subresource")
+async def test_status_can_be_read(api: Api) -> None:
+    path = await api.widgets()
+    made = await api.created(path, api.widget("a"))
+    assert (await api.get(f"{path}/a/status")).json == made.json
+
+
+@conformance("status: of a pod, through the subresource only")
+async def test_status_of_a_pod(api: Api) -> None:
+    await api.created(api.pods, pod("a"))
+    ignored = await api.patch(f"{api.pods}/a", {"status": {"phase": "Running"}})
+    assert ignored.json["status"]["phase"] == "Pending"
+    after = await api.patch(f"{api.pods}/a/status", {"status": {"phase": "Running"}})
+    assert after.json["status"]["phase"] == "Running"
+
+
+@conformance(
+    "dry run: everything is answered and nothing stored",
+    ("create", "POST", "", config_map("b", {"k": "v"})),
+    ("put", "PUT", "/a", config_map("a", {"k": "v"})),
+    ("patch", "PATCH", "/a", {"data": {"k": "v"}}),
+    ("delete", "DELETE", "/a", None),
+)
+async def test_dry_run(api: Api, method: str, name: str, body: Any) -> None:
+    made = await api.config_map("a")
+    path = f"{api.config_maps}{name}?dryRun=All"
+    if method == "PATCH":
+        answer = await api.patch(path, body)
+    else:
+        answer = await api.call(method, path, body)
+    assert answer.status == (201 if method == "POST" else 200), answer.text
+    if body is not None:
+        assert answer.json["data"] == {"k": "v"}
+    assert (await api.get(api.config_maps)).names == ["a"]
+    assert (await api.get(f"{api.config_maps}/a")).json == made.json
+
+
+@conformance("dry run: a create has a uid and no version")
+async def test_dry_run_of_a_create(api: Api) -> None:
+    made = await api.created(f"{api.config_maps}?dryRun=All", config_map("a"))
+    assert made.json["metadata"]["uid"]
+    assert "resourceVersion" not in made.json["metadata"]
+
+
+@conformance("dry run: what is wrong is refused all the same")
+async def test_dry_run_refuses(api: Api) -> None:
+    await api.config_map("a")
+    answer = await api.post(f"{api.config_maps}?dryRun=All", config_map("a"))
+    answer.refuses(409, "AlreadyExists")
+
+
+@conformance(
+    "dry run: another value than All is 422",
+    ("create", "POST", "", "CreateOptions"),
+    ("put", "PUT", "/a", "UpdateOptions"),
+    ("delete", "DELETE", "/a", "DeleteOptions"),
+)
+async def test_a_bad_dry_run(api: Api, method: str, name: str, kind: str) -> None:
+    await api.config_map("a")
+    body = None if method == "DELETE" else config_map("a")
+    answer = await api.call(method, f"{api.config_maps}{name}?dryRun=Some", body)
+    message = answer.refuses(422, "Invalid")
+    assert message == (
+        f'{kind}.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["Some"]: supported values: "All"'
+    )
+
+
+@conformance("KEP-2885: by default, an unknown field of a custom resource is a warning", min_version="1.25")
+async def test_field_validation_warns(api: Api) -> None:
+    path = await api.widgets()
+    made = await api.created(path, api.widget("a", {"size": 1, "bogus": 1}))
+    assert made.headers["Warning"] == '299 - "unknown field \\"spec.bogus\\""'
+    assert "bogus" not in made.json["spec"]
+
+
+@conformance("KEP-2885: Ignore drops an unknown field in silence", min_version="1.25")
+async def test_field_validation_ignores(api: Api) -> None:
+    path = await api.widgets()
+    made = await api.created(f"{path}?fieldValidation=Ignore", api.widget("a", {"size": 1, "bogus": 1}))
+    assert "Warning" not in made.headers
+    assert "bogus" not in made.json["spec"]
+
+
+@conformance("KEP-2885: Strict refuses an unknown field of a custom resource with 400", min_version="1.25")
+async def test_field_validation_refuses(api: Api) -> None:
+    path = await api.widgets()
+    answer = await api.post(f"{path}?fieldValidation=Strict", api.widget("a", {"size": 1, "bogus": 1}))
+    message = answer.refuses(400, "BadRequest")
+    assert message == (
+        'Widget in version "v1" cannot be handled as a Widget: strict decoding error: unknown field "spec.bogus"'
+    )
+
+
+@conformance("KEP-2885: Strict refuses a patch with an unknown field with 422", min_version="1.25")
+async def test_field_validation_of_a_patch(api: Api) -> None:
+    path = await api.widgets()
+    await api.created(path, api.widget("a"))
+    answer = await api.patch(f"{path}/a?fieldValidation=Strict", {"spec": {"bogus": 1}})
+    message = answer.refuses(422, "Invalid")
+    assert 'strict decoding error: unknown field "spec.bogus"' in message
+
+
+@conformance("KEP-2885: Strict refuses a duplicate field", min_version="1.25")
+async def test_field_validation_of_duplicates(api: Api) -> None:
+    path = await api.widgets()
+    body = f'{{"apiVersion":"{api.group()}/v1","kind":"Widget","metadata":{{"name":"a"}},"spec":{{"size":1,"size":2}}}}'
+    answer = await api.call(
+        "POST", f"{path}?fieldValidation=Strict", body.encode(), **{"Content-Type": "application/json"}
+    )
+    assert 'duplicate field "spec.size"' in answer.refuses(400, "BadRequest")
+
+
+@conformance("KEP-2885: Strict refuses an unknown field of a built-in kind", min_version="1.25")
+async def test_field_validation_of_a_built_in_kind(api: Api) -> None:
+    answer = await api.post(f"{api.config_maps}?fieldValidation=Strict", {**config_map("a"), "bogus": 1})
+    assert 'strict decoding error: unknown field "bogus"' in answer.refuses(400, "BadRequest")
+
+
+@conformance("KEP-2885: by default, an unknown field of a built-in kind is a warning", min_version="1.25")
+async def test_a_warning_about_a_built_in_kind(api: Api) -> None:
+    made = await api.created(api.config_maps, {**config_map("a"), "bogus": 1})
+    assert made.headers["Warning"] == '299 - "unknown field \\"bogus\\""'
+    assert "bogus" not in made.json
+
+
+@conformance("KEP-2885: another value is 422", min_version="1.25")
+async def test_a_bad_field_validation(api: Api) -> None:
+    answer = await api.post(f"{api.config_maps}?fieldValidation=Maybe", config_map("a"))
+    assert 'fieldValidation: Unsupported value: "Maybe"' in answer.refuses(422, "Invalid")
+
+
+@conformance("defaults: a pod gets them")
+async def test_defaults_of_a_pod(api: Api) -> None:
+    made = (await api.created(api.pods, pod("a"))).json
+    spec = made["spec"]
+    assert (spec["restartPolicy"], spec["dnsPolicy"], spec["terminationGracePeriodSeconds"]) == (
+        "Always",
+        "ClusterFirst",
+        30,
+    )
+    assert spec["containers"][0]["imagePullPolicy"] == "IfNotPresent"
+    assert made["status"]["phase"] == "Pending"
+
+
+@conformance("defaults: a deployment gets them")
+async def test_defaults_of_a_deployment(api: Api) -> None:
+    body = deployment("a")
+    del body["spec"]["replicas"]
+    spec = (await api.created(api.deployments, body)).json["spec"]
+    assert (spec["replicas"], spec["progressDeadlineSeconds"], spec["revisionHistoryLimit"]) == (1, 600, 10)
+    assert spec["strategy"] == {
+        "type": "RollingUpdate",
+        "rollingUpdate": {"maxUnavailable": "25%", "maxSurge": "25%"},
+    }
+
+
+@conformance("defaults: a service gets them, and an address")
+async def test_defaults_of_a_service(api: Api) -> None:
+    body = {"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}], "selector": {"app": "a"}}}
+    spec = (await api.created(f"{api.core}/services", body)).json["spec"]
+    assert (spec["type"], spec["sessionAffinity"]) == ("ClusterIP", "None")
+    assert spec["ports"] == [{"protocol": "TCP", "port": 80, "targetPort": 80}]
+    assert re.fullmatch(r"10\.0\.0\.\d+", spec["clusterIP"])
+    assert spec["clusterIPs"] == [spec["clusterIP"]]
+
+
+@conformance("namespaces: a new one is Active, and named by a label")
+async def test_a_new_namespace(api: Api) -> None:
+    made = (await api.get(f"/api/v1/namespaces/{api.namespace}")).json
+    assert made["status"] == {"phase": "Active"}
+    assert made["spec"] == {"finalizers": ["kubernetes"]}
+    assert made["metadata"]["labels"] == {"kubernetes.io/metadata.name": api.namespace}
+
+
+@conformance("secrets: stringData is written into data")
+async def test_string_data(api: Api) -> None:
+    made = await api.created(f"{api.core}/secrets", {"metadata": {"name": "a"}, "stringData": {"k": "v"}})
+    assert (made.json["data"], made.json["type"]) == ({"k": "dg=="}, "Opaque")
+    assert "stringData" not in made.json
+
+
+@conformance("configmaps: an immutable one cannot be changed")
+async def test_immutable(api: Api) -> None:
+    await api.created(api.config_maps, {**config_map("a", {"k": "1"}), "immutable": True})
+    answer = await api.patch(f"{api.config_maps}/a", {"data": {"k": "2"}})
+    assert "data: Forbidden: field is immutable when `immutable` is set" in answer.refuses(422, "Invalid")
+
+
+@conformance("pods: most of a spec cannot be changed")
+async def test_a_pods_spec(api: Api) -> None:
+    await api.created(api.pods, pod("a"))
+    answer = await api.patch(f"{api.pods}/a", {"spec": {"nodeName": "n1"}})
+    assert "spec: Forbidden: pod updates may not change fields other than" in answer.refuses(422, "Invalid")
+
+
+@conformance("leases: micro times are kept, and a version is not needed")
+async def test_leases(api: Api) -> None:
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{api.namespace}/leases"
+    spec = {"holderIdentity": "me", "leaseDurationSeconds": 15, "renewTime": "2026-01-02T03:04:05.678901Z"}
+    made = await api.created(path, {"metadata": {"name": "a"}, "spec": spec})
+    assert made.json["spec"] == spec
+    answer = await api.put(f"{path}/a", {"metadata": {"name": "a"}, "spec": {**spec, "leaseTransitions": 1}})
+    answer.refuses(422, "Invalid")

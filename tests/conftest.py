@@ -1,0 +1,28 @@
+"""What holds for the whole suite: each test that docs/parity.md names passes, and no test changes what others log."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from tests.parity.session import EveryNamedTestPasses
+from tests.parity.tables import named_tests
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Watch the run from the process that sees all of it: not from the workers of pytest-xdist."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(EveryNamedTestPasses(named_tests()), "every named test passes")
+
+
+@pytest.fixture(autouse=True)
+def logging_as_before() -> Iterator[None]:
+    """Undo what a test does to our loggers: the next one may look at what is logged."""
+    logger = logging.getLogger("deltaloop")
+    level, handlers, propagate = logger.level, [*logger.handlers], logger.propagate
+    yield
+    logger.setLevel(level)
+    logger.handlers[:] = handlers
+    logger.propagate = propagate

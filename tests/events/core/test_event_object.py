@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.references import ObjectReference
+from deltaloop.events.core.draft import EventApi, EventDraft
+from deltaloop.events.core.event_object import (
+    check_component,
+    check_words,
+    default_instance,
+    event_bodies,
+    event_field_selector,
+    event_name,
+)
+from deltaloop.events.options import EventRecorderOptions
+
+AT = datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
+ABOUT = ObjectReference(
+    api_version="apps/v1", kind="Deployment", namespace="team", name="web", uid="u1", field_path="spec"
+)
+DRAFT = EventDraft(
+    name="web.1",
+    namespace="team",
+    reference=ABOUT,
+    type="Normal",
+    reason="Scaled",
+    message="from 1 to 2",
+    component="example.com/scaler",
+    instance="scaler-1",
+    first_at=AT,
+    last_at=AT.replace(second=9),
+    action="Scale",
+    annotations={"a": "b"},
+    related=ObjectReference(kind="Node", name="n1"),
+)
+
+
+def test_an_event_in_events_k8s_io() -> None:
+    bodies = event_bodies(EventApi.EVENTS_V1, DRAFT)
+    assert bodies.resource_type.api_version == "events.k8s.io/v1"
+    assert bodies.created == {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": "web.1", "namespace": "team", "annotations": {"a": "b"}},
+        "eventTime": "2026-01-02T03:04:05.000006Z",
+        "reportingController": "example.com/scaler",
+        "reportingInstance": "scaler-1",
+        "action": "Scale",
+        "reason": "Scaled",
+        "regarding": {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "namespace": "team",
+            "name": "web",
+            "uid": "u1",
+            "fieldPath": "spec",
+        },
+        "related": {"kind": "Node", "name": "n1"},
+        "note": "from 1 to 2",
+        "type": "Normal",
+    }
+    series = {"count": 3, "lastObservedTime": "2026-01-02T03:04:09.000006Z"}
+    bodies = event_bodies(EventApi.EVENTS_V1, replace(DRAFT, count=3))
+    assert bodies.patch == {"series": series}
+    assert bodies.created["series"] == series
+
+
+def test_the_reason_stands_for_an_action_and_notes_have_at_most_1024_bytes() -> None:
+    fields = event_bodies(EventApi.EVENTS_V1, replace(DRAFT, action="", message="x" + "ü" * 1000)).created
+    assert fields["action"] == "Scaled"
+    assert fields["note"] == "x" + "ü" * 511
+
+
+def test_both_go_into_core_events_as_they_are() -> None:
+    fields = event_bodies(EventApi.CORE_V1, DRAFT).created
+    assert (fields["apiVersion"], fields["action"], fields["related"]["name"]) == ("v1", "Scale", "n1")
+    assert "action" not in event_bodies(EventApi.CORE_V1, replace(DRAFT, action="")).created
+
+
+@pytest.mark.parametrize(
+    ("about", "name"),
+    [
+        ("test-pod", "test-pod.178959f726d80ec"),
+        ("x" * 300, "fallback"),
+        ("test.POD", "fallback"),
+        ("test.pod/invalid!chars?", "fallback"),
+        ("--test.pod/invalid!chars?", "fallback"),
+    ],
+)
+def test_names_are_names_of_objects(about: str, name: str) -> None:
+    assert event_name(about, 105999103295324396, fallback="fallback") == name
+
+
+@pytest.mark.parametrize(
+    ("about", "api", "selector"),
+    [
+        (ObjectReference(), EventApi.CORE_V1, ""),
+        (ObjectReference(), EventApi.EVENTS_V1, ""),
+        (
+            ABOUT,
+            EventApi.CORE_V1,
+            "involvedObject.apiVersion=apps/v1,involvedObject.kind=Deployment,involvedObject.name=web,involvedObject.uid=u1",
+        ),
+        (
+            ABOUT,
+            EventApi.EVENTS_V1,
+            "regarding.apiVersion=apps/v1,regarding.kind=Deployment,regarding.name=web,regarding.uid=u1",
+        ),
+    ],
+)
+def test_the_selector_of_the_events_about_an_object(about: ObjectReference, api: EventApi, selector: str) -> None:
+    assert event_field_selector(about, api=api) == selector
+
+
+def test_an_api_that_there_is_not_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"events\.k8s\.io/v1beta1"):
+        event_field_selector(ABOUT, api="events.k8s.io/v1beta1")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="v2"):
+        EventRecorderOptions(api="v2")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    options = EventRecorderOptions(api="events.k8s.io/v1")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    assert options.api is EventApi.EVENTS_V1
+
+
+@pytest.mark.parametrize("component", ["foo", "example.com/foo", "Foo_1.x"])
+def test_components_that_can_report(component: str) -> None:
+    check_component(EventApi.EVENTS_V1, component)
+    assert default_instance(EventApi.EVENTS_V1, component, "host") == f"{component}-host"
+    assert default_instance(EventApi.CORE_V1, component, "host") == ""
+    assert len(default_instance(EventApi.EVENTS_V1, component, "h" * 200)) == 128
+
+
+@pytest.mark.parametrize("component", ["", "a b", "a/b/c", "/a", "Upper.example/a", "x" * 64, "x" * 300 + "/a", "a-"])
+def test_components_that_cannot(component: str) -> None:
+    with pytest.raises(InvalidInputError, match="component" if not component else "qualified name"):
+        check_component(EventApi.EVENTS_V1, component)
+    if component:
+        check_component(EventApi.CORE_V1, component)
+
+
+@pytest.mark.parametrize(("reason", "action"), [("", ""), ("r" * 129, ""), ("r", "a" * 129)])
+def test_words_that_only_core_takes(reason: str, action: str) -> None:
+    check_words(EventApi.CORE_V1, reason=reason, action=action)
+    check_words(EventApi.EVENTS_V1, reason="r" * 128, action="")
+    with pytest.raises(InvalidInputError, match="128"):
+        check_words(EventApi.EVENTS_V1, reason=reason, action=action)

@@ -1,0 +1,32 @@
+"""The examples, in short forms: what they say happens, and they fail if it does not."""
+
+from __future__ import annotations
+
+import pytest
+from examples.run import NAMES, Scene, run
+
+OBJECTS = {"workqueue": 10, "sample_controller": 3, "provisioner": 10, "replicator": 40}
+
+
+@pytest.mark.real_time
+@pytest.mark.parametrize("name", NAMES)
+async def test_everything_happens(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    lines: list[str] = []
+    assert await run(name, objects=OBJECTS[name], show=lines.append) == 0, lines
+    assert lines[-1].startswith(f"{name}: everything happened, in ")
+    assert sum(line.startswith("  ok ") for line in lines) >= 4
+
+
+@pytest.mark.real_time
+async def test_what_did_not_happen_is_said_with_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    lines: list[str] = []
+
+    async def show(scene: Scene) -> None:
+        scene.expect(True, "the one")
+        scene.expect(False, "the other")
+
+    monkeypatch.setattr("examples.show_workqueue.show", show)
+    assert await run("workqueue", show=lines.append) == 1
+    assert lines[1:] == ["  ok   the one", "  FAIL the other", "workqueue: did not happen: the other"]

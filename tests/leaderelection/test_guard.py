@@ -1,0 +1,51 @@
+"""The guard of a term; that every writing verb asks it is shown in tests/client/test_write_check.py."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from deltaloop.leaderelection import LeadershipGuard, LeadershipLostError
+
+
+@dataclass
+class Clock:
+    now: float = 5.0
+
+
+def make(clock: Clock) -> LeadershipGuard:
+    return LeadershipGuard(lambda: 10.0, lambda: clock.now, lock="default/x", identity="a", fencing_token="7")
+
+
+def test_a_write_passes_until_the_deadline_and_not_at_it() -> None:
+    clock = Clock()
+    guard = make(clock)
+    clock.now = 9.999
+    guard.check("PUT /x")
+    clock.now = 10.0
+    with pytest.raises(LeadershipLostError, match="PUT /x refused: a does not lead default/x any more") as caught:
+        guard.check("PUT /x")
+    assert (caught.value.lock, caught.value.identity, caught.value.fencing_token) == ("default/x", "a", "7")
+
+
+def test_a_closed_guard_stays_closed() -> None:
+    guard = make(Clock())
+    assert guard.is_open
+    guard.close()
+    assert not guard.is_open
+    with pytest.raises(LeadershipLostError):
+        guard.check("PUT /x")
+
+
+def test_a_refusal_is_told_from_that_of_another_term() -> None:
+    guard, other = (
+        make(Clock(now=10.0)),
+        LeadershipGuard(lambda: 0.0, lambda: 1.0, lock="default/x", identity="a", fencing_token="8"),
+    )
+    for whose, expected in ((guard, True), (other, False)):
+        with pytest.raises(LeadershipLostError) as caught:
+            whose.check("PUT /x")
+        assert guard.caused(caught.value) is expected
+        assert guard.caused(ExceptionGroup("workers", [caught.value])) is expected
+        assert not guard.caused(ExceptionGroup("workers", [caught.value, KeyError("real")]))

@@ -1,0 +1,64 @@
+"""The metrics of controllers, and the dashboard that reads them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.parser import text_string_to_metric_families
+
+from deltaloop.metrics import ControllerMetrics, ProgramMetrics
+
+DASHBOARD = Path(__file__).parents[2] / "docs" / "grafana-dashboard.json"
+
+
+def test_numbers_come_out_under_upstreams_names() -> None:
+    registry = CollectorRegistry()
+    metrics = ControllerMetrics(registry=registry)
+    assert metrics.queue("maps") is None
+    metrics.max_concurrent_reconciles("maps", 4)
+    metrics.active_workers("maps", 2)
+    metrics.lingering("maps", 1)
+    metrics.triggered("maps", "owner", "update")
+    metrics.triggered("maps", "owner", "update")
+    metrics.reconciled("maps", "success", (), 0.02)
+    metrics.reconciled("maps", "error", ("controller_runtime_reconcile_errors_total", "of_somebody_else"), 70.0)
+
+    def value(name: str, **labels: str) -> float | None:
+        return registry.get_sample_value(name, {"controller": "maps", **labels})
+
+    assert value("controller_runtime_reconcile_total", result="success") == 1.0
+    assert value("controller_runtime_reconcile_total", result="error") == 1.0
+    assert value("controller_runtime_reconcile_total", result="requeue") == 0.0
+    assert value("controller_runtime_reconcile_errors_total") == 1.0
+    assert value("controller_runtime_terminal_reconcile_errors_total") == 0.0
+    assert value("controller_runtime_reconcile_timeouts_total") == 0.0
+    assert value("controller_runtime_reconcile_time_seconds_count") == 2.0
+    assert value("controller_runtime_reconcile_time_seconds_bucket", le="0.025") == 1.0
+    assert value("controller_runtime_reconcile_time_seconds_bucket", le="60.0") == 1.0
+    assert value("controller_runtime_active_workers") == 2.0
+    assert value("controller_runtime_max_concurrent_reconciles") == 4.0
+    assert value("deltaloop_reconciles_lingering") == 1.0
+    assert value("deltaloop_reconcile_triggers_total", source="owner", verb="update") == 2.0
+    metrics.close()
+
+
+def test_the_dashboard_asks_for_metrics_that_there_are() -> None:
+    dashboard: dict[str, Any] = json.loads(DASHBOARD.read_text())
+    program = ProgramMetrics()
+    page = program.render()[0].decode()
+    known = {family.name for family in text_string_to_metric_families(page)}
+    asked: set[str] = set()
+    for panel in dashboard["panels"]:
+        for target in panel["targets"]:
+            asked |= set(
+                re.findall(
+                    r"\b(?:controller_runtime|deltaloop|workqueue|rest_client|leader_election)_\w+", target["expr"]
+                )
+            )
+    assert len(asked) > 12
+    missing = {name for name in asked if not {name, re.sub(r"_(total|bucket|count|sum)$", "", name)} & known}
+    assert not missing

@@ -1,0 +1,84 @@
+"""Seeded bugs of the store with its indexes."""
+
+from __future__ import annotations
+
+from deltaloop.cache.core.store import IndexedItems, IndexFailure, StoreIndex
+from tests.cache.core.test_store import make_machine
+from tests.cache.machines import Step, step
+from tests.mutants.seeded_bug import bugs_of
+
+PART = "store with indexes"
+
+
+class NeverForgetsOldValues(StoreIndex[str]):
+    """An object stays filed under the values that it had before."""
+
+    def _file(self, name: str, key: str, values: tuple[str, ...]) -> None:
+        self._values[name].pop(key, None)
+        super()._file(name, key, values)
+
+
+class KeepsEmptySets(StoreIndex[str]):
+    """A value without objects is still listed."""
+
+    def _file(self, name: str, key: str, values: tuple[str, ...]) -> None:
+        before = self._values[name].get(key, ())
+        super()._file(name, key, values)
+        for value in before:
+            self._sets[name].setdefault(value, set())
+
+
+class ComparesOnlyTheFirstValue(StoreIndex[str]):
+    """The short cut for unchanged single values, taken for several, too."""
+
+    def _file(self, name: str, key: str, values: tuple[str, ...]) -> None:
+        if values[:1] != self._values[name].get(key, ())[:1]:
+            super()._file(name, key, values)
+
+
+class ReplacesWithoutForgetting(StoreIndex[str]):
+    """A replacement leaves what is gone in the indexes."""
+
+    def replace(self, items: dict[str, str]) -> list[IndexFailure]:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]  # narrower is enough here
+        return [failure for key, text in items.items() for failure in self.update(key, text)]
+
+
+class IndexesOnlyWhatComes(StoreIndex[str]):
+    """An index added late does not know what is stored already."""
+
+    def add_indexers(self, indexers: object, items: object) -> list[IndexFailure]:
+        return super().add_indexers(indexers, {})  # type: ignore[arg-type]
+
+
+HISTORIES: dict[type[StoreIndex[str]], list[Step]] = {
+    NeverForgetsOldValues: [
+        step("add_indexer", name="words"),
+        step("replace", items={"k1": "", "k2": "", "k3": "a"}),
+        step("delete", key="k3"),
+    ],
+    KeepsEmptySets: [
+        step("add_indexer", name="words"),
+        step("replace", items={"k1": "", "k2": "a"}),
+        step("delete", key="k2"),
+    ],
+    ComparesOnlyTheFirstValue: [
+        step("add_indexer", name="words"),
+        step("put", key="k1", text="a"),
+        step("put", key="k1", text="a b"),
+    ],
+    ReplacesWithoutForgetting: [
+        step("add_indexer", name="words"),
+        step("replace", items={"k1": "a"}),
+        step("replace", items={}),
+    ],
+    IndexesOnlyWhatComes: [step("put", key="k1", text=""), step("add_indexer", name="length")],
+}
+
+
+def store_over(kind: type[StoreIndex[str]]) -> IndexedItems[str]:
+    items = IndexedItems[str]()
+    items.index = kind()
+    return items
+
+
+BUGS = bugs_of(PART, StoreIndex[str], HISTORIES, lambda kind: make_machine(lambda: store_over(kind)))

@@ -1,0 +1,98 @@
+"""What is remembered of reconciles."""
+
+from __future__ import annotations
+
+from deltaloop.api.references import ObjectReference, Trigger
+from deltaloop.runtime.core.history import MOST_ANSWERS, History, Reconciled, WrittenObject
+from deltaloop.runtime.core.review_answers import ReviewAnswers
+
+POD = ObjectReference(api_version="v1", kind="Pod", namespace="default", name="p")
+
+
+def run(key: str, number: int, *, controller: str = "foo", at: float = 0.0) -> Reconciled:
+    made = WrittenObject(verb="create", kind="v1/Service", key=key, subresource="", version="7", paths=("spec.x",))
+    return Reconciled(
+        controller=controller,
+        kind="example.com/v1/Foo",
+        key=key,
+        number=number,
+        ended_at=at,
+        seconds=0.5,
+        attempt=1,
+        result="success",
+        error="",
+        triggers=(Trigger(source="watch", verb="update", reference=POD, origin="self, reconcile 1"),),
+        triggers_dropped=0,
+        writes=(made,),
+        writes_dropped=0,
+    )
+
+
+def numbers(history: History, kind: str, *keys: str) -> list[int]:
+    return [found.number for found in history.about(kind, frozenset(keys))]
+
+
+def test_an_object_is_found_by_its_own_reconciles_and_by_those_it_caused_or_that_wrote_it() -> None:
+    history = History()
+    history.add(run("default/a", 1, at=1.0))
+    history.add(run("default/b", 2, at=2.0))
+    history.add(run("default/a", 3, at=3.0))
+    assert numbers(history, "", "default/a", "a") == [3, 1]
+    for kind in ("Foo", "foo", "foos", "example.com/v1/Foo", "v1/service", "services"):
+        assert numbers(history, kind, "default/a") == [3, 1]
+    assert numbers(history, "pod", "default/p") == [3, 2, 1]
+    assert numbers(history, "", "default/p") == []
+    assert numbers(history, "secret", "default/a") == []
+    [latest, _] = history.about("foo", frozenset({"default/a"}))
+    assert latest.to_dict(now=4.0) == {
+        "controller": "foo",
+        "key": "default/a",
+        "reconcile": 3,
+        "secondsAgo": 1.0,
+        "seconds": 0.5,
+        "attempt": 1,
+        "result": "success",
+        "error": "",
+        "triggers": ["watch update Pod default/p by self, reconcile 1"],
+        "triggersDropped": 0,
+        "writes": [
+            {
+                "verb": "create",
+                "kind": "v1/Service",
+                "key": "default/a",
+                "subresource": "",
+                "version": "7",
+                "paths": ["spec.x"],
+            }
+        ],
+        "writesDropped": 0,
+    }
+
+
+def test_it_is_bounded_in_keys_in_reconciles_and_in_answers() -> None:
+    history = History(limit=3, each=2)
+    for number in range(10):
+        history.add(run(f"default/{number % 5}", number, at=number))
+    assert len(history) == 3
+    assert numbers(history, "", "default/4") == [9]
+    assert numbers(history, "", "default/1") == []
+    few = History(limit=3, each=2)
+    for number in range(5):
+        few.add(run("default/a", number, at=number))
+    assert numbers(few, "", "default/a") == [4, 3]
+    many = History()
+    for number in range(200):
+        many.add(run(f"default/{number}", number, at=number))
+    assert numbers(many, "pod", "default/p") == [*range(199, 199 - MOST_ANSWERS, -1)]
+
+
+def test_answers_about_tokens_are_kept_for_a_short_time_and_bounded() -> None:
+    answers = ReviewAnswers(kept_for=10.0, limit=2)
+    answers.keep((b"a", "/metrics"), True, 0.0)
+    assert answers.get((b"a", "/metrics"), 9.9) is True
+    assert answers.get((b"a", "/other"), 9.9) is None
+    assert answers.get((b"a", "/metrics"), 10.0) is None
+    for number, name in enumerate((b"a", b"b", b"c")):
+        answers.keep((name, "/metrics"), False, number)
+    assert len(answers) == 2
+    assert answers.get((b"c", "/metrics"), 3.0) is False

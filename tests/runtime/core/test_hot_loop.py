@@ -1,0 +1,339 @@
+"""Keys that keep themselves busy: by examples, against a naive model, and with seeded bugs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import Phase, given, settings
+
+from deltaloop.api import kinds
+from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.references import Trigger, reference_to
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.runtime.core.hot_loop import Cause, Cooled, Fact, HotLoop, HotLoopOptions, HotLoops
+from deltaloop.runtime.core.own_writes import OwnWrite, changed_paths, path_text, show_changes
+
+OPTIONS = HotLoopOptions(threshold=4, window=60.0, min_interval=1.0, max_interval=8.0, quiet=20.0, limit=5)
+
+
+def deployment(version: int, *, manager: str = "", **spec: Any) -> Resource:
+    fields = [{"manager": manager, "time": f"2026-01-01T00:00:{version:02}Z"}] if manager else []
+    metadata = {"name": "web", "namespace": "default", "uid": "u", "resourceVersion": str(version)}
+    return Resource.from_dict({"metadata": {**metadata, "managedFields": fields}, "spec": spec}, kinds.DEPLOYMENT)
+
+
+def wrote(
+    before: Resource | None, after: Resource, *, verb: str = "update", kind: ResourceType[Any] = kinds.DEPLOYMENT
+) -> OwnWrite:
+    return OwnWrite(
+        verb=verb,
+        kind=str(kind),
+        key=after.key,
+        uid=after.uid,
+        version=after.resource_version,
+        before=before,
+        after=after,
+    )
+
+
+def echo(of: Resource, origin: str = "self, reconcile 1") -> Trigger:
+    return Trigger(source="owner", verb="update", reference=reference_to(of, kinds.DEPLOYMENT), origin=origin)
+
+
+def drive_self_loop(loops: HotLoops, *, times: int, at: float = 0.0, step: float = 0.1) -> list[Fact]:
+    facts: list[Fact] = []
+    for turn in range(times):
+        before, after = deployment(turn + 1, replicas=turn), deployment(turn + 2, replicas=turn + 1)
+        facts += loops.observe(
+            "default/a", triggers=[echo(before)], writes=[wrote(before, after)], succeeded=True, now=at + turn * step
+        )
+    return facts
+
+
+def drive_fight(loops: HotLoops, *, times: int, origin: str = "", step: float = 1.0) -> list[Fact]:
+    """Set replicas to 3 again and again, while somebody else sets them to 5."""
+    facts: list[Fact] = []
+    version = 1
+    for turn in range(times):
+        theirs = deployment(version, manager="hpa", replicas=5, paused=turn)
+        ours = deployment(version + 1, manager="deltaloop", replicas=3, paused=turn)
+        version += 2
+        facts += loops.observe(
+            "default/a",
+            triggers=[echo(theirs, origin)],
+            writes=[wrote(theirs, ours)],
+            succeeded=True,
+            now=turn * step,
+        )
+        facts += loops.observe(  # the echo of the own write asks for nothing
+            "default/a", triggers=[echo(ours)], writes=[], succeeded=True, now=turn * step + step / 2
+        )
+    return facts
+
+
+def test_a_key_that_re_triggers_itself_is_told_of_once_with_what_it_changes() -> None:
+    loops = HotLoops(OPTIONS)
+    [found] = drive_self_loop(loops, times=10, step=0.125)
+    assert found == HotLoop(
+        key="default/a",
+        cause=Cause.SELF,
+        kind="apps/v1/Deployment",
+        object_key="default/web",
+        changes=("spec.replicas: 3 -> 4",),
+        other="",
+        strikes=4,
+        seconds=0.375,
+        interval=1.0,
+    )
+    assert loops.is_hot("default/a")
+
+
+def test_a_hot_key_runs_ever_more_seldom_up_to_a_limit_and_others_are_not_touched() -> None:
+    loops = HotLoops(OPTIONS)
+    drive_self_loop(loops, times=4)
+    assert loops.delay("default/a", 0.3) == pytest.approx(1.0)
+    assert loops.delay("default/b", 0.3) == 0.0
+    waits: list[float] = []
+    now = 1.3
+    for turn in range(6):
+        before, after = deployment(50 + turn, replicas=turn), deployment(51 + turn, replicas=turn + 1)
+        loops.observe("default/a", triggers=[echo(before)], writes=[wrote(before, after)], succeeded=True, now=now)
+        waits.append(loops.delay("default/a", now))
+        now += waits[-1]
+    assert waits == pytest.approx([2.0, 4.0, 8.0, 8.0, 8.0, 8.0])
+    assert loops.delay("default/a", now) == 0.0
+
+
+def test_an_echo_without_a_write_ends_it_and_a_later_one_is_told_of_again() -> None:
+    loops = HotLoops(OPTIONS)
+    drive_self_loop(loops, times=4, step=0.125)
+    failed = loops.observe("default/a", triggers=[echo(deployment(9))], writes=[], succeeded=False, now=1.0)
+    assert failed == ()  # a failure proves nothing
+    cooled = loops.observe("default/a", triggers=[echo(deployment(9))], writes=[], succeeded=True, now=2.0)
+    assert cooled == (Cooled(key="default/a", cause=Cause.SELF, seconds=1.625),)
+    assert loops.delay("default/a", 2.0) == 0.0
+    assert len(drive_self_loop(loops, times=10, at=3.0)) == 1
+
+
+def test_two_writers_of_one_field_are_told_of_with_the_other_ones_name() -> None:
+    loops = HotLoops(OPTIONS)
+    [found] = drive_fight(loops, times=8)
+    assert isinstance(found, HotLoop)
+    assert (found.cause, found.other, found.strikes) == (Cause.FIGHT, "hpa", 4)
+    assert found.changes == ("spec.replicas: 5 -> 3",)
+    [found] = drive_fight(HotLoops(OPTIONS), times=8, origin="scaler, reconcile 7")
+    assert isinstance(found, HotLoop)
+    assert (found.cause, found.other) == (Cause.FIGHT, "scaler")
+
+
+def test_a_fight_is_over_after_a_quiet_time_not_by_its_own_echo() -> None:
+    loops = HotLoops(OPTIONS)
+    drive_fight(loops, times=6)
+    assert loops.is_hot("default/a")
+    assert loops.observe("default/a", triggers=[], writes=[], succeeded=True, now=24.9) == ()
+    [cooled] = loops.observe("default/a", triggers=[], writes=[], succeeded=True, now=25.0)
+    assert isinstance(cooled, Cooled)
+    assert not loops.is_hot("default/a")
+
+
+def test_what_is_no_loop_stays_calm() -> None:
+    loops = HotLoops(OPTIONS)
+    status = deployment(1, ready=0)
+    for turn in range(100):
+        now = turn * 0.1
+        # A status that follows what others do: foreign triggers, and nobody else writes the field.
+        after = deployment(turn + 2, ready=turn + 1)
+        triggers = [echo(status), Trigger(source="informer", verb="update")]
+        assert loops.observe("follows", triggers=triggers, writes=[wrote(status, after)], succeeded=True, now=now) == ()
+        status = after
+        # A poll, by requeue_after: nobody's write asked for it.
+        poll = Trigger(source="requeue", verb="after")
+        after = deployment(turn + 2, polled=turn)
+        assert loops.observe("polls", triggers=[poll], writes=[wrote(None, after)], succeeded=True, now=now) == ()
+        # An update that changed nothing has the version that was there.
+        same = deployment(7, replicas=1)
+        facts = loops.observe("idle", triggers=[echo(same)], writes=[wrote(same, same)], succeeded=True, now=now)
+        assert facts == ()
+        # Somebody else writes the object, but another field.
+        before = deployment(2 * turn + 1, seen=turn, theirs=turn + 1)
+        after = deployment(2 * turn + 2, seen=turn + 1, theirs=turn + 1)
+        foreign = [echo(before, "")]
+        assert loops.observe("beside", triggers=foreign, writes=[wrote(before, after)], succeeded=True, now=now) == ()
+    assert drive_self_loop(HotLoops(OPTIONS), times=50, step=30.0) == []  # too seldom to matter
+
+
+def test_many_objects_with_generated_names_count_as_one_with_a_higher_threshold() -> None:
+    loops = HotLoops(OPTIONS)
+    told: list[int] = []
+    for turn in range(30):
+        metadata = {"name": f"job-{turn}", "generateName": "job-", "namespace": "default", "uid": f"u{turn}"}
+        made = Resource.from_dict({"metadata": {**metadata, "resourceVersion": str(turn)}}, kinds.DEPLOYMENT)
+        write = wrote(None, made, verb="create")
+        if loops.observe("default/a", triggers=[echo(made)], writes=[write], succeeded=True, now=turn * 0.1):
+            told.append(turn)
+    assert told == [19]  # 5 * 4 strikes
+
+
+def test_what_is_watched_is_bounded() -> None:
+    loops = HotLoops(OPTIONS)
+    for number in range(50):
+        after = deployment(2)
+        loops.observe(f"default/{number}", triggers=[], writes=[wrote(None, after)], succeeded=True, now=0.0)
+    assert len(loops) == 5
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"threshold": 1}, {"limit": 0}, {"min_interval": 9.0, "max_interval": 8.0}, {"quiet": 30.0, "max_interval": 30.0}],
+)
+def test_options_that_cannot_work_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInputError):
+        HotLoopOptions(**wrong)
+
+
+def test_changes_are_named_by_path_and_values_redacted() -> None:
+    before = Resource.from_dict(
+        {
+            "metadata": {"name": "a", "labels": {"app.x/y": "1"}},
+            "env": [{"name": "DB_PASSWORD", "value": "old"}],
+            "n": 1,
+        },
+        kinds.CONFIG_MAP,
+    )
+    after = Resource.from_dict(
+        {"metadata": {"name": "a", "labels": {"app.x/y": "2"}}, "env": [{"name": "DB_PASSWORD", "value": "planted"}]},
+        kinds.CONFIG_MAP,
+    )
+    paths = changed_paths(before, after)
+    assert [path_text(path) for path in paths] == ["metadata.labels['app.x/y']", "env[0].value", "n"]
+    assert show_changes(before, after, paths) == (
+        "metadata.labels['app.x/y']: 1 -> 2",
+        "env[0].value: <redacted> -> <redacted>",
+        "n: 1 -> nothing",
+    )
+    old, new = (Resource.from_dict({"metadata": {}, "data": {"a": value}}, kinds.SECRET) for value in ("b2xk", "bmV3"))
+    assert show_changes(old, new, changed_paths(old, new)) == ("data.a",)
+    assert changed_paths(before, after, limit=2) == paths[:2]
+
+
+# -- against a model: the definition of a strike, counted over the whole past
+
+Turn = tuple[float, str, str]
+"""Seconds since the turn before; what asked for it: own, foreign; what it did: changes, contests, nothing."""
+
+turns = st.lists(
+    st.tuples(
+        st.sampled_from([0.1, 1.0, 5.0, 25.0]),
+        st.sampled_from(["own", "foreign"]),
+        st.sampled_from(["changes", "contests", "nothing"]),
+    ),
+    max_size=40,
+)
+
+
+def model(past: list[Turn]) -> tuple[list[str], list[float]]:
+    """Return what is told, and the delay after each turn."""
+    told: list[str] = []
+    delays: list[float] = []
+    strikes: list[float] = []
+    hot = ""
+    struck_at = interval = now = 0.0
+    has_written = False
+    for pause, asked, did in past:
+        now += pause
+        if hot and ((hot == "self" and asked == "own" and did == "nothing") or now - struck_at >= OPTIONS.quiet):
+            told.append("cooled")
+            hot, strikes, has_written = "", [], False
+        cause = ""
+        if did == "contests" and has_written:
+            cause = "fight"
+        elif did != "nothing" and asked == "own":
+            cause = "self"
+        has_written = has_written or did != "nothing"
+        if cause:
+            strikes.append(now)
+            if hot:
+                interval, struck_at = min(2 * interval, OPTIONS.max_interval), now
+            elif sum(now - at <= OPTIONS.window for at in strikes) >= OPTIONS.threshold:
+                hot, struck_at, interval = cause, now, OPTIONS.min_interval
+                told.append(cause)
+        delays.append(interval if hot else 0.0)
+    return told, delays
+
+
+def actual(past: list[Turn], loops: HotLoops) -> tuple[list[str], list[float]]:
+    told: list[str] = []
+    delays: list[float] = []
+    now, version, value = 0.0, 1, 0
+    present = deployment(version, replicas=value)
+    for pause, asked, did in past:
+        now += pause
+        before, writes = present, list[OwnWrite]()
+        if did == "contests":  # somebody else was here first
+            version += 1
+            value += 1
+            before = present = deployment(version, replicas=value)
+        if did != "nothing":
+            version += 1
+            value += 1
+            present = deployment(version, replicas=value)
+            writes = [wrote(before, present)]
+        triggers = [echo(before, "self, reconcile 1" if asked == "own" else "")]
+        facts = loops.observe("k", triggers=triggers, writes=writes, succeeded=True, now=now)
+        told += ["cooled" if isinstance(fact, Cooled) else fact.cause.value for fact in facts]
+        delays.append(loops.delay("k", now))
+    return told, delays
+
+
+def check(kind: type[HotLoops], examples: int) -> None:
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        report_multiple_bugs=False,
+        phases=[Phase.explicit, Phase.generate],
+    )
+    @given(turns)
+    def run(past: list[Turn]) -> None:
+        told, delays = actual(past, kind(OPTIONS))
+        expected_told, expected_delays = model(past)
+        assert told == expected_told
+        assert delays == pytest.approx(expected_delays)
+
+    run()
+
+
+def test_any_sequence_of_reconciles_against_the_model() -> None:
+    check(HotLoops, 60)
+
+
+class CoolsByTheEchoOfAFight(HotLoops):
+    def _has_cooled(self, hot: Any, *, quiet_echo: bool, now: float) -> bool:
+        return quiet_echo or now - hot.struck_at >= self._options.quiet
+
+
+class NeverForgetsStrikes(HotLoops):
+    def __init__(self, options: HotLoopOptions) -> None:
+        super().__init__(HotLoopOptions(threshold=4, window=1e9, min_interval=1, max_interval=8, quiet=20, limit=5))
+
+
+class SeesNoFight(HotLoops):
+    def _contested(self, last: OwnWrite | None, write: OwnWrite) -> Any:
+        return ()
+
+
+class TakesEveryForeignWriteForAFight(HotLoops):
+    def _contested(self, last: OwnWrite | None, write: OwnWrite) -> Any:
+        return changed_paths(write.before, write.after) if last is not None else ()
+
+
+@pytest.mark.parametrize(
+    "mutant", [CoolsByTheEchoOfAFight, NeverForgetsStrikes, SeesNoFight, TakesEveryForeignWriteForAFight]
+)
+def test_seeded_bugs_are_found(mutant: type[HotLoops]) -> None:
+    with pytest.raises(AssertionError):
+        check(mutant, 300)

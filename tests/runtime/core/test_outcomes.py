@@ -1,0 +1,75 @@
+"""The table of what a reconcile's end means, and its page in the docs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deltaloop.runtime.core.outcomes import (
+    ROWS,
+    Action,
+    Case,
+    Ended,
+    Interrupted,
+    InvalidResultError,
+    Raised,
+    ReconcileTimeoutError,
+    Result,
+    Returned,
+    TimedOut,
+    decide,
+    table,
+)
+from deltaloop.workqueue.errors import TerminalError
+
+DOCS = Path(__file__).parents[3] / "docs" / "runtime.md"
+
+
+@pytest.mark.parametrize(
+    ("ended", "case", "action", "result", "delay"),
+    [
+        (Returned(None), Case.NOTHING, Action.FORGET, "success", 0.0),
+        (Returned(Result()), Case.NOTHING, Action.FORGET, "success", 0.0),
+        (Returned(Result(requeue_after=7.5)), Case.AFTER, Action.REQUEUE_AFTER, "requeue_after", 7.5),
+        (Returned(Result(requeue_after=0.0)), Case.AFTER, Action.REQUEUE_AFTER, "requeue_after", 0.0),
+        (Returned(Result(requeue_after=7.5, requeue=True)), Case.AFTER, Action.REQUEUE_AFTER, "requeue_after", 7.5),
+        (Returned(Result(requeue=True)), Case.REQUEUE, Action.RATE_LIMIT, "requeue", 0.0),
+        (Returned(True), Case.INVALID, Action.RATE_LIMIT, "error", 0.0),
+        (Raised(ValueError("x")), Case.ERROR, Action.RATE_LIMIT, "error", 0.0),
+        (Raised(TerminalError("x")), Case.TERMINAL, Action.PARK, "error", 0.0),
+        (Raised(ExceptionGroup("x", [TerminalError("y")])), Case.TERMINAL, Action.PARK, "error", 0.0),
+        (Raised(ExceptionGroup("x", [TerminalError("y"), ValueError()])), Case.ERROR, Action.RATE_LIMIT, "error", 0.0),
+        (TimedOut(30.0), Case.TIMEOUT, Action.RATE_LIMIT, "error", 0.0),
+        (Interrupted(), Case.INTERRUPTED, Action.PUT_BACK, "", 0.0),
+    ],
+)
+def test_every_end_has_its_row(ended: Ended, case: Case, action: Action, result: str, delay: float) -> None:
+    decision = decide(ended)
+    assert (decision.case, decision.action, decision.row.result, decision.delay) == (case, action, result, delay)
+    assert decision.row is ROWS[case]
+
+
+def test_errors_say_whose_fault_it_is() -> None:
+    invalid, timeout = decide(Returned(7)).error, decide(TimedOut(2.0)).error
+    assert isinstance(invalid, InvalidResultError)
+    assert str(invalid) == "the reconciler returned a int; return None or a Result"
+    assert isinstance(timeout, ReconcileTimeoutError)
+    assert str(timeout) == "the reconcile did not end within 2 s"
+    assert decide(TimedOut(2.0)).timed_out
+    assert decide(Raised(TerminalError())).terminal
+
+
+@pytest.mark.parametrize("delay", [float("nan"), float("inf")])
+def test_a_time_that_is_none_is_refused_where_it_is_made(delay: Any) -> None:
+    with pytest.raises(ValueError, match="finite number of seconds"):
+        Result(requeue_after=delay)
+
+
+def test_every_case_has_a_row() -> None:
+    assert set(ROWS) == set(Case)
+
+
+def test_the_documentation_has_the_table_of_the_code() -> None:
+    assert table() in DOCS.read_text()

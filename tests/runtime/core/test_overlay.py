@@ -1,0 +1,415 @@
+"""Read-your-writes, against a model of a server with a history."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from deltaloop.api.resource import Resource
+from deltaloop.runtime.core.overlay import Gone, Overlay, WriteKind
+from tests.cache.machines import run_machine, show_the_bug, step
+
+KEYS: tuple[str, ...] = ("default/a", "default/b")
+
+
+def obj(key: str, version: int | str, uid: str = "u", **labels: str) -> Resource:
+    namespace, _, name = key.partition("/")
+    metadata: dict[str, Any] = {
+        "name": name,
+        "namespace": namespace,
+        "uid": uid,
+        "resourceVersion": str(version),
+        "labels": labels,
+    }
+    return Resource.from_dict({"metadata": metadata})
+
+
+def version_of(shown: Resource | None) -> str | None:
+    return None if shown is None else shown.resource_version
+
+
+def test_a_write_is_seen_until_the_cache_has_caught_up() -> None:
+    overlay = Overlay()
+    overlay.wrote(obj("default/a", 7), reached="5", now=0.0)
+    assert version_of(overlay.show("default/a", obj("default/a", 5), reached="5", now=1.0)) == "7"
+    assert version_of(overlay.show("default/a", None, reached="6", now=1.0)) == "7"
+    assert version_of(overlay.show("default/a", obj("default/a", 9), reached="9", now=1.0)) == "9"
+    assert len(overlay) == 0
+
+
+def test_what_others_did_after_our_write_is_never_hidden() -> None:
+    overlay = Overlay()
+    overlay.wrote(obj("default/a", 7), reached="5", now=0.0)
+    assert overlay.show("default/a", None, reached="8", now=1.0) is None  # somebody deleted it at 8
+
+
+def test_an_answer_that_the_stream_has_overtaken_is_not_kept() -> None:
+    overlay = Overlay()
+    overlay.wrote(obj("default/a", 7), reached="7", now=0.0)
+    assert len(overlay) == 0
+
+
+def test_a_deletion_hides_the_object_of_that_uid_and_no_successor() -> None:
+    overlay = Overlay()
+    overlay.deleted("default/a", uid="old", version="5", reached="5", now=0.0)
+    assert overlay.show("default/a", obj("default/a", 5, "old"), reached="5", now=1.0) is None
+    assert overlay.show("default/a", obj("default/a", 6, "old"), reached="6", now=1.0) is None
+    assert version_of(overlay.show("default/a", obj("default/a", 8, "new"), reached="8", now=1.0)) == "8"
+    assert len(overlay) == 0
+
+
+def test_a_deletion_hides_a_predecessor_that_the_cache_still_has() -> None:
+    overlay = Overlay()
+    overlay.deleted("default/a", uid="second", version="8", reached="5", now=0.0)
+    assert overlay.show("default/a", obj("default/a", 5, "first"), reached="5", now=1.0) is None
+
+
+def test_a_tombstone_goes_when_the_cache_has_seen_the_end() -> None:
+    overlay = Overlay()
+    overlay.deleted("default/a", uid="u", version="7", reached="5", now=0.0)
+    assert overlay.show("default/a", None, reached="5", now=1.0) is None
+    assert len(overlay) == 1  # the cache has not seen the beginning yet
+    assert overlay.show("default/a", None, reached="8", now=1.0) is None
+    assert len(overlay) == 0
+
+
+def test_lists_and_indexes_have_own_writes_and_not_own_deletions() -> None:
+    overlay = Overlay()
+    cached = {key: obj(key, 3, uid=key, app="web") for key in ("default/a", "default/b", "default/c")}
+    overlay.wrote(obj("default/a", 7, uid="default/a", app="api"), reached="5", now=0.0)
+    overlay.deleted("default/b", uid="default/b", version="3", reached="2", now=0.0)
+    overlay.wrote(obj("default/d", 8, uid="d", app="web"), reached="5", now=0.0)
+
+    def web(shown: Resource) -> bool:
+        return shown.labels["app"] == "web"
+
+    seen = overlay.merge(cached.values(), cached.get, matches=web, reached="5", now=1.0)
+    assert [shown.key for shown in seen] == ["default/c", "default/d"]
+
+
+def test_versions_that_cannot_be_compared_only_count_when_they_are_the_same() -> None:
+    overlay = Overlay(uncomparable_age=10.0)
+    overlay.wrote(obj("default/a", "x7"), reached="x5", now=0.0)
+    assert version_of(overlay.show("default/a", obj("default/a", "x9"), reached="x9", now=9.9)) == "x7"
+    assert version_of(overlay.show("default/a", obj("default/a", "x9"), reached="x9", now=10.0)) == "x9"
+    overlay.wrote(obj("default/a", "x7"), reached="x5", now=0.0)
+    assert version_of(overlay.show("default/a", obj("default/a", "x7"), reached="x6", now=1.0)) == "x7"
+    assert len(overlay) == 0
+
+
+def test_a_server_that_was_restored_from_a_backup_takes_our_writes_along() -> None:
+    overlay = Overlay()
+    overlay.wrote(obj("default/a", 107), reached="105", now=0.0)
+    assert version_of(overlay.show("default/a", obj("default/a", 12), reached="12", now=1.0)) == "12"
+
+
+def test_nothing_is_kept_for_ever() -> None:
+    overlay = Overlay(max_age=300.0)
+    overlay.wrote(obj("default/a", 7), reached="5", now=0.0)
+    assert version_of(overlay.show("default/a", None, reached="5", now=299.0)) == "7"
+    assert overlay.show("default/a", None, reached="5", now=300.0) is None
+
+
+def test_much_that_nobody_reads_is_pruned() -> None:
+    overlay = Overlay()
+    for number in range(100):
+        overlay.wrote(obj(f"default/{number}", 10 + number), reached="5", now=0.0)
+    overlay.prune(lambda _: None, reached="59", now=1.0)
+    assert len(overlay) == 50
+
+
+@pytest.mark.parametrize(
+    ("kind", "live", "over"),
+    [
+        (WriteKind.CREATE, None, False),
+        (WriteKind.CREATE, obj("default/a", 9), True),
+        (WriteKind.UPDATE, obj("default/a", 5), False),
+        (WriteKind.UPDATE, obj("default/a", 6), True),
+        (WriteKind.UPDATE, None, True),
+        (WriteKind.DELETE, obj("default/a", 5), False),
+        (WriteKind.DELETE, obj("default/a", 9, "other"), True),
+        (WriteKind.DELETE, None, True),
+        (WriteKind.PATCH, obj("default/a", 9), False),
+        (WriteKind.PATCH, None, False),
+    ],
+)
+def test_an_unknown_outcome_is_settled_by_what_proves_it(kind: WriteKind, live: Resource | None, over: bool) -> None:
+    overlay = Overlay(uncertain_for=60.0)
+    overlay.lost_sight("default/a", kind, uid="u", version="5", now=0.0)
+    assert overlay.is_uncertain("default/a", now=1.0)
+    overlay.settle("default/a", live, reached="5", now=1.0)
+    assert overlay.is_uncertain("default/a", now=1.0) is not over
+    assert not overlay.is_uncertain("default/a", now=60.0)
+
+
+def test_of_two_unknown_writes_only_time_proves_that_both_are_over() -> None:
+    overlay = Overlay()
+    overlay.lost_sight("default/a", WriteKind.UPDATE, uid="u", version="5", now=0.0)
+    overlay.lost_sight("default/a", WriteKind.DELETE, uid="u", version="5", now=1.0)
+    overlay.settle("default/a", None, reached="5", now=2.0)
+    assert overlay.uncertain(now=2.0) == ("default/a",)
+
+
+def test_a_deletion_settles_what_was_meant_for_that_object_and_no_create() -> None:
+    overlay = Overlay()
+    overlay.lost_sight("default/a", WriteKind.CREATE, now=0.0)
+    overlay.deleted("default/a", uid="u", version="5", reached="5", now=1.0)
+    assert overlay.is_uncertain("default/a", now=1.0)
+    overlay.lost_sight("default/b", WriteKind.UPDATE, uid="u", version="5", now=0.0)
+    overlay.deleted("default/b", uid="u", version="5", reached="5", now=1.0)
+    assert not overlay.is_uncertain("default/b", now=1.0)
+
+
+def test_an_absence_without_a_known_version_leaves_no_tombstone() -> None:
+    overlay = Overlay()
+    overlay.lost_sight("default/a", WriteKind.UPDATE, uid="u", version="5", now=0.0)
+    overlay.lost_sight("default/a", WriteKind.UPDATE, uid="u", version="5", now=0.0)
+    overlay.settle("default/a", None, reached="9", now=1.0)
+    assert len(overlay) == 0
+
+
+# -- the machine
+
+
+@dataclass
+class Lost:
+    """A write that got no answer and may still be carried out."""
+
+    kind: WriteKind
+    key: str
+    uid: str
+    version: str
+
+
+class Server:
+    """Every state that each key ever had, and a cache that follows the stream at some distance."""
+
+    def __init__(self) -> None:
+        self.revision = 10
+        self.reached = 10
+        self.uids = 0
+        self.history: dict[str, list[tuple[int, Resource | None]]] = {key: [(0, None)] for key in KEYS}
+
+    def at(self, key: str, revision: int) -> Resource | None:
+        return next(state for version, state in reversed(self.history[key]) if version <= revision)
+
+    def head(self, key: str) -> Resource | None:
+        return self.at(key, self.revision)
+
+    def write(self, key: str) -> Resource:
+        """Create the object, or change it."""
+        present = self.head(key)
+        self.revision += 1
+        if present is None:
+            self.uids += 1
+        stored = obj(key, self.revision, f"u{self.uids}" if present is None else present.uid)
+        self.history[key].append((self.revision, stored))
+        return stored
+
+    def delete(self, key: str) -> Resource | None:
+        gone = self.head(key)
+        if gone is not None:
+            self.revision += 1
+            self.history[key].append((self.revision, None))
+        return gone
+
+
+class OverlayMachine(RuleBasedStateMachine):
+    overlay_class: Any = Overlay
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.server = Server()
+        self.overlay: Overlay = self.overlay_class()
+        self.floor = dict.fromkeys(KEYS, 0)
+        self.answers: list[tuple[str, int, Resource | None, tuple[str, str]]] = []
+        self.lost: list[Lost] = []
+
+    @property
+    def reached(self) -> str:
+        return str(self.server.reached)
+
+    def view(self, key: str) -> Resource | None:
+        cached = self.server.at(key, self.server.reached)
+        return self.overlay.show(key, cached, reached=self.reached, now=0.0)
+
+    @rule(key=st.sampled_from(KEYS), delete=st.booleans())
+    def somebody_writes(self, key: str, delete: bool) -> None:
+        if delete:
+            self.server.delete(key)
+        else:
+            self.server.write(key)
+
+    @rule(key=st.sampled_from(KEYS))
+    def we_write(self, key: str) -> None:
+        stored = self.server.write(key)
+        self.answers.append((key, self.server.revision, stored, ("", "")))
+
+    @rule(key=st.sampled_from(KEYS))
+    def we_delete(self, key: str) -> None:
+        seen, present = self.view(key), self.server.head(key)
+        if seen is None or present is None or present.uid != seen.uid:
+            return  # the precondition does not hold
+        self.server.delete(key)
+        self.answers.append((key, self.server.revision, None, (seen.uid, seen.resource_version)))
+
+    @rule(which=st.integers(0, 3))
+    def an_answer_comes(self, which: int) -> None:
+        if not self.answers:
+            return
+        key, revision, stored, (uid, version) = self.answers.pop(which % len(self.answers))
+        if stored is not None:
+            self.overlay.wrote(stored, reached=self.reached, now=0.0)
+        else:
+            self.overlay.deleted(key, uid=uid, version=version, reached=self.reached, now=0.0)
+        self.floor[key] = max(self.floor[key], revision)
+
+    @rule(key=st.sampled_from(KEYS), delete=st.booleans(), carried_out=st.booleans())
+    def an_answer_is_lost(self, key: str, delete: bool, carried_out: bool) -> None:
+        seen = self.view(key)
+        kind = WriteKind.CREATE if seen is None else WriteKind.DELETE if delete else WriteKind.UPDATE
+        uid, version = ("", "") if seen is None else (seen.uid, seen.resource_version)
+        self.overlay.lost_sight(key, kind, uid=uid, version=version, now=0.0)
+        self.lost.append(Lost(kind, key, uid, version))
+        if carried_out:
+            self.it_is_carried_out(len(self.lost) - 1)
+
+    @rule(which=st.integers(0, 3))
+    def it_is_carried_out(self, which: int) -> None:
+        if not self.lost:
+            return
+        write = self.lost.pop(which % len(self.lost))
+        present = self.server.head(write.key)
+        creates = write.kind is WriteKind.CREATE and present is None
+        same = present is not None and present.resource_version == write.version
+        if creates or (write.kind is WriteKind.UPDATE and same):
+            self.server.write(write.key)
+        elif write.kind is WriteKind.DELETE and present is not None and present.uid == write.uid:
+            self.server.delete(write.key)
+        else:
+            return
+        self.floor[write.key] = self.server.revision
+
+    @rule(by=st.integers(1, 4))
+    def the_stream_goes_on(self, by: int) -> None:
+        self.server.reached = min(self.server.reached + by, self.server.revision)
+
+    @rule(key=st.sampled_from(KEYS))
+    def we_read(self, key: str) -> None:
+        if self.overlay.is_uncertain(key, now=0.0):
+            live = self.server.head(key)
+            self.overlay.settle(key, live, reached=self.reached, now=0.0)
+            if live is not None:  # a create that finds an object has been answered with a refusal by then
+                self.lost = [one for one in self.lost if one.key != key or one.kind is not WriteKind.CREATE]
+            self.floor[key] = self.server.revision
+
+    @invariant()
+    def reads_are_never_older_than_own_writes_and_never_made_up(self) -> None:
+        for key in KEYS:
+            if self.overlay.is_uncertain(key, now=0.0):
+                continue  # is read from the server
+            floor = max(self.floor[key], self.server.reached)
+            allowed = {version_of(self.server.at(key, floor))}
+            allowed |= {version_of(state) for version, state in self.server.history[key] if version > floor}
+            assert version_of(self.view(key)) in allowed
+
+    @invariant()
+    def nothing_is_left_over_once_the_cache_has_caught_up(self) -> None:
+        if self.server.reached == self.server.revision and not self.answers:
+            for key in KEYS:
+                self.view(key)
+            assert len(self.overlay) == 0
+
+
+def machine_of(overlay_class: Any) -> type[RuleBasedStateMachine]:
+    return type("Machine", (OverlayMachine,), {"overlay_class": overlay_class, **_invariants()})
+
+
+def _invariants() -> dict[str, Any]:
+    # `replay` looks for them in the class itself.
+    return {name: value for name, value in vars(OverlayMachine).items() if "never" in name or "left_over" in name}
+
+
+def test_reads_against_a_model_of_the_server() -> None:
+    run_machine(machine_of(Overlay))
+
+
+def _keeps_for_ever(self: Any, entry: Any, cached: Any, *, reached: str, now: float) -> bool:
+    """Forgets to look at what the cache has reached."""
+    return False
+
+
+KeepsForEver = type("KeepsForEver", (Overlay,), {"_is_caught_up": _keeps_for_ever})
+
+
+def _takes_any_answer(self: Any, stored: Resource, *, reached: str, now: float) -> None:
+    """Lets an answer that was overtaken replace a newer one."""
+    self._entries.pop(stored.key, None)
+    Overlay.wrote(self, stored, reached=reached, now=now)
+
+
+TakesAnyAnswer = type("TakesAnyAnswer", (Overlay,), {"wrote": _takes_any_answer})
+
+
+def _deletes_by_name(self: Any, entry: Any, cached: Resource | None, *, reached: str, now: float) -> bool:
+    """A tombstone that goes as soon as the cache has anything else, older or not."""
+    if isinstance(entry, Gone):
+        return cached is None or cached.uid != entry.uid
+    return bool(Overlay._is_caught_up(self, entry, cached, reached=reached, now=now))
+
+
+DeletesByName = type("DeletesByName", (Overlay,), {"_is_caught_up": _deletes_by_name})
+
+
+def _is_never_uncertain(self: Any, key: str, kind: WriteKind, *, uid: str = "", version: str = "", now: float) -> None:
+    """Takes a lost answer for a write that was not carried out."""
+    return
+
+
+IsNeverUncertain = type("IsNeverUncertain", (Overlay,), {"lost_sight": _is_never_uncertain})
+
+
+@pytest.mark.parametrize(
+    ("mutant", "history"),
+    [
+        (
+            KeepsForEver,
+            [
+                step("we_write", key="default/a"),
+                step("an_answer_comes", which=0),
+                step("somebody_writes", key="default/a", delete=False),
+                step("the_stream_goes_on", by=4),
+            ],
+        ),
+        (
+            TakesAnyAnswer,
+            [
+                step("we_write", key="default/a"),
+                step("we_write", key="default/a"),
+                step("an_answer_comes", which=1),
+                step("an_answer_comes", which=0),
+            ],
+        ),
+        (
+            DeletesByName,
+            [
+                step("we_write", key="default/a"),
+                step("an_answer_comes", which=0),
+                step("we_delete", key="default/a"),
+                step("an_answer_comes", which=0),
+                step("the_stream_goes_on", by=1),
+                step("somebody_writes", key="default/a", delete=False),
+            ],
+        ),
+        (
+            IsNeverUncertain,
+            [step("an_answer_is_lost", key="default/a", delete=False, carried_out=True)],
+        ),
+    ],
+)
+def test_the_machine_sees_seeded_bugs(mutant: Any, history: list[Any]) -> None:
+    show_the_bug(machine_of(Overlay), machine_of(mutant), history)

@@ -1,0 +1,82 @@
+"""Requests as rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from deltaloop.api.errors import InvalidInputError
+from deltaloop.runtime.core.access import roles
+from deltaloop.runtime.core.recorded_access import RecordedAccess, rules_of_request
+
+APPLY = "application/apply-patch+yaml"
+
+
+@pytest.mark.parametrize(
+    ("request_", "expected"),
+    [
+        ("GET /api/v1/namespaces/a/pods/p", ["get pods in namespace a"]),
+        ("GET /api/v1/pods", ["list pods"]),
+        ("GET /api/v1/namespaces/a/pods?watch", ["list pods in namespace a", "watch pods in namespace a"]),
+        ("GET /api/v1/namespaces", ["list namespaces"]),
+        ("GET /api/v1/namespaces/a", ["get namespaces"]),
+        ("PUT /api/v1/namespaces/a/finalize", ["update namespaces/finalize"]),
+        ("POST /apis/apps/v1/namespaces/a/deployments", ["create deployments.apps in namespace a"]),
+        ("PUT /apis/apps/v1/namespaces/a/deployments/d/scale", ["update deployments.apps/scale in namespace a"]),
+        ("PATCH /apis/x.io/v1/foos/f", ["patch foos.x.io"]),
+        ("DELETE /apis/x.io/v1/foos/f", ["delete foos.x.io"]),
+        ("DELETE /apis/x.io/v1/foos", ["deletecollection foos.x.io"]),
+        ("POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews", []),
+        ("GET /version", []),
+        ("GET /apis", []),
+        ("GET /apis/apps/v1", []),
+        ("GET /api/v1", []),
+    ],
+)
+def test_each_request_is_a_verb_on_a_resource(request_: str, expected: list[str]) -> None:
+    method, _, rest = request_.partition(" ")
+    path, watch, _ = rest.partition("?watch")
+    found = rules_of_request(method, path, {"watch": "1"} if watch else {})
+    assert [str(rule) for rule in found] == expected
+
+
+def test_an_apply_may_create() -> None:
+    found = rules_of_request("PATCH", "/api/v1/namespaces/a/pods/p", {}, content_type=APPLY)
+    assert [rule.verb for rule in found] == ["patch", "create"]
+
+
+def test_what_was_done_in_one_namespace_is_widened_if_all_were_watched_and_the_lease_is_not() -> None:
+    recorded = RecordedAccess()
+    for method, path in (
+        ("GET", "/api/v1/configmaps"),
+        ("POST", "/api/v1/namespaces/a/configmaps"),
+        ("POST", "/api/v1/namespaces/b/configmaps"),
+        ("PUT", "/apis/coordination.k8s.io/v1/namespaces/a/leases/l"),
+    ):
+        recorded.sent(method, path, {}, "")
+    again = RecordedAccess.from_dict(recorded.to_dict(), source="f")
+    everywhere, lease = roles(again.rules(), name="x")
+    assert everywhere["kind"] == "ClusterRole"
+    assert everywhere["rules"] == [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list", "create"]}]
+    assert lease["metadata"] == {"name": "x", "namespace": "a"}
+    narrow = RecordedAccess(namespace="a")
+    narrow.sent("POST", "/api/v1/namespaces/a/configmaps", {}, "")
+    [role] = roles(RecordedAccess.from_dict(narrow.to_dict(), source="f").rules(), name="x")
+    assert role["metadata"] == {"name": "x", "namespace": "a"}
+
+
+NO_RECORDS: list[Any] = [
+    None,
+    [],
+    {},
+    {"format": 2, "rules": []},
+    {"format": 1, "rules": [{}]},
+    {"format": 1, "rules": [1]},
+]
+
+
+@pytest.mark.parametrize("wrong", NO_RECORDS)
+def test_other_files_are_refused(wrong: Any) -> None:
+    with pytest.raises(InvalidInputError, match=r"f\.json holds no recorded access"):
+        RecordedAccess.from_dict(wrong, source="f.json")

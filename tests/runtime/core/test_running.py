@@ -1,0 +1,190 @@
+"""Which reconciles run, have to stop, and do not; and how a program ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from deltaloop.runtime.core.running import Leave, Runs, Stop, StopReason, Wait, Warn
+from tests.cache.machines import run_machine, show_the_bug, step
+
+KEYS = ("a", "b", "c")
+
+
+def test_a_run_without_a_limit_is_waited_for() -> None:
+    runs = Runs(slots=1, timeout=None)
+    run = runs.begin("a", 5.0)
+    assert runs.ask(run, 1e9) == Wait(None)
+    runs.ended(run)
+    assert len(runs) == 0
+
+
+def test_a_run_over_its_limit_is_told_once_and_then_named_now_and_then() -> None:
+    runs = Runs(slots=1, timeout=30.0, warning_interval=10.0)
+    run = runs.begin("a", 5.0)
+    assert runs.ask(run, 5.0) == Wait(35.0)
+    assert runs.ask(run, 35.0) == Stop(StopReason.TIMEOUT)
+    assert runs.ask(run, 35.0) == Wait(45.0)
+    assert runs.ask(run, 45.0) == Warn(40.0)
+    assert runs.ask(run, 46.0) == Wait(55.0)
+    assert runs.lingering() == (run,)
+    with pytest.raises(RuntimeError, match="'a' is being reconciled already"):
+        runs.begin("a", 50.0)
+    runs.ended(run)
+    assert runs.begin("a", 50.0).number == 2
+
+
+def test_slots_are_free_only_when_runs_have_ended() -> None:
+    runs = Runs(slots=1, timeout=1.0)
+    run = runs.begin("a", 0.0)
+    assert isinstance(runs.ask(run, 1.0), Stop)
+    with pytest.raises(RuntimeError, match="all 1 slots are taken"):
+        runs.begin("b", 2.0)
+
+
+def test_an_interruption_is_no_timeout_although_the_limit_has_passed_before() -> None:
+    runs = Runs(slots=1, timeout=1.0)
+    run = runs.begin("a", 0.0)
+    runs.ask(run, 1.0)
+    runs.interrupt(run)
+    assert run.reason is StopReason.INTERRUPTED
+    assert runs.ask(run, 1.0) == Wait(11.0)  # it was told to stop once, that is enough
+
+
+def test_an_interrupted_run_never_times_out() -> None:
+    runs = Runs(slots=1, timeout=1.0)
+    run = runs.begin("a", 0.0)
+    runs.interrupt(run)
+    assert runs.ask(run, 5.0) == Stop(StopReason.INTERRUPTED)
+
+
+def test_runs_that_are_left_behind_keep_their_keys() -> None:
+    runs = Runs(slots=2, timeout=None)
+    run = runs.begin("a", 0.0)
+    assert runs.abandon() == ("a",)
+    assert runs.ask(run, 0.0) == Leave()
+    assert run.reason is StopReason.INTERRUPTED  # its writes are refused
+    with pytest.raises(RuntimeError):
+        runs.begin("a", 1.0)
+    runs.ended(run)
+    with pytest.raises(RuntimeError, match="has ended before"):
+        runs.ended(run)
+
+
+class RunsMachine(RuleBasedStateMachine):
+    runs_class: Any = Runs
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.runs: Runs = self.runs_class(slots=2, timeout=10.0, warning_interval=4.0)
+        self.present: dict[str, Any] = {}
+        self.started: dict[str, float] = {}
+        self.told: dict[str, int] = {}
+        self.interrupted: set[str] = set()
+
+    @rule(key=st.sampled_from(KEYS))
+    def begin(self, key: str) -> None:
+        if key in self.present or len(self.present) >= 2:
+            with pytest.raises(RuntimeError):
+                self.runs.begin(key, self.now)
+            return
+        self.present[key] = self.runs.begin(key, self.now)
+        self.started[key], self.told[key] = self.now, 0
+
+    @rule(by=st.sampled_from([0.0, 1.0, 5.0, 10.0]))
+    def time_passes(self, by: float) -> None:
+        self.now += by
+
+    @rule()
+    def ask(self) -> None:
+        for key, run in self.present.items():
+            effect = self.runs.ask(run, self.now)
+            due = key in self.interrupted or self.now >= self.started[key] + 10.0
+            if isinstance(effect, Stop):
+                self.told[key] += 1
+                wanted = StopReason.INTERRUPTED if key in self.interrupted else StopReason.TIMEOUT
+                assert effect.reason is wanted
+            assert isinstance(effect, Wait) or due
+            if isinstance(effect, Wait):
+                assert effect.until is not None
+                assert effect.until > self.now
+                assert self.told[key] or not due
+
+    @rule(key=st.sampled_from(KEYS))
+    def interrupt(self, key: str) -> None:
+        if key in self.present:
+            self.runs.interrupt(self.present[key])
+            self.interrupted.add(key)
+
+    @rule(key=st.sampled_from(KEYS))
+    def end(self, key: str) -> None:
+        if key in self.present:
+            run = self.present.pop(key)
+            wanted = StopReason.INTERRUPTED if key in self.interrupted else run.reason
+            assert run.reason is wanted
+            self.runs.ended(run)
+            self.interrupted.discard(key)
+
+    @invariant()
+    def slots_and_keys_are_taken_by_what_has_not_ended(self) -> None:
+        assert {run.key for run in self.runs.present()} == set(self.present)
+        assert len(self.runs) <= 2
+        assert all(times <= 1 for times in self.told.values())
+
+
+def machine_of(runs_class: Any) -> type[RuleBasedStateMachine]:
+    check = vars(RunsMachine)["slots_and_keys_are_taken_by_what_has_not_ended"]
+    return type("Machine", (RunsMachine,), {"runs_class": runs_class, check.__name__: check})
+
+
+def test_runs_against_a_model() -> None:
+    run_machine(machine_of(Runs))
+
+
+def _frees_at_timeout(self: Any, run: Any, now: float) -> Any:
+    """Gives the slot back when a run was told to stop, not when it has ended."""
+    effect = Runs.ask(self, run, now)
+    if isinstance(effect, Stop):
+        self._runs.pop(run.key)
+    return effect
+
+
+FreesAtTimeout = type("FreesAtTimeout", (Runs,), {"ask": _frees_at_timeout})
+
+
+def _tells_again(self: Any, run: Any, now: float) -> Any:
+    """Cancels what was cancelled before, again and again."""
+    run._told = False
+    return Runs.ask(self, run, now)
+
+
+TellsAgain = type("TellsAgain", (Runs,), {"ask": _tells_again})
+
+
+def _timeout_wins(self: Any, run: Any, now: float) -> Any:
+    """Counts an interrupted run as timed out."""
+    if run.deadline is not None and now >= run.deadline:
+        run.reason = StopReason.TIMEOUT
+    return Runs.ask(self, run, now)
+
+
+TimeoutWins = type("TimeoutWins", (Runs,), {"ask": _timeout_wins})
+
+
+@pytest.mark.parametrize(
+    ("mutant", "history"),
+    [
+        (FreesAtTimeout, [step("begin", key="a"), step("time_passes", by=10.0), step("ask")]),
+        (TellsAgain, [step("begin", key="a"), step("time_passes", by=10.0), step("ask"), step("ask")]),
+        (
+            TimeoutWins,
+            [step("begin", key="a"), step("interrupt", key="a"), step("time_passes", by=10.0), step("ask")],
+        ),
+    ],
+)
+def test_the_machine_sees_seeded_bugs(mutant: Any, history: list[Any]) -> None:
+    show_the_bug(machine_of(Runs), machine_of(mutant), history)

@@ -1,0 +1,123 @@
+"""Readiness, access and attribution."""
+
+from __future__ import annotations
+
+import pytest
+
+from deltaloop.api import kinds
+from deltaloop.api.references import ObjectReference, Trigger
+from deltaloop.runtime.core.access import PreflightError, Rule, is_allowed, review, roles, rules_for
+from deltaloop.runtime.core.attribution import Attribution
+from deltaloop.runtime.core.readiness import CacheState, Check, Leadership, answer, readiness
+
+
+def ready(*caches: CacheState, leadership: Leadership = Leadership.NONE, **changes: bool) -> dict[str, Check]:
+    facts = {"started": True, "stopping": False, **changes}
+    checks = readiness(caches, leadership, now=1000.0, max_staleness=60.0, **facts)
+    return {check.name: check for check in checks}
+
+
+def test_a_program_is_ready_when_its_caches_are_full_and_fresh() -> None:
+    checks = ready(CacheState(name="v1/Pod", synced=True, last_confirmed_at=940.0))
+    assert all(check.ok for check in checks.values())
+
+
+def test_each_reason_not_to_be_ready_is_named() -> None:
+    checks = ready(
+        CacheState(name="v1/Pod", synced=False, last_confirmed_at=None),
+        CacheState(name="v1/Secret", synced=True, last_confirmed_at=900.0),
+        stopping=True,
+    )
+    assert checks["caches-synced"] == Check(name="caches-synced", ok=False, message="not synced: v1/Pod")
+    assert checks["caches-fresh"].message == "v1/Secret (last confirmed 100 s ago)"
+    assert not checks["running"].ok
+    assert not ready(started=False)["caches-synced"].ok
+
+
+def test_a_standby_is_ready_unless_leadership_is_required() -> None:
+    assert ready(leadership=Leadership.STANDBY)["leader"].ok
+    assert not ready(leadership=Leadership.STANDBY, require_leadership=True)["leader"].ok
+    assert ready(leadership=Leadership.LEADING, require_leadership=True)["leader"].ok
+
+
+def test_answers_have_upstreams_form() -> None:
+    checks = [Check(name="a", ok=True), Check(name="b", ok=False, message="why")]
+    assert answer(checks[:1], verbose=False) == (True, "ok")
+    assert answer(checks, verbose=False) == (False, "[+]a ok\n[-]b failed: why\ncheck failed\n")
+    assert answer(checks, verbose=True, exclude=frozenset({"b"})) == (
+        True,
+        "[+]a ok\n[+]b excluded: ok\ncheck passed\n",
+    )
+
+
+def test_a_missing_permission_is_named_with_verb_resource_and_place() -> None:
+    missing = [
+        *rules_for(kinds.DEPLOYMENT, ("watch", "list"), namespace=None),
+        *rules_for(kinds.SECRET, ("list",), namespace="prod"),
+        *rules_for(kinds.NODE, ("list",), namespace="prod"),
+    ]
+    assert str(PreflightError(missing)) == (
+        "this account is not allowed to list, watch deployments.apps in all namespaces; to list secrets in namespace "
+        "prod; to list nodes. Grant it: `deltaloop rbac MODULE` prints a role"
+    )
+
+
+def test_reviews_ask_about_one_rule() -> None:
+    asked = review(Rule("apps", "deployments/status", "update", "prod"))["spec"]["resourceAttributes"]
+    assert asked == {
+        "group": "apps",
+        "resource": "deployments",
+        "subresource": "status",
+        "verb": "update",
+        "namespace": "prod",
+    }
+    assert is_allowed({"status": {"allowed": True}})
+    assert not is_allowed({"status": {"allowed": False}})
+    assert not is_allowed({})
+
+
+def test_roles_group_what_needs_the_same() -> None:
+    rules = [
+        *rules_for(kinds.SECRET, ("list", "watch"), namespace=None),
+        *rules_for(kinds.CONFIG_MAP, ("watch", "list"), namespace=None),
+        *rules_for(kinds.LEASE, ("get",), namespace="kube-system"),
+    ]
+    everywhere, there = roles(rules, name="r")
+    assert everywhere["kind"] == "ClusterRole"
+    assert everywhere["rules"] == [
+        {"apiGroups": [""], "resources": ["configmaps", "secrets"], "verbs": ["list", "watch"]}
+    ]
+    assert there["metadata"] == {"name": "r", "namespace": "kube-system"}
+    assert there["kind"] == "Role"
+
+
+def trigger(uid: str, version: str) -> Trigger:
+    return Trigger("informer", "update", ObjectReference(kind="Foo", name="a", uid=uid), "1", version)
+
+
+def test_own_writes_are_labelled_and_others_are_not() -> None:
+    attribution = Attribution()
+    attribution.wrote("u", "7", controller="foos", number=41)
+    attribution.deleted("v", controller="foos", number=42)
+    assert attribution.label(trigger("u", "7"), controller="foos").origin == "self, reconcile 41"
+    assert attribution.label(trigger("u", "7"), controller="bars").origin == "foos, reconcile 41"
+    assert attribution.label(trigger("v", ""), controller="foos").origin == "self, reconcile 42"
+    assert attribution.label(trigger("u", "8"), controller="foos").origin == ""
+    assert attribution.label(Trigger("timer", "tick"), controller="foos").origin == ""
+    assert str(attribution.label(trigger("u", "7"), controller="foos")).endswith("(1→7) by self, reconcile 41")
+
+
+def test_the_oldest_writes_are_forgotten_first() -> None:
+    attribution = Attribution(limit=2)
+    for version in ("1", "2", "3"):
+        attribution.wrote("u", version, controller="foos", number=int(version))
+    assert attribution.writer("u", "1") is None
+    assert attribution.writer("u", "3") == ("foos", 3)
+    assert len(attribution) == 2
+
+
+@pytest.mark.parametrize("uid", [""])
+def test_an_object_without_a_uid_has_no_writer(uid: str) -> None:
+    attribution = Attribution()
+    attribution.wrote(uid, "1", controller="foos", number=1)
+    assert len(attribution) == 0

@@ -1,0 +1,410 @@
+"""The life of a manager: start in order, leadership, a good end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.status import NotFoundError
+from deltaloop.cache import CacheSyncError
+from deltaloop.client import Client, ClientConfig
+from deltaloop.leaderelection import LeaderElector, LeadershipLostError
+from deltaloop.runtime import (
+    Access,
+    Context,
+    InvalidControllerError,
+    Manager,
+    PreflightError,
+    Request,
+    ShutdownTimeoutError,
+    controller,
+)
+from deltaloop.runtime.core.readiness import Leadership
+from tests.client.loopback import serving
+from tests.runtime.worlds import CM, World, now, until, world
+
+
+async def test_controllers_of_one_manager_share_informers() -> None:
+    seen: list[str] = []
+
+    @controller("v1/ConfigMap", name="one")
+    async def one(request: Request, ctx: Context) -> None:
+        seen.append(f"one {request}")
+
+    @controller("v1/ConfigMap", name="two", reads=["v1/Secret"])
+    async def two(request: Request, ctx: Context) -> None:
+        seen.append(f"two {request}")
+
+    async with world() as w, w.running(one, two) as manager:
+        await w.put("a")
+        await asyncio.sleep(1.0)
+        assert sorted(seen) == ["one default/a", "two default/a"]
+        informers = manager._informers
+        assert [informer.name for informer in informers] == ["v1/ConfigMap", "v1/Secret"]
+        assert "Manager of one, two" in repr(manager)
+
+
+async def test_two_controllers_of_one_name_are_refused() -> None:
+    @controller("v1/ConfigMap")
+    async def one(request: Request, ctx: Context) -> None: ...
+
+    async with world() as w:
+        with pytest.raises(InvalidControllerError, match="controller 'configmap': two have this name"):
+            w.manager(one, one)
+
+
+async def test_a_kind_that_nobody_knows_is_named_before_anything_runs() -> None:
+    @controller("example.com/v1/Widget")
+    async def reconcile(request: Request, ctx: Context) -> None: ...
+
+    async with world() as w:
+        with pytest.raises(Exception, match="Widget"):
+            await w.manager(reconcile).run()
+
+
+async def test_a_kind_that_is_not_served_is_named_when_the_caches_fill() -> None:
+    widget = ResourceType[Resource]("example.com", "v1", "Widget", "widgets")
+
+    @controller(widget)
+    async def reconcile(request: Request, ctx: Context) -> None: ...
+
+    async with world() as w:
+        with pytest.raises(CacheSyncError, match=r"example\.com/v1/Widget"):
+            await w.manager(reconcile).run()
+        manager = w.manager(reconcile)
+        with pytest.raises(CacheSyncError):
+            await manager.run()
+        with pytest.raises(RuntimeError, match="a manager runs once"):
+            await manager.run()
+
+
+@asynccontextmanager
+async def reviewing(allowed: set[tuple[str, str]] | None) -> AsyncGenerator[tuple[Client, list[str]], None]:
+    """A server that answers access reviews, and nothing else."""
+    from aiohttp import web
+
+    asked: list[str] = []
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        asked.append(f"{request.method} {request.path}")
+        if not request.path.endswith("selfsubjectaccessreviews"):
+            return web.json_response({"kind": "Status", "code": 503, "reason": "ServiceUnavailable"}, status=503)
+        if allowed is None:
+            return web.json_response({"kind": "Status", "code": 404, "reason": "NotFound"}, status=404)
+        body = await request.json()
+        attributes = body["spec"]["resourceAttributes"]
+        verdict = (attributes["verb"], attributes["resource"]) in allowed
+        body["status"] = {"allowed": verdict}
+        return web.json_response(body, status=201)
+
+    async with serving(handle) as address, Client(ClientConfig(server=f"http://{address}")) as client:
+        yield client, asked
+
+
+async def test_a_missing_permission_is_one_clear_error_and_nothing_is_listed() -> None:
+    @controller("v1/ConfigMap", owns=["apps/v1/Deployment"])
+    async def reconcile(request: Request, ctx: Context) -> None: ...
+
+    allowed = {("list", "configmaps"), ("watch", "configmaps"), ("list", "deployments")}
+    async with reviewing(allowed) as (client, asked):
+        with pytest.raises(PreflightError) as caught:
+            await Manager(client, [reconcile]).run()
+        assert str(caught.value).startswith(
+            "this account is not allowed to watch deployments.apps in all namespaces. Grant it:"
+        )
+        assert {path.rpartition("/")[2] for path in asked} == {"selfsubjectaccessreviews"}
+        assert len(asked) == 4
+
+
+async def test_declared_writes_are_asked_about_too() -> None:
+    @controller("v1/ConfigMap", writes=[Access("v1/Secret", verbs=("create", "patch"))])
+    async def reconcile(request: Request, ctx: Context) -> None: ...
+
+    allowed = {("list", "configmaps"), ("watch", "configmaps"), ("create", "secrets")}
+    async with reviewing(allowed) as (client, _):
+        with pytest.raises(PreflightError, match="not allowed to patch secrets in all namespaces"):
+            await Manager(client, [reconcile]).run()
+
+
+async def test_a_server_without_reviews_is_taken_to_allow_everything(caplog: pytest.LogCaptureFixture) -> None:
+    @controller("v1/ConfigMap")
+    async def reconcile(request: Request, ctx: Context) -> None: ...
+
+    async with reviewing(None) as (client, asked):
+        manager = Manager(client, [reconcile])
+        task = asyncio.create_task(manager.run())
+        await until(lambda: any(path.endswith("/configmaps") for path in asked))
+        manager.stop()
+        await task
+    assert [record.message for record in caplog.records if "account" in record.message] == [
+        "the server does not tell what this account may do; going on without knowing"
+    ]
+
+
+# -- the end
+
+
+async def begun(w: World, manager: Manager) -> asyncio.Task[None]:
+    """Run a manager until it reconciles something."""
+    task = asyncio.create_task(manager.run())
+    await w.put("a")
+    await until(lambda: manager.loops and len(manager.loops[0].runs))
+    return task
+
+
+async def test_reconciles_end_by_themselves_and_no_new_one_begins() -> None:
+    seen: list[str] = []
+
+    @controller("v1/ConfigMap", workers=1)
+    async def reconcile(request: Request, ctx: Context) -> None:
+        seen.append(f"{request.name} begins")
+        await asyncio.sleep(10.0)
+        await ctx.client.create(CM, {"metadata": {"name": f"{request.name}-done", "namespace": "other"}})
+        seen.append(f"{request.name} ends")
+
+    async with world() as w:
+        await w.client.create("v1/Namespace", {"metadata": {"name": "other"}})
+        async with w.running(reconcile, namespace="default") as manager:
+            await w.put("a")
+            await w.put("b")
+            await asyncio.sleep(1.0)
+            began = now()
+            manager.stop()
+            assert not {check.name: check.ok for check in manager.readiness()}["running"]
+        assert round(now() - began, 3) == 9.0
+        assert seen == ["a begins", "a ends"]
+        await w.client.get(CM, "a-done", namespace="other")
+
+
+async def test_what_does_not_end_by_itself_is_cancelled() -> None:
+    seen: list[tuple[str, float]] = []
+
+    @controller("v1/ConfigMap")
+    async def reconcile(request: Request, ctx: Context) -> None:
+        try:
+            await asyncio.sleep(1000.0)
+        except asyncio.CancelledError:
+            seen.append(("cancelled", round(now() - began, 3)))
+            await asyncio.sleep(3.0)
+            raise
+
+    async with world() as w:
+        async with w.running(reconcile, drain_timeout=20.0, shutdown_timeout=30.0) as manager:
+            await w.put("a")
+            await asyncio.sleep(1.0)
+            began = now()
+            manager.stop()
+        assert seen == [("cancelled", 20.0)]
+        assert round(now() - began, 3) == 23.0
+
+
+async def test_what_does_not_end_at_all_is_left_behind_and_named() -> None:
+    free = asyncio.Event()
+
+    @controller("v1/ConfigMap")
+    async def reconcile(request: Request, ctx: Context) -> None:
+        while not free.is_set():
+            try:
+                await free.wait()
+            except asyncio.CancelledError:
+                continue
+
+    async with world() as w:
+        manager = w.manager(reconcile, drain_timeout=20.0, shutdown_timeout=30.0)
+        task = await begun(w, manager)
+        began = now()
+        manager.stop()
+        with pytest.raises(ShutdownTimeoutError) as caught:
+            await task
+        assert caught.value.keys == ("configmap: default/a",)
+        assert round(now() - began, 3) == 30.0
+        free.set()
+        await asyncio.sleep(0)
+
+
+async def test_a_second_stop_waits_for_nothing() -> None:
+    free = asyncio.Event()
+
+    @controller("v1/ConfigMap")
+    async def reconcile(request: Request, ctx: Context) -> None:
+        await free.wait()
+
+    async with world() as w:
+        manager = w.manager(reconcile)
+        task = await begun(w, manager)
+        began = now()
+        manager.stop()
+        manager.stop()
+        with pytest.raises(ShutdownTimeoutError):
+            await task
+        assert now() - began < 0.1
+        free.set()
+        await asyncio.sleep(0)
+
+
+async def test_a_cancelled_manager_ends_in_good_order_too() -> None:
+    seen: list[str] = []
+
+    @controller("v1/ConfigMap")
+    async def reconcile(request: Request, ctx: Context) -> None:
+        await asyncio.sleep(5.0)
+        seen.append("ended")
+
+    async with world() as w:
+        manager = w.manager(reconcile)
+        task = asyncio.create_task(manager.run())
+        await asyncio.sleep(1.0)
+        await w.put("a")
+        await asyncio.sleep(1.0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert seen == ["ended"]
+
+
+async def test_a_stop_before_the_start_is_over_ends_it() -> None:
+    @controller("v1/ConfigMap")
+    async def reconcile(request: Request, ctx: Context) -> None: ...
+
+    async with world() as w:
+        manager = w.manager(reconcile)
+        task = asyncio.create_task(manager.run())
+        await asyncio.sleep(0)
+        manager.stop()
+        await task
+        assert now() < 1.0
+
+
+# -- leadership
+
+
+def replica(w: World, client: Client, identity: str, work: Any, **options: Any) -> tuple[Manager, LeaderElector]:
+    elector = w.elector(client, identity)
+    return w.manager(work, client=client, elector=elector, **options), elector
+
+
+async def test_standbys_keep_warm_caches_and_take_over_what_the_leader_left() -> None:
+    seen: list[tuple[str, str]] = []
+
+    def work(identity: str) -> Any:
+        @controller("v1/ConfigMap", name="maps")
+        async def reconcile(request: Request, ctx: Context) -> None:
+            seen.append((identity, request.name))
+
+        return reconcile
+
+    async with world() as w, w.another_client() as one, w.another_client() as two:
+        first, _ = replica(w, one, "first", work("first"))
+        second, _ = replica(w, two, "second", work("second"))
+        first_task = asyncio.create_task(first.run())
+        await until(lambda: first.leadership is Leadership.LEADING)
+        second_task = asyncio.create_task(second.run())
+        await w.put("a")
+        await asyncio.sleep(5.0)
+        assert seen == [("first", "a")]
+        assert second.leadership is Leadership.STANDBY
+        assert all(check.ok for check in second.readiness())
+        assert len(second.loops[0].queue) == 1  # its queue is warm, too
+        first.stop()
+        await first_task
+        stopped_at = now()
+        await until(lambda: len(seen) == 2)
+        assert seen[1] == ("second", "a")
+        assert now() - stopped_at <= 2.5  # the lock was given up, so the next retry wins it
+        second.stop()
+        await second_task
+
+
+async def test_a_lost_lease_cancels_the_workers_before_the_lock_is_free_and_it_contends_again() -> None:
+    seen: list[tuple[float, str]] = []
+
+    @controller("v1/ConfigMap", name="maps")
+    async def reconcile(request: Request, ctx: Context) -> None:
+        seen.append((round(now(), 1), f"begins, attempt {ctx.attempts}"))
+        try:
+            await asyncio.sleep(60.0 if len(seen) == 1 else 0.0)
+        except asyncio.CancelledError:
+            with pytest.raises(LeadershipLostError):
+                await ctx.client.live.delete(CM, "a", namespace="default")
+            await asyncio.sleep(4.0)  # takes its time to end
+            holder = await w.client.get("coordination.k8s.io/v1/Lease", "test", namespace="default")
+            seen.append((round(now(), 1), f"ends, held by {holder['spec']['holderIdentity']}"))
+            raise
+
+    async with world() as w, w.another_client() as own:
+        manager, elector = replica(w, own, "first", reconcile)
+        task = asyncio.create_task(manager.run())
+        await until(lambda: elector.is_leader)
+        await w.put("a")
+        await asyncio.sleep(1.0)
+        lease = await w.client.get("coordination.k8s.io/v1/Lease", "test", namespace="default")
+        taken = lease.edit()
+        taken["spec"].update(holderIdentity="thief", leaseDurationSeconds=5)
+        await w.client.update("coordination.k8s.io/v1/Lease", taken)
+        await until(lambda: len(seen) == 3)
+        assert [what for _, what in seen] == [
+            "begins, attempt 1",
+            "ends, held by thief",
+            "begins, attempt 1",  # put back uncounted, and run again once it leads again
+        ]
+        assert elector.is_leader
+        manager.stop()
+        await task
+
+
+async def test_the_lock_is_not_given_up_while_a_reconcile_that_was_left_behind_may_act() -> None:
+    free = asyncio.Event()
+
+    @controller("v1/ConfigMap", name="maps")
+    async def reconcile(request: Request, ctx: Context) -> None:
+        while not free.is_set():
+            try:
+                await free.wait()
+            except asyncio.CancelledError:
+                continue
+
+    async with world() as w, w.another_client() as own:
+        manager, elector = replica(w, own, "first", reconcile, drain_timeout=1.0, shutdown_timeout=2.0)
+        task = asyncio.create_task(manager.run())
+        await until(lambda: elector.is_leader)
+        await w.put("a")
+        await asyncio.sleep(1.0)
+        manager.stop()
+        with pytest.raises(ShutdownTimeoutError):
+            await task
+        lease = await w.client.get("coordination.k8s.io/v1/Lease", "test", namespace="default")
+        assert lease["spec"]["holderIdentity"] == "first"
+        free.set()
+        await asyncio.sleep(0)
+
+
+async def test_cold_standbys_start_their_caches_when_they_lead() -> None:
+    seen: list[str] = []
+
+    @controller("v1/ConfigMap", name="maps")
+    async def reconcile(request: Request, ctx: Context) -> None:
+        seen.append(request.name)
+
+    async with world() as w, w.another_client() as one, w.another_client() as two:
+        first, _ = replica(w, one, "first", reconcile, warm_standbys=False)
+        second, _ = replica(w, two, "second", reconcile, warm_standbys=False)
+        tasks = [asyncio.create_task(first.run())]
+        await until(lambda: first.leadership is Leadership.LEADING)
+        tasks.append(asyncio.create_task(second.run()))
+        await asyncio.sleep(3.0)
+        assert second.loops == ()
+        first.stop()
+        await until(lambda: second.leadership is Leadership.LEADING and second.loops)
+        await w.put("a")
+        await asyncio.sleep(1.0)
+        assert seen == ["a"]
+        second.stop()
+        await asyncio.gather(*tasks)
+        with pytest.raises(NotFoundError):
+            await w.client.get(CM, "b", namespace="default")

@@ -1,0 +1,119 @@
+"""Reconcilers that are plain functions: threads that cannot be cancelled. On the real clock, because threads are."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+from deltaloop.api.status import NotFoundError
+from deltaloop.runtime import Context, ReconcileStoppedError, Request, Result, controller
+from deltaloop.workqueue import ItemExponentialFailureRateLimiter
+from tests.runtime.worlds import CM, until, world
+
+pytestmark = pytest.mark.real_time
+
+
+def quick_limiter() -> ItemExponentialFailureRateLimiter:
+    return ItemExponentialFailureRateLimiter(base_delay=0.01, max_delay=0.01)
+
+
+async def test_a_plain_function_reads_writes_and_asks_for_another_run() -> None:
+    threads: set[str] = set()
+    ends: list[str] = []
+
+    @controller("v1/ConfigMap", workers=2, rate_limiter=quick_limiter)
+    def reconcile(request: Request, ctx: Context) -> Result | None:
+        threads.add(threading.current_thread().name)
+        found = ctx.wait(ctx.client.get(CM, request.name, namespace=request.namespace))
+        assert ctx.lister(CM).get(request.key) == found
+        runs = int(found["data"].get("runs", "0")) + 1
+        if runs <= 2:
+            fields = found.edit()
+            fields["data"]["runs"] = str(runs)
+            ctx.wait(ctx.client.update(CM, fields))
+            assert ctx.wait(ctx.client.get(CM, request.name))["data"]["runs"] == str(runs)
+            return Result(requeue_after=0.0)
+        if ctx.attempts == 1:
+            raise StopIteration  # no future can carry it
+        ends.append(request.name)
+        return None
+
+    async with world() as w, w.running(reconcile):
+        for name in ("a", "b", "c"):
+            await w.put(name, of=name)
+        await until(lambda: len(ends) == 3, timeout=5.0)
+        assert await w.data_of("a") == {"of": "a", "runs": "2"}
+    assert all(name.startswith("configmap-") for name in threads)
+    assert len(threads) <= 2
+
+
+async def test_a_plain_function_over_its_limit_keeps_key_and_slot_is_told_and_may_not_write() -> None:
+    told = threading.Event()
+    may_end = threading.Event()
+    refused: list[str] = []
+    began: list[tuple[str, int]] = []
+
+    @controller("v1/ConfigMap", workers=1, timeout=0.1, rate_limiter=quick_limiter)
+    def reconcile(request: Request, ctx: Context) -> None:
+        began.append((request.name, ctx.attempts))
+        if request.name != "slow" or ctx.attempts > 1:
+            return
+        assert ctx.cancelled.wait(5.0)
+        told.set()
+        may_end.wait(5.0)
+        try:
+            ctx.wait(ctx.client.delete(CM, "other", namespace="default"))
+        except ReconcileStoppedError as error:
+            refused.append(error.reason.name)
+
+    async with world() as w, w.running(reconcile) as manager:
+        await w.put("slow")
+        await until(lambda: began, timeout=5.0)
+        await w.put("other")
+        await until(told.is_set, timeout=5.0)
+        await asyncio.sleep(0.2)
+        assert began == [("slow", 1)]  # the only slot is taken
+        assert [run.key for run in manager.loops[0].runs.lingering()] == ["default/slow"]
+        may_end.set()
+        await until(lambda: ("slow", 2) in began, timeout=5.0)
+        assert refused == ["TIMEOUT"]
+        await w.client.get(CM, "other", namespace="default")
+
+
+async def test_a_plain_function_holds_up_the_end_and_the_end_waits_for_it() -> None:
+    running = threading.Event()
+
+    @controller("v1/ConfigMap")
+    def reconcile(request: Request, ctx: Context) -> None:
+        running.set()
+        ctx.cancelled.wait(5.0)
+        with pytest.raises(ReconcileStoppedError):
+            ctx.wait(ctx.client.delete(CM, "a", namespace="default"))
+
+    async with world() as w:
+        async with w.running(reconcile, drain_timeout=0.05, shutdown_timeout=5.0):
+            await w.put("a")
+            await until(running.is_set, timeout=5.0)
+            began = time.monotonic()
+        assert time.monotonic() - began < 2.0
+
+
+async def test_waiting_on_the_loop_is_refused_instead_of_hanging() -> None:
+    errors: list[str] = []
+
+    @controller("v1/ConfigMap")
+    async def reconcile(request: Request, ctx: Context) -> None:
+        try:
+            ctx.wait(ctx.client.get(CM, request.name))
+        except RuntimeError as error:
+            errors.append(str(error))
+        with pytest.raises(NotFoundError):
+            await ctx.client.get(CM, "no")
+
+    async with world() as w, w.running(reconcile):
+        await w.put("a")
+        await until(lambda: errors, timeout=5.0)
+    assert errors == ["ctx.wait is for plain functions; in an `async def` reconciler, await the coroutine"]

@@ -1,0 +1,320 @@
+"""The client of reconciles: caches, own writes, helpers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+import deltaloop as dl
+from deltaloop.api import kinds
+from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.status import AlreadyExistsError, ConflictError, NotFoundError
+from deltaloop.cache import Informer, InformerFactory
+from deltaloop.client import Client, DeleteOptions, RequestTimeoutError, WriteOptions
+from deltaloop.runtime import (
+    AlreadyOwnedError,
+    ReconcileClient,
+    Written,
+    add_finalizer,
+    remove_finalizer,
+    set_controller_reference,
+    set_owner_reference,
+)
+from deltaloop.runtime.core.attribution import Attribution
+from deltaloop.runtime.views import CacheView, Views
+from tests.runtime.worlds import CM, World, now, world
+
+
+@dataclass
+class Held:
+    """A reconcile's client over a cache whose stream can be held up."""
+
+    w: World
+    client: ReconcileClient
+    informer: Informer[Any]
+    view: CacheView
+    attribution: Attribution
+    freeze: Callable[[], Awaitable[None]]
+
+    async def catch_up(self) -> None:
+        await asyncio.sleep(1.0)
+
+
+@asynccontextmanager
+async def held(wrap: Callable[[Client], Client] = lambda client: client) -> AsyncGenerator[Held, None]:
+    async with world() as w, InformerFactory(w.client) as factory:
+        informer = factory.informer(CM, indexers={"team": dl.path("data.team")})
+        await factory.wait_for_sync()
+        views, attribution = Views(), Attribution()
+        view = CacheView(informer, namespace=None, transform=None, clock=now)
+        views.add(CM, view)
+        client = ReconcileClient(wrap(w.client), views, attribution=attribution, controller="maps", number=41)
+        yield Held(w, client, informer, view, attribution, factory.shutdown)
+
+
+def cm(name: str, **data: str) -> dict[str, Any]:
+    return {"metadata": {"name": name, "namespace": "default"}, "data": data}
+
+
+async def test_own_writes_are_seen_in_get_list_and_indexes_before_the_cache_has_them() -> None:
+    async with held() as h:
+        created = await h.client.create(CM, cm("a", team="red"))
+        assert h.informer.indexer.get_by_key("default/a") is None
+        assert await h.client.get(CM, "a") == created
+        assert await h.client.list(CM, namespace="default", selector="x!=y") == [created]
+        assert await h.client.by_index(CM, "team", "red") == [created]
+        fields = created.edit()
+        fields["data"]["team"] = "blue"
+        updated = await h.client.update(CM, fields)
+        assert await h.client.by_index(CM, "team", "red") == []
+        assert await h.client.by_index(CM, "team", "blue") == [updated]
+        await h.client.delete(CM, "a")
+        assert await h.client.find(CM, "a") is None
+        assert await h.client.list(CM) == []
+        assert await h.client.by_index(CM, "team", "blue") == []
+        with pytest.raises(NotFoundError, match='configmaps "a" not found'):
+            await h.client.get(CM, "a")
+        await h.catch_up()
+        assert await h.client.find(CM, "a") is None
+        assert len(h.view.overlay) == 0
+        assert h.attribution.writer(created.uid, updated.resource_version) == ("maps", 41)
+        assert h.attribution.writer(created.uid, "") == ("maps", 41)
+
+
+async def test_what_a_finalizer_holds_is_still_there_after_its_deletion() -> None:
+    async with held() as h:
+        await h.client.create(CM, {"metadata": {"name": "a", "namespace": "default", "finalizers": ["x.dev/y"]}})
+        await h.client.delete(CM, "a")
+        marked = await h.client.get(CM, "a")
+        assert marked.deletion_timestamp is not None
+        assert await h.client.drop_finalizer(CM, marked, "x.dev/y") is not None
+        await h.catch_up()
+        assert await h.client.find(CM, "a") is None
+
+
+async def test_a_deletion_is_of_the_object_that_was_seen() -> None:
+    async with held() as h:
+        await h.client.create(CM, cm("a"))
+        await h.client.delete(CM, "a", options=DeleteOptions(dry_run=True))
+        await h.client.get(CM, "a")
+        await h.freeze()
+        await h.w.client.delete(CM, "a", namespace="default")
+        await h.w.client.create(CM, cm("a", second="yes"))
+        with pytest.raises(ConflictError):
+            await h.client.delete(CM, "a")
+        assert (await h.w.data_of("a")) == {"second": "yes"}
+
+
+async def test_a_dry_run_leaves_nothing_behind() -> None:
+    async with held() as h:
+        await h.client.create(CM, cm("a"), options=WriteOptions(dry_run=True))
+        assert await h.client.find(CM, "a") is None
+        assert len(h.attribution) == 0
+
+
+class Losing:
+    """Carries writes out, or not, and loses the answers."""
+
+    def __init__(self, client: Client, *, carry_out: bool, error: Callable[[], BaseException]) -> None:
+        self._client = client
+        self._carry_out = carry_out
+        self._error = error
+
+    def __getattr__(self, name: str) -> Any:
+        verb = getattr(self._client, name)
+        if name not in ("create", "update", "patch", "delete"):
+            return verb
+
+        async def losing(*arguments: Any, **options: Any) -> Any:
+            if self._carry_out:
+                await verb(*arguments, **options)
+            raise self._error()
+
+        return losing
+
+
+@pytest.mark.parametrize("carry_out", [True, False])
+@pytest.mark.parametrize(
+    "error", [lambda: RequestTimeoutError("no answer", method="PUT", path="/"), asyncio.CancelledError]
+)
+async def test_after_a_write_without_an_answer_the_object_is_read_from_the_server(
+    carry_out: bool, error: Callable[[], BaseException]
+) -> None:
+    def losing(client: Client) -> Client:
+        return Losing(client, carry_out=carry_out, error=error)  # type: ignore[return-value]  # pyright: ignore[reportReturnType]  # has its verbs
+
+    async with held(losing) as h:
+        before = await h.w.put("a", team="red")
+        await h.catch_up()
+        fields = before.edit()
+        fields["data"]["team"] = "blue"
+        with pytest.raises((RequestTimeoutError, asyncio.CancelledError)):
+            await h.client.update(CM, fields)
+        team = "blue" if carry_out else "red"
+        assert [one.name for one in await h.client.by_index(CM, "team", team)] == ["a"]
+        assert (await h.client.get(CM, "a"))["data"]["team"] == team
+        assert h.view.is_uncertain("default/a") is not carry_out  # the same version proves nothing
+        with pytest.raises((RequestTimeoutError, asyncio.CancelledError)):
+            await h.client.create(CM, cm("b"))
+        assert [one.name for one in await h.client.list(CM)] == (["a", "b"] if carry_out else ["a"])
+        with pytest.raises((RequestTimeoutError, asyncio.CancelledError)):
+            await h.client.delete(CM, "a")
+        assert (await h.client.find(CM, "a") is None) is carry_out
+
+
+@pytest.mark.parametrize("carry_out", [True, False])
+async def test_after_a_create_of_a_generated_name_without_an_answer_lists_are_read_from_the_server(
+    carry_out: bool,
+) -> None:
+    def losing(client: Client) -> Client:
+        error = lambda: RequestTimeoutError("no answer", method="POST", path="/")
+        return Losing(client, carry_out=carry_out, error=error)  # type: ignore[return-value]  # pyright: ignore[reportReturnType]  # has its verbs
+
+    async with held(losing) as h:
+        with pytest.raises(RequestTimeoutError):
+            await h.client.create(CM, {"metadata": {"generateName": "made-", "namespace": "default"}})
+        assert len(await h.client.list(CM, namespace="default")) == int(carry_out)
+        assert len(await h.client.list(CM)) == int(carry_out)
+        assert h.view.is_uncertain("default/made-x")
+        assert not h.view.is_uncertain("default/a")
+        assert not h.view.has_unknown_names("other")
+        await asyncio.sleep(60.0)
+        assert not h.view.has_unknown_names(None)
+        assert not h.view.is_uncertain("default/made-x")
+
+
+async def test_a_write_that_was_certainly_not_sent_leaves_the_cache_in_charge() -> None:
+    def refused() -> BaseException:
+        return RequestTimeoutError("refused", method="PUT", path="/", sent=False)
+
+    def losing(client: Client) -> Client:
+        return Losing(client, carry_out=False, error=refused)  # type: ignore[return-value]  # pyright: ignore[reportReturnType]  # has its verbs
+
+    async with held(losing) as h:
+        with pytest.raises(RequestTimeoutError):
+            await h.client.create(CM, cm("a"))
+        assert not h.view.is_uncertain("default/a")
+
+
+async def test_reads_may_ask_for_freshness_and_kinds_without_a_cache_are_read_live() -> None:
+    async with held() as h:
+        await h.w.put("a", x="before")
+        await h.catch_up()
+        await h.freeze()
+        await h.w.client.patch(CM, "a", {"data": {"x": "y"}}, namespace="default")
+        assert (await h.client.get(CM, "a"))["data"] == {"x": "before"}  # the event does not come
+        await asyncio.sleep(20.0)
+        assert h.view.is_fresh(60.0)
+        assert not h.view.is_fresh(10.0)
+        assert (await h.client.get(CM, "a", max_staleness=10.0))["data"] == {"x": "y"}
+        assert [one.name for one in await h.client.list(CM, max_staleness=0.0)] == ["a"]
+        assert await h.client.by_index(CM, "team", "red", max_staleness=0.0) == []
+        await h.client.create(kinds.SECRET, {"metadata": {"name": "s", "namespace": "default"}})
+        assert (await h.client.get("v1/Secret", "s")).name == "s"
+        assert [one.name for one in await h.client.list("v1/Secret", namespace="default")] == ["s"]
+        with pytest.raises(InvalidInputError, match="there is no cache of v1/Secret"):
+            await h.client.by_index("v1/Secret", "team", "red")
+
+
+async def test_typed_kinds_come_as_their_class() -> None:
+    typed = ResourceType[dict[str, Any]](CM.group, CM.version, CM.kind, CM.plural, model=dict)
+    async with held() as h:
+        created = await h.client.create(typed, cm("a", team="red"))
+        assert created["data"] == {"team": "red"}
+        assert (await h.client.get(typed, "a"))["data"] == {"team": "red"}
+        assert [type(one) for one in await h.client.list(typed)] == [dict]
+
+
+async def test_create_or_update_does_what_is_needed_and_no_more() -> None:
+    async with held() as h:
+
+        def wanted(fields: dict[str, Any]) -> None:
+            fields.setdefault("data", {})["team"] = "red"
+
+        what, stored = await h.client.create_or_update(CM, "a", wanted)
+        assert (what, dict(stored["data"])) == (Written.CREATED, {"team": "red"})
+        assert (await h.client.create_or_update(CM, "a", wanted))[0] is Written.UNCHANGED
+        what, stored = await h.client.create_or_update(CM, "a", lambda fields: fields["data"].update(team="blue"))
+        assert (what, dict(stored["data"])) == (Written.UPDATED, {"team": "blue"})
+        with pytest.raises(InvalidInputError, match="must not change its names"):
+            await h.client.create_or_update(CM, "a", lambda fields: fields["metadata"].update(name="b"))
+        await h.w.client.patch(CM, "a", {"data": {"by": "another"}}, namespace="default")
+        with pytest.raises(ConflictError):
+            await h.client.create_or_update(CM, "a", wanted)
+        await h.w.put("c")
+        with pytest.raises(AlreadyExistsError):
+            await h.client.create_or_update(CM, "c", wanted)
+
+
+async def test_finalizers_are_added_and_removed_whatever_others_do_meanwhile() -> None:
+    async with held() as h:
+        stale = await h.client.create(CM, cm("a"))
+        await h.w.client.patch(CM, "a", {"data": {"by": "another"}}, namespace="default")
+        with_it = await h.client.ensure_finalizer(CM, stale, "x.dev/y")
+        assert with_it.finalizers == ("x.dev/y",)
+        assert with_it["data"] == {"by": "another"}
+        assert await h.client.ensure_finalizer(CM, with_it, "x.dev/y") is with_it
+        without = await h.client.drop_finalizer(CM, with_it, "x.dev/y")
+        assert without is not None
+        assert without.finalizers == ()
+        await h.w.client.delete(CM, "a", namespace="default")
+        assert await h.client.drop_finalizer(CM, with_it, "x.dev/y") is None
+        successor = await h.w.put("a")
+        with pytest.raises(NotFoundError):
+            await h.client.ensure_finalizer(CM, stale, "x.dev/y")
+        assert successor.uid != stale.uid
+
+
+async def test_server_side_apply_and_status_pass_through() -> None:
+    async with held() as h:
+        applied = await h.client.apply(CM, {"metadata": {"name": "a", "namespace": "default"}, "data": {"x": "1"}})
+        assert await h.client.get(CM, "a") == applied
+        patched = await h.client.patch(CM, "a", {"data": {"x": "2"}})
+        assert (await h.client.get(CM, "a")).resource_version == patched.resource_version
+        with pytest.raises(InvalidInputError, match="by `apply`"):
+            await h.client.patch(CM, "a", {}, type=dl.PatchType.APPLY)
+
+
+def owner(name: str = "owner", uid: str = "1", namespace: str = "default") -> Resource:
+    return Resource.from_dict({"metadata": {"name": name, "namespace": namespace, "uid": uid}}, CM)
+
+
+def test_an_object_has_one_controller() -> None:
+    fields: dict[str, Any] = cm("a")
+    set_controller_reference(fields, owner())
+    set_controller_reference(fields, owner())
+    assert [reference["uid"] for reference in fields["metadata"]["ownerReferences"]] == ["1"]
+    set_owner_reference(fields, owner("second", "2"))
+    assert [reference.get("controller", False) for reference in fields["metadata"]["ownerReferences"]] == [True, False]
+    with pytest.raises(
+        AlreadyOwnedError, match="object default/a is already owned by another ConfigMap controller owner"
+    ) as caught:
+        set_controller_reference(fields, owner("third", "3"))
+    assert caught.value.owner.uid == "1"
+
+
+def test_an_owner_in_another_namespace_or_without_a_uid_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match="other/owner cannot own an object with namespace 'default'"):
+        set_controller_reference(cm("a"), owner(namespace="other"))
+    with pytest.raises(InvalidInputError, match="with no namespace"):
+        set_owner_reference({"metadata": {"name": "cluster-wide"}}, owner())
+    with pytest.raises(InvalidInputError, match="has no uid"):
+        set_owner_reference(cm("a"), owner(uid=""))
+    with pytest.raises(InvalidInputError, match="cannot be changed"):
+        add_finalizer({"metadata": ()}, "x")
+
+
+def test_finalizers_of_a_plain_object() -> None:
+    fields: dict[str, Any] = {}
+    assert add_finalizer(fields, "x.dev/y")
+    assert not add_finalizer(fields, "x.dev/y")
+    assert fields == {"metadata": {"finalizers": ["x.dev/y"]}}
+    assert remove_finalizer(fields, "x.dev/y")
+    assert not remove_finalizer(fields, "x.dev/y")

@@ -1,0 +1,345 @@
+"""Controllers at work on the embedded server, in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+import deltaloop as dl
+from deltaloop.api import kinds
+from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.runtime import (
+    Channel,
+    Context,
+    Every,
+    ReconcileStoppedError,
+    Request,
+    Result,
+    Watch,
+    Where,
+    controller,
+    set_controller_reference,
+)
+from deltaloop.workqueue import ItemExponentialFailureRateLimiter, TerminalError
+from tests.runtime.worlds import CM, now, world
+
+ONLY_MINE = [Where(lambda obj: obj.name != "kube-root-ca.crt")]
+
+
+def slow_limiter() -> ItemExponentialFailureRateLimiter:
+    return ItemExponentialFailureRateLimiter(base_delay=1.0, max_delay=60.0)
+
+
+async def test_every_end_does_what_the_table_says() -> None:
+    seen: dict[str, list[tuple[float, int]]] = {}
+
+    @controller("v1/ConfigMap", rate_limiter=slow_limiter, workers=5)
+    async def reconcile(request: Request, ctx: Context) -> Any:
+        seen.setdefault(request.name, []).append((now() - began, ctx.attempts))
+        match request.name:
+            case "fails-twice" if ctx.attempts < 3:
+                raise ValueError("not yet")
+            case "after" if len(seen["after"]) < 3:
+                return Result(requeue_after=10.0)
+            case "requeues" if ctx.attempts < 3:
+                return Result(requeue=True)
+            case "terminal":
+                raise TerminalError("for good")
+            case "invalid" if ctx.attempts < 2:
+                return "done"
+            case _:
+                return None
+
+    async with world() as w, w.running(reconcile) as manager:
+        began = now()
+        for name in ("fine", "fails-twice", "after", "requeues", "terminal", "invalid"):
+            await w.put(name)
+        await asyncio.sleep(100.0)
+        assert {name: [(round(at, 3), attempt) for at, attempt in runs] for name, runs in seen.items()} == {
+            "fine": [(0.0, 1)],
+            "fails-twice": [(0.0, 1), (1.0, 2), (3.0, 3)],
+            "after": [(0.0, 1), (10.0, 1), (20.0, 1)],
+            "requeues": [(0.0, 1), (1.0, 2), (3.0, 3)],
+            "terminal": [(0.0, 1)],
+            "invalid": [(0.0, 1), (1.0, 2)],
+        }
+        assert [letter.item for letter in manager.loops[0].queue.dead_letters()] == ["default/terminal"]
+
+
+async def test_a_failure_costs_nobody_else_anything_even_if_it_is_a_strange_one() -> None:
+    done: list[str] = []
+
+    @controller("v1/ConfigMap", workers=1, rate_limiter=slow_limiter)
+    async def reconcile(request: Request, ctx: Context) -> None:
+        if ctx.attempts == 1 and request.name == "cancels-itself":
+            task = asyncio.current_task()
+            assert task is not None
+            task.cancel()
+            await asyncio.sleep(1)
+        if ctx.attempts == 1 and request.name == "lets-one-out":
+            raise asyncio.CancelledError
+        if ctx.attempts == 1 and request.name == "group":
+            raise ExceptionGroup("several", [ValueError(), KeyError()])
+        done.append(request.name)
+
+    async with world() as w, w.running(reconcile):
+        for name in ("cancels-itself", "lets-one-out", "group", "fine"):
+            await w.put(name)
+        await asyncio.sleep(0.5)
+        assert done == ["fine"]
+        await asyncio.sleep(1.0)
+        assert sorted(done) == ["cancels-itself", "fine", "group", "lets-one-out"]
+
+
+async def test_a_timeout_cancels_is_counted_and_is_tried_again() -> None:
+    seen: list[tuple[float, int, str]] = []
+
+    @controller("v1/ConfigMap", timeout=5.0, rate_limiter=slow_limiter)
+    async def reconcile(_: Request, ctx: Context) -> None:
+        seen.append((now() - began, ctx.attempts, "begins"))
+        if ctx.attempts == 1:
+            try:
+                await asyncio.sleep(60.0)
+            finally:
+                seen.append((now() - began, ctx.attempts, f"cancelled {ctx.cancelled.is_set()}"))
+
+    async with world() as w, w.running(reconcile):
+        began = now()
+        await w.put("slow")
+        await asyncio.sleep(30.0)
+    assert [(round(at, 3), attempt, what) for at, attempt, what in seen] == [
+        (0.0, 1, "begins"),
+        (5.0, 1, "cancelled True"),
+        (6.0, 2, "begins"),
+    ]
+
+
+async def test_a_reconcile_that_swallows_its_cancellation_keeps_its_key_and_its_slot(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    seen: list[tuple[str, float]] = []
+    refused: list[str] = []
+
+    @controller("v1/ConfigMap", timeout=5.0, workers=1, rate_limiter=slow_limiter)
+    async def reconcile(request: Request, ctx: Context) -> None:
+        seen.append((f"{request.name} {ctx.attempts}", round(now() - began, 3)))
+        if request.name == "stubborn" and ctx.attempts == 1:
+            try:
+                await asyncio.sleep(60.0)
+            except asyncio.CancelledError:
+                await asyncio.sleep(15.0)
+                try:
+                    await ctx.client.create(CM, {"metadata": {"name": "late", "namespace": "default"}})
+                except ReconcileStoppedError as error:
+                    refused.append(str(error))
+
+    async with world() as w, w.running(reconcile) as manager:
+        began = now()
+        await w.put("stubborn")
+        await asyncio.sleep(1.0)
+        await w.put("waits")
+        await asyncio.sleep(10.0)
+        assert [run.key for run in manager.loops[0].runs.lingering()] == ["default/stubborn"]
+        await asyncio.sleep(20.0)
+        assert seen == [("stubborn 1", 0.0), ("waits 1", 20.0), ("stubborn 2", 21.0)]
+        assert refused == [
+            (
+                "POST /api/v1/namespaces/default/configmaps refused: the reconcile of 'default/stubborn' was told to "
+                "stop, because its time limit has passed"
+            )
+        ]
+    named = [
+        (record.levelno, getattr(record, "key", "")) for record in caplog.records if "does not stop" in record.message
+    ]
+    assert named == [(logging.WARNING, "default/stubborn")]
+
+
+async def test_one_key_never_runs_twice_at_once_and_many_run_side_by_side() -> None:
+    running: set[str] = set()
+    most = 0
+
+    @controller("v1/ConfigMap", workers=4, predicates=ONLY_MINE)
+    async def reconcile(request: Request, _: Context) -> None:
+        nonlocal most
+        assert request.key not in running
+        running.add(request.key)
+        most = max(most, len(running))
+        await asyncio.sleep(1.0)
+        running.discard(request.key)
+
+    async with world() as w, w.running(reconcile) as manager:
+        for number in range(8):
+            await w.put(f"c{number}")
+        for number in range(8):
+            await w.client.patch(CM, f"c{number}", {"data": {"a": "b"}}, namespace="default")
+        await asyncio.sleep(10.0)
+        assert most == 4
+        assert manager.loops[0].queue.statistics().taken == 16 - 4  # the second four were not yet begun when changed
+
+
+async def test_owners_maps_channels_and_timers_ask_for_reconciles() -> None:
+    reasons: list[tuple[str, str]] = []
+    external = Channel("webhook")
+    external.send("default/early", verb="ping")
+    external.send("default/early", verb="ping")
+
+    def by_label(obj: Resource) -> list[Request]:
+        return [Request("default", obj.labels["for"])] if "for" in obj.labels else []
+
+    @controller(
+        "v1/ConfigMap",
+        predicates=[Where(lambda obj: False)],
+        owns=["v1/Secret"],
+        watches=[Watch("v1/Service", to=by_label, source="service")],
+        sources=[external, Every(30.0, ["default/tick"])],
+    )
+    async def reconcile(request: Request, ctx: Context) -> None:
+        reasons.extend((request.key, f"{trigger.source} {trigger.verb}") for trigger in ctx.triggers)
+
+    async with world() as w, w.running(reconcile):
+        assert reasons == [("default/early", "webhook ping")]
+        owner = await w.put("owner")
+        secret: dict[str, Any] = {"metadata": {"name": "s", "namespace": "default"}}
+        set_controller_reference(secret, owner, kinds.CONFIG_MAP)
+        await w.client.create(kinds.SECRET, secret)
+        service: dict[str, Any] = {
+            "metadata": {"name": "svc", "namespace": "default", "labels": {"for": "one"}},
+            "spec": {"ports": [{"port": 80}]},
+        }
+        await w.client.create(kinds.SERVICE, service)
+        await asyncio.sleep(0.1)
+        await w.client.patch(kinds.SERVICE, "svc", {"metadata": {"labels": {"for": "two"}}}, namespace="default")
+        await asyncio.sleep(0.1)
+        assert external.send(owner)
+        await asyncio.sleep(30.0)
+        assert reasons[1:] == [
+            ("default/owner", "owner add"),
+            ("default/one", "service add"),
+            ("default/one", "service update"),
+            ("default/two", "service update"),
+            ("default/owner", "webhook event"),
+            ("default/tick", "timer tick"),
+        ]
+
+
+async def test_a_controller_at_work_counts() -> None:
+    told: list[tuple[Any, ...]] = []
+
+    class Hooks:
+        def queue(self, controller: str) -> None:
+            told.append(("queue", controller))
+
+        def reconciled(self, controller: str, result: str, counters: tuple[str, ...], seconds: float) -> None:
+            told.append((controller, result, *counters, round(seconds, 3)))
+
+        def active_workers(self, controller: str, number: int) -> None:
+            told.append((controller, "active", number))
+
+        def max_concurrent_reconciles(self, controller: str, number: int) -> None:
+            told.append((controller, "most", number))
+
+        def triggered(self, controller: str, source: str, verb: str) -> None:
+            told.append((controller, "trigger", source, verb))
+
+        def lingering(self, controller: str, number: int) -> None:
+            raise RuntimeError("a hook that fails changes nothing")
+
+        def hot_loop(self, controller: str, cause: str) -> None:
+            told.append((controller, "hot", cause))
+
+        def slowed_down(self, controller: str) -> None:
+            told.append((controller, "slowed down"))
+
+    @controller("v1/ConfigMap", name="maps", timeout=5.0, rate_limiter=slow_limiter)
+    async def reconcile(request: Request, ctx: Context) -> Result | None:
+        if ctx.attempts == 1:
+            await asyncio.sleep(60.0)
+        return Result(requeue_after=500.0)
+
+    async with world() as w, w.running(reconcile, metrics=Hooks()):
+        await w.put("a")
+        await asyncio.sleep(20.0)
+    assert told == [
+        ("queue", "maps"),
+        ("maps", "most", 1),
+        ("maps", "trigger", "informer", "add"),
+        ("maps", "active", 1),
+        ("maps", "active", 0),
+        (
+            "maps",
+            "error",
+            "controller_runtime_reconcile_errors_total",
+            "controller_runtime_reconcile_timeouts_total",
+            5.0,
+        ),
+        ("maps", "trigger", "retry", "timeout"),
+        ("maps", "active", 1),
+        ("maps", "active", 0),
+        ("maps", "requeue_after", 0.0),
+        ("maps", "trigger", "requeue", "after"),
+    ]
+
+
+async def test_a_timer_that_fails_to_name_anybody_goes_on() -> None:
+    seen: list[float] = []
+    asked: list[float] = []
+
+    def whom() -> list[Request]:
+        asked.append(round(now() - began, 3))
+        if len(asked) == 1:
+            raise ValueError("not now")
+        return [Request("", "all")]
+
+    @controller("v1/ConfigMap", sources=[Every(10.0, whom)])
+    async def reconcile(_: Request, __: Context) -> None:
+        seen.append(round(now() - began, 3))
+
+    async with world() as w:
+        began = now()
+        async with w.running(reconcile):
+            await asyncio.sleep(35.0)
+    assert [at - seen[0] for at in seen] == [0.0, 10.0]
+    assert len(asked) == 3
+
+
+async def test_a_kind_with_a_class_of_its_own_is_read_as_that_class() -> None:
+    typed = ResourceType[dict[str, Any]](CM.group, CM.version, CM.kind, CM.plural, model=dict)
+    seen: list[tuple[str, str]] = []
+
+    @controller(typed, predicates=ONLY_MINE, indexers={"team": dl.path("data.team")})
+    async def reconcile(request: Request, ctx: Context) -> None:
+        found = await ctx.client.get(typed, request.name)
+        assert ctx.lister(typed).get(request.key) == found
+        assert await ctx.client.by_index(typed, "team", "red") == [found]
+        seen.append((found["metadata"]["name"], found["data"]["team"]))
+
+    async with world() as w, w.running(reconcile):
+        await w.put("a", team="red")
+        await asyncio.sleep(1.0)
+    assert seen == [("a", "red")]
+
+
+async def test_what_a_context_does_not_have_is_named() -> None:
+    errors: list[str] = []
+
+    @controller("v1/ConfigMap")
+    async def reconcile(request: Request, ctx: Context) -> None:
+        for ask in (lambda: ctx.recorder, lambda: ctx.lister(kinds.SECRET)):
+            try:
+                ask()
+            except (RuntimeError, InvalidInputError) as error:
+                errors.append(str(error))
+        ctx.logger.info("looked", extra={"more": 1})
+
+    async with world() as w, w.running(reconcile):
+        await w.put("a")
+        await asyncio.sleep(1.0)
+    assert errors == [
+        "there is no event recorder: give one to Manager(recorder=...)",
+        "controller 'configmap' has no cache of v1/Secret: name it in owns, watches or reads",
+    ]

@@ -1,0 +1,96 @@
+"""``eventually`` in virtual time, in real time, and without a loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+from deltaloop.testing import EventuallyError, eventually, eventually_blocking
+
+
+async def test_in_virtual_time_it_ends_at_exactly_its_time() -> None:
+    clock = asyncio.get_running_loop().time
+    assert await eventually(lambda: clock() >= 1800 and "there", within=3600, every=60) == "there"
+    assert clock() == 1800
+    with pytest.raises(EventuallyError, match=r"^the lease did not become true within 90 s \(3 tries\)"):
+        await eventually(lambda: False, within=90, every=60, what="the lease")
+    assert clock() == 1890
+
+
+async def test_checks_may_be_async_assert_and_raise() -> None:
+    seen = list[int]()
+
+    async def check() -> int:
+        await asyncio.sleep(1)
+        seen.append(len(seen))
+        if len(seen) == 1:
+            raise LookupError("not there yet")
+        assert len(seen) == 3
+        return len(seen)
+
+    assert await eventually(check, within=10, every=1) == 3
+    assert asyncio.get_running_loop().time() == 5
+
+
+async def test_a_check_that_does_not_return_is_cancelled_at_the_end() -> None:
+    ended = list[float]()
+    clock = asyncio.get_running_loop().time
+
+    async def check() -> None:
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            ended.append(clock())
+
+    with pytest.raises(EventuallyError, match=r"\(1 try\): the last try has not returned$"):
+        await eventually(check, within=5)
+    assert ended == [5.0]
+
+
+async def test_a_time_limit_within_the_check_is_its_own_failure() -> None:
+    async def check() -> None:
+        async with asyncio.timeout(0.5):
+            await asyncio.sleep(3600)
+
+    with pytest.raises(EventuallyError, match="the last try raised TimeoutError") as caught:
+        await eventually(check, within=2.5, every=1)
+    assert isinstance(caught.value.__cause__, TimeoutError)
+
+
+async def test_cancellation_goes_through() -> None:
+    waiting = asyncio.create_task(eventually(lambda: False, within=3600))
+    await asyncio.sleep(1)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+
+
+@pytest.mark.real_time
+async def test_in_real_time_it_waits() -> None:
+    began = time.monotonic()
+    set_later = threading.Event()
+    asyncio.get_running_loop().call_later(0.05, set_later.set)
+    assert await eventually(set_later.is_set)
+    assert 0.04 < time.monotonic() - began < 4
+
+
+def test_plain_tests_wait_in_their_thread() -> None:
+    there = threading.Event()
+    timer = threading.Timer(0.03, there.set)
+    timer.start()
+    assert eventually_blocking(there.is_set)
+    timer.join()
+
+    def fail() -> bool:
+        raise LookupError("x")
+
+    with pytest.raises(EventuallyError, match=r"the map did not become true within 0\.02 s .* LookupError: x"):
+        eventually_blocking(fail, within=0.02, every=0.01, what="the map")
+
+
+async def test_the_blocking_one_refuses_to_stop_a_loop() -> None:
+    with pytest.raises(RuntimeError, match=r"await eventually\(...\) here"):
+        eventually_blocking(lambda: True)

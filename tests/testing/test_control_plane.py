@@ -1,0 +1,126 @@
+"""The launcher of a real server: with programs that are none, and with the real ones where they have been built."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from deltaloop.testing.control_plane import ControlPlane, ControlPlaneAssets, ControlPlaneError, find_assets
+
+
+def _program(path: Path, text: str = "#!/bin/sh\necho out of order; exit 3\n") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def test_assets_are_found_where_the_environment_says(tmp_path: Path) -> None:
+    _program(tmp_path / "etcd")
+    server = _program(tmp_path / "kube-apiserver", "#!/bin/sh\necho Kubernetes v1.30.1\n")
+    found = find_assets({"KUBEBUILDER_ASSETS": str(tmp_path)})
+    assert found is not None
+    assert found == ControlPlaneAssets(kube_apiserver=server, etcd=tmp_path / "etcd")
+    assert found.version == "v1.30.1"
+
+
+def test_a_place_that_is_named_and_empty_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ControlPlaneError, match="is not there or cannot be run"):
+        find_assets({"KUBEBUILDER_ASSETS": str(tmp_path)})
+
+
+def test_the_cache_is_searched_newest_first(tmp_path: Path) -> None:
+    from deltaloop.testing.control_plane import cache_folder
+
+    environ = {"XDG_CACHE_HOME": str(tmp_path)}
+    for version in ("v1.9.9", "v1.36.3"):
+        for name in ("etcd", "kube-apiserver"):
+            _program(cache_folder(version, environ) / name)
+    found = find_assets(environ)
+    assert found is not None
+    assert found.etcd == cache_folder("v1.36.3", environ) / "etcd"
+
+
+def test_a_process_that_ends_is_reported_with_what_it_said(tmp_path: Path) -> None:
+    assets = ControlPlaneAssets(kube_apiserver=_program(tmp_path / "kube-apiserver"), etcd=_program(tmp_path / "etcd"))
+    plane = ControlPlane(assets, start_timeout=8)
+    with pytest.raises(ControlPlaneError, match=r"ended with code 3; etcd said last: out of order"), plane:
+        pass
+    assert plane.process_ids == ()
+    with pytest.raises(RuntimeError, match="has no address"):
+        _ = plane.url
+
+
+def test_what_cannot_be_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no program that can be run"):
+        ControlPlaneAssets(kube_apiserver=tmp_path / "none", etcd=tmp_path / "none")
+    assets = ControlPlaneAssets(kube_apiserver=_program(tmp_path / "a"), etcd=_program(tmp_path / "b"))
+    with pytest.raises(ValueError, match="start_timeout"):
+        ControlPlane(assets, start_timeout=0)
+
+
+_ASKER = """
+import subprocess, sys, time
+process = subprocess.Popen([sys.executable, "-I", "-S", *sys.argv[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+print(process.pid, int(process.stdout.readline()), flush=True)
+time.sleep(60)
+"""
+_SUPERVISE = str(Path(find_assets.__code__.co_filename).with_name("supervise.py"))
+
+
+def _ended(pidfd: int) -> bool:
+    """Wait until a process has ended; a descriptor cannot come to mean another one."""
+    try:
+        return bool(select.select([pidfd], [], [], 8)[0])
+    finally:
+        os.close(pidfd)
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="process descriptors are Linux's")
+def test_what_is_supervised_ends_with_whoever_asked_for_it_however_that_ends(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "token").write_text("t")
+    asker = subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", _ASKER, _SUPERVISE, str(data), "/bin/sh", "-c", "exec sleep 60"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert asker.stdout is not None
+    with asker.stdout:
+        supervisor, program = (os.pidfd_open(int(text)) for text in asker.stdout.readline().split())
+        asker.send_signal(signal.SIGKILL)
+        asker.wait()
+        assert _ended(program)
+        assert _ended(supervisor)
+    assert not data.exists()
+
+
+def test_a_supervised_program_is_told_to_end_and_its_code_is_passed_on(tmp_path: Path) -> None:
+    for script, told, code in (
+        ("trap 'exit 7' TERM; echo ready >&2; while :; do sleep 0.05; done", True, 7),
+        ("exit 3", False, 3),
+    ):
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", _SUPERVISE, str(tmp_path), "/bin/sh", "-c", script],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        with process.stdin, process.stdout, process.stderr:
+            assert int(process.stdout.readline()) > 0
+            if told:
+                assert process.stderr.readline() == "ready\n"
+                process.terminate()
+            assert process.wait(8) == code
+    assert tmp_path.exists()

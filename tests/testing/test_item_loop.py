@@ -1,0 +1,110 @@
+"""The loop of one async test: what fixtures enter is left in reverse, and nothing is left behind."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from deltaloop.testing.item_loop import ItemLoop, LeftoverTasksError
+
+
+@asynccontextmanager
+async def guest(name: str, seen: list[str], *, broken: bool = False) -> AsyncGenerator[str]:
+    """Hold a task group, so that it matters in which task it is left."""
+    async with asyncio.TaskGroup() as group:
+        sleeping = group.create_task(asyncio.sleep(3600))
+        seen.append(f"enter {name}")
+        try:
+            yield name
+        finally:
+            sleeping.cancel()
+            seen.append(f"leave {name}")
+    if broken:
+        raise LookupError(name)
+
+
+@pytest.fixture
+def seen() -> list[str]:
+    return []
+
+
+def test_what_was_entered_is_there_during_the_test_and_left_in_reverse_after_it(seen: list[str]) -> None:
+    loop = ItemLoop(real=False)
+    first, second, third = (guest(name, seen) for name in "abc")
+    assert loop.enter(first) == "a"
+    loop.enter(second)
+    loop.enter(third)
+    loop.leave(second)
+
+    async def body() -> None:
+        await asyncio.sleep(600)
+        seen.append("body")
+
+    loop.run_test(body)
+    loop.leave(first)  # was left already
+    loop.close()
+    loop.close()
+    assert seen == ["enter a", "enter b", "enter c", "leave b", "body", "leave c", "leave a"]
+
+
+def test_a_test_that_never_ran_leaves_all_the_same(seen: list[str]) -> None:
+    loop = ItemLoop(real=True)
+    loop.enter(guest("a", seen))
+    loop.enter(guest("b", seen))
+    loop.close()
+    assert seen[2:] == ["leave b", "leave a"]
+
+
+def test_a_body_that_fails_leaves_and_its_error_goes_on(seen: list[str]) -> None:
+    loop = ItemLoop(real=False)
+    loop.enter(guest("a", seen))
+
+    async def body() -> None:
+        raise LookupError("body")
+
+    with pytest.raises(LookupError, match="body"):
+        loop.run_test(body)
+    loop.close()
+    assert seen == ["enter a", "leave a"]
+
+
+def test_what_entering_or_leaving_raises_is_raised_and_the_others_are_left(seen: list[str]) -> None:
+    @asynccontextmanager
+    async def closed() -> AsyncGenerator[None]:
+        raise LookupError("closed")
+        yield
+
+    loop = ItemLoop(real=False)
+    with pytest.raises(LookupError, match="closed"):
+        loop.enter(closed())
+    loop.enter(guest("a", seen))
+    loop.enter(guest("b", seen, broken=True))
+
+    async def body() -> None:
+        pass
+
+    with pytest.raises(LookupError, match="b"):
+        loop.run_test(body)
+    loop.close()
+    assert seen[-2:] == ["leave b", "leave a"]
+
+
+def test_tasks_of_the_body_are_found_and_those_of_fixtures_are_not_meant(seen: list[str]) -> None:
+    loop = ItemLoop(real=False)
+    loop.enter(guest("a", seen))
+
+    async def forgotten() -> None:
+        await asyncio.sleep(3600)
+
+    kept = list[asyncio.Task[None]]()
+
+    async def body() -> None:
+        kept.append(asyncio.create_task(forgotten()))
+
+    with pytest.raises(LeftoverTasksError, match=r"left 1 task\(s\) running: <coroutine object .*forgotten"):
+        loop.run_test(body)
+    loop.close()
+    assert kept[0].cancelled()

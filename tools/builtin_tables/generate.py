@@ -1,0 +1,297 @@
+"""Rewrite the tables of the built-in kinds: ``python tools/builtin_tables/generate.py``.
+
+Sources: the JSON schemas in ``kubernetes-validate`` (types, list types, merge keys), the resource classes in
+``lightkube-models`` (plurals, scopes, verbs, subresources), the protobuf table of this repository (which fields Go
+always writes), and ``hand_kept.toml`` (the rest). Both packages are in the dependency group ``tables``; the format of
+the data file is described in ``core/builtin_tables.py``. With ``--check`` nothing is written.
+"""
+
+from __future__ import annotations
+
+import ast
+import gzip
+import importlib.util
+import re
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final, cast
+
+import msgspec
+
+from deltaloop.apiserver.core.protobuf_table import Field, FieldTable, parse_table
+from deltaloop.apiserver.core.protobuf_values import EMPTY_SCALARS, SPECIAL_MESSAGES
+
+HERE: Final = Path(__file__).parent
+SERVER: Final = HERE.parents[1] / "src" / "deltaloop" / "apiserver"
+TARGET: Final = SERVER / "builtin_kinds.json.gz"
+KUBERNETES: Final = "1.36"
+PATHS_VERSION: Final = "1.36"
+_STABLE: Final = re.compile(r"v[0-9]+")
+_VERBS: Final = {"post": "create", "put": "update"}
+_SCALARS: Final = ("string", "integer", "number", "boolean")
+_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
+_PREFIXES: Final = (
+    (_META, "meta.v1."),
+    ("io.k8s.apimachinery.pkg.", ""),
+    ("io.k8s.apiextensions-apiserver.pkg.apis.", ""),
+    ("io.k8s.kube-aggregator.pkg.apis.", ""),
+    ("io.k8s.api.", ""),
+)
+# Types that are not what their schema says, or whose schema says nothing.
+_SPECIAL: Final = {
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": "quantity",
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": "intstr",
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": "any",
+    _META + "FieldsV1": "any",
+}
+_ATOMIC_ANY: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON"
+
+
+class MissingSourceError(RuntimeError):
+    """A package that the tables are made from is not installed, or of another version."""
+
+
+def folder_of(package: str, distribution: str) -> Path:
+    """Return where a package's files are, without running it."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise MissingSourceError(f"{distribution} is missing: pip install --group tables")
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+def definitions() -> dict[str, dict[str, Any]]:
+    """Return the published schemas by name."""
+    folder = folder_of("kubernetes_validate", "kubernetes-validate")
+    path = folder / "kubernetes-json-schema" / f"v{KUBERNETES}.0-local" / "_definitions.json"
+    return cast("dict[str, dict[str, Any]]", msgspec.json.decode(path.read_bytes())["$defs"])
+
+
+class Paths(msgspec.Struct):
+    """One resource or subresource as its URLs say."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    verbs: list[str]
+    namespaced: bool
+    subresource: str = ""
+
+
+def published_paths() -> Iterator[Paths]:
+    """Read the resource classes as text, so that their package need not be imported."""
+    found = version("lightkube-models")
+    if not found.startswith(PATHS_VERSION + "."):
+        raise MissingSourceError(f"lightkube-models is {found}; {PATHS_VERSION} is needed: pip install --group tables")
+    for path in sorted((folder_of("lightkube", "lightkube-models") / "resources").glob("*.py")):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef):
+                yield from _paths_of(node)
+
+
+def _paths_of(node: ast.ClassDef) -> Iterator[Paths]:
+    for statement in node.body:
+        if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call):
+            continue
+        given = {keyword.arg: keyword.value for keyword in statement.value.keywords}
+        owner = cast("ast.Call", given.get("parent", given["resource"]))
+        group, version_name, kind = (ast.literal_eval(argument) for argument in owner.args)
+        verbs = cast("list[str]", ast.literal_eval(given["verbs"]))
+        yield Paths(
+            group=group,
+            version=version_name,
+            kind=kind,
+            plural=ast.literal_eval(given["plural"]),
+            verbs=sorted({_VERBS.get(verb, verb) for verb in verbs if not verb.startswith("global_")}),
+            namespaced=ast.unparse(node.bases[0]).startswith("res.Namespaced"),
+            subresource=ast.literal_eval(given["action"]) if "action" in given else "",
+        )
+
+
+def short_name(name: str) -> str:
+    """Return a schema's name as the data file has it."""
+    for prefix, replacement in _PREFIXES:
+        if name.startswith(prefix):
+            return replacement + name.removeprefix(prefix)
+    return name
+
+
+class Types:
+    """Collects the types that the kinds are made of."""
+
+    def __init__(self, schemas: dict[str, dict[str, Any]]) -> None:
+        """Read from these schemas."""
+        self.schemas = schemas
+        self.made: dict[str, dict[str, Any]] = {}
+
+    def add(self, name: str) -> None:
+        """Add a struct and everything below it."""
+        short = short_name(name)
+        if short in self.made:
+            return
+        schema = self.schemas[name]
+        entry: dict[str, Any] = {"fields": {}}
+        self.made[short] = entry
+        if schema.get("x-kubernetes-map-type") == "atomic":
+            entry["atomic"] = True
+        for field, child in schema.get("properties", {}).items():
+            entry["fields"][field] = self._type(child)
+        if schema.get("required"):
+            entry["always"] = sorted(schema["required"])
+
+    def _type(self, schema: dict[str, Any]) -> Any:
+        marks: dict[str, Any] = {}
+        strategies = schema.get("x-kubernetes-patch-strategy", "").split(",")
+        for strategy, mark in (("retainKeys", "retain"), ("replace", "replace")):
+            if strategy in strategies:
+                marks[mark] = True
+        relation = schema.get("x-kubernetes-map-type")
+        if "$ref" in schema:
+            below = self._reference(schema["$ref"].rpartition("/")[2])
+            if relation and below.startswith("#"):
+                marks[relation] = True
+            return {"type": below, **marks} if marks else below
+        given: Any = schema.get("type")
+        kinds = cast("list[str]", given) if isinstance(given, list) else [given]
+        kind = next((name for name in kinds if name != "null"), "")
+        if kind in _SCALARS:
+            return kind
+        if kind == "array":
+            made = {"list": self._type(schema["items"]), **marks}
+            list_type = schema.get("x-kubernetes-list-type", "atomic")
+            if list_type == "map":
+                made["keys"] = schema["x-kubernetes-list-map-keys"]
+            elif list_type == "set":
+                made["set"] = True
+            if "merge" in strategies:
+                made["merge"] = schema.get("x-kubernetes-patch-merge-key", "")
+            return made
+        if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
+            made = {"map": self._type(schema["additionalProperties"]), **marks}
+            if relation == "atomic":
+                made["atomic"] = True
+            return made
+        return "any"
+
+    def _reference(self, name: str) -> str:
+        schema = self.schemas[name]
+        if name in _SPECIAL:
+            return _SPECIAL[name]
+        if name == _ATOMIC_ANY:
+            return "atomic"
+        if "properties" in schema:
+            self.add(name)
+            return "#" + short_name(name)
+        made = self._type(schema)
+        return made if isinstance(made, str) else "any"
+
+
+def _mark_always(types: dict[str, dict[str, Any]], table: FieldTable, root: str, message_name: str) -> None:
+    """Say of each struct which fields Go writes even when nobody has set them; schemas only know what is required."""
+    special = {line.split()[0] for line in SPECIAL_MESSAGES.splitlines() if line}
+    waiting, seen = [(root, message_name)], set[str]()
+    while waiting:
+        name, called = waiting.pop()
+        message = table.messages.get(called)
+        if name in seen or message is None or name not in types:
+            continue
+        seen.add(name)
+        always: list[str] = []
+        for field in _flat(message, table):
+            if field.name not in types[name]["fields"]:
+                continue
+            is_struct = field.type not in EMPTY_SCALARS and field.type not in special
+            written = is_struct and not (field.pointer or field.repeated or field.map or field.omit_zero)
+            if field.always or written:
+                always.append(field.name)
+            below = _struct_below(types[name]["fields"][field.name])
+            if below and is_struct:
+                waiting.append((below, field.type))
+        types[name].pop("always", None)
+        if always:
+            types[name]["always"] = sorted(always)
+
+
+def _flat(message: Mapping[int, Field], table: FieldTable) -> Iterator[Field]:
+    for field in message.values():
+        if field.inline:
+            yield from _flat(table.messages[field.type], table)
+        else:
+            yield field
+
+
+def _struct_below(kind: Any) -> str:
+    while isinstance(kind, dict):
+        fields = cast("dict[str, Any]", kind)
+        kind = fields.get("list") or fields.get("map") or fields.get("type")
+    return kind.removeprefix("#") if isinstance(kind, str) and kind.startswith("#") else ""
+
+
+def make() -> bytes:
+    """Return the data file's content, unpacked."""
+    schemas = definitions()
+    names = {
+        (kind["group"], kind["version"], kind["kind"]): name
+        for name, schema in schemas.items()
+        for kind in schema.get("x-kubernetes-group-version-kind", ())
+        if len(schema["x-kubernetes-group-version-kind"]) == 1
+    }
+    hand_kept = tomllib.loads((HERE / "hand_kept.toml").read_text())
+    key_defaults = hand_kept.pop("key_defaults")
+    table = parse_table(gzip.decompress((SERVER / "protobuf_fields.txt.gz").read_bytes()).decode())
+    types = Types(schemas)
+    entries: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for paths in published_paths():
+        key = (paths.group, paths.version, paths.kind)
+        if not _STABLE.fullmatch(paths.version) or key not in names:
+            continue
+        if not paths.subresource:
+            types.add(names[key])
+            old = entries.get(key, {})
+            entries[key] = {
+                "group": paths.group,
+                "version": paths.version,
+                "kind": paths.kind,
+                "plural": paths.plural,
+                "namespaced": paths.namespaced,
+                "verbs": paths.verbs,
+                "type": short_name(names[key]),
+                "subresources": old.get("subresources", {}),
+            }
+        else:
+            entries.setdefault(key, {"subresources": {}})["subresources"][paths.subresource] = paths.verbs
+    for (group, version_name, kind), entry in entries.items():
+        api_version = f"{group}/{version_name}" if group else version_name
+        entry.update(hand_kept.pop(f"{api_version} {kind}", {}))
+        message = table.kinds.get((api_version, kind))
+        if message is not None:
+            _mark_always(types.made, table, entry["type"], message)
+    if hand_kept:
+        raise ValueError(f"hand_kept.toml has entries for kinds that there are not: {sorted(hand_kept)}")
+    for name, defaults in key_defaults.items():
+        types.made[name]["defaults"] = defaults
+    content = {
+        "kubernetes": KUBERNETES,
+        "kinds": [entries[key] for key in sorted(entries)],
+        "types": {name: types.made[name] for name in sorted(types.made)},
+    }
+    return msgspec.json.encode(content)
+
+
+def main() -> None:
+    """Write the data file, or with ``--check`` say whether it is what would be written."""
+    made = make()
+    if "--check" in sys.argv[1:]:
+        same = gzip.decompress(TARGET.read_bytes()) == made
+        print(f"{TARGET.name}: {'up to date' if same else 'differs from what the sources give'}")
+        sys.exit(not same)
+    packed = gzip.compress(made, 9, mtime=0)
+    TARGET.write_bytes(packed)
+    print(f"{TARGET.name}: {len(packed)} bytes, {len(made)} unpacked")
+
+
+if __name__ == "__main__":
+    main()
