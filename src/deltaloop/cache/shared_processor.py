@@ -18,7 +18,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.cache.controller import MINIMUM_RESYNC_PERIOD
 from deltaloop.cache.core.notification_buffer import BufferPolicy
 from deltaloop.cache.core.process_deltas import AddNotification, Notification
-from deltaloop.cache.core.process_list import TURN
+from deltaloop.cache.core.real_fifo import TURN
 from deltaloop.cache.handlers import HandlerOptions, ResourceEventHandler, handler_name
 from deltaloop.cache.listener import Listener, Registration
 from deltaloop.cache.metrics import GuardedMetrics

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Delta, Deltas, DeltaType
 from deltaloop.cache.core.process_deltas import Notification, process_deltas
-from deltaloop.cache.core.process_list import TURN, ListProcessing
+from deltaloop.cache.core.process_list import ListProcessing
+from deltaloop.cache.core.real_fifo import TURN
 from deltaloop.cache.errors import TransactionError
 from deltaloop.cache.store import Indexer
 from tests.cache.objects import pod

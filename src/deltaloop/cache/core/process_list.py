@@ -15,17 +15,16 @@ Source: client-go tools/cache/the_real_fifo.go (``ReplacedAllInfo``), which does
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Delta, Deltas, DeltaType
 from deltaloop.cache.core.process_deltas import Notification, Versioned, notification_of
+from deltaloop.cache.core.real_fifo import TURN
 from deltaloop.cache.core.store import Replacement
 from deltaloop.cache.errors import TransactionError
 
 V = TypeVar("V")
 M = TypeVar("M", bound=Versioned)
-
-TURN: Final = 500
 
 
 class ReplaceableStore(Protocol[V]):

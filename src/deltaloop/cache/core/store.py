@@ -95,8 +95,7 @@ class StoreIndex(Generic[V]):
             (name, _evaluate(name, function, key, obj, failures)) for name, function in self._functions.items()
         ]
         for name, values in evaluated:
-            if self._values[name].get(key) != values:
-                self._file(name, key, values)
+            self._file(name, key, values)
         return failures
 
     def delete(self, key: str) -> None:
