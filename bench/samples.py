@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import os
@@ -16,17 +17,32 @@ from typing import Any, Final, final
 from bench.peers.catalogue import BUILD, FOREIGN_PYTHON, GO_PEER
 from bench.replay.session import Sample
 
-_MEASURED: Final = ("src/deltaloop", "bench/peers", "bench/replay")
+_ROOMS: Final = ("api", "pacing", "client", "cache", "workqueue", "leaderelection")  # what a measured program imports
+_MEASURED: Final = (*(f"src/deltaloop/{room}" for room in _ROOMS), "bench/peers", "bench/replay", "bench/floor.py")
 
 
 def identity(root: Path) -> str:
-    """Return a digest of everything that samples depend on: samples of other sources are never mixed in."""
+    """Return a digest of everything that samples depend on: samples of other code are never mixed in."""
     digest = hashlib.blake2b(digest_size=8)
-    files = [path for folder in _MEASURED for path in sorted((root / folder).rglob("*")) if path.is_file()]
-    for path in [*files, root / "bench/floor.py"]:
-        if path.suffix in {".py", ".go", ".rs", ".mod", ".lock"}:
-            digest.update(path.read_bytes())
+    for place in _MEASURED:
+        folder = root / place
+        for path in [folder] if folder.is_file() else sorted(folder.rglob("*")):
+            if path.suffix == ".py":
+                digest.update(code_of(path.read_text()).encode())
+            elif path.suffix in {".go", ".rs", ".mod", ".lock"}:
+                digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def code_of(source: str) -> str:
+    """Return what of a Python source runs: without comments, docstrings and layout."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(
+            node
+        ):
+            node.body = node.body[1:]
+    return ast.dump(tree)
 
 
 @final
