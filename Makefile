@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel clean bench bench-setup bench-row bench-page bench-check profile bench-workqueue kube conformance example storm fuzz-apiserver
+.PHONY: help setup demo test test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel clean bench bench-setup bench-row bench-page bench-check profile bench-workqueue kube conformance example storm fuzz-apiserver docs docs-look diagrams
 
 help:  ## Show the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,11 @@ $(VENV)/.runtime: $(VENV)/.created pyproject.toml constraints.txt
 # What tests and checks need on top.
 $(VENV)/.dev: $(VENV)/.runtime
 	@$(PIP) install --constraint constraints.txt --group dev
+	@touch $@
+
+# What the documentation's site needs on top.
+$(VENV)/.docs: $(VENV)/.dev
+	@$(PIP) install --constraint constraints.txt --group docs
 	@touch $@
 
 setup: $(VENV)/.dev  ## Create .venv with everything that tests and checks need
@@ -90,6 +95,9 @@ check: $(VENV)/.dev  ## Format check, lint, types, import contracts
 	@$(BIN)/lint-imports
 	@$(BIN)/mypy
 	@$(BIN)/pyright --pythonpath $(BIN)/python
+	@mkdir -p build
+	@PATH="$(CURDIR)/$(BIN):$$PATH" pyright --verifytypes deltaloop --ignoreexternal > build/type-completeness.txt || { cat build/type-completeness.txt; exit 1; }
+	@grep '^Type completeness' build/type-completeness.txt
 	@$(BIN)/python -m tests.house.sizes
 
 format: $(VENV)/.dev  ## Format the code and mend what the linter can
@@ -126,7 +134,8 @@ profile: $(VENV)/.dev  ## Write where our time goes to build/bench/profiles
 example: $(VENV)/.runtime  ## Run one example to its end: make example NAME=workqueue
 	@$(BIN)/python -m examples.run $(or $(NAME),workqueue) $(EXAMPLE_FLAGS)
 
-# Ten thousand objects, failures, restarts of the server and of the leader; some minutes. STORM_FLAGS="--objects 1000".
+# Ten thousand objects, failures, restarts of the server and of the leader; then again among processes, whose leaders are
+# killed. Some minutes each. STORM_FLAGS="--objects 1000 --kills 2".
 storm: $(VENV)/.dev  ## Run a storm of reconciles until everything has converged
 	@$(BIN)/python -m tests.chaos.storm $(STORM_FLAGS)
 
@@ -137,8 +146,23 @@ bench-workqueue: $(VENV)/.dev  ## Measure the work queue at 1k, 10k, 100k and 1M
 bench-apiserver: $(VENV)/.dev  ## Measure the embedded server, beside a real one where there is one
 	@$(BIN)/python bench/apiserver.py $(BENCH_FLAGS)
 
-lock: $(VENV)/.dev  ## Rewrite constraints.txt from what is installed now
+# NO_MKDOCS_2_WARNING: the theme's advertisement is no warning of ours. Zensical's site is built to show that it can be.
+docs: $(VENV)/.docs  ## Build the documentation to build/site, with every link and picture checked
+	@$(BIN)/python -m tools.diagrams --check
+	@$(BIN)/python -m tools.site.stage
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs --quiet build --strict --clean
+	@$(BIN)/python -m tools.site.links build/site
+	@$(BIN)/python -m tools.site.successor
+
+# Looks with headless Chromium (CHROMIUM=FILE names it); says so, and does nothing, where there is none.
+docs-look: docs  ## Look at every page of the built site as a phone and a desk show it
+	@$(BIN)/python -m tools.site.look
+
+diagrams: $(VENV)/.dev  ## Draw the state machines anew, from the code, into docs/concepts
+	@$(BIN)/python -m tools.diagrams
+
+lock: $(VENV)/.dev $(VENV)/.docs  ## Rewrite constraints.txt from what is installed now
 	@$(BIN)/python -m tests.house.lock > constraints.txt.new && mv constraints.txt.new constraints.txt
 
 clean:  ## Remove everything that can be made again
-	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .cache

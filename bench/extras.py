@@ -1,4 +1,4 @@
-"""Beside the peers: time split, growth, stalls of the loop, work queue, election, import. Each gives a few numbers."""
+"""Beside the peers: time split, growth, stalls, work queue, election, compression, import. Each gives a few numbers."""
 
 from __future__ import annotations
 
@@ -140,6 +140,13 @@ def election(root: Path, *, seconds: float) -> dict[str, Any]:
     return found
 
 
+def compression(root: Path, *, objects: int, runs: int) -> dict[str, Any]:
+    """Return what compressing and reading a cached object costs, in microseconds of CPU, and its size."""
+    command = [sys.executable, "-m", "bench.compression", str(objects)]
+    found: list[dict[str, float]] = [json.loads(_output(command, root)) for _ in range(runs)]
+    return {"objects": objects, **{name: statistics.median(each[name] for each in found) for name in found[0]}}
+
+
 def imports(root: Path, *, runs: int) -> dict[str, Any]:
     """Return CPU seconds and resident bytes of ``import deltaloop``, and of what it depends on alone."""
     found: dict[str, Any] = {}
@@ -164,6 +171,7 @@ def all_of(root: Path, *, full: bool, runs: int) -> dict[str, Callable[[], dict[
         "stalls": lambda: stalls(root, objects=100_000 if full else 5_000, runs=runs),
         "queue": lambda: queue(root, size=10_000 * size, runs=runs),
         "election": lambda: election(root, seconds=float(size)),
+        "compression": lambda: compression(root, objects=500 * size, runs=runs),
         "import": lambda: imports(root, runs=runs),
     }
 

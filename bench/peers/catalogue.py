@@ -31,8 +31,9 @@ class Peer:
         environment: Variables of its own.
         kinds: What it can be given.
         streamed: Whether it can ask for a streamed list.
-        max_objects: A longer list is not given to it, but one of this length, and its cost is that for each object.
-        max_events: Likewise; what takes more than ten times as long as ours gets fewer.
+        max_objects: A longer list is not given to it, but one of this length, and its cost is that for each object;
+            what takes more than ten times as long as ours gets no more than 10 000.
+        max_events: Likewise.
         rate: How many events in a second it can follow while latencies are measured.
         variant: How our own program differs from its defaults; empty for those and for all others.
         keeps: Whether it has a cache; the floor has none, and is not asked for latencies either.
@@ -121,7 +122,7 @@ PEERS: Final = (
         keeps=False,
     ),
     *_variants(),
-    _go("dynamic", "json", ("pods", "widgets"), 50_000, 10_000),
+    _go("dynamic", "json", ("pods", "widgets"), 10_000, 10_000),
     _go("typed", "protobuf", ("pods",), 100_000, 50_000),
     _rust("dynamic", ("pods", "widgets")),
     _rust("typed", ("pods",)),

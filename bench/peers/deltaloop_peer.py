@@ -1,6 +1,7 @@
-"""deltaloop: an informer of a factory, one index, one handler. ``BENCH_OPTIONS`` names what differs from defaults.
+"""deltaloop: an informer of a factory, one index, one handler. ``BENCH_OPTIONS`` names what differs.
 
-``stripped`` drops managedFields, ``delta-fifo`` takes the other queue, ``compressed`` compresses the cache;
+managedFields are kept, as other peers keep them; ``stripped`` drops them, which is our default. ``delta-fifo`` takes
+the other queue, ``compressed`` compresses the cache;
 ``no-index`` leaves that out; ``informers=N`` and ``handlers=N`` are that many, ``ticking`` measures how long the event
 loop is held up and how long garbage is collected, and ``profile=PATH`` writes where the time goes.
 """
@@ -37,9 +38,7 @@ def by_application(obj: dl.Resource) -> list[str]:
 
 def informer_options(words: set[str]) -> InformerOptions:
     """Return the options that the words name."""
-    options: dict[str, Any] = {}
-    if "stripped" in words:
-        options["transform"] = dl.strip_managed_fields
+    options: dict[str, Any] = {"keep_managed_fields": "stripped" not in words}
     if "delta-fifo" in words:
         options["queue"] = QueueKind.DELTA_FIFO
     if "compressed" in words:

@@ -24,7 +24,7 @@ from uuid import uuid4
 
 import deltaloop as dl
 
-logger = logging.getLogger("sample_controller")
+logger: logging.Logger = logging.getLogger("sample_controller")
 
 FOO = dl.ResourceType[dl.Resource]("samples.deltaloop.dev", "v1alpha1", "Foo", "foos")
 CRD_FILE = Path(__file__).with_name("crd.yaml")

@@ -78,6 +78,7 @@ from deltaloop.cache import Registration as Registration
 from deltaloop.cache import ResourceEventHandler as ResourceEventHandler
 from deltaloop.cache import SharedIndexInformer as SharedIndexInformer
 from deltaloop.cache import SharedInformer as SharedInformer
+from deltaloop.cache import ZstdOptions as ZstdOptions
 from deltaloop.cache import new_indexer_informer as new_indexer_informer
 from deltaloop.cache import new_informer as new_informer
 from deltaloop.cache import wait_for_cache_sync as wait_for_cache_sync
@@ -132,6 +133,7 @@ from deltaloop.runtime import HotLoopOptions as HotLoopOptions
 from deltaloop.runtime import InvalidControllerError as InvalidControllerError
 from deltaloop.runtime import InvalidResultError as InvalidResultError
 from deltaloop.runtime import LabelsChanged as LabelsChanged
+from deltaloop.runtime import Listen as Listen
 from deltaloop.runtime import Manager as Manager
 from deltaloop.runtime import ManagerOptions as ManagerOptions
 from deltaloop.runtime import Not as Not
@@ -250,6 +252,7 @@ __all__ = [
     "LeaseLock",
     "ListOptions",
     "ListWatch",
+    "Listen",
     "Lister",
     "ListerWatcher",
     "Lock",
@@ -328,6 +331,7 @@ __all__ = [
     "WorkQueue",
     "WriteOptions",
     "Written",
+    "ZstdOptions",
     "add_finalizer",
     "blocking",
     "compare_resource_versions",

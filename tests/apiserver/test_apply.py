@@ -209,7 +209,11 @@ async def test_subresources_have_entries_of_their_own() -> None:
             "apiVersion": "apps/v1",
             "kind": "Deployment",
             "metadata": {"name": "d"},
-            "spec": {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": {"spec": {"containers": []}}},
+            "spec": {
+                "replicas": 1,
+                "selector": {"matchLabels": {"a": "b"}},
+                "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}},
+            },
             "status": {"replicas": 7},
         }
         made = await apply(s.call, f"{DEPLOYMENTS}/d", deployment)
@@ -257,15 +261,14 @@ async def test_what_the_creator_of_a_typed_object_owns_leaves_out_go_s_own_struc
         }
         body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": spec}
         made = await s.call.post(f"{DEPLOYMENTS}?fieldManager=c", body)
-        assert entry(made, "c")["fieldsV1"] == {
-            "f:spec": {
-                "f:selector": {},
-                "f:template": {
-                    "f:metadata": {"f:labels": {".": {}, "f:a": {}}},
-                    "f:spec": {"f:containers": {'k:{"name":"c"}': {".": {}, "f:image": {}, "f:name": {}}}},
-                },
-            }
-        }
+        owned = entry(made, "c")["fieldsV1"]
+        assert owned.keys() == {"f:spec"}
+        assert owned["f:spec"]["f:selector"] == {}
+        assert owned["f:spec"]["f:template"]["f:metadata"] == {"f:labels": {".": {}, "f:a": {}}}
+        # Defaults are the creator's, too.
+        assert owned["f:spec"]["f:strategy"]["f:type"] == {}
+        container = owned["f:spec"]["f:template"]["f:spec"]["f:containers"]['k:{"name":"c"}']
+        assert container.keys() >= {".", "f:image", "f:imagePullPolicy", "f:name", "f:resources"}
 
 
 async def test_custom_resources_merge_by_their_schema_and_share_entries_between_versions() -> None:

@@ -67,7 +67,8 @@ async def test_what_is_malformed_is_a_400_in_the_real_words() -> None:
 
 async def test_scale_and_its_options_are_read_from_protobuf() -> None:
     async with serving() as on:
-        spec = {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}}
+        template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        spec = {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": template}
         replica_set = {"metadata": {"name": "a", "labels": {"a": "b"}}, "spec": spec}
         made = await on.call.created(REPLICA_SETS, replica_set)
         scale = body("autoscaling/v1", "Scale", message(1, text(1, "a"), text(3, "default")), message(2, number(1, 3)))

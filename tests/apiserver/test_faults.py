@@ -61,6 +61,53 @@ async def test_stale_reads_lag_by_revisions_but_not_behind_what_is_asked_for() -
         assert fresh.names == ["a", "b"]
 
 
+async def test_a_stale_watch_begins_with_an_old_state_and_catches_up() -> None:
+    async with serving() as on:
+        made = await on.call.created(CONFIG_MAPS, config_map("a", {"k": "old"}))
+        await on.call.patch(f"{CONFIG_MAPS}/a", {"data": {"k": "new"}})
+        await on.call.delete(f"{CONFIG_MAPS}/a")
+        on.server.faults.add(Fault(do="stale", behind=2))
+        initial = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+        async with on.call.watch(f"{CONFIG_MAPS}?{initial}") as watch:
+            added, bookmark, modified, deleted = [await watch.next() for _ in range(4)]
+        assert seen(added) == ("ADDED", "a", made.revision)
+        assert seen(bookmark) == ("BOOKMARK", "", made.revision)
+        assert modified["object"]["data"] == {"k": "new"}
+        assert seen(deleted) == ("DELETED", "a", str(on.server.revision))
+        # Not behind what is asked for, and not behind what is forgotten.
+        async with on.call.watch(f"{CONFIG_MAPS}?{initial}&resourceVersion={on.server.revision}") as watch:
+            assert seen(await watch.next()) == ("BOOKMARK", "", str(on.server.revision))
+        on.server.faults.compact()
+        async with on.call.watch(f"{CONFIG_MAPS}?{initial}") as watch:
+            assert seen(await watch.next()) == ("BOOKMARK", "", str(on.server.revision))
+        # A watch from now on hears what has happened already.
+        await on.call.created(CONFIG_MAPS, config_map("b"))
+        now_on = "watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan"
+        async with on.call.watch(f"{CONFIG_MAPS}?{now_on}") as watch:
+            assert seen(await watch.next())[:2] == ("ADDED", "b")
+
+
+async def test_a_stalled_watch_that_a_compaction_passes_by_is_expired() -> None:
+    async with serving() as on:
+        faults = on.server.faults
+        begin = on.server.revision
+        async with (
+            on.call.watch(f"{CONFIG_MAPS}?watch=1&resourceVersion={begin}") as slow,
+            on.call.watch(f"{CONFIG_MAPS}?watch=1&resourceVersion={begin}") as quick,
+        ):
+            # Both are open; the first one that is struck stalls.
+            assert faults.strike_watches(Fault(do="stall", count=1)) == 1
+            for name in ("a", "b"):
+                await on.call.created(CONFIG_MAPS, config_map(name))
+            assert [seen(await quick.next())[1] for _ in range(2)] == ["a", "b"]
+            faults.compact()
+            await on.call.created(CONFIG_MAPS, config_map("c"))
+            assert seen(await quick.next())[1] == "c"
+            faults.clear()
+            expired = (await slow.rest())[0]
+        assert (expired["type"], expired["object"]["code"], expired["object"]["reason"]) == ("ERROR", 410, "Expired")
+
+
 async def test_watches_are_ended_cut_expired_and_stalled() -> None:
     async with serving() as on:
         faults = on.server.faults

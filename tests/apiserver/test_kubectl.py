@@ -312,7 +312,8 @@ def _deployments(kubectl: Kubectl) -> None:
     done = kubectl.attempt("apply", manifest=deployment(2, second, {"name": "d", "image": "side:1"}))
     assert (done.stdout, done.stderr) == ("deployment.apps/web configured\n", "")
     containers = json.loads(kubectl("get", "deploy", "web", "-o", "json"))["spec"]["template"]["spec"]["containers"]
-    assert containers == [second, {"name": "d", "image": "side:1"}]
+    wanted = [second, {"name": "d", "image": "side:1"}]
+    assert [{name: item.get(name) for name in had} for item, had in zip(containers, wanted, strict=True)] == wanted
     kubectl("scale", "deployment", "web", "--replicas=3")
     kubectl("set", "image", "deployment/web", "d=side:2")
     kubectl("patch", "deployment", "web", "-p", '{"spec":{"template":{"spec":{"nodeSelector":{"disk":"ssd"}}}}}')
@@ -396,7 +397,7 @@ def _made_by_kubectl(kubectl: Kubectl) -> None:
     deployed = read("deploy")["spec"]
     assert (deployed["replicas"], deployed["selector"]) == (2, {"matchLabels": {"app": "made"}})
     container = deployed["template"]["spec"]["containers"][0]
-    assert (container["image"], container["ports"]) == ("web:1", [{"containerPort": 80}])
+    assert (container["image"], container["ports"]) == ("web:1", [{"containerPort": 80, "protocol": "TCP"}])
     port = {"name": "80-http", "port": 80, "protocol": "TCP", "targetPort": "http", "nodePort": 30080}
     assert read("service")["spec"]["ports"] == [port]
     assert read("job")["spec"]["template"]["spec"]["containers"][0]["command"] == ["date", "-u"]

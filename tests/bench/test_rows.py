@@ -112,7 +112,8 @@ def test_every_peer_is_first_in_some_round_and_the_order_turns_around() -> None:
 
 def test_a_long_list_is_for_peers_that_can_take_it() -> None:
     scenario = Scenario(load=Load(objects=50_000, events=0), least_objects=20_000)
-    assert scenario.takes(BY_NAME["client-go-dynamic"])
+    assert scenario.takes(BY_NAME["kube-rs-dynamic"])
+    assert not scenario.takes(BY_NAME["client-go-dynamic"])
     assert not scenario.takes(BY_NAME["official"])
     assert Scenario(load=Load(objects=1_000, events=0), least_objects=20_000).takes(BY_NAME["official"])
     assert not Scenario(load=Load(streamed=True)).takes(BY_NAME["official"])

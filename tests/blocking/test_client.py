@@ -42,7 +42,8 @@ def test_a_status_is_written_and_other_verbs_are_called_with_their_types(client:
     stored = client.create(dl.kinds.POD, pod).edit()
     stored["status"] = {"phase": "Running"}
     assert client.update_status(dl.kinds.POD, stored)["status"]["phase"] == "Running"
-    spec = {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}}}
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": pod["spec"]}
+    spec = {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": template}
     client.create(dl.kinds.DEPLOYMENT, {"metadata": {"name": "web"}, "spec": spec})
     scaled = client.call(lambda each: each.scale(dl.kinds.DEPLOYMENT, "web", 3))
     assert scaled["spec"]["replicas"] == 3

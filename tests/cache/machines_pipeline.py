@@ -8,6 +8,7 @@ last. Whatever happens:
 * an update starts from the state told last; it leads to another object (uid) only if a list brought that one, which
   means that something was missed, or if the handler's buffer merges;
 * the transform sees each object once, and whatever is stored or told has been through it;
+* what is read of a cached object's bytes belongs to the object, be the cache compressed or not;
 * a resync tells the very state that was told last; a removed handler hears nothing more;
 * the server is not asked more often than the backoff allows.
 """
@@ -26,6 +27,7 @@ from deltaloop.api.kinds import POD
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
+from deltaloop.cache.core.dictionary_training import ZstdOptions
 from deltaloop.cache.core.listwatch import ReflectorOptions
 from deltaloop.cache.core.notification_buffer import BufferPolicy
 from deltaloop.cache.handlers import HandlerOptions
@@ -50,6 +52,7 @@ FAULTS: dict[str, Callable[[], Exception]] = {
 }
 NAMES = st.sampled_from(["a", "b", "c"])
 MARK = "seen"
+PADDING = "so that a compressed object is smaller, which is why it is compressed at all " * 3
 QUIET = 200.0
 
 MakeInformer = Callable[[ListerWatcher, InformerOptions], Informer[Resource]]
@@ -139,6 +142,7 @@ def mark(obj: Resource) -> Resource:
     fields = json.loads(obj.raw)
     labels = fields["metadata"].setdefault("labels", {})
     labels[MARK] = "once" if MARK not in labels else "twice"
+    fields["padding"] = PADDING
     return Resource.from_dict(fields, POD)
 
 
@@ -158,11 +162,20 @@ def make_machine(make: MakeInformer) -> type[RuleBasedStateMachine]:
             page_size=st.sampled_from([0, 2]),
             watch_list=st.booleans(),
             policy=st.sampled_from([*BufferPolicy]),
+            compressed=st.booleans(),
         )
-        def start(self, queue: QueueKind, page_size: int, watch_list: bool, policy: BufferPolicy) -> None:
+        def start(
+            self, queue: QueueKind, page_size: int, watch_list: bool, policy: BufferPolicy, compressed: bool = False
+        ) -> None:
             self.server = Server(serves_from_cache=not page_size)
             reflector = ReflectorOptions(page_size=page_size, watch_list=watch_list)
-            options = InformerOptions(chance=lambda: 0.0, transform=mark, queue=queue, reflector=reflector)
+            options = InformerOptions(
+                chance=lambda: 0.0,
+                transform=mark,
+                queue=queue,
+                reflector=reflector,
+                compression=ZstdOptions(page=2, fewest=2) if compressed else None,
+            )
             self.runner.run(self.begin(options))
             self.add_handler(policy, 0.0, 0.0)
 
@@ -282,6 +295,8 @@ def make_machine(make: MakeInformer) -> type[RuleBasedStateMachine]:
             assert cached == truth, "the cache is not what the server has"
             by_namespace = self.informer.lister().list(namespace="default")
             assert {obj.name for obj in by_namespace} == {*truth}
+            for obj in by_namespace:
+                assert state_of(Resource.from_json(obj.raw)) == state_of(obj), "the bytes of another one"
             for registration, witness in self.handlers:
                 told = {name: state_of(obj) for name, obj in witness.picture.items()}
                 assert told == truth, f"{registration.name} knows something else"

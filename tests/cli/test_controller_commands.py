@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import signal
-import subprocess
 import sys
-import urllib.request
+from asyncio.subprocess import PIPE, STDOUT, Process
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
+import deltaloop as dl
 from deltaloop.api.yaml_reader import read_yaml_documents
+from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.cli.commands import app
 from deltaloop.cli.load_controllers import LoadError, load_controllers
 
@@ -48,8 +54,27 @@ def namespaces(request, ctx):
 """
 
 
+LAST_WORDS = """
+import asyncio
+import deltaloop as dl
+
+@dl.controller("v1/Namespace", predicates=[dl.Where(lambda obj: obj.name == "default")])
+async def namespaces(request, ctx):
+    namespace = await ctx.client.get("v1/Namespace", request.name)
+    ctx.recorder.event(namespace, "Normal", "Began", "the first")
+    print("reconciling", flush=True)
+    try:
+        await asyncio.sleep(3600)
+    finally:
+        for number in range(5):
+            ctx.recorder.event(namespace, "Normal", f"Word{number}", "one of the last")
+        ctx.recorder.event(namespace, "Warning", "Stopped", "the last")
+"""
+
+
 @pytest.fixture
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(logging.getLogger(), "handlers", [*logging.getLogger().handlers])  # commands configure them
     (tmp_path / "some_operator.py").write_text(MODULE)
     (tmp_path / "broken_operator.py").write_text("import a_module_that_is_not_there\n")
     (tmp_path / "empty_operator.py").write_text("")
@@ -123,7 +148,10 @@ def test_rbac_prints_what_is_watched_and_written(module: str) -> None:
         (["--embedded", "--context", "x"], "brings its own cluster"),
         (["--metrics-bind-address", "nowhere"], "is no address"),
         (["--metrics-token-review"], "must not travel in the clear"),
+        (["--metrics-cert", "cert.pem"], "certificate and key are needed together"),
+        (["--health-probe-bind-address", ":99999"], "port 99999 is none"),
         (["--lease-duration", "1"], "lease_duration"),
+        (["--event-api", "v2"], "--event-api 'v2' is not v1 or events.k8s.io/v1"),
     ],
 )
 def test_flags_that_do_not_fit_are_refused(module: str, flags: list[str], message: str) -> None:
@@ -132,52 +160,116 @@ def test_flags_that_do_not_fit_are_refused(module: str, flags: list[str], messag
     assert message in " ".join(answer.output.replace("│", " ").split())
 
 
-def read_until(program: subprocess.Popen[str], text: str) -> str:
-    """Read lines until one has a text, or the program ends."""
-    assert program.stdout is not None
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--drain-timeout", "-1"], "--drain-timeout is -1; a number of seconds, 0 or more, is needed"),
+        (["--shutdown-timeout", "nan"], "--shutdown-timeout is nan; a number of seconds, 0 or more, is needed"),
+        (["-n", "A_B"], "--namespace 'A_B' is no name of a namespace: at most 63 lower-case letters"),
+        (["--leader-election-id", "A_B", "--leader-elect"], "--leader-election-id 'A_B' is no name of an object"),
+        (["--leader-election-namespace", "a.b", "--leader-elect"], "'a.b' is no name of a namespace"),
+    ],
+)
+def test_values_that_no_server_takes_are_named_before_anything_is_connected_to(
+    module: str, flags: list[str], message: str
+) -> None:
+    answer = CliRunner().invoke(app, ["run", module, *flags])
+    assert isinstance(answer.exception, dl.DeltaloopError)
+    assert message in str(answer.exception)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["some_operator", "--leader-elect"], "--leader-elect needs --leader-election-namespace"),
+        (["some_operator", "--event-api", "x"], "is not v1 or events.k8s.io/v1"),
+        (["--from", "file", "--metrics-token-review"], "--from knows what the run did"),
+        (["some_operator", "--from", "file"], "give either a module, or --from FILE"),
+        ([], "give either a module, or --from FILE"),
+    ],
+)
+def test_what_makes_no_role_is_refused(module: str, arguments: list[str], message: str) -> None:
+    answer = CliRunner().invoke(app, ["rbac", *arguments])
+    assert answer.exit_code == 2
+    assert message in " ".join(answer.output.replace("│", " ").split())
+
+
+@asynccontextmanager
+async def program(server: ApiServer, file: Path, *flags: str) -> AsyncGenerator[Process]:
+    """Run a module in a process of its own, which ends with this at the latest."""
+    config = file.with_name("config")
+    config.write_text(yaml.safe_dump(server.kubeconfig()))
+    common = ["--kubeconfig", str(config), "--log-format", "json", "--metrics-bind-address", "0"]
+    process = await asyncio.create_subprocess_exec(
+        *COMMAND, "run", str(file), *common, *flags, stdout=PIPE, stderr=STDOUT, limit=2**20
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def read_until(process: Process, text: str) -> str:
+    """Read lines until one has a text."""
+    assert process.stdout is not None
     lines: list[str] = []
-    for line in program.stdout:
-        lines.append(line)
-        if text in line:
-            break
-    else:
-        pytest.fail("the program ended: " + "".join(lines))
+    while not lines or text not in lines[-1]:
+        lines.append((await process.stdout.readline()).decode())
+        assert lines[-1], f"the program ended: {''.join(lines)}"
     return "".join(lines)
 
 
-def started(module: str, *flags: str) -> subprocess.Popen[str]:
-    common = ["--embedded", "--log-format", "json", "--metrics-bind-address", "0"]
-    return subprocess.Popen(
-        [*COMMAND, "run", module, *common, *flags], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+async def end_of(process: Process) -> tuple[int | None, str]:
+    """Wait for the end; return the exit code and the last lines."""
+    rest = (await process.communicate())[0].decode()
+    return process.returncode, rest
 
 
-def test_a_module_runs_as_a_program_and_ends_in_good_order(module: str) -> None:
-    with started(f"{module}:maps", "--leader-elect", "--health-probe-bind-address", "127.0.0.1:0") as program:
-        try:
-            text = read_until(program, "the workers start")
-            url = text.partition('"url":"http://')[2].partition('"')[0]
-            with urllib.request.urlopen(f"http://{url}/readyz?verbose") as answer:
-                assert "[+]leader ok: leading" in answer.read().decode()
-            program.send_signal(signal.SIGTERM)
-            rest, _ = program.communicate(timeout=8.0)
-            assert program.returncode == 0, rest
-            assert "ending in good order: a signal came" in rest
-            assert '"lock_was":"released"' in rest
-        finally:
-            program.kill()
+@pytest.mark.real_time
+async def test_a_program_that_is_told_to_end_does_so_in_good_order_and_its_last_events_are_sent(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "last_words.py"
+    file.write_text(LAST_WORDS)
+    flags = ["--leader-elect", "--drain-timeout", "0", "--event-api", "events.k8s.io/v1"]
+    async with (
+        ApiServer(ServerOptions(insecure_http=True)) as server,
+        dl.Client(dl.ClientConfig(server=server.url)) as client,
+        program(server, file, "--health-probe-bind-address", "127.0.0.1:0", *flags) as process,
+    ):
+        text = await read_until(process, "reconciling")
+        address = text.partition('"url":"http://')[2].partition('"')[0]
+        reader, writer = await asyncio.open_connection(*address.split(":"))
+        writer.write(b"GET /readyz?verbose HTTP/1.0\r\nHost: localhost\r\n\r\n")
+        assert b"[+]leader ok: leading" in await reader.read()
+        writer.close()
+        process.send_signal(signal.SIGTERM)
+        code, rest = await end_of(process)
+        events = [*(await client.list(dl.kinds.EVENTS_V1_EVENT))]
+        (lease,) = [*(await client.list(dl.kinds.LEASE))]
+    assert code == 0, rest
+    assert "ending in good order: a signal came" in rest
+    assert '"lock_was":"released"' in rest
+    assert not lease["spec"].get("holderIdentity")
+    assert sorted(event["reason"] for event in events) == ["Began", "Stopped", *(f"Word{n}" for n in range(5))]
+    (stopped,) = [event for event in events if event["reason"] == "Stopped"]
+    assert (stopped["type"], stopped["note"], stopped["reportingController"]) == ("Warning", "the last", "namespace")
 
 
-def test_a_second_signal_ends_a_program_that_does_not_end(module: str, tmp_path: Path) -> None:
-    (tmp_path / "stuck.py").write_text(STUCK)
-    with started("stuck", "--health-probe-bind-address", "0") as program:
-        try:
-            read_until(program, "reconciling for ever")
-            program.send_signal(signal.SIGINT)
-            read_until(program, "ending in good order")
-            program.send_signal(signal.SIGINT)
-            rest, _ = program.communicate(timeout=8.0)
-            assert program.returncode == 1, rest
-            assert "1 reconcile(s) did not end in time and were left behind: namespace: default" in rest
-        finally:
-            program.kill()
+@pytest.mark.real_time
+async def test_a_second_signal_ends_a_program_that_does_not_end(tmp_path: Path) -> None:
+    file = tmp_path / "stuck.py"
+    file.write_text(STUCK)
+    async with (
+        ApiServer(ServerOptions(insecure_http=True)) as server,
+        program(server, file, "--health-probe-bind-address", "0") as process,
+    ):
+        await read_until(process, "reconciling for ever")
+        process.send_signal(signal.SIGINT)
+        await read_until(process, "ending in good order")
+        process.send_signal(signal.SIGINT)
+        code, rest = await end_of(process)
+    assert code == 1, rest
+    assert "1 reconcile(s) did not end in time and were left behind: namespace: default" in rest

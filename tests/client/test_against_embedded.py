@@ -114,11 +114,11 @@ async def test_the_patches() -> None:
         assert added["data"].to_dict() == {"k": "w", "l": "m"}
         with pytest.raises(InvalidError):
             await client.patch(CM, "a", [{"op": "test", "path": "/data/k", "value": "other"}], type=PatchType.JSON)
-        pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "a", "image": "x"}]}}
+        pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": n, "image": "x"} for n in ("a", "b")]}}
         await client.create(kinds.POD, pod)
         merge_by_name = {"spec": {"containers": [{"name": "b", "image": "y"}]}}
         both = await client.patch(kinds.POD, "p", merge_by_name, type=PatchType.STRATEGIC)
-        assert sorted(container["name"] for container in both["spec"]["containers"]) == ["a", "b"]
+        assert [(each["name"], each["image"]) for each in both["spec"]["containers"]] == [("a", "x"), ("b", "y")]
 
 
 async def test_dry_runs_store_nothing() -> None:
@@ -301,7 +301,9 @@ async def test_logs() -> None:
         with pytest.raises(BadRequestError, match="pod p does not have a host assigned"):
             async with client.logs("p"):
                 raise AssertionError
-        await client.create(kinds.POD, {**PODS_OWN, "metadata": {"name": "q"}, "spec": {"nodeName": "n"}})
+        await client.create(
+            kinds.POD, {**PODS_OWN, "metadata": {"name": "q"}, "spec": {**PODS_OWN["spec"], "nodeName": "n"}}
+        )
         with pytest.raises(NotFoundError, match='nodes "n" not found'):
             async with client.logs("q"):
                 raise AssertionError

@@ -102,6 +102,29 @@ async def test_an_error_event_is_raised_after_the_events_before_it() -> None:
         assert await anext(events, None) is None
 
 
+async def test_batches_are_what_has_come_and_an_error_follows_the_events_before_it() -> None:
+    many = b"".join(line("ADDED", f"p{number}") for number in range(230))
+    client, _ = client_over(line("ADDED", "a") + line("ADDED", "b"), many, line("ADDED", "c") + EXPIRED + many)
+    async with client.watch(kinds.POD) as events:
+        assert (await anext(events)).object.name == "a"
+        assert [event.object.name for event in await events.batch()] == ["b"]
+        assert [len(await events.batch()) for _ in range(3)] == [100, 100, 30]
+        assert [event.object.name for event in await events.batch()] == ["c"]
+        with pytest.raises(ExpiredError, match="too old resource version"):
+            await events.batch()
+        assert await events.batch() == []
+        assert await anext(events, None) is None
+
+
+async def test_a_single_read_after_a_batch_raises_what_the_batch_met() -> None:
+    client, _ = client_over(line("ADDED", "a") + EXPIRED)
+    async with client.watch(kinds.POD) as events:
+        assert len(await events.batch()) == 1
+        with pytest.raises(ExpiredError):
+            await anext(events)
+        assert await events.batch() == []
+
+
 @pytest.mark.parametrize("bad", [b"not json s3cret\n", b'{"type":"ADDED"}\n', b'{"type":"ODD","object":{}}\n'])
 async def test_a_line_that_is_no_event(bad: bytes) -> None:
     client, _ = client_over(line("ADDED") + bad)

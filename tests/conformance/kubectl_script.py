@@ -21,19 +21,20 @@ import sys
 import tempfile
 import threading
 from collections.abc import Generator, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.testing.control_plane import ControlPlane, find_assets
+from tests.conformance.kubectl_command import SECONDS, Command, Kubectl, command
+from tests.conformance.kubectl_more import MORE, write_files
 from tests.conformance.target import widget_crd
 
 EXPECTED = Path(__file__).with_name("kubectl_expected")
 SHORT = 20
-SECONDS = 30
 _NAME = re.compile(r"kubectl(\.1\.\d+)?")
 GROUP = "kubectl.example.com"
 CRD = widget_crd(GROUP, columns=[{"name": "Size", "type": "integer", "jsonPath": ".spec.size"}])
@@ -53,82 +54,70 @@ EVENT = {
 }
 
 
-@dataclass(frozen=True)
-class Command:
-    """One command; ``manifest`` goes to its standard input, ``editor`` is what an editor does to a file."""
-
-    arguments: tuple[str, ...]
-    manifest: Mapping[str, Any] | None = None
-    editor: str = ""
-
-
-def _do(text: str, manifest: Mapping[str, Any] | None = None, editor: str = "") -> Command:
-    return Command((*text.split(), *(("-f", "-") if manifest is not None else ())), manifest, editor)
-
-
 def _changed(base: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
     return {**base, **fields}
 
 
 SCRIPT: tuple[Command, ...] = (
-    _do("apply", SETTINGS),
-    _do("apply", SETTINGS),
-    _do("apply", _changed(SETTINGS, data={"k": "w", "l": "1"})),
-    _do("diff", _changed(SETTINGS, data={"k": "x", "l": "1"})),
-    _do("apply --server-side --field-manager=mine --force-conflicts", _changed(SETTINGS, data={"m": "2"})),
-    _do("apply --server-side --field-manager=other", _changed(SETTINGS, data={"m": "3"})),
-    _do("create", SETTINGS),
-    _do("create configmap made --from-literal=a=b"),
-    _do("create secret generic hidden --from-literal=a=b"),
-    _do("create serviceaccount robot"),
-    _do("create role reader --verb=get,list --resource=configmaps"),
-    _do("create rolebinding readers --role=reader --serviceaccount=default:robot"),
-    _do("create quota limits --hard=pods=2"),
-    _do("get configmaps settings made"),
-    _do("get configmaps settings made -o wide"),
-    _do("get configmap made -o yaml"),
-    _do("get configmaps settings made -o jsonpath={.items[*].metadata.name}"),
-    _do("get configmaps settings made --sort-by=.metadata.name -o name"),
-    _do("get secrets,roles,rolebindings -o name"),
-    _do("describe configmap settings"),
-    _do("describe secret hidden"),
-    _do("describe role reader"),
-    _do("edit configmap made", editor="s/a: b/a: c/"),
-    _do('patch configmap made --type=merge -p {"data":{"d":"e"}}'),
-    _do('patch configmap made --type=strategic -p {"data":{"d":"f"}}'),
-    _do('patch configmap made --type=json -p [{"op":"remove","path":"/data/d"}]'),
-    _do("get configmap made -o jsonpath={.data}"),
-    _do("label configmap made tier=front"),
-    _do("label configmap made tier=back"),
-    _do("label configmap made tier=back --overwrite"),
-    _do("annotate configmap made note=hello"),
-    _do("get configmaps -l tier=back -o name"),
-    _do("replace", _changed(SETTINGS, data={"r": "1"})),
-    _do("get configmap settings -o jsonpath={.data}"),
-    _do("create", CRD),
-    _do(f"wait --for=condition=Established --timeout=20s crd/widgets.{GROUP}"),
-    _do("create", WIDGET),
-    _do("get widgets"),
-    _do("get widget w -o jsonpath={.spec}"),
-    _do("scale widget w --replicas=3"),
-    _do('patch widget w --type=merge -p {"spec":{"size":99}}'),
-    _do('patch widget w --type=strategic -p {"spec":{"size":2}}'),
-    _do("get widgets"),
-    _do("explain widget.spec.size"),
-    _do(f"api-resources --api-group={GROUP} --no-headers"),
-    _do("api-resources --api-group=apps --no-headers"),
-    _do("auth can-i create pods"),
-    _do("auth can-i list configmaps --as=system:serviceaccount:default:robot -n default"),
-    _do("create", EVENT),
-    _do("get events -o name"),
-    _do("events --no-headers"),
-    _do("get nothing"),
-    _do("get configmap nobody"),
-    _do("delete widget w"),
-    _do("delete configmap made --cascade=background"),
-    _do("delete configmap settings --cascade=orphan --wait=false"),
-    _do("get configmap settings -o jsonpath={.metadata.finalizers}"),
-    _do(f"delete crd widgets.{GROUP}"),
+    command("apply", SETTINGS),
+    command("apply", SETTINGS),
+    command("apply", _changed(SETTINGS, data={"k": "w", "l": "1"})),
+    command("diff", _changed(SETTINGS, data={"k": "x", "l": "1"})),
+    command("apply --server-side --field-manager=mine --force-conflicts", _changed(SETTINGS, data={"m": "2"})),
+    command("apply --server-side --field-manager=other", _changed(SETTINGS, data={"m": "3"})),
+    command("create", SETTINGS),
+    command("create configmap made --from-literal=a=b"),
+    command("create secret generic hidden --from-literal=a=b"),
+    command("create serviceaccount robot"),
+    command("create role reader --verb=get,list --resource=configmaps"),
+    command("create rolebinding readers --role=reader --serviceaccount=default:robot"),
+    command("create quota limits --hard=pods=2"),
+    command("get configmaps settings made"),
+    command("get configmaps settings made -o wide"),
+    command("get configmap made -o yaml"),
+    command("get configmaps settings made -o jsonpath={.items[*].metadata.name}"),
+    command("get configmaps settings made --sort-by=.metadata.name -o name"),
+    command("get secrets,roles,rolebindings -o name"),
+    command("describe configmap settings"),
+    command("describe secret hidden"),
+    command("describe role reader"),
+    command("edit configmap made", editor="s/a: b/a: c/"),
+    command('patch configmap made --type=merge -p {"data":{"d":"e"}}'),
+    command('patch configmap made --type=strategic -p {"data":{"d":"f"}}'),
+    command('patch configmap made --type=json -p [{"op":"remove","path":"/data/d"}]'),
+    command("get configmap made -o jsonpath={.data}"),
+    command("label configmap made tier=front"),
+    command("label configmap made tier=back"),
+    command("label configmap made tier=back --overwrite"),
+    command("annotate configmap made note=hello"),
+    command("get configmaps -l tier=back -o name"),
+    command("replace", _changed(SETTINGS, data={"r": "1"})),
+    command("get configmap settings -o jsonpath={.data}"),
+    command("create", CRD),
+    command(f"wait --for=condition=Established --timeout=20s crd/widgets.{GROUP}"),
+    command("create", WIDGET),
+    command("get widgets"),
+    command("get widget w -o jsonpath={.spec}"),
+    command("scale widget w --replicas=3"),
+    command('patch widget w --type=merge -p {"spec":{"size":99}}'),
+    command('patch widget w --type=strategic -p {"spec":{"size":2}}'),
+    command("get widgets"),
+    command("explain widget.spec.size"),
+    command(f"api-resources --api-group={GROUP} --no-headers"),
+    command("api-resources --api-group=apps --no-headers"),
+    command("auth can-i create pods"),
+    command("auth can-i list configmaps --as=system:serviceaccount:default:robot -n default"),
+    command("create", EVENT),
+    command("get events -o name"),
+    command("events --no-headers"),
+    command("get nothing"),
+    command("get configmap nobody"),
+    command("delete widget w"),
+    command("delete configmap made --cascade=background"),
+    command("delete configmap settings --cascade=orphan --wait=false"),
+    command("get configmap settings -o jsonpath={.metadata.finalizers}"),
+    command(f"delete crd widgets.{GROUP}"),
+    *MORE,
 )
 
 
@@ -165,24 +154,16 @@ def run_script(kubectl: Path, kubeconfig: Mapping[str, Any], namespace: str, scr
         environment = {"HOME": folder, "KUBECONFIG": str(file), "PATH": os.environ.get("PATH", "")}
         server = str(kubeconfig["clusters"][0]["cluster"]["server"])
 
-        def run(command: Command) -> str:
-            editor = {"KUBE_EDITOR": f"sed -i '{command.editor}'"} if command.editor else {}
-            given = json.dumps(command.manifest).replace("NAMESPACE", namespace) if command.manifest else None
-            done = subprocess.run(
-                [str(kubectl), "-n", namespace, *command.arguments],
-                env={**environment, **editor},
-                input=given,
-                capture_output=True,
-                text=True,
-                timeout=SECONDS,
-                check=False,
-            )
-            printed = normal(done.stdout + done.stderr, namespace, server)
-            return f"$ kubectl {' '.join(command.arguments)}\n{printed}[{done.returncode}]\n"
+        write_files(home)
+        runner = Kubectl(kubectl, namespace, home, environment)
+
+        def run(what: Command) -> str:
+            printed, code = runner.run(what)
+            return f"$ kubectl {' '.join(what.arguments)}\n{normal(printed, namespace, server)}[{code}]\n"
 
         run(Command(("create", "namespace", namespace)))
         try:
-            return "".join(run(command) for command in script)
+            return "".join(run(what) for what in script)
         finally:
             run(Command(("delete", "namespace", namespace, "--wait=false")))
 
@@ -191,6 +172,7 @@ _PLAIN = tuple(
     (re.compile(pattern, re.MULTILINE), text)
     for pattern, text in (
         (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UID"),
+        (r"eyJ[\w-]+\.[\w-]+\.[\w-]+", "TOKEN"),
         (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[^\s\"]*", "TIME"),
         (r"(resourceVersion: )\"\d+\"", r"\1VERSION"),
         (re.escape(tempfile.gettempdir()) + r"/\S+", "FILE"),
@@ -252,15 +234,25 @@ def main() -> None:
         servers: dict[str, Mapping[str, Any]] = {"embedded": running.enter_context(embedded())}
         if assets is not None:
             servers["real"] = running.enter_context(ControlPlane(assets)).kubeconfig()
-        for version, path in sorted(kubectls.items()):
+
+        def differences_of(server: str, version: str) -> list[str]:
             file = EXPECTED / f"{version}.txt"
-            if record:
-                file.write_text(run_script(path, servers["real"], f"record-{version.replace('.', '-')}"))
-            for name, kubeconfig in servers.items():
-                printed = run_script(path, kubeconfig, f"script-{version.replace('.', '-')}")
-                found = differences(file.read_text(), printed) if file.exists() else ["nothing is recorded for it"]
-                failed = failed or bool(found)
-                print(f"kubectl {version}, {name}: {'as expected' if not found else chr(10).join(found)}", flush=True)
+            printed = run_script(kubectls[version], servers[server], f"script-{version.replace('.', '-')}")
+            return differences(file.read_text(), printed) if file.exists() else ["nothing is recorded for it"]
+
+        if record:
+            for version, path in sorted(kubectls.items()):
+                printed = run_script(path, servers["real"], f"record-{version.replace('.', '-')}")
+                (EXPECTED / f"{version}.txt").write_text(printed)
+        # One kubectl at a time on each server: the script has a CRD of its own.
+        with ThreadPoolExecutor(len(servers)) as threads:
+            for version in sorted(kubectls):
+                for name, found in zip(
+                    servers, threads.map(differences_of, servers, repeat(version, len(servers))), strict=True
+                ):
+                    failed = failed or bool(found)
+                    words = "as expected" if not found else "\n".join(found)
+                    print(f"kubectl {version}, {name}: {words}", flush=True)
     sys.exit(int(failed))
 
 

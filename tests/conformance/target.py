@@ -108,6 +108,19 @@ class Api(Caller):
         """Define a custom resource for this case; see ``widget_crd``."""
         return await self.define(widget_crd(self.group(), **changes))
 
+    def name(self, word: str) -> str:
+        """A name of the whole cluster that no other case uses."""
+        return f"{word}-{self.number}"
+
+    def impersonate(self, user: str, *groups: str, **headers: str) -> User:
+        """Send requests as somebody else; the suite's own user may."""
+        chosen = {"Impersonate-User": user, **headers}
+        return User(self, {**chosen, "Impersonate-Group": groups[0]} if groups else chosen)
+
+    def with_token(self, token: str, **headers: str) -> User:
+        """Send requests with a token; an empty one sends none."""
+        return User(self, {"Authorization": f"Bearer {token}" if token else "", **headers})
+
     def widget(self, name: str, spec: Mapping[str, Any] | None = None, **metadata: Any) -> dict[str, Any]:
         return {
             "apiVersion": f"{self.group()}/v1",
@@ -115,6 +128,17 @@ class Api(Caller):
             "metadata": {"name": name, **metadata},
             "spec": dict(spec or {}),
         }
+
+
+class User(Caller):
+    """Somebody else at the same server."""
+
+    def __init__(self, api: Api, headers: Mapping[str, str]) -> None:
+        super().__init__(api.session, api.url)
+        self._headers = dict(headers)
+
+    async def call(self, method: str, path: str, content: object = None, **headers: str) -> Answer:
+        return await super().call(method, path, content, **{**self._headers, **headers})
 
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -241,6 +265,9 @@ class Target(Protocol):
     def open(self) -> Any:
         """Return an async context manager that gives an ``Api``."""
 
+    def open_secured(self) -> Any:
+        """Return one whose server knows users and what they may do."""
+
 
 @dataclass(frozen=True)
 class EmbeddedTarget:
@@ -250,13 +277,25 @@ class EmbeddedTarget:
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[Api]:
-        async with ApiServer(ServerOptions(insecure_http=True, controllers=frozenset())) as server:
+        async with _embedded(ServerOptions(insecure_http=True, controllers=frozenset())) as api:
+            yield api
 
-            async def compact() -> None:
-                server.compact()
+    @asynccontextmanager
+    async def open_secured(self) -> AsyncGenerator[Api]:
+        async with _embedded(ServerOptions(authorization_mode="RBAC", controllers=frozenset())) as api:
+            yield api
 
-            async with _session(None, "") as session:
-                yield Api(session, server.url, compact=compact)
+
+@asynccontextmanager
+async def _embedded(options: ServerOptions) -> AsyncGenerator[Api]:
+    async with ApiServer(options) as server:
+
+        async def compact() -> None:
+            server.compact()
+
+        context = ssl.create_default_context(cadata=server.ca_pem.decode()) if server.ca_pem else None
+        async with _session(context, server.token.reveal()) as session:
+            yield Api(session, server.url, compact=compact)
 
 
 @dataclass(frozen=True)
@@ -279,6 +318,9 @@ class RealTarget:
                     assert answer.status == 200, await answer.text()
 
             yield Api(session, self.server.url, compact=compact)
+
+    def open_secured(self) -> Any:
+        return self.open()
 
 
 async def _etcd_revision(url: str) -> str:
@@ -309,13 +351,16 @@ def _version(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def conformance(line: str, *rows: tuple[Any, ...], min_version: str = "1.20") -> Callable[[Case], Any]:
+def conformance(
+    line: str, *rows: tuple[Any, ...], min_version: str = "1.20", secured: bool = False
+) -> Callable[[Case], Any]:
     """Make a case, or one for each row, of a function that takes an ``Api``.
 
     Args:
         line: What is promised, and where: ``area: promise``. With rows, what they have in common.
         rows: Arguments after the ``Api``; the first of each is its own part of the promise and is not passed on.
         min_version: The first version of a real server that keeps the promise.
+        secured: Whether the case needs credentials and RBAC.
     """
 
     def decorate(body: Case) -> Any:
@@ -324,7 +369,8 @@ def conformance(line: str, *rows: tuple[Any, ...], min_version: str = "1.20") ->
         async def test(target: Target, **arguments: Any) -> None:
             if target.version < _version(min_version):
                 pytest.skip(f"since Kubernetes {min_version}")
-            async with asyncio.timeout(CASE_SECONDS), target.open() as api:
+            opened = target.open_secured() if secured else target.open()
+            async with asyncio.timeout(CASE_SECONDS), opened as api:
                 made = await api.post("/api/v1/namespaces", {"metadata": {"name": api.namespace}})
                 assert made.status == 201, made.text
                 await body(api, **arguments)

@@ -191,3 +191,147 @@ async def test_the_end_mark_of_leases(api: Api) -> None:
     async with api.watch(f"{_leases(api)}?{query}") as watch:
         event = await api.next_event(watch)
     assert (event["type"], event["object"]["spec"]) == ("BOOKMARK", {})
+
+
+@conformance(
+    "apply: empty metadata of a custom resource is stored, so that the next write is one",
+    ("labels", {"labels": {}}),
+    ("finalizers", {"finalizers": []}),
+)
+async def test_empty_metadata_that_is_applied(api: Api, empty: dict[str, Any]) -> None:
+    path = await api.widgets()
+    applied = await api.apply(f"{path}/a", api.widget("a", **empty))
+    assert not set(empty) & set(applied.json["metadata"])
+    written = await api.patch(f"{path}/a", {})
+    assert int(written.revision) > int(applied.revision)
+    assert (await api.patch(f"{path}/a", {})).revision == written.revision
+
+
+@conformance("apply: a null that a custom resource may not have is refused, not dropped")
+async def test_a_null_that_is_applied(api: Api) -> None:
+    path = await api.widgets()
+    message = (await api.apply(f"{path}/a", api.widget("a", {"word": None}))).refuses(422, "Invalid")
+    assert 'spec.word in body must be of type string: "null"' in message
+
+
+@conformance(
+    "json patch: what is missing reads as null",
+    ("a copy to itself", [{"op": "copy", "from": "/binaryData", "path": "/binaryData"}], {"k": "1"}),
+    ("a copy of a missing key", [{"op": "copy", "from": "/data/no", "path": "/data/z"}], {"k": "1", "z": ""}),
+    ("a test", [{"op": "test", "path": "/binaryData", "value": None}], {"k": "1"}),
+    ("an addition without a value", [{"op": "add", "path": "/data/q"}], {"k": "1", "q": ""}),
+    ("no patch at all", None, {"k": "1"}),
+)
+async def test_json_patch_of_what_is_missing(api: Api, patch: object, data: dict[str, str]) -> None:
+    await api.config_map("a", {"k": "1"})
+    answer = await api.patch_with(f"{api.config_maps}/a", "json-patch+json", patch)
+    assert (answer.status, answer.json["data"]) == (200, data), answer.text
+
+
+@conformance(
+    "json patch: an index may be negative",
+    ("added", {"op": "add", "path": "/metadata/finalizers/-1", "value": "a.b/z"}, ["a.b/x", "a.b/y", "a.b/z"]),
+    ("removed", {"op": "remove", "path": "/metadata/finalizers/-1"}, ["a.b/x"]),
+)
+async def test_json_patch_with_a_negative_index(api: Api, operation: dict[str, Any], after: list[str]) -> None:
+    await api.config_map("a", finalizers=["a.b/x", "a.b/y"])
+    answer = await api.patch_with(f"{api.config_maps}/a", "json-patch+json", [operation])
+    assert answer.json["metadata"]["finalizers"] == after
+
+
+@conformance(
+    "json patch: what cannot be applied is 422",
+    ("a move of what is missing", {"op": "move", "from": "/binaryData", "path": "/data/z"}),
+    ("beneath what is missing", {"op": "copy", "from": "/binaryData/x", "path": "/data/z"}),
+    ("an index outside", {"op": "add", "path": "/metadata/finalizers/7", "value": "a.b/z"}),
+    ("the whole", {"op": "add", "path": "", "value": {}}),
+)
+async def test_json_patch_that_cannot_be_applied(api: Api, operation: dict[str, Any]) -> None:
+    await api.config_map("a", finalizers=["a.b/x"])
+    (await api.patch_with(f"{api.config_maps}/a", "json-patch+json", [operation])).refuses(422, "Invalid")
+
+
+@conformance("json patch: a field that no operation has is a warning, and refused when strict")
+async def test_json_patch_with_an_unknown_field(api: Api) -> None:
+    await api.config_map("a", {"k": "1"})
+    patch = [{"op": "add", "path": "/data/k", "value": "2", "more": 1}]
+    answer = await api.patch_with(f"{api.config_maps}/a", "json-patch+json", patch)
+    assert answer.headers["Warning"] == '299 - "json patch unknown field \\"[0].more\\""'
+    strict = await api.patch_with(f"{api.config_maps}/a?fieldValidation=Strict", "json-patch+json", patch)
+    assert strict.refuses(422, "Invalid").endswith('strict decoding error: json patch unknown field "[0].more"')
+
+
+@conformance(
+    "patch: what it is to be cannot be decoded",
+    (
+        "labels of a built-in kind",
+        False,
+        {"metadata": {"labels": {"a": 5}}},
+        "field ObjectMeta.metadata.labels of type",
+    ),
+    ("labels of a custom resource", True, {"metadata": {"labels": {"a": 5}}}, "field ObjectMeta.labels of type string"),
+    ("another kind", False, {"kind": "Secret"}, "converting (v1.Secret) to (core.ConfigMap): unknown conversion"),
+    ("no kind", True, {"kind": ""}, "Object 'Kind' is missing in "),
+)
+async def test_a_patch_that_cannot_be_decoded(api: Api, custom: bool, patch: dict[str, Any], message: str) -> None:
+    path = await api.widgets() if custom else api.config_maps
+    await api.created(path, api.widget("a") if custom else config_map("a"))
+    assert message in (await api.patch(f"{path}/a", patch)).refuses(422, "Invalid")
+
+
+@conformance("patch: a strategic one does not change what an object is")
+async def test_a_strategic_patch_of_the_kind(api: Api) -> None:
+    await api.config_map("a")
+    patch = {"kind": "Secret", "apiVersion": "v2"}
+    assert (await api.patch(f"{api.config_maps}/a", patch, "strategic-merge-patch+json")).json["kind"] == "ConfigMap"
+
+
+@conformance("patch: a custom resource of no version is 500, of another 422")
+async def test_a_patch_of_the_version(api: Api) -> None:
+    path = await api.widgets()
+    await api.created(path, api.widget("a"))
+    (await api.patch(f"{path}/a", {"apiVersion": None})).refuses(500, "InternalError")
+    message = (await api.patch(f"{path}/a", {"apiVersion": "other/v1"})).refuses(422, "Invalid")
+    assert message.startswith('Widget.other "a" is invalid: apiVersion: Invalid value: "other/v1": must be ')
+
+
+@conformance("merge patch: objects in a new list lose their nulls")
+async def test_nulls_in_a_list_of_a_merge_patch(api: Api) -> None:
+    path = await api.widgets()
+    await api.created(path, api.widget("a"))
+    patched = await api.patch(f"{path}/a", {"spec": {"free": {"l": [{"n": None}]}}})
+    assert patched.json["spec"]["free"] == {"l": [{}]}
+
+
+@conformance("decoding: a null in a map or a list of text is empty text")
+async def test_nulls_among_text(api: Api) -> None:
+    body = {**config_map("a", annotations={"y": None}), "data": {"k": None}}
+    made = (await api.created(api.config_maps, body)).json
+    assert (made["data"], made["metadata"]["annotations"]) == ({"k": ""}, {"y": ""})
+
+
+@conformance(
+    "config maps and secrets: keys could be names of files",
+    ("a space", {"a b": "1"}, "a valid config key must consist of alphanumeric characters"),
+    ("two dots", {"..": "1"}, "must not be '..'"),
+    ("two dots in front", {"..a": "1"}, "must not start with '..'"),
+    ("too long", {"a" * 254: "1"}, "must be no more than 253 characters"),
+)
+async def test_keys_of_data(api: Api, data: dict[str, str], message: str) -> None:
+    assert message in (await api.post(api.config_maps, config_map("a", data))).refuses(422, "Invalid")
+    secret = {"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "a"}, "stringData": data}
+    assert message in (await api.post(f"{api.core}/secrets", secret)).refuses(422, "Invalid")
+
+
+@conformance("config maps: a key is in data or in binaryData")
+async def test_a_key_in_both(api: Api) -> None:
+    answer = await api.post(api.config_maps, {**config_map("a", {"k": "1"}), "binaryData": {"k": "YQ=="}})
+    assert 'data[k]: Invalid value: "k": duplicate of key present in binaryData' in answer.refuses(422, "Invalid")
+
+
+@conformance("deletecollection: the list has the version from before")
+async def test_the_version_of_a_deleted_collection(api: Api) -> None:
+    made = await api.config_map("a")
+    before = (await api.get(api.config_maps)).revision
+    deleted = await api.delete(api.config_maps)
+    assert int(made.revision) <= int(deleted.revision) <= int(before)

@@ -76,6 +76,92 @@ async def test_yaml_answers(api: Api) -> None:
     answer = await api.get(f"{api.config_maps}/a", Accept="application/yaml")
     assert answer.headers["Content-Type"] == "application/yaml"
     assert read_yaml(answer.text)["data"] == {"k": "1"}
+    assert answer.text.startswith('apiVersion: v1\ndata:\n  k: "1"\nkind: ConfigMap\nmetadata:\n  creationTimestamp: "')
+
+
+YAML = {"Accept": "application/yaml", "Content-Type": "application/yaml"}
+
+
+@conformance("negotiation: failures are YAML, too")
+async def test_failures_in_yaml(api: Api) -> None:
+    answer = await api.get(f"{api.config_maps}/none", Accept="application/yaml")
+    assert (answer.status, answer.headers["Content-Type"]) == (404, "application/yaml")
+    assert answer.text == (
+        "apiVersion: v1\ncode: 404\ndetails:\n  kind: configmaps\n  name: none\nkind: Status\n"
+        'message: configmaps "none" not found\nmetadata: {}\nreason: NotFound\nstatus: Failure\n'
+    )
+
+
+@conformance(
+    "negotiation: a watch is never YAML",
+    ("YAML alone", "application/yaml"),
+    ("YAML first", "application/yaml,application/json"),
+)
+async def test_no_watch_in_yaml(api: Api, accept: str) -> None:
+    answer = await api.get(f"{api.config_maps}?watch=1", Accept=accept)
+    assert (answer.status, answer.headers["Content-Type"]) == (406, "application/yaml")
+    assert read_yaml(answer.text)["message"].startswith("only the following media types are accepted: ")
+
+
+@conformance(
+    "negotiation: the first clause that can be served counts",
+    ("YAML behind what is unknown", "text/html,application/yaml", "application/yaml"),
+    ("YAML of less quality", "application/yaml;q=0.5,application/json", "application/json"),
+    ("a Table", "application/yaml;as=Table;v=v1;g=meta.k8s.io", "application/yaml"),
+    (
+        "metadata only, of a list",
+        "application/yaml;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
+        "application/yaml",
+    ),
+)
+async def test_when_it_is_yaml(api: Api, accept: str, content_type: str) -> None:
+    answer = await api.get(api.config_maps, Accept=accept)
+    assert (answer.status, answer.headers["Content-Type"]) == (200, content_type)
+
+
+@conformance("negotiation: discovery in YAML", ("groups", "/apis"), ("resources", "/api/v1"), ("versions", "/api"))
+async def test_discovery_in_yaml(api: Api, path: str) -> None:
+    answer = await api.get(path, Accept="application/yaml")
+    assert (answer.status, answer.headers["Content-Type"]) == (200, "application/yaml")
+    assert read_yaml(answer.text)["kind"] in ("APIGroupList", "APIResourceList", "APIVersions")
+
+
+@conformance("negotiation: the version is JSON only")
+async def test_no_version_in_yaml(api: Api) -> None:
+    answer = await api.get("/version", Accept="application/yaml")
+    assert (answer.status, answer.headers["Content-Type"]) == (406, "application/yaml")
+
+
+@conformance("bodies: YAML is read by every verb that takes an object")
+async def test_bodies_in_yaml(api: Api) -> None:
+    made = await api.call(
+        "POST", api.config_maps, b"kind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\ndata:\n  1: a\n", **YAML
+    )
+    assert (made.status, read_yaml(made.text)["data"]) == (201, {"1": "a"}), made.text
+    put = await api.call("PUT", f"{api.config_maps}/a", b"metadata:\n  name: a\ndata: {b: c}\n", **YAML)
+    assert (put.status, read_yaml(put.text)["data"]) == (200, {"b": "c"}), put.text
+    patched = await api.call("PATCH", f"{api.config_maps}/a", b"data: {b: d}\n", **YAML)
+    assert (patched.status, read_yaml(patched.text)["message"]) == (415, "415: Unsupported Media Type")
+    kept = await api.call("DELETE", f"{api.config_maps}/a", b"preconditions:\n  uid: other\n", **YAML)
+    assert kept.status == 409, kept.text
+    gone = await api.call("DELETE", f"{api.config_maps}/a", b"gracePeriodSeconds: 0\n", **YAML)
+    assert (gone.status, read_yaml(gone.text)["status"]) == (200, "Success"), gone.text
+
+
+@conformance(
+    "bodies: a key that is twice in YAML is a warning, or refused when strict",
+    ("warn", "", 201, ['299 - "line 6: key \\"k\\" already set in map"']),
+    ("ignore", "?fieldValidation=Ignore", 201, []),
+    ("strict", "?fieldValidation=Strict", 400, []),
+)
+async def test_a_key_twice_in_yaml(api: Api, query: str, status: int, warnings: list[str]) -> None:
+    body = b"kind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\ndata:\n  k: b\n  k: c\n"
+    answer = await api.call("POST", f"{api.config_maps}{query}", body, **YAML)
+    headers: Any = answer.headers
+    assert (answer.status, headers.getall("Warning", [])) == (status, warnings), answer.text
+    if status == 400:
+        expected = 'strict decoding error: yaml: unmarshal errors:\n  line 6: key "k" already set in map'
+        assert read_yaml(answer.text)["message"].endswith(expected)
 
 
 @conformance("discovery: groups, versions and resources")

@@ -5,6 +5,11 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import pytest
+
+import deltaloop as dl
+from tests.house import docstrings
+
 SOURCE = Path(__file__).parents[2] / "src" / "deltaloop"
 
 
@@ -42,3 +47,68 @@ def test_every_room_says_what_it_owns() -> None:
     for path in sorted(SOURCE.glob("*/__init__.py")):
         docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
         assert len(docstring.split()) >= 12, f"{path.parent.name}: a room's docstring is its charter"
+
+
+def test_every_public_name_has_a_docstring_in_the_house_form() -> None:
+    names = docstrings.public_names()
+    assert len(names) > 1000, "the search found suspiciously little"
+    wrong = [f"{each.name}: {fault}" for each in names for fault in docstrings.faults(each)]
+    assert not wrong, "\n".join(wrong)
+
+
+GOOD = '''
+def wait(key: str, *keys: str, timeout: float = 1.0) -> None:
+    """Wait for keys.
+
+    Args:
+        key: The first one.
+        keys: The others; ``*keys`` is
+            long.
+        timeout: Seconds until it raises.
+
+    Raises:
+        ConflictError: Somebody else waits.
+    """
+    if timeout:
+        raise ConflictError("no")
+'''
+
+BAD = {
+    "the first line does not end with a full stop": ("Wait for keys.", "Wait for keys"),
+    "the first line is more than one sentence": ("Wait for keys.", "Wait for keys. Any thread."),
+    "no empty line after the first": ("Wait for keys.\n\n", "Wait for keys.\n"),
+    "'kee' is not a parameter": ("        key: The", "        kee: The"),
+    "Raises: 'ConflictFault' is not an exception": ("        ConflictError: S", "        ConflictFault: S"),
+    "Raises: 'ConflictError' does not say when": ("ConflictError: Somebody else waits.", "ConflictError:"),
+    "ConflictError is raised and not documented": ("        ConflictError: S", "        ApiError: S"),
+    "timeout: seconds, and nobody says so": ("Seconds until", "Time until"),
+}
+
+
+def example(source: str) -> docstrings.PublicName:
+    node = ast.parse(source).body[0]
+    assert isinstance(node, ast.FunctionDef)
+    return docstrings.PublicName(name="wait", node=node, scope={"ConflictError": dl.ConflictError})
+
+
+def test_a_good_docstring_passes_and_none_does_not() -> None:
+    assert docstrings.faults(example(GOOD)) == []
+    assert docstrings.faults(example("def wait() -> None:\n    pass\n")) == ["no docstring"]
+
+
+@pytest.mark.parametrize("fault", BAD)
+def test_a_seeded_fault_is_found(fault: str) -> None:
+    good, bad = BAD[fault]
+    assert good in GOOD
+    assert fault in docstrings.faults(example(GOOD.replace(good, bad)))
+
+
+def test_what_a_class_inherits_counts_and_what_others_define_does_not() -> None:
+    names = {each.name for each in docstrings.public_names()}
+    assert {"deltaloop.workqueue.RateLimitingQueue.add", "deltaloop.client.Client.get", "deltaloop.client"} <= names
+    assert "deltaloop.cache.CacheSyncError.with_traceback" not in names
+
+
+def test_an_error_raised_in_an_inner_function_is_its_own_matter() -> None:
+    inner = GOOD.replace("    if timeout:\n        raise", "    def later() -> None:\n        raise")
+    assert docstrings.faults(example(inner.replace("        ConflictError: S", "        ApiError: S"))) == []

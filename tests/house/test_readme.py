@@ -69,8 +69,10 @@ async def test_the_controller_runs(tmp_path: Path) -> None:
 )
 def test_links_to_files_lead_somewhere(page: str) -> None:
     path = ROOT / page if (ROOT / page).exists() else ROOT / "docs" / page
-    prose = re.sub(r"```.*?```", "", path.read_text(), flags=re.DOTALL)
+    prose = re.sub(r"```.*?```|<!--.*?-->", "", path.read_text(), flags=re.DOTALL)
     for target in re.findall(r"\]\(([^)#:]+)\)", prose):
+        if target.startswith("reference/"):
+            continue  # made by `make docs`, which checks it
         assert (path.parent / target).exists(), f"{page}: {target}"
 
 

@@ -17,15 +17,21 @@ PART = "in-order FIFO"
 class MixesStatesOfOneKey(InOrderQueue[Resource]):
     """A batch has two states of one object."""
 
-    def _goes_with(self, entry: Any, first: Any, keys: set[str]) -> bool:
-        return super()._goes_with(entry, first, set())
+    def _take_along(self, first: Any, limit: int) -> list[Any]:
+        taken = super()._take_along(first, limit)
+        while self._entries and self._entries[0].key == taken[-1].key:
+            taken.append(self._entries.popleft())
+        return taken
 
 
 class TakesListsAlong(InOrderQueue[Resource]):
     """A list is popped together with what waited before it."""
 
-    def _goes_with(self, entry: Any, first: Any, keys: set[str]) -> bool:
-        return entry.key not in keys
+    def _take_along(self, first: Any, limit: int) -> list[Any]:
+        taken = super()._take_along(first, limit)
+        if self._entries and self._entries[0].is_list:
+            taken.append(self._entries.popleft())
+        return taken
 
 
 class SyncsBeforeItIsProcessed(InOrderQueue[Resource]):

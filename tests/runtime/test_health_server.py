@@ -107,7 +107,7 @@ def test_addresses_that_are_none_are_refused_and_zero_is_nowhere() -> None:
             Listen.parse(wrong)
     with pytest.raises(InvalidInputError, match="0 to 65535"):
         Listen(port=70_000)
-    with pytest.raises(InvalidInputError, match="both certificate and key"):
+    with pytest.raises(InvalidInputError, match="certificate and key are needed together"):
         Listen(certificate=Path("x"))
     with pytest.raises(InvalidInputError, match="tokens must not travel in the clear"):
         Listen(token_review=True)

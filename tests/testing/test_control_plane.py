@@ -102,6 +102,23 @@ def test_what_is_supervised_ends_with_whoever_asked_for_it_however_that_ends(tmp
     assert not data.exists()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
+def test_what_is_supervised_ends_with_its_supervisor_however_that_ends(tmp_path: Path) -> None:
+    supervisor = subprocess.Popen(
+        [sys.executable, "-I", "-S", _SUPERVISE, str(tmp_path), "/bin/sh", "-c", "exec sleep 60"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert supervisor.stdin is not None
+    assert supervisor.stdout is not None
+    with supervisor.stdin, supervisor.stdout:
+        program = os.pidfd_open(int(supervisor.stdout.readline()))
+        supervisor.kill()
+        supervisor.wait()
+        assert _ended(program)
+
+
 def test_a_supervised_program_is_told_to_end_and_its_code_is_passed_on(tmp_path: Path) -> None:
     for script, told, code in (
         ("trap 'exit 7' TERM; echo ready >&2; while :; do sleep 0.05; done", True, 7),

@@ -112,6 +112,18 @@ def test_plain_tests_have_a_server_in_a_thread_a_kubeconfig_and_a_blocking_clien
     )
 
 
+def test_an_async_test_that_nobody_has_taken_is_told_how_to_be_run(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        async def test_not_ours(deltaloop_client):
+            pass
+        """,
+    )
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(['*here: put deltaloop_async_tests = "virtual" into pytest\'s configuration, or mark*'])
+
+
 def test_the_relay_fails_on_demand_in_virtual_time(pytester: pytest.Pytester) -> None:
     write(
         pytester,

@@ -1,21 +1,18 @@
 """Rewrite the tables of the built-in kinds: ``python tools/builtin_tables/generate.py``.
 
-Sources: the JSON schemas in ``kubernetes-validate`` (types, list types, merge keys), the resource classes in
-``lightkube-models`` (plurals, scopes, verbs, subresources), the protobuf table of this repository (which fields Go
-always writes), and ``hand_kept.toml`` (the rest). Both packages are in the dependency group ``tables``; the format of
-the data file is described in ``core/builtin_tables.py``. With ``--check`` nothing is written.
+Sources: the JSON schemas in ``kubernetes-validate`` (types, list types, merge keys; dependency group ``tables``),
+``observed.json`` (what a real server says of its kinds: ``observe.py``), the protobuf table of this repository (which
+fields Go always writes), ``defaults.toml`` (defaults), and ``hand_kept.toml`` (the rest). The format of the data file
+is described in ``core/builtin_tables.py``. With ``--check`` nothing is written.
 """
 
 from __future__ import annotations
 
-import ast
 import gzip
 import importlib.util
-import re
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -28,9 +25,6 @@ HERE: Final = Path(__file__).parent
 SERVER: Final = HERE.parents[1] / "src" / "deltaloop" / "apiserver"
 TARGET: Final = SERVER / "builtin_kinds.json.gz"
 KUBERNETES: Final = "1.36"
-PATHS_VERSION: Final = "1.36"
-_STABLE: Final = re.compile(r"v[0-9]+")
-_VERBS: Final = {"post": "create", "put": "update"}
 _SCALARS: Final = ("string", "integer", "number", "boolean")
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _PREFIXES: Final = (
@@ -44,10 +38,15 @@ _PREFIXES: Final = (
 _SPECIAL: Final = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": "quantity",
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": "intstr",
-    "io.k8s.apimachinery.pkg.runtime.RawExtension": "any",
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": "atomic",
     _META + "FieldsV1": "any",
 }
 _ATOMIC_ANY: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON"
+
+
+# Structs of Go that JSON writes as something else.
+_NULL_STRUCTS: Final = ("time", "microtime", "json", "schemaorbool", "schemaorarray", "schemaorstrings")
+_ZERO_STRUCTS: Final = {"quantity": "0", "intorstring": 0, "duration": "0s"}
 
 
 class MissingSourceError(RuntimeError):
@@ -69,46 +68,12 @@ def definitions() -> dict[str, dict[str, Any]]:
     return cast("dict[str, dict[str, Any]]", msgspec.json.decode(path.read_bytes())["$defs"])
 
 
-class Paths(msgspec.Struct):
-    """One resource or subresource as its URLs say."""
-
-    group: str
-    version: str
-    kind: str
-    plural: str
-    verbs: list[str]
-    namespaced: bool
-    subresource: str = ""
-
-
-def published_paths() -> Iterator[Paths]:
-    """Read the resource classes as text, so that their package need not be imported."""
-    found = version("lightkube-models")
-    if not found.startswith(PATHS_VERSION + "."):
-        raise MissingSourceError(f"lightkube-models is {found}; {PATHS_VERSION} is needed: pip install --group tables")
-    for path in sorted((folder_of("lightkube", "lightkube-models") / "resources").glob("*.py")):
-        for node in ast.parse(path.read_text()).body:
-            if isinstance(node, ast.ClassDef):
-                yield from _paths_of(node)
-
-
-def _paths_of(node: ast.ClassDef) -> Iterator[Paths]:
-    for statement in node.body:
-        if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call):
-            continue
-        given = {keyword.arg: keyword.value for keyword in statement.value.keywords}
-        owner = cast("ast.Call", given.get("parent", given["resource"]))
-        group, version_name, kind = (ast.literal_eval(argument) for argument in owner.args)
-        verbs = cast("list[str]", ast.literal_eval(given["verbs"]))
-        yield Paths(
-            group=group,
-            version=version_name,
-            kind=kind,
-            plural=ast.literal_eval(given["plural"]),
-            verbs=sorted({_VERBS.get(verb, verb) for verb in verbs if not verb.startswith("global_")}),
-            namespaced=ast.unparse(node.bases[0]).startswith("res.Namespaced"),
-            subresource=ast.literal_eval(given["action"]) if "action" in given else "",
-        )
+def observed() -> list[dict[str, Any]]:
+    """Return what ``observe.py`` has found, without the kinds that have no schema."""
+    content = msgspec.json.decode((HERE / "observed.json").read_bytes(), type=dict[str, Any])
+    if not content["kubernetes"].startswith(f"v{KUBERNETES}."):
+        raise MissingSourceError(f"observed.json is of {content['kubernetes']}; v{KUBERNETES} is needed: observe.py")
+    return cast("list[dict[str, Any]]", content["kinds"])
 
 
 def short_name(name: str) -> str:
@@ -200,6 +165,9 @@ def _mark_always(types: dict[str, dict[str, Any]], table: FieldTable, root: str,
             continue
         seen.add(name)
         always: list[str] = []
+        zeros: dict[str, Any] = {}
+        values: list[str] = []
+        omitted: list[str] = []
         for field in _flat(message, table):
             if field.name not in types[name]["fields"]:
                 continue
@@ -207,12 +175,47 @@ def _mark_always(types: dict[str, dict[str, Any]], table: FieldTable, root: str,
             written = is_struct and not (field.pointer or field.repeated or field.map or field.omit_zero)
             if field.always or written:
                 always.append(field.name)
+            if field.always or _is_struct_in_go(field):
+                zeros[field.name] = _zero(field)
+            if _is_omitted(field):
+                omitted.append(field.name)
+            if field.name in types[name].get("fill", {}) and not field.pointer:
+                values.append(field.name)
             below = _struct_below(types[name]["fields"][field.name])
             if below and is_struct:
                 waiting.append((below, field.type))
         types[name].pop("always", None)
         if always:
             types[name]["always"] = sorted(always)
+        if omitted:
+            types[name]["omit_zero"] = sorted(omitted)
+        if values:
+            types[name]["fill_zero"] = sorted(values)
+        if zeros:
+            types[name]["zeros"] = {field: zeros[field] for field in sorted(zeros)}
+
+
+def _is_struct_in_go(field: Field) -> bool:
+    """Tell whether a field is of a type that ``omitempty`` does not leave out."""
+    held = field.pointer or field.repeated or field.map or field.omit_zero
+    return not held and field.type not in EMPTY_SCALARS
+
+
+def _is_omitted(field: Field) -> bool:
+    """Tell whether Go leaves a scalar out when it is "", 0 or false."""
+    held = field.pointer or field.repeated or field.map or field.always
+    return not held and field.type in EMPTY_SCALARS and field.type != "bytes"
+
+
+def _zero(field: Field) -> Any:
+    """Return what Go writes for a field that nobody has set."""
+    if field.pointer or field.repeated or field.map:
+        return None
+    if field.type in EMPTY_SCALARS:
+        return EMPTY_SCALARS[field.type]
+    if field.type in _NULL_STRUCTS:
+        return None
+    return _ZERO_STRUCTS.get(field.type, {})
 
 
 def _flat(message: Mapping[int, Field], table: FieldTable) -> Iterator[Field]:
@@ -244,29 +247,18 @@ def make() -> bytes:
     table = parse_table(gzip.decompress((SERVER / "protobuf_fields.txt.gz").read_bytes()).decode())
     types = Types(schemas)
     entries: dict[tuple[str, str, str], dict[str, Any]] = {}
-    for paths in published_paths():
-        key = (paths.group, paths.version, paths.kind)
-        if not _STABLE.fullmatch(paths.version) or key not in names:
-            continue
-        if not paths.subresource:
+    for kind in observed():
+        key = (kind["group"], kind["version"], kind["kind"])
+        if key in names:
             types.add(names[key])
-            old = entries.get(key, {})
-            entries[key] = {
-                "group": paths.group,
-                "version": paths.version,
-                "kind": paths.kind,
-                "plural": paths.plural,
-                "namespaced": paths.namespaced,
-                "verbs": paths.verbs,
-                "type": short_name(names[key]),
-                "subresources": old.get("subresources", {}),
-            }
-        else:
-            entries.setdefault(key, {"subresources": {}})["subresources"][paths.subresource] = paths.verbs
-    for (group, version_name, kind), entry in entries.items():
+            given = {name: value for name, value in kind.items() if value or name in ("group", "namespaced")}
+            entries[key] = {**given, "type": short_name(names[key])}
+    for called, values in tomllib.loads((HERE / "defaults.toml").read_text()).items():
+        types.made[called]["fill"] = values
+    for (group, version_name, kind_name), entry in entries.items():
         api_version = f"{group}/{version_name}" if group else version_name
-        entry.update(hand_kept.pop(f"{api_version} {kind}", {}))
-        message = table.kinds.get((api_version, kind))
+        entry.update(hand_kept.pop(f"{api_version} {kind_name}", {}))
+        message = table.kinds.get((api_version, kind_name))
         if message is not None:
             _mark_always(types.made, table, entry["type"], message)
     if hand_kept:

@@ -11,6 +11,7 @@ import subprocess
 from pathlib import Path
 
 from deltaloop.api import kinds
+from deltaloop.apiserver.core.builtin_tables import builtin_tables
 
 HERE = Path(__file__).parent
 TARGET = HERE.parents[1] / "src" / "deltaloop" / "apiserver" / "protobuf_fields.txt.gz"
@@ -25,7 +26,6 @@ MORE = (
     "authorization.k8s.io/v1 SelfSubjectAccessReview",
     "authorization.k8s.io/v1 SelfSubjectRulesReview",
     "authorization.k8s.io/v1 SubjectAccessReview",
-    "autoscaling/v1 HorizontalPodAutoscaler",
     "autoscaling/v1 Scale",
     "policy/v1 Eviction",
 )
@@ -33,7 +33,9 @@ MORE = (
 
 def main() -> None:
     """Ask the Go types and write what they say."""
-    wanted = [*(f"{kind.api_version} {kind.kind}" for kind in kinds.BUILT_IN), *MORE]
+    served = (f"{entry.api_version} {entry.kind}" for entry in builtin_tables().kinds)
+    known = (f"{kind.api_version} {kind.kind}" for kind in kinds.BUILT_IN)
+    wanted = list(dict.fromkeys((*known, *served, *MORE)))
     made = subprocess.run(
         [os.environ.get("GO", "go"), "run", "."],
         cwd=HERE,

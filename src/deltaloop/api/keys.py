@@ -67,7 +67,7 @@ def meta_namespace_key(obj: object) -> str:
     """
     # Several calls for each event: a Resource must not pay for what else may come.
     if _has_name_by_class(type(obj)):  # type: ignore[arg-type]  # mypy takes object's __hash__ for that of type
-        own = cast("HasObjectName", obj)
+        own: Any = obj
         name, namespace = own.name, own.namespace
         if name:
             return f"{namespace}/{name}" if namespace else name

@@ -1,4 +1,4 @@
-"""What can be asked of a list or a watch: the query parameters of ``meta.k8s.io/ListOptions``."""
+"""What can be asked of a list or a watch: the query parameters of ``meta.k8s.io/ListOptions``, and one thing more."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ class ListOptions:
         timeout_seconds: After how many seconds the server ends a watch.
         allow_watch_bookmarks: Whether bookmarks are wanted.
         send_initial_events: Whether a watch begins with the whole state (WatchList); None leaves it to the server.
+        drop_managed_fields: Whether objects are wanted without ``metadata.managedFields``. Asked for by the Accept
+            header (``drop=metadata.managedFields``, KEP-5958, alpha in Kubernetes 1.37); a server that does not know it
+            sends them.
     """
 
     label_selector: str = ""
@@ -33,13 +36,14 @@ class ListOptions:
     timeout_seconds: int | None = None
     allow_watch_bookmarks: bool = False
     send_initial_events: bool | None = None
+    drop_managed_fields: bool = False
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with some options changed."""
         return replace(self, **changes)
 
     def to_query(self) -> dict[str, str]:
-        """Return the query parameters, without ``watch``."""
+        """Return the query parameters, without ``watch``; ``drop_managed_fields`` is none of them."""
         query: dict[str, str] = {}
         texts = {
             "labelSelector": self.label_selector,

@@ -21,14 +21,17 @@ _SEGMENT = re.compile(r"""\.?([A-Za-z_$][A-Za-z0-9_$-]*)|\[(?:'([^']+)'|"([^"]+)
 
 @final
 class Path:
-    """A parsed path. Called with an object, it gives index values: none, one, or one for each item of a list."""
+    """A parsed path.
+
+    Called with an object, it gives index values: none, one, or one for each item of a list.
+    """
 
     __slots__ = ("_decoder", "segments", "text")
 
     def __init__(self, text: str) -> None:
         """Parse ``text``; see ``path``."""
-        self.text = text
-        self.segments = _parse(text)
+        self.text: str = text
+        self.segments: tuple[str, ...] = _parse(text)
         self._decoder = _make_decoder(self.segments)
 
     def get(self, obj: object) -> Any:

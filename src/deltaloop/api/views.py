@@ -6,11 +6,12 @@ method raises ``TypeError`` and says how to get a copy. Nested objects and lists
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NoReturn, cast, final, overload
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, NoReturn, TypeAlias, cast, final, overload
 
 import msgspec
 
+_Refusal: TypeAlias = Callable[..., NoReturn]
 _HELP = "cached objects are read-only; obj.edit() gives a copy that can be changed"
 
 
@@ -35,13 +36,29 @@ def thaw(value: Any) -> Any:
 
 
 class _ReadOnly:
+    """Every method that would change a list or a dict, and says what to do instead."""
+
     __slots__ = ()
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:
         raise TypeError(_HELP)
 
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = __ior__ = _refuse
-    append = extend = insert = remove = pop = popitem = clear = update = setdefault = sort = reverse = _refuse
+    __setitem__: _Refusal = _refuse
+    __delitem__: _Refusal = _refuse
+    __iadd__: _Refusal = _refuse
+    __imul__: _Refusal = _refuse
+    __ior__: _Refusal = _refuse
+    append: _Refusal = _refuse
+    extend: _Refusal = _refuse
+    insert: _Refusal = _refuse
+    remove: _Refusal = _refuse
+    pop: _Refusal = _refuse
+    popitem: _Refusal = _refuse
+    clear: _Refusal = _refuse
+    update: _Refusal = _refuse
+    setdefault: _Refusal = _refuse
+    sort: _Refusal = _refuse
+    reverse: _Refusal = _refuse
 
 
 @final
@@ -57,6 +74,10 @@ class ReadOnlyMap(_ReadOnly, Mapping[str, Any]):
     def __getitem__(self, key: str) -> Any:
         return freeze(self._data[key])
 
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return a value, or ``default`` (the mixin's makes three calls of it)."""
+        return freeze(self._data[key]) if key in self._data else default
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._data)
 
@@ -71,7 +92,7 @@ class ReadOnlyMap(_ReadOnly, Mapping[str, Any]):
             return self._data == other._data
         return self._data == other
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"<read-only map of {len(self._data)}>"
@@ -117,7 +138,7 @@ class ReadOnlyList(_ReadOnly, Sequence[Any]):
             return self._data == other._data
         return self._data == other
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"<read-only list of {len(self._data)}>"

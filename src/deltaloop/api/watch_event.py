@@ -31,7 +31,10 @@ class EventType(StrEnum):
 
 
 class WatchEvent(msgspec.Struct, frozen=True, gc=False):
-    """One change. A bookmark's object has a resource version and nothing else."""
+    """One change.
+
+    A bookmark's object has a resource version and nothing else.
+    """
 
     type: EventType
     object: Resource

@@ -64,10 +64,21 @@ def read_yaml(text: str | bytes, *, source: str = "YAML") -> Any:
     return documents[0] if documents else None
 
 
-def read_yaml_documents(text: str | bytes, *, source: str = "YAML") -> Iterator[Any]:
+def looks_like_text(text: str) -> bool:
+    """Tell whether plain text stays text when it is read, and is no number, boolean or null."""
+    return isinstance(_resolve(text), str)
+
+
+def read_yaml_documents(text: str | bytes, *, source: str = "YAML", repeated: list[str] | None = None) -> Iterator[Any]:
     """Read the documents of a YAML stream; empty ones are passed over.
 
     Nothing in what is returned is shared: an alias is a copy.
+
+    Args:
+        text: The stream.
+        source: What to call it in an error, such as a file's name.
+        repeated: Gets a sentence for each key that comes twice in one map, of which the last counts; without it such a
+            key is an error.
 
     Raises:
         InvalidInputError: If it is not YAML, has a key twice in one map, a value that JSON has no form for, is nested
@@ -75,7 +86,7 @@ def read_yaml_documents(text: str | bytes, *, source: str = "YAML") -> Iterator[
             and column, never the text.
     """
     try:
-        documents = list(_documents(text))
+        documents = list(_documents(text, repeated))
     except _RefusedError as error:
         raise InvalidInputError(f"{source} cannot be used{_place(error)}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -135,6 +146,12 @@ class _Open:
         if self.is_map and self.key is not None and self.key in self.value:
             raise _RefusedError("a key comes twice in one map", event.start_mark)
 
+    def note_repeated(self, event: Any, repeated: list[str]) -> None:
+        """Say so of a key that the map has already."""
+        if self.is_map and self.key is not None and self.key in self.value:
+            shown = msgspec.json.encode(self.key).decode()
+            repeated.append(f"line {event.start_mark.line + 1}: key {shown} already set in map")
+
     def finished(self) -> Any:
         """Return the value; own keys win over merged ones, earlier merges over later ones."""
         for fields in self.merged:
@@ -157,7 +174,8 @@ _MERGE: Final = "\0<<"
 class _Builder:
     """Builds the values of one document from its events."""
 
-    def __init__(self) -> None:
+    def __init__(self, repeated: list[str] | None = None) -> None:
+        self._repeated = repeated
         self._stack: list[_Open] = []
         self._anchors: dict[str, tuple[Any, int] | None] = {}
         self._by_alias = 0
@@ -212,15 +230,17 @@ class _Builder:
         top = self._stack[-1]
         was_key = top.is_map and top.key is None
         top.accept(value, event, size=size)
-        if was_key:
+        if was_key and self._repeated is None:
             top.expect_new(event)
+        elif was_key and self._repeated is not None:
+            top.note_repeated(event, self._repeated)
 
 
-def _documents(text: str | bytes) -> Iterator[Any]:
+def _documents(text: str | bytes, repeated: list[str] | None) -> Iterator[Any]:
     builder = _Builder()
     for event in _parse_events(text, Loader=_PARSER):
         if isinstance(event, yaml.DocumentStartEvent):
-            builder = _Builder()
+            builder = _Builder(repeated)
         elif isinstance(event, yaml.DocumentEndEvent):
             yield builder.document
         else:

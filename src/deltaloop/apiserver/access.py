@@ -1,6 +1,6 @@
 """Answers reviews and the subresources that are more than a part of their object.
 
-Cores: ``core/access_reviews.py``, ``core/eviction.py``, ``core/service_tokens.py``.
+Cores: ``core/access_reviews.py``, ``core/escalation.py``, ``core/eviction.py``, ``core/service_tokens.py``.
 """
 
 from __future__ import annotations
@@ -16,19 +16,23 @@ from deltaloop.apiserver.body import read_fields
 from deltaloop.apiserver.core import access_reviews, failures
 from deltaloop.apiserver.core.deletion import parse_delete_options
 from deltaloop.apiserver.core.encoding import decode_object
+from deltaloop.apiserver.core.escalation import check_escalation
 from deltaloop.apiserver.core.eviction import budget_to_spend, check_eviction
 from deltaloop.apiserver.core.json_values import at, mapping, text, texts
-from deltaloop.apiserver.core.objects import Stamp
+from deltaloop.apiserver.core.objects import Admit, Stamp
 from deltaloop.apiserver.core.operations import Operations
 from deltaloop.apiserver.core.rbac import Authorizer
+from deltaloop.apiserver.core.request_info import User
 from deltaloop.apiserver.core.requests import check_dry_run
 from deltaloop.apiserver.core.routing import Route
+from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.service_tokens import bound_object, claims, parse_token_request, request_answer
 from deltaloop.apiserver.core.virtual_resources import TO_KUBELET, Subresource
 from deltaloop.apiserver.exchange import Exchange
 from deltaloop.apiserver.token_signer import TokenSigner
 
 Answer = tuple[int, dict[str, Any]]
+Fields = dict[str, Any]
 _PDB: Final = ("policy", "v1", "poddisruptionbudgets")
 
 
@@ -60,6 +64,14 @@ class Access:
         self._signer = signer
         self._stamp = stamp
 
+    def admission(self, user: User) -> Admit:
+        """Return what refuses the roles and bindings that grant more than this user may grant."""
+
+        def admit(served: ServedResource, namespace: str, before: Fields | None, after: Fields) -> None:
+            check_escalation(self._authorizer, user, served, namespace, before=before, after=after)
+
+        return admit
+
     async def review(self, exchange: Exchange, route: Route) -> Answer:
         """Answer a review.
 
@@ -72,7 +84,7 @@ class Access:
         fields = await read_fields(exchange.request, protobuf_kind=(kind.api_version, kind.kind))
         match kind.kind:
             case "SelfSubjectReview":
-                return 201, access_reviews.answer_self_subject(served, exchange.user)
+                return 201, access_reviews.answer_self_subject(served, exchange.user, time=self._stamp().time)
             case "TokenReview":
                 return 201, self._review_token(route, fields)
             case "SelfSubjectRulesReview":
@@ -89,8 +101,8 @@ class Access:
         if not token:
             raise failures.bad_request("token is required for TokenReview in authentication")
         wanted = texts(at(fields, "spec", "audiences")) or (ISSUER,)
-        user = self._authenticator.user_of_token(token, wanted)
-        return access_reviews.answer_token(route.served, fields, user=user, audiences=wanted if user else ())
+        user, audiences = self._authenticator.review(token, wanted) or (None, ())
+        return access_reviews.answer_token(route.served, fields, user=user, audiences=audiences)
 
     async def subresource(self, exchange: Exchange, route: Route, extra: Subresource) -> Answer:
         """Answer one of the subresources that are no part of their object.
@@ -148,8 +160,8 @@ class Access:
         stamp = self._stamp()
         store = self._operations.store
         account = self._operations.read(route.served, route.namespace, route.name)
-        wish = parse_token_request(route.served, fields, issuer=ISSUER)
-        bound = bound_object(store, wish, route.namespace)
+        wish = parse_token_request(fields, namespace=route.namespace, name=route.name, issuer=ISSUER)
+        bound = bound_object(store, wish, namespace=route.namespace, account=route.name)
         said = claims(account, wish, bound, issuer=ISSUER, identity=str(uuid.uuid4()), now=stamp.now)
         return 201, request_answer(fields, wish, account, token=self._signer.sign(said), now=stamp.now)
 
@@ -166,5 +178,7 @@ class Access:
             return {**pod, "spec": {**mapping(pod.get("spec")), "nodeName": node}}
 
         stamp = self._stamp()
-        self._operations.patch(route.served, route.namespace, route.name, change, stamp=stamp, dry_run=dry_run)
+        self._operations.patch(
+            route.served, route.namespace, route.name, change, stamp=stamp, subresource="binding", dry_run=dry_run
+        )
         return 201, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}

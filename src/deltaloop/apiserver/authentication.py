@@ -7,7 +7,8 @@
     another token                               401
     nothing                                     system:anonymous
 
-Whoever may impersonate another user acts as that one for a request (``Impersonate-User``, ``Impersonate-Group``).
+Whoever may impersonate another user acts as that one for a request (``Impersonate-User``, ``-Group``, ``-Uid`` and
+``-Extra-KEY``).
 
 Source: apiserver pkg/authentication/request; pkg/endpoints/filters/impersonation.go.
 """
@@ -16,12 +17,16 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, final
+from urllib.parse import unquote
 
 from deltaloop.api.redaction import SecretText
 from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.json_values import texts
+from deltaloop.apiserver.core.rbac import Attributes
 from deltaloop.apiserver.core.request_info import (
     AUTHENTICATED,
     MASTERS,
@@ -36,6 +41,8 @@ from deltaloop.apiserver.tls import user_of_certificate
 from deltaloop.apiserver.token_signer import TokenSigner
 
 ADMIN: Final = authenticated("deltaloop:admin", MASTERS)
+_GROUP: Final = "authentication.k8s.io"
+_EXTRA: Final = "impersonate-extra-"
 ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
 
 
@@ -138,15 +145,25 @@ class Authenticator:
             raise failures.unauthorized()
         return user
 
-    def user_of_token(self, token: str, audiences: tuple[str, ...] = (ISSUER,)) -> User | None:
-        """Return whose token it is, None for a wrong one; tokens of the table are for every audience."""
+    def user_of_token(self, token: str) -> User | None:
+        """Return whose token it is, if it is for this server; None for a wrong one."""
+        found = self.review(token, (ISSUER,))
+        return None if found is None else found[0]
+
+    def review(self, token: str, audiences: tuple[str, ...]) -> tuple[User, tuple[str, ...]] | None:
+        """Return whose token it is and which of the audiences it is for; None for a wrong one, or one for others.
+
+        The server's own token and those of the table are for this server only.
+        """
         user = self._users.get(_digest(token))
-        if user is not None or self._signer is None or self._store is None:
-            return user
-        said = self._signer.read(token)
-        if said is None:
-            return None
-        return user_of_claims(self._store, said, issuer=ISSUER, audiences=audiences, now=self._epoch())
+        meant: tuple[str, ...] = (ISSUER,)
+        if user is None and self._signer is not None and self._store is not None:
+            said = self._signer.read(token)
+            if said is not None:
+                user = user_of_claims(self._store, said, issuer=ISSUER, now=self._epoch())
+                meant = texts(said.get("aud"))
+        shared = tuple(item for item in audiences if item in meant)
+        return (user, shared) if user is not None and shared else None
 
 
 def impersonated(headers: Mapping[str, str], groups: tuple[str, ...]) -> User | None:
@@ -160,18 +177,62 @@ def impersonated(headers: Mapping[str, str], groups: tuple[str, ...]) -> User | 
         BadRequestError: If it names groups but no user.
     """
     name = headers.get("Impersonate-User", "")
+    extra = _impersonated_extra(headers)
     if not name:
-        if groups or headers.get("Impersonate-Uid"):
-            raise failures.unexplained("requested impersonation without a user")
+        if groups or extra or headers.get("Impersonate-Uid"):
+            raise failures.bad_request("requested impersonation without impersonating a user name")
         return None
     uid = headers.get("Impersonate-Uid", "")
     if name == NOBODY.name:
-        return User(name=name, uid=uid, groups=tuple(dict.fromkeys((*groups, UNAUTHENTICATED))))
-    if not groups and name.startswith("system:serviceaccount:") and name.count(":") == 3:
-        namespace = name.split(":")[2]
-        return authenticated(name, "system:serviceaccounts", f"system:serviceaccounts:{namespace}", uid=uid)
+        return User(name=name, uid=uid, groups=tuple(dict.fromkeys((*groups, UNAUTHENTICATED))), extra=extra)
+    account = account_of(name)
+    if not groups and account is not None:
+        namespace, _ = account
+        return authenticated(
+            name, "system:serviceaccounts", f"system:serviceaccounts:{namespace}", uid=uid, extra=extra
+        )
     listed = tuple(dict.fromkeys((*groups, AUTHENTICATED)))
-    return User(name=name, uid=uid, groups=listed)
+    return User(name=name, uid=uid, groups=listed, extra=extra)
+
+
+def rights_to_impersonate(user: User, other: User, groups: tuple[str, ...]) -> Iterator[Attributes]:
+    """Give each right that a user needs to act as another one.
+
+    Args:
+        user: Who asks.
+        other: Whom to act as.
+        groups: The groups that were asked for; those that everybody is in need no right.
+    """
+    right = partial(Attributes, user=user, verb="impersonate")
+    account = account_of(other.name)
+    if account is not None:
+        yield right(resource="serviceaccounts", namespace=account[0], name=account[1])
+    else:
+        yield right(resource="users", name=other.name)
+    for group in groups:
+        yield right(resource="groups", name=group)
+    for key, values in other.extra.items():
+        for value in values:
+            yield right(group=_GROUP, resource="userextras", subresource=key, name=value)
+    if other.uid:
+        yield right(group=_GROUP, resource="uids", name=other.uid)
+
+
+def account_of(name: str) -> tuple[str, str] | None:
+    """Return namespace and name of the service account that a user is; None for other users."""
+    parts = name.split(":")
+    if parts[:2] != ["system", "serviceaccount"] or len(parts) != 4 or not (parts[2] and parts[3]):
+        return None
+    return parts[2], parts[3]
+
+
+def _impersonated_extra(headers: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for header, value in headers.items():
+        if header.lower().startswith(_EXTRA):
+            key = unquote(header[len(_EXTRA) :].lower())
+            found[key] = (*found.get(key, ()), value)
+    return found
 
 
 def is_own_host(host: str, *, listening_on: str) -> bool:

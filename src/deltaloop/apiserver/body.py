@@ -14,6 +14,8 @@ from deltaloop.api.errors import InvalidInputError
 from deltaloop.apiserver.core import failures, protobuf
 from deltaloop.apiserver.core.protobuf_table import FieldTable, parse_table
 
+# Of a request in YAML: a sentence for each key that comes twice.
+REPEATED: Final = web.RequestKey("repeated", tuple[str, ...])
 _JSON: Final = ("", "application/json")
 _YAML: Final = ("application/yaml", "application/x-yaml", "text/yaml")
 
@@ -67,9 +69,7 @@ async def read_fields(
         return protobuf.decode_body(raw, field_table(), api_version=api_version, kind=kind)
     try:
         if media_type in _YAML:
-            from deltaloop.api.yaml_reader import read_yaml
-
-            raw = msgspec.json.encode(read_yaml(raw, source="the body of the request"))
+            raw = _yaml_to_json(request, raw)
         value = msgspec.json.decode(raw)
     except msgspec.MsgspecError as error:
         raise failures.bad_request(f"couldn't get version/kind; json parse error: {error}") from None
@@ -80,3 +80,14 @@ async def read_fields(
     if not isinstance(value, dict):
         raise failures.bad_request("the body of the request is no object")
     return cast("dict[str, Any]", value)
+
+
+def _yaml_to_json(request: web.BaseRequest, body: bytes) -> bytes:
+    """Return the first document; what is repeated in it is noted with the request."""
+    from deltaloop.api.yaml_reader import read_yaml_documents
+
+    repeated: list[str] = []
+    documents = read_yaml_documents(body, source="the body of the request", repeated=repeated)
+    first = msgspec.json.encode(next(documents, None))
+    request[REPEATED] = tuple(repeated)
+    return b"{}" if first == b"null" else first

@@ -9,7 +9,9 @@ from aiohttp import web
 
 from deltaloop.apiserver.core import discovery, failures, openapi
 from deltaloop.apiserver.core.encoding import encode_json
+from deltaloop.apiserver.core.media_types import YAML, AcceptClause, failure_in_yaml, parse_accept
 from deltaloop.apiserver.core.registry import Registry
+from deltaloop.apiserver.core.yaml_writer import json_to_yaml
 from deltaloop.apiserver.published_schemas import published_definitions
 
 VERSION: Final = {
@@ -23,12 +25,42 @@ VERSION: Final = {
     "compiler": "none",
     "platform": "any/any",
 }
+_FORMS: Final = frozenset({"Table", "PartialObjectMetadata", "PartialObjectMetadataList", "APIGroupDiscoveryList"})
 _HEALTH: Final = ("healthz", "livez", "readyz")
 
 
 def json_answer(body: bytes, headers: Mapping[str, str], *, status: int = 200) -> web.Response:
     """Make an answer in JSON."""
     return web.Response(body=body, status=status, headers={**headers, "Content-Type": "application/json"})
+
+
+def in_yaml(request: web.BaseRequest, response: web.StreamResponse) -> web.StreamResponse:
+    """Turn an answer in JSON into YAML, if that is what the request asked for; streams stay as they are."""
+    accept = ",".join(request.headers.getall("Accept", []))
+    if YAML not in accept or not isinstance(response, web.Response) or not isinstance(response.body, bytes):
+        return response
+    content_type, separator, parameters = response.headers.get("Content-Type", "").partition(";")
+    if content_type != "application/json":
+        return response
+    failed = response.status >= 400
+    if failure_in_yaml(accept) if failed else request.path.startswith("/api") and _chosen_yaml(accept):
+        response.body = json_to_yaml(response.body)
+        response.headers["Content-Type"] = f"{YAML}{separator}{parameters}"
+    return response
+
+
+def _accepted(request: web.BaseRequest) -> tuple[AcceptClause, ...]:
+    return parse_accept(",".join(request.headers.getall("Accept", [])))
+
+
+def _chosen_yaml(accept: str) -> bool:
+    """Tell whether the first clause that can be served stands for YAML."""
+    for clause in parse_accept(accept):
+        if clause.is_yaml or clause.accepts_json:
+            wanted = clause.parameters.get("as")
+            if wanted is None or wanted in _FORMS:
+                return clause.is_yaml
+    return False
 
 
 def text_answer(status: int, text: str, headers: Mapping[str, str]) -> web.Response:
@@ -66,6 +98,8 @@ class Documents:
     def _find(self, request: web.BaseRequest, segments: tuple[str, ...]) -> web.Response | None:
         match segments:
             case ("version",):
+                if not any(clause.accepts_json for clause in _accepted(request)):
+                    raise failures.not_acceptable(("application/json",))
                 return json_answer(encode_json(VERSION), self._headers)
             case (("healthz" | "livez" | "readyz") as name, *rest) if rest in ([], ["ping"]):
                 verbose = "verbose" in request.query
@@ -73,23 +107,27 @@ class Documents:
             case ("api",) | ("apis",):
                 return self._groups(request, core=segments == ("api",))
             case ("apis", group):
-                return self._document(discovery.group_document(self._registry, group))
+                return self._document(request, discovery.group_document(self._registry, group))
             case ("apis", group, version):
-                return self._document(discovery.resources_document(self._registry, group, version))
+                return self._document(request, discovery.resources_document(self._registry, group, version))
             case ("api", version):
-                return self._document(discovery.resources_document(self._registry, "", version))
+                return self._document(request, discovery.resources_document(self._registry, "", version))
             case ("openapi", *rest):
                 return self._openapi(request, tuple(rest))
             case _:
                 return None
 
-    def _document(self, document: dict[str, Any] | None) -> web.Response | None:
-        return None if document is None else json_answer(encode_json(document), self._headers)
+    def _document(self, request: web.BaseRequest, document: dict[str, Any] | None) -> web.Response | None:
+        if document is None:
+            return None
+        if not any(clause.is_yaml or clause.accepts_json for clause in _accepted(request)):
+            raise failures.not_acceptable(("application/json", YAML))
+        return json_answer(encode_json(document), self._headers)
 
     def _groups(self, request: web.BaseRequest, *, core: bool) -> web.Response:
         form = discovery.negotiate_discovery(",".join(request.headers.getall("Accept", [])))
         if form is None:
-            raise failures.not_acceptable(("application/json",))
+            raise failures.not_servable(("application/json", YAML))
         if core:
             document = discovery.core_document(self._registry, form, address=request.host)
         else:

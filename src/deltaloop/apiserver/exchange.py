@@ -13,7 +13,10 @@ from deltaloop.apiserver.core.field_validation import warning_header
 from deltaloop.apiserver.core.request_info import RequestInfo, User
 
 # Of a request: what is to be said about its body, whether it is then refused or not.
-WARNINGS: Final = web.RequestKey("warnings", tuple[str, ...])
+WARNINGS: Final[web.RequestKey[tuple[str, ...]]] = web.RequestKey("warnings", tuple[str, ...])
+
+# Of a request: what its user may make of an object.
+ADMIT: Final[web.RequestKey[Callable[..., None]]] = web.RequestKey("admit")
 
 
 def add_warnings(answer: web.Response, warnings: Iterable[str]) -> None:

@@ -28,7 +28,7 @@ from deltaloop.apiserver.core.fault_rules import ON_WATCHES, Fault, WatchTrouble
 from deltaloop.apiserver.core.patching import PatchError
 from deltaloop.apiserver.core.rbac import Attributes, Authorizer
 from deltaloop.apiserver.core.request_info import RequestInfo, User, describe, selected_name
-from deltaloop.apiserver.documents import json_answer, text_answer
+from deltaloop.apiserver.documents import in_yaml, json_answer, text_answer
 from deltaloop.apiserver.exchange import WARNINGS, Exchange, add_warnings
 from deltaloop.apiserver.faults import ROOT, Faults
 from deltaloop.apiserver.handlers import Handlers
@@ -99,7 +99,7 @@ class Filters:
         record = _Record(info=info)
         code = 0
         try:
-            response = await self._guard(request, segments, record)
+            response = in_yaml(request, await self._guard(request, segments, record))
             if self._settle is not None:
                 response = await self._durable(request, response)
             code = response.status
@@ -130,7 +130,8 @@ class Filters:
                 add_warnings(refusal, request.get(WARNINGS, ()))
             return refusal
         except PatchError as error:
-            status = Status(message=error.message, reason=error.reason, code=error.code, details=StatusDetails())
+            details = None if error.code in (400, 413) else StatusDetails()
+            status = Status(message=error.message, reason=error.reason, code=error.code, details=details)
             return self._refusal(error_from_status(status))
         except MissingExtraError as error:
             return self._refusal(failures.internal(str(error)))
@@ -168,7 +169,7 @@ class Filters:
             return json_answer(encode_json(answered[1]), self._headers, status=answered[0])
         wanted = _attributes(request, record.info, user)
         if not self._authorizer.allows(wanted):
-            raise _forbidden(wanted)
+            raise _forbidden(wanted, self._authorizer)
         strike = self._faults.strike(record.info, user)
         if strike.delay:
             record.fault = "delay"
@@ -219,10 +220,9 @@ class Filters:
         other = authentication.impersonated(request.headers, groups)
         if other is None:
             return user
-        for resource, name in (("users", other.name), *(("groups", group) for group in groups)):
-            wanted = Attributes(user=user, verb="impersonate", resource=resource, name=name)
+        for wanted in authentication.rights_to_impersonate(user, other, groups):
             if not self._authorizer.allows(wanted):
-                raise _forbidden(wanted)
+                raise _forbidden(wanted, self._authorizer)
         return other
 
     def _write_audit(self, request: web.BaseRequest, record: _Record, code: int) -> None:
@@ -277,10 +277,10 @@ def _attributes(request: web.BaseRequest, info: RequestInfo, user: User) -> Attr
     )
 
 
-def _forbidden(wanted: Attributes) -> ApiError:
-    user, verb = wanted.user.name, wanted.verb
+def _forbidden(wanted: Attributes, authorizer: Authorizer) -> ApiError:
+    user, verb, reason = wanted.user.name, wanted.verb, authorizer.decide(wanted).reason
     if not wanted.resource:
-        return failures.forbidden_path(wanted.path, user=user, verb=verb)
+        return failures.forbidden_path(wanted.path, user=user, verb=verb, reason=reason)
     return failures.forbidden_resource(
         wanted.group,
         wanted.resource,
@@ -289,4 +289,5 @@ def _forbidden(wanted: Attributes) -> ApiError:
         namespace=wanted.namespace,
         name=wanted.name,
         subresource=wanted.subresource,
+        reason=reason,
     )

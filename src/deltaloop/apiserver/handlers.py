@@ -21,7 +21,7 @@ from aiohttp import web
 from deltaloop.api.errors import InvalidSelectorError
 from deltaloop.api.status import Status, StatusDetails
 from deltaloop.apiserver.access import Access
-from deltaloop.apiserver.body import read_body, read_fields
+from deltaloop.apiserver.body import REPEATED, read_body, read_fields
 from deltaloop.apiserver.change_signal import ChangeSignal
 from deltaloop.apiserver.core import failures, requests
 from deltaloop.apiserver.core.apply.options import APPLY_PATCH, check_patch_options, manager_name, read_applied
@@ -52,9 +52,10 @@ from deltaloop.apiserver.core.table import Shape
 from deltaloop.apiserver.core.virtual_resources import extra_subresource, is_review
 from deltaloop.apiserver.core.watching import REVISION_WAIT, Watcher, plan_watch, watch_seconds
 from deltaloop.apiserver.documents import Documents, json_answer, text_answer
-from deltaloop.apiserver.exchange import WARNINGS, Exchange, add_warnings
+from deltaloop.apiserver.exchange import ADMIT, WARNINGS, Exchange, add_warnings
 from deltaloop.apiserver.watch_stream import send_watch
 
+_LABEL_REFUSAL: Final = "field label not supported: {}"
 _RETURNED_WHEN_DELETED: Final = frozenset(
     {
         "customresourcedefinitions.apiextensions.k8s.io",
@@ -133,6 +134,7 @@ class Handlers:
         elif extra is not None:
             code, fields = await access.subresource(exchange, route, extra)
         else:
+            request[ADMIT] = access.admission(exchange.user)
             return await self._serve(exchange, route)
         return json_answer(encode_json(fields), self._headers, status=code)
 
@@ -171,7 +173,7 @@ class Handlers:
                 query.label_selector,
                 query.field_selector,
                 supported=served.field_labels,
-                by_conversion=served.custom or bool(served.field_labels),
+                refusal=served.label_refusal or (_LABEL_REFUSAL if served.custom else ""),
             )
         except InvalidSelectorError as error:
             raise failures.bad_request(str(error)) from None
@@ -214,7 +216,7 @@ class Handlers:
         listed = run_list(
             self._store,
             plan,
-            resource=served.type.group_resource,
+            resource=served.storage,
             prefix=prefix_of(served, route.namespace),
             selection=selection,
             custom=served.custom,
@@ -227,7 +229,7 @@ class Handlers:
         rendering = self._rendering(request, served, "watch")
         query = requests.named_query(requests.parse_list_query(request.query), route.name)
         requests.check_watch_query(query)
-        resource = served.type.group_resource
+        resource = served.storage
         plan = plan_watch(
             query,
             resource=resource,
@@ -236,7 +238,7 @@ class Handlers:
         )
         watcher = Watcher(
             self._store,
-            plan,
+            dataclasses.replace(plan, stale_at=exchange.stale_at),
             now=asyncio.get_running_loop().time(),
             seconds=watch_seconds(query, chance=self._random.random()),
             bookmark_interval=self._bookmark_interval,
@@ -257,7 +259,7 @@ class Handlers:
     def _stamp_of(self, request: web.BaseRequest, kind: str) -> Stamp:
         given = request.query.get("fieldManager", "")
         manager = manager_name(kind, given, request.headers.get("User-Agent", ""))
-        return dataclasses.replace(self.stamp(), manager=manager)
+        return dataclasses.replace(self.stamp(), manager=manager, admit=request[ADMIT])
 
     def _dry_run(self, request: web.BaseRequest, kind: str, options: tuple[str, ...] | None = None) -> bool:
         given = options if options is not None else tuple(request.query.getall("dryRun", []))
@@ -309,7 +311,7 @@ class Handlers:
         kind = route.served.type
         if route.served.custom and (fields.get("apiVersion"), fields.get("kind")) != (kind.api_version, kind.kind):
             return ()  # it is refused, and its fields mean nothing here
-        warnings = check_object(route.served, fields, body, mode)
+        warnings = check_object(route.served, fields, body, mode, repeated=request.get(REPEATED, ()))
         warnings += owner_warnings(mapping(fields.get("metadata")))
         request[WARNINGS] = warnings
         return warnings + self._finalizer_warnings(route, fields)
@@ -343,7 +345,7 @@ class Handlers:
         warnings: list[str] = []
 
         def change(current: dict[str, Any]) -> dict[str, Any]:
-            shown = scale_of(served, current) if route.subresource == "scale" else current
+            shown = scale_of(served, current, may_be_unset=True) if route.subresource == "scale" else current
             result = apply_patch(content_type, shown, body, served)
             if route.subresource != "scale":
                 warnings.extend(check_patched(served, result, body, mode))
@@ -431,6 +433,7 @@ class Handlers:
         query = requests.parse_list_query(request.query)
         requests.check_list_query(query)
         options = await self._delete_options(request)
+        listed_at = self._store.revision
         deleted = self._operations.delete_collection(
             served,
             route.namespace,
@@ -439,7 +442,7 @@ class Handlers:
             selection=self._selection(query, served),
             dry_run=self._dry_run(request, "DeleteOptions", options.dry_run or ()),
         )
-        metadata = list_metadata(self._store.revision, always_continue=served.custom)
+        metadata = list_metadata(listed_at, always_continue=served.custom)
         return json_answer(rendering.list(Listed(deleted, metadata)), self._headers)
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
-logger = logging.getLogger("deltaloop.blocking")
+logger: logging.Logger = logging.getLogger("deltaloop.blocking")
 
 
 @final
@@ -46,7 +46,10 @@ class _Guest:
 
 @final
 class BackgroundLoop:
-    """An event loop that runs in a thread until it is closed. ``with BackgroundLoop() as loop:`` does both."""
+    """An event loop that runs in a thread until it is closed.
+
+    ``with BackgroundLoop() as loop:`` does both.
+    """
 
     def __init__(self, *, name: str = "deltaloop") -> None:
         """Prepare a loop; the thread begins with ``start`` or ``with``.
@@ -68,7 +71,9 @@ class BackgroundLoop:
         self._over = False
 
     def start(self) -> None:
-        """Begin the thread; return when the loop runs. Starting it again does nothing.
+        """Begin the thread; return when the loop runs.
+
+        Starting it again does nothing.
 
         Raises:
             BackgroundLoopError: If it was closed, or in a forked process.

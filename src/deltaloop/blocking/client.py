@@ -2,15 +2,13 @@
 
 ``call`` reaches what has no method of its own here, with its types:
 ``client.call(lambda client: client.scale(dl.kinds.DEPLOYMENT, "web", 3))``.
-
-Long because most verbs have two signatures, one for each way to name a resource.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar, final, overload
+from typing import Any, Final, Self, TypeVar, Unpack, final, overload
 
 import deltaloop.client
 from deltaloop.api.list_options import ListOptions
@@ -20,6 +18,7 @@ from deltaloop.blocking.background_loop import BackgroundLoop
 from deltaloop.blocking.queue import BlockingQueue
 from deltaloop.client import ClientConfig, DeleteOptions, PatchType, ResourceList, WriteOptions
 from deltaloop.client.core.wait_conditions import Deleted, WaitCondition
+from deltaloop.client.request_keywords import ApplyKeywords, DeleteKeywords, RequestKeywords, WriteKeywords
 from deltaloop.workqueue import WorkQueue
 
 T = TypeVar("T")
@@ -35,6 +34,8 @@ class Client:
     Verbs mean and raise what those of ``deltaloop.Client`` do, and ``BackgroundLoopError`` if they cannot wait: after
     ``close``, in a forked process, and on the background loop's own thread. A wait that is interrupted, by Ctrl-C say,
     cancels the request; a cancelled write may have been carried out.
+
+    ``timeout`` is in seconds, for a whole call with its repeats; None is the client's own limit (30 s).
     """
 
     def __init__(self, client: deltaloop.client.Client, *, loop: BackgroundLoop | None = None) -> None:
@@ -69,7 +70,10 @@ class Client:
         return self._client.namespace
 
     def open(self) -> None:
-        """Start the loop, if it is the client's own; ``with`` does it, too. Repeating it is fine."""
+        """Start the loop, if it is the client's own; ``with`` does it, too.
+
+        Repeating it is fine.
+        """
         if self._owns_loop:
             self._loop.start()
         self._loop.enter(self._client)
@@ -123,23 +127,11 @@ class Client:
 
     @overload
     def get(
-        self,
-        rt: ResourceType[T],
-        name: str,
-        *,
-        namespace: str | None = None,
-        subresource: str | None = None,
-        timeout: float | None = None,
+        self, rt: ResourceType[T], name: str, *, subresource: str | None = None, **keywords: Unpack[RequestKeywords]
     ) -> T: ...
     @overload
     def get(
-        self,
-        rt: str,
-        name: str,
-        *,
-        namespace: str | None = None,
-        subresource: str | None = None,
-        timeout: float | None = None,
+        self, rt: str, name: str, *, subresource: str | None = None, **keywords: Unpack[RequestKeywords]
     ) -> Resource: ...
     def get(
         self,
@@ -159,16 +151,11 @@ class Client:
 
     @overload
     def list(
-        self,
-        rt: ResourceType[T],
-        *,
-        namespace: str | None = None,
-        options: ListOptions = ...,
-        timeout: float | None = None,
+        self, rt: ResourceType[T], *, options: ListOptions = ..., **keywords: Unpack[RequestKeywords]
     ) -> ResourceList[T]: ...
     @overload
     def list(
-        self, rt: str, *, namespace: str | None = None, options: ListOptions = ..., timeout: float | None = None
+        self, rt: str, *, options: ListOptions = ..., **keywords: Unpack[RequestKeywords]
     ) -> ResourceList[Resource]: ...
     def list(
         self,
@@ -183,16 +170,11 @@ class Client:
 
     @overload
     def list_all(
-        self,
-        rt: ResourceType[T],
-        *,
-        namespace: str | None = None,
-        options: ListOptions = ...,
-        timeout: float | None = None,
+        self, rt: ResourceType[T], *, options: ListOptions = ..., **keywords: Unpack[RequestKeywords]
     ) -> ResourceList[T]: ...
     @overload
     def list_all(
-        self, rt: str, *, namespace: str | None = None, options: ListOptions = ..., timeout: float | None = None
+        self, rt: str, *, options: ListOptions = ..., **keywords: Unpack[RequestKeywords]
     ) -> ResourceList[Resource]: ...
     def list_all(
         self,
@@ -206,25 +188,9 @@ class Client:
         return self._loop.run(self._client.list_all(rt, namespace=namespace, options=options, timeout=timeout))
 
     @overload
-    def create(
-        self,
-        rt: ResourceType[T],
-        obj: object,
-        *,
-        namespace: str | None = None,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
-    ) -> T: ...
+    def create(self, rt: ResourceType[T], obj: object, **keywords: Unpack[WriteKeywords]) -> T: ...
     @overload
-    def create(
-        self,
-        rt: str,
-        obj: object,
-        *,
-        namespace: str | None = None,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
-    ) -> Resource: ...
+    def create(self, rt: str, obj: object, **keywords: Unpack[WriteKeywords]) -> Resource: ...
     def create(
         self,
         rt: ResourceType[Any] | str,
@@ -242,25 +208,9 @@ class Client:
         return self._loop.run(self._client.create(rt, obj, namespace=namespace, options=options, timeout=timeout))
 
     @overload
-    def update(
-        self,
-        rt: ResourceType[T],
-        obj: object,
-        *,
-        namespace: str | None = None,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
-    ) -> T: ...
+    def update(self, rt: ResourceType[T], obj: object, **keywords: Unpack[WriteKeywords]) -> T: ...
     @overload
-    def update(
-        self,
-        rt: str,
-        obj: object,
-        *,
-        namespace: str | None = None,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
-    ) -> Resource: ...
+    def update(self, rt: str, obj: object, **keywords: Unpack[WriteKeywords]) -> Resource: ...
     def update(
         self,
         rt: ResourceType[Any] | str,
@@ -278,25 +228,9 @@ class Client:
         return self._loop.run(self._client.update(rt, obj, namespace=namespace, options=options, timeout=timeout))
 
     @overload
-    def update_status(
-        self,
-        rt: ResourceType[T],
-        obj: object,
-        *,
-        namespace: str | None = None,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
-    ) -> T: ...
+    def update_status(self, rt: ResourceType[T], obj: object, **keywords: Unpack[WriteKeywords]) -> T: ...
     @overload
-    def update_status(
-        self,
-        rt: str,
-        obj: object,
-        *,
-        namespace: str | None = None,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
-    ) -> Resource: ...
+    def update_status(self, rt: str, obj: object, **keywords: Unpack[WriteKeywords]) -> Resource: ...
     def update_status(
         self,
         rt: ResourceType[Any] | str,
@@ -323,11 +257,7 @@ class Client:
         patch: Mapping[str, Any] | Sequence[Mapping[str, Any]],
         *,
         type: PatchType = ...,
-        namespace: str | None = None,
-        subresource: str | None = None,
-        force: bool = False,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
+        **keywords: Unpack[ApplyKeywords],
     ) -> T: ...
     @overload
     def patch(
@@ -337,11 +267,7 @@ class Client:
         patch: Mapping[str, Any] | Sequence[Mapping[str, Any]],
         *,
         type: PatchType = ...,
-        namespace: str | None = None,
-        subresource: str | None = None,
-        force: bool = False,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
+        **keywords: Unpack[ApplyKeywords],
     ) -> Resource: ...
     def patch(
         self,
@@ -376,29 +302,9 @@ class Client:
         )
 
     @overload
-    def apply(
-        self,
-        rt: ResourceType[T],
-        obj: object,
-        *,
-        namespace: str | None = None,
-        subresource: str | None = None,
-        force: bool = False,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
-    ) -> T: ...
+    def apply(self, rt: ResourceType[T], obj: object, **keywords: Unpack[ApplyKeywords]) -> T: ...
     @overload
-    def apply(
-        self,
-        rt: str,
-        obj: object,
-        *,
-        namespace: str | None = None,
-        subresource: str | None = None,
-        force: bool = False,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
-    ) -> Resource: ...
+    def apply(self, rt: str, obj: object, **keywords: Unpack[ApplyKeywords]) -> Resource: ...
     def apply(
         self,
         rt: ResourceType[Any] | str,
@@ -422,25 +328,9 @@ class Client:
         )
 
     @overload
-    def delete(
-        self,
-        rt: ResourceType[T],
-        name: str,
-        *,
-        namespace: str | None = None,
-        options: DeleteOptions | None = None,
-        timeout: float | None = None,
-    ) -> T | None: ...
+    def delete(self, rt: ResourceType[T], name: str, **keywords: Unpack[DeleteKeywords]) -> T | None: ...
     @overload
-    def delete(
-        self,
-        rt: str,
-        name: str,
-        *,
-        namespace: str | None = None,
-        options: DeleteOptions | None = None,
-        timeout: float | None = None,
-    ) -> Resource | None: ...
+    def delete(self, rt: str, name: str, **keywords: Unpack[DeleteKeywords]) -> Resource | None: ...
     def delete(
         self,
         rt: ResourceType[Any] | str,
@@ -459,33 +349,15 @@ class Client:
 
     @overload
     def wait_for(
-        self,
-        rt: ResourceType[Any] | str,
-        name: str,
-        condition: Deleted,
-        *,
-        namespace: str | None = None,
-        timeout: float | None = None,
+        self, rt: ResourceType[Any] | str, name: str, condition: Deleted, **keywords: Unpack[RequestKeywords]
     ) -> None: ...
     @overload
     def wait_for(
-        self,
-        rt: ResourceType[T],
-        name: str,
-        condition: WaitCondition,
-        *,
-        namespace: str | None = None,
-        timeout: float | None = None,
+        self, rt: ResourceType[T], name: str, condition: WaitCondition, **keywords: Unpack[RequestKeywords]
     ) -> T: ...
     @overload
     def wait_for(
-        self,
-        rt: str,
-        name: str,
-        condition: WaitCondition,
-        *,
-        namespace: str | None = None,
-        timeout: float | None = None,
+        self, rt: str, name: str, condition: WaitCondition, **keywords: Unpack[RequestKeywords]
     ) -> Resource: ...
     def wait_for(
         self,

@@ -31,7 +31,7 @@ class HandlerStillRunsError(DeltaloopError, TimeoutError):
 
     def __init__(self, handlers: Iterable[str], *, waited: float) -> None:
         """Name the handlers."""
-        self.handlers = tuple(handlers)
+        self.handlers: tuple[str, ...] = tuple(handlers)
         super().__init__(
             f"still running after {waited:g} s: {', '.join(self.handlers)}; a handler that blocks needs a time limit"
         )

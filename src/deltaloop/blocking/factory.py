@@ -230,9 +230,9 @@ class InformerFactory:
         self._loop.enter(self._running)
 
     def close(self, *, timeout: float | None = None) -> None:
-        """Stop all informers, and wait until every handler has returned; leaving does it, too. Repeating it is fine.
+        """Stop all informers, and wait until every handler has returned; leaving does it, too.
 
-        A handler may close the factory itself; then its own end is not waited for.
+        Repeating it is fine. A handler may close the factory itself; then its own end is not waited for.
 
         Args:
             timeout: Longest wait for handlers in seconds; None waits without end, with a warning every 5 s that names

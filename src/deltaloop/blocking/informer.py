@@ -71,6 +71,8 @@ class Registration:
     def wait_for_sync(self, timeout: float | None = 30.0) -> None:
         """Wait until ``has_synced``; not in the handler itself.
 
+        ``timeout`` is in seconds; None waits for ever.
+
         Raises:
             TimeoutError: If that takes longer.
             BackgroundLoopError: If the loop does not run, or is closed meanwhile.
@@ -105,7 +107,10 @@ class SharedInformer(Generic[T]):
 
     @property
     def has_synced(self) -> bool:
-        """Whether the first full list is in the cache. Handlers may be behind: ask their registrations."""
+        """Whether the first full list is in the cache.
+
+        Handlers may be behind: ask their registrations.
+        """
         self._loop.check_process()
         return self._shared.has_synced
 
@@ -130,6 +135,8 @@ class SharedInformer(Generic[T]):
 
     def wait_for_sync(self, timeout: float | None = 30.0, *, fail_fast: bool = True) -> None:
         """Wait until the first full list is in the cache; as ``deltaloop.Informer.wait_for_sync``.
+
+        ``timeout`` is in seconds; None waits for ever.
 
         Raises:
             CacheSyncError: If that takes longer, the server refuses, or the informer stops.
@@ -233,6 +240,8 @@ class Informer(SharedInformer[T]):
     def at_least(self, resource_version: str, *, timeout: float | None = 30.0) -> None:
         """Wait until the cache holds everything up to a resource version, such as that of a write of one's own.
 
+        ``timeout`` is in seconds; None waits for ever.
+
         Raises:
             NotFreshError: If that takes longer.
             InformerStoppedError: If the informer stops before.
@@ -242,6 +251,8 @@ class Informer(SharedInformer[T]):
 
     def check_consistency(self, *, timeout: float | None = 30.0) -> ConsistencyReport:
         """List at exactly the version of the cache and compare; as ``deltaloop.Informer.check_consistency``.
+
+        ``timeout`` is in seconds; None waits for ever.
 
         Raises:
             NotFreshError: If something always is on its way into the cache.

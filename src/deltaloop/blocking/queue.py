@@ -61,7 +61,10 @@ class BlockingQueue(Generic[K]):
         return work.key
 
     def get_work(self, timeout: float | None = None) -> Work[K]:
-        """Wait for the next item and take it, as a context manager; otherwise as ``get``."""
+        """Wait for the next item and take it, as a context manager; otherwise as ``get``.
+
+        ``timeout`` is in seconds; None waits for ever.
+        """
         return self._loop.run_keeping(self._queue.get_work(timeout), timeout=None, unwanted=_put_back)
 
     def done(self, item: K) -> None:

@@ -23,6 +23,7 @@ from deltaloop.cache.core.deltas import (
     KnownObjects,
     deletion_handling_key,
 )
+from deltaloop.cache.core.dictionary_training import ZstdOptions
 from deltaloop.cache.core.freshness import Freshness
 from deltaloop.cache.core.listwatch import Decision, Place, Reaction, ReflectorOptions, ReflectorStatistics
 from deltaloop.cache.core.notification_buffer import BufferPolicy
@@ -54,6 +55,7 @@ from deltaloop.cache.handlers import (
     ResourceEventHandler,
 )
 from deltaloop.cache.informer import Informer, InformerOptions, new_indexer_informer, new_informer
+from deltaloop.cache.informer_options import Compression
 from deltaloop.cache.informer_selection import InformerSelection, ObjectSelection
 from deltaloop.cache.listener import Registration
 from deltaloop.cache.lister import Lister, NamespaceLister, ReadableIndexer
@@ -80,6 +82,7 @@ __all__ = [
     "CacheLevels",
     "CacheMetrics",
     "CacheSyncError",
+    "Compression",
     "ConsistencyReport",
     "Controller",
     "ControllerConfig",
@@ -144,6 +147,7 @@ __all__ = [
     "VeryShortWatchError",
     "WatchListEndedError",
     "WatchListStalledError",
+    "ZstdOptions",
     "deletion_handling_key",
     "namespace_index_func",
     "new_indexer_informer",

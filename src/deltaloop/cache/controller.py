@@ -46,6 +46,7 @@ class ControllerConfig:
         on_error: Called with every error of list and watch.
         room: Called before deltas are popped and before events are read, so that the consumer can hold up both: what
             it returns is awaited, None says that there is room.
+        receive: What the reflector does with each object that comes, before anything else.
         metrics: Who counts.
         chance: Draws the numbers in [0, 1) that spread waits and watch timeouts.
     """
@@ -59,6 +60,7 @@ class ControllerConfig:
     retry_on_error: bool = False
     on_error: Callable[[Reaction], object] | None = None
     room: Callable[[], Awaitable[None] | None] | None = None
+    receive: Callable[[Resource], Resource] | None = None
     metrics: CacheMetrics | None = None
     chance: Callable[[], float] = random.random
 
@@ -82,10 +84,11 @@ class Controller:
             options=config.reflector_options,
             on_error=config.on_error,
             room=config.room,
+            receive=config.receive,
             metrics=config.metrics,
             chance=config.chance,
         )
-        self.name = self._reflector.name
+        self.name: str = self._reflector.name
 
     @property
     def has_synced(self) -> bool:

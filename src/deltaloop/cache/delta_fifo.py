@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar, final
 
-from deltaloop.api.keys import meta_namespace_key
-from deltaloop.cache.core.deltas import DeltaQueue, Deltas, KnownObjects
+from deltaloop.cache.core.deltas import DeltaQueue, Deltas, KnownObjects, deletion_handling_key
 from deltaloop.cache.errors import RequeueError
 from deltaloop.cache.waiting_queue import Process, WaitingQueue
 
@@ -33,7 +32,7 @@ class DeltaFIFO(WaitingQueue[V]):
         self,
         *,
         known_objects: KnownObjects[V] | None = None,
-        key_func: Callable[[V], str] = meta_namespace_key,
+        key_func: Callable[[V], str] = deletion_handling_key,
         transform: Callable[[V], V] | None = None,
         on_version: Callable[[str], None] | None = None,
     ) -> None:

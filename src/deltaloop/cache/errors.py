@@ -74,7 +74,7 @@ class CacheSyncError(DeltaloopError, TimeoutError):
 
     def __init__(self, failures: Iterable[SyncFailure]) -> None:
         """Keep what is known about each cache."""
-        self.failures = tuple(failures)
+        self.failures: tuple[SyncFailure, ...] = tuple(failures)
         super().__init__("; ".join(str(failure) for failure in self.failures))
 
     @property
@@ -116,7 +116,9 @@ class NotFreshError(DeltaloopError, TimeoutError):
 
 
 class TransformError(DeltaloopError):
-    """A transform raised, or gave back an object of another name; mend the function. What it raised is the cause.
+    """A transform raised, or gave back an object of another name; mend the function.
+
+    What it raised is the cause.
 
     Attributes:
         key: Key of the object.
@@ -138,7 +140,7 @@ class TransactionError(DeltaloopError):
 
     def __init__(self, failures: Mapping[int, Exception], total: int) -> None:
         """Keep the failures."""
-        self.failures = dict(failures)
+        self.failures: dict[int, Exception] = dict(failures)
         self.total = total
         super().__init__(f"{len(self.failures)} of {total} writes failed: their objects have no key")
 
@@ -200,7 +202,7 @@ class IndexerConflictError(InvalidInputError):
 
     def __init__(self, names: Iterable[str]) -> None:
         """Keep the names."""
-        self.names = tuple(sorted(names))
+        self.names: tuple[str, ...] = tuple(sorted(names))
         super().__init__(f"indexer conflict: {', '.join(map(repr, self.names))} exist(s) with another function")
 
 

@@ -22,6 +22,7 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.cache.core.store import IndexFunc
 from deltaloop.cache.errors import CacheSyncError, InformerStoppedError
 from deltaloop.cache.informer import Informer, InformerOptions
+from deltaloop.cache.informer_options import Compression
 from deltaloop.cache.informer_selection import InformerSelection, ObjectSelection
 from deltaloop.cache.listwatch import ListWatch, ListWatchClient
 from deltaloop.cache.multi_namespace import MultiNamespaceInformer
@@ -41,6 +42,8 @@ class _Identity:
     label_selector: str
     field_selector: str
     transform: Callable[[Resource], Resource] | None
+    keep_managed_fields: bool
+    compression: Compression | None
     metadata_only: bool
 
 
@@ -104,13 +107,9 @@ class InformerFactory:
         resource_type: ResourceType[Any] | str,
         *,
         metadata_only: bool = False,
-        namespace: str | None = None,
-        indexers: Mapping[str, IndexFunc[Resource]] | None = None,
-        label_selector: str = "",
-        field_selector: str = "",
-        transform: Callable[[Resource], Resource] | None = None,
+        **selection: Unpack[InformerSelection],
     ) -> Informer[Any]:
-        """Return an informer: the same one whenever kind, class, namespace, selectors, transform and form are the same.
+        """Return an informer: the same one whenever kind, class and everything asked for but indexers are the same.
 
         It is kept until the factory is left; ``use`` is for those who need it for a while.
 
@@ -123,21 +122,16 @@ class InformerFactory:
             label_selector: Only objects with such labels.
             field_selector: Only objects with such fields.
             transform: Makes the object that is cached out of the one that comes; None is the factory's own.
+            keep_managed_fields: Whether cached objects keep ``metadata.managedFields``; None is as the options say.
+            compression: ``zstd`` keeps cached objects compressed; None is as the options say.
 
         Raises:
             UnknownResourceError: If no built-in kind has that name.
             IndexerConflictError: If an index of that name exists with another function.
             InformerStoppedError: If the factory was left: nothing would ever come.
         """
-        identity = self._identify(
-            resource_type,
-            metadata_only=metadata_only,
-            namespace=namespace,
-            label_selector=label_selector,
-            field_selector=field_selector,
-            transform=transform,
-        )
-        return self._kept_informer(identity, indexers)
+        identity = self._identify(resource_type, metadata_only=metadata_only, selection=selection)
+        return self._kept_informer(identity, selection.get("indexers"))
 
     def _kept_informer(self, identity: _Identity, indexers: Mapping[str, IndexFunc[Resource]] | None) -> Informer[Any]:
         informer = self._find_or_make(identity, indexers)
@@ -170,10 +164,7 @@ class InformerFactory:
         namespaces: Iterable[str],
         *,
         metadata_only: bool = False,
-        indexers: Mapping[str, IndexFunc[Resource]] | None = None,
-        label_selector: str = "",
-        field_selector: str = "",
-        transform: Callable[[Resource], Resource] | None = None,
+        **selection: Unpack[ObjectSelection],
     ) -> MultiNamespaceInformer[Any]:
         """Return the informers of several namespaces as one; otherwise as ``informer``.
 
@@ -185,15 +176,9 @@ class InformerFactory:
         kind = dataclasses.replace(resource_type, model=None) if metadata_only else resource_type
         informers: dict[str, Informer[Any]] = {}
         for namespace in namespaces:
-            identity = self._identify(
-                kind,
-                metadata_only=metadata_only,
-                namespace=namespace,
-                label_selector=label_selector,
-                field_selector=field_selector,
-                transform=transform,
-            )
-            informers[namespace] = self._kept_informer(identity, indexers)
+            here: InformerSelection = {**selection, "namespace": namespace}
+            identity = self._identify(kind, metadata_only=metadata_only, selection=here)
+            informers[namespace] = self._kept_informer(identity, selection.get("indexers"))
         return MultiNamespaceInformer(kind, informers)
 
     @overload
@@ -221,11 +206,7 @@ class InformerFactory:
         resource_type: ResourceType[Any] | str,
         *,
         metadata_only: bool = False,
-        namespace: str | None = None,
-        indexers: Mapping[str, IndexFunc[Resource]] | None = None,
-        label_selector: str = "",
-        field_selector: str = "",
-        transform: Callable[[Resource], Resource] | None = None,
+        **selection: Unpack[InformerSelection],
     ) -> AbstractAsyncContextManager[Informer[Any]]:
         """Use an informer for a while: it runs inside the block, and stops when its last user leaves.
 
@@ -235,15 +216,8 @@ class InformerFactory:
             InformerStoppedError: On entering, if the factory was left; else as ``informer``.
         """
         return self._use(
-            lambda: self._identify(
-                resource_type,
-                metadata_only=metadata_only,
-                namespace=namespace,
-                label_selector=label_selector,
-                field_selector=field_selector,
-                transform=transform,
-            ),
-            indexers,
+            lambda: self._identify(resource_type, metadata_only=metadata_only, selection=selection),
+            selection.get("indexers"),
         )
 
     @asynccontextmanager
@@ -268,23 +242,24 @@ class InformerFactory:
         resource_type: ResourceType[Any] | str,
         *,
         metadata_only: bool,
-        namespace: str | None,
-        label_selector: str,
-        field_selector: str,
-        transform: Callable[[Resource], Resource] | None,
+        selection: InformerSelection,
     ) -> _Identity:
         if self._left:
             raise InformerStoppedError("the informer factory was left; make a new one")
         kind: ResourceType[Any] = parse_resource_type(resource_type)
         if metadata_only:
             kind = dataclasses.replace(kind, model=None)  # a class wants more than the metadata
+        options = self._options
+        keep = selection.get("keep_managed_fields")
         return _Identity(
             kind,
             kind.model,
-            (namespace or self._namespace) if kind.namespaced else None,
-            label_selector,
-            field_selector,
-            transform or self._options.transform,
+            (selection.get("namespace") or self._namespace) if kind.namespaced else None,
+            selection.get("label_selector", ""),
+            selection.get("field_selector", ""),
+            selection.get("transform") or options.transform,
+            options.keep_managed_fields if keep is None else keep,
+            selection.get("compression") or options.compression,
             metadata_only,
         )
 
@@ -301,8 +276,14 @@ class InformerFactory:
             field_selector=identity.field_selector,
             tweak=self._tweak,
             metadata_only=identity.metadata_only,
+            drop_managed_fields=not identity.keep_managed_fields,
         )
-        options = dataclasses.replace(self._options, transform=identity.transform)
+        options = dataclasses.replace(
+            self._options,
+            transform=identity.transform,
+            keep_managed_fields=identity.keep_managed_fields,
+            compression=identity.compression,
+        )
         informer = Informer(lister_watcher, identity.kind, indexers=indexers, options=options)
         self._informers[identity] = informer
         return informer
@@ -372,7 +353,10 @@ class InformerFactory:
             raise CacheSyncError(refused or late)
 
     async def shutdown(self) -> None:
-        """Stop all informers and wait for their end; leaving the factory does it, too. Repeating it is fine."""
+        """Stop all informers and wait for their end; leaving the factory does it, too.
+
+        Repeating it is fine.
+        """
         self._left = True
         tasks = [*self._tasks.values()]
         for task in tasks:

@@ -34,7 +34,10 @@ class ResourceEventHandler(Protocol[T_contra]):
         ...
 
     def on_update(self, old: T_contra, new: T_contra) -> object:
-        """Handle a change. ``old is new`` for a resync; different uids mean deleted and made again in between."""
+        """Handle a change.
+
+        ``old is new`` for a resync; different uids mean deleted and made again in between.
+        """
         ...
 
     def on_delete(self, obj: T_contra, *, final_state_known: bool) -> object:

@@ -24,12 +24,13 @@ from typing import Final, Generic, TypeVar, final
 
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
+from deltaloop.cache.compression import CacheCompression
 from deltaloop.cache.consistency import ConsistencyChecker
 from deltaloop.cache.controller import Controller, ControllerConfig
 from deltaloop.cache.core.consistency import ConsistencyReport
 from deltaloop.cache.core.deltas import Deltas, DeltaType
 from deltaloop.cache.core.freshness import Freshness, is_reached
-from deltaloop.cache.core.process_deltas import UpdateNotification, process_deltas
+from deltaloop.cache.core.process_deltas import Notification, UpdateNotification, process_deltas
 from deltaloop.cache.core.process_list import ListProcessing
 from deltaloop.cache.core.reactions import Decision, Reaction, is_refusal
 from deltaloop.cache.core.real_fifo import BATCH_SIZE
@@ -43,6 +44,7 @@ from deltaloop.cache.lister import Lister, decoder
 from deltaloop.cache.listwatch import ListerWatcher
 from deltaloop.cache.metrics import CacheLevels, GuardedMetrics
 from deltaloop.cache.queue import new_queue
+from deltaloop.cache.received_objects import ReceivedObjects
 from deltaloop.cache.shared_processor import SharedProcessor
 from deltaloop.cache.store import NAMESPACE_INDEX, Indexer, namespace_index_func
 from deltaloop.cache.turns import in_turns
@@ -79,15 +81,25 @@ class Informer(Generic[T]):
         """
         options = options or InformerOptions()
         self.resource_type = resource_type
-        self.name = str(lister_watcher) if type(lister_watcher).__str__ is not object.__str__ else str(resource_type)
-        self.indexer = Indexer[Resource](indexers={NAMESPACE_INDEX: namespace_index_func}, name=self.name)
+        self.name: str = (
+            str(lister_watcher) if type(lister_watcher).__str__ is not object.__str__ else str(resource_type)
+        )
+        self.indexer: Indexer[Resource] = Indexer[Resource](
+            indexers={NAMESPACE_INDEX: namespace_index_func}, name=self.name
+        )
         self.indexer.add_indexers(indexers or {})
         self._options = options
         self._metrics = GuardedMetrics(options.metrics, self.name)
+        self._compression = CacheCompression.of(options.compression, self.name)
+        received = ReceivedObjects(
+            keep_managed_fields=options.keep_managed_fields,
+            transform=options.transform,
+            compression=self._compression,
+        )
         self._queue = new_queue(
             options.queue,
             known_objects=self.indexer,
-            transform=options.transform,
+            transform=received.transform,
             on_version=self.indexer.update_resource_version,
             room=lambda: self._processor.room_left,
         )
@@ -108,6 +120,7 @@ class Informer(Generic[T]):
                 reflector_options=options.reflector,
                 on_error=self._on_error,
                 room=self._processor.room,
+                receive=received.receive,
                 metrics=options.metrics,
                 chance=options.chance,
             )
@@ -138,7 +151,10 @@ class Informer(Generic[T]):
 
     @property
     def has_synced(self) -> bool:
-        """Whether the first full list is in the cache. Handlers may be behind: ask their registrations."""
+        """Whether the first full list is in the cache.
+
+        Handlers may be behind: ask their registrations.
+        """
         return self._controller.has_synced
 
     @property
@@ -218,8 +234,8 @@ class Informer(Generic[T]):
         )
 
     def bytes_held(self) -> int:
-        """Return the size of all cached objects as JSON; it looks at each of them."""
-        return sum(len(obj.raw) for obj in self.indexer.list())
+        """Return the size of all cached objects as JSON, compressed if they are; it looks at each of them."""
+        return sum(obj.stored_size for obj in self.indexer.list())
 
     async def at_least(self, resource_version: str, *, timeout: float | None = 30.0) -> None:
         """Wait until the cache holds everything up to a resource version, such as that of a write of one's own.
@@ -315,17 +331,20 @@ class Informer(Generic[T]):
             return self.levels(clock())
 
         self._metrics.started(levels)
-        checks: asyncio.Task[None] | None = None
+        others: list[asyncio.Task[None]] = []
+        if self._compression is not None:
+            compressing = self._compression.run(self._queue.wait_for_sync)
+            others.append(asyncio.create_task(compressing, name=f"compression of {self.name}"))
         if self._options.consistency_period > 0:
             checking = self._consistency.run(self._options.consistency_period)
-            checks = asyncio.create_task(checking, name=f"consistency checks of {self.name}")
+            others.append(asyncio.create_task(checking, name=f"consistency checks of {self.name}"))
         try:
             await self._controller.run()
         finally:
             self._stopped = True
             self._stopped_event.set()
             self._metrics.stopped(levels)
-            await self._processor.stop(*([] if checks is None else [checks]))
+            await self._processor.stop(*others)
             _logger.info("informer stopped", extra={"resource": self.name})
 
     async def wait_for_sync(self, timeout: float | None = 30.0, *, fail_fast: bool = True) -> None:
@@ -387,10 +406,15 @@ class Informer(Generic[T]):
     def _process(self, deltas: Deltas[Resource], is_in_initial_list: bool) -> Awaitable[None] | None:
         if len(deltas) > BATCH_SIZE and deltas[0].type is not DeltaType.SYNC:
             return self._process_list(deltas, is_in_initial_list)  # batches are shorter, so this is a whole list
-        for notification in process_deltas(deltas, self.indexer, is_in_initial_list=is_in_initial_list):
-            if isinstance(notification, UpdateNotification) and notification.is_unchanged:
-                continue
-            self._processor.distribute(notification)
+        told: list[Notification[Resource]] = []
+        try:
+            told.extend(
+                notification
+                for notification in process_deltas(deltas, self.indexer, is_in_initial_list=is_in_initial_list)
+                if not isinstance(notification, UpdateNotification) or not notification.is_unchanged
+            )
+        finally:  # those whose deltas were processed are told, even if one of the others has no key
+            self._processor.distribute(told)
         return None
 
     async def _process_list(self, deltas: Deltas[Resource], is_in_initial_list: bool) -> None:
@@ -445,5 +469,8 @@ def new_informer(
     handler: ResourceEventHandler[T],
     resync_period: float = 0.0,
 ) -> tuple[Indexer[Resource], Informer[T]]:
-    """Make an informer with one handler and no indexes of its own; see ``new_indexer_informer``."""
+    """Make an informer with one handler and no indexes of its own; see ``new_indexer_informer``.
+
+    ``resync_period`` is in seconds; 0 is never.
+    """
     return new_indexer_informer(lister_watcher, resource_type, handler=handler, resync_period=resync_period)

@@ -5,13 +5,19 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
+from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.resource import Resource
+from deltaloop.cache.core.dictionary_training import ZstdOptions
 from deltaloop.cache.core.reactions import Reaction
 from deltaloop.cache.core.reflector_facts import ReflectorOptions
 from deltaloop.cache.metrics import CacheMetrics
 from deltaloop.cache.queue import QueueKind
 from deltaloop.pacing.checks import require_not_negative
+
+Compression: TypeAlias = Literal["zstd"] | ZstdOptions
+"""How the JSON of cached objects is compressed; ``zstd`` stands for ``ZstdOptions()``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +31,11 @@ class InformerOptions:
         transform: Makes the object that is cached out of the one that comes, before anything else sees it. Called once
             for each object of a list and of an event, never for a resync; it need not be idempotent. One that raises,
             or changes the name, fails the list or the watch: what it failed on is named, and tried again later.
+        keep_managed_fields: Whether cached objects keep ``metadata.managedFields``. Otherwise the server is asked to
+            leave them out (by a factory), and they are taken off if it does not; a transform does not see them.
+        compression: ``zstd`` (or ``ZstdOptions``) keeps the JSON of cached objects compressed, by a dictionary that is
+            trained with the first page; needs the extra ``zstd``. Reading more than an object's metadata takes some
+            microseconds longer.
         reflector: Numbers of listing, watching and waiting.
         consistency_period: Every so many seconds the cache is compared with the server, as by
             ``Informer.check_consistency``, which costs a full list; 0 is never.
@@ -36,6 +47,8 @@ class InformerOptions:
     resync_period: float = 0.0
     queue: QueueKind = QueueKind.REAL_FIFO
     transform: Callable[[Resource], Resource] | None = None
+    keep_managed_fields: bool = False
+    compression: Compression | None = None
     reflector: ReflectorOptions = field(default_factory=ReflectorOptions)
     consistency_period: float = 0.0
     on_error: Callable[[Reaction], object] | None = None
@@ -43,7 +56,9 @@ class InformerOptions:
     chance: Callable[[], float] = random.random
 
     def __post_init__(self) -> None:
-        """Refuse periods that are none."""
+        """Refuse periods that are none, and a compression that is not known."""
         require_not_negative(
             "InformerOptions", resync_period=self.resync_period, consistency_period=self.consistency_period
         )
+        if not (self.compression is None or self.compression == "zstd" or isinstance(self.compression, ZstdOptions)):
+            raise InvalidInputError(f"InformerOptions: compression {self.compression!r} is not known; there is 'zstd'")

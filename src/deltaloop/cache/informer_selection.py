@@ -7,6 +7,7 @@ from typing import TypedDict
 
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.store import IndexFunc
+from deltaloop.cache.informer_options import Compression
 
 
 class ObjectSelection(TypedDict, total=False):
@@ -17,12 +18,17 @@ class ObjectSelection(TypedDict, total=False):
         label_selector: Only objects with such labels, such as ``app=web``.
         field_selector: Only objects with such fields, such as ``spec.nodeName=a``.
         transform: Makes the object that is cached out of the one that comes; None is the factory's own.
+        keep_managed_fields: Whether cached objects keep ``metadata.managedFields``; None is what the factory's options
+            say.
+        compression: ``zstd`` keeps cached objects compressed; None is what the factory's options say.
     """
 
     indexers: Mapping[str, IndexFunc[Resource]] | None
     label_selector: str
     field_selector: str
     transform: Callable[[Resource], Resource] | None
+    keep_managed_fields: bool | None
+    compression: Compression | None
 
 
 class InformerSelection(ObjectSelection, total=False):

@@ -11,12 +11,17 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final, Generic, Protocol, TypeVar, final
 
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.resource import Resource
-from deltaloop.cache.core.notification_buffer import NotificationBuffer, is_initial, key_of, make_buffer
+from deltaloop.cache.core.notification_buffer import (
+    BufferPolicy,
+    NotificationBuffer,
+    key_of,
+    make_buffer,
+)
 from deltaloop.cache.core.process_deltas import AddNotification, Notification, UpdateNotification
 from deltaloop.cache.core.sync_tracker import SingleFileTracker
 from deltaloop.cache.errors import describe_error
@@ -89,6 +94,7 @@ class Listener(Generic[T]):
         self._resource = resource
         self._tracker = SingleFileTracker(upstream_has_synced)
         self._buffer: NotificationBuffer[Resource] = make_buffer(options.buffer, options.buffer_size)
+        self._is_bounded = options.buffer is BufferPolicy.BOUNDED
         self._on_room = on_room
         self._metrics = metrics or GuardedMetrics(None, resource)
         self._filled = asyncio.Event()
@@ -127,14 +133,20 @@ class Listener(Generic[T]):
 
     def add(self, notification: Notification[Resource]) -> None:
         """Put a notification into the buffer."""
-        if self._closed:
+        self.add_all((notification,))
+
+    def add_all(self, notifications: Sequence[Notification[Resource]]) -> None:
+        """Put notifications into the buffer."""
+        if self._closed or not notifications:
             return
-        if is_initial(notification):
-            self._tracker.start()
-        undelivered = self._buffer.put(notification)
-        while undelivered:
-            self._tracker.finished()
-            undelivered -= 1
+        put = self._buffer.put
+        for notification in notifications:
+            if type(notification) is AddNotification and notification.is_in_initial_list:
+                self._tracker.start()
+            undelivered = put(notification)
+            while undelivered:
+                self._tracker.finished()
+                undelivered -= 1
         self._filled.set()
 
     def resync(self, objects: Iterable[Resource]) -> None:
@@ -158,9 +170,9 @@ class Listener(Generic[T]):
     async def run(self) -> None:
         """Deliver until closed or cancelled; cancellation reaches a handler that waits, and drops the rest."""
         handled = 0
-        clock = asyncio.get_running_loop().time
+        clock, counts = asyncio.get_running_loop().time, self._metrics.counts
         while not self._closed:
-            was_full = self._buffer.is_full
+            was_full = self._is_bounded and self._buffer.is_full
             taken = self._buffer.take()
             if taken is None:
                 self._filled.clear()
@@ -171,11 +183,14 @@ class Listener(Generic[T]):
                 self._tell_room()
             began, failures = clock(), self._failures
             try:
-                waiting = self._tell(notification, clock)
+                waiting = self._tell(notification)
+                blocked = clock() - began
+                if blocked > _SLOW:
+                    self._warn_of_blocking(notification, blocked)
                 if waiting is not None:
                     await self._wait(waiting, notification)
             finally:
-                if self._metrics.counts:
+                if counts:
                     self._metrics.handled(
                         handler=self._name,
                         seconds=clock() - began,
@@ -188,21 +203,20 @@ class Listener(Generic[T]):
             if handled % _ITEMS_PER_TURN == 0:
                 await asyncio.sleep(0)  # a long buffer must not starve everybody else
 
-    def _tell(self, notification: Notification[Resource], clock: Callable[[], float]) -> Awaitable[object] | None:
+    def _tell(self, notification: Notification[Resource]) -> Awaitable[object] | None:
         """Call the handler; return what is to be awaited, if it gives something like that."""
-        began = clock()
         try:
             result = self._call(notification)
         except Exception as error:  # noqa: BLE001 - a handler may raise anything; it is reported
             self._lost(notification, error)
             return None
-        blocked = clock() - began
-        if blocked > _SLOW:
-            _logger.warning(
-                "a handler blocked the event loop; make it quick, or async",
-                extra=self._extra(notification) | {"seconds": round(blocked, 3)},
-            )
         return result if result is not None and inspect.isawaitable(result) else None
+
+    def _warn_of_blocking(self, notification: Notification[Resource], seconds: float) -> None:
+        _logger.warning(
+            "a handler blocked the event loop; make it quick, or async",
+            extra=self._extra(notification) | {"seconds": round(seconds, 3)},
+        )
 
     async def _wait(self, waiting: Awaitable[object], notification: Notification[Resource]) -> None:
         try:
@@ -223,13 +237,13 @@ class Listener(Generic[T]):
 
     def _call(self, notification: Notification[Resource]) -> object:
         handler, decode = self._handler, self._decode
-        if isinstance(notification, AddNotification):
-            return handler.on_add(decode(notification.obj), is_in_initial_list=notification.is_in_initial_list)
         if isinstance(notification, UpdateNotification):
             old = decode(notification.old)
             # A resync shows as the same object twice, to typed handlers too.
             new = old if notification.old is notification.new else decode(notification.new)
             return handler.on_update(old, new)
+        if isinstance(notification, AddNotification):
+            return handler.on_add(decode(notification.obj), is_in_initial_list=notification.is_in_initial_list)
         return handler.on_delete(decode(notification.obj), final_state_known=notification.final_state_known)
 
     def _extra(self, notification: Notification[Resource]) -> dict[str, object]:

@@ -9,7 +9,7 @@ Source: client-go tools/cache/listwatch.go.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol, cast, final, runtime_checkable
 
@@ -44,7 +44,10 @@ class ListWatchClient(Protocol):
         options: ListOptions = ...,
         metadata_only: bool = ...,
     ) -> ResourceList[Resource]:
-        """Return one page of a list; no namespace means all. With ``metadata_only``, of ``PartialObjectMetadata``."""
+        """Return one page of a list; no namespace means all.
+
+        With ``metadata_only``, of ``PartialObjectMetadata``.
+        """
         ...
 
     def watch(
@@ -56,7 +59,10 @@ class ListWatchClient(Protocol):
         options: ListOptions = ...,
         metadata_only: bool = ...,
     ) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
-        """Open a watch; no namespace means all. With ``metadata_only``, of ``PartialObjectMetadata``."""
+        """Open a watch; no namespace means all.
+
+        With ``metadata_only``, of ``PartialObjectMetadata``.
+        """
         ...
 
 
@@ -78,6 +84,15 @@ class ByteStream(Protocol):
         ...
 
 
+@runtime_checkable
+class BatchStream(Protocol):
+    """Events of a watch that can be read in batches; what ``Client.watch`` gives can."""
+
+    async def batch(self) -> Sequence[WatchEvent]:
+        """Wait for the next event, and return it with those that have come behind it; none at the end."""
+        ...
+
+
 @final
 class ListWatch:
     """Lists and watches one kind through a client, in one namespace or all, by selectors.
@@ -95,6 +110,7 @@ class ListWatch:
         field_selector: str = "",
         tweak: Callable[[ListOptions], ListOptions] | None = None,
         metadata_only: bool = False,
+        drop_managed_fields: bool = False,
     ) -> None:
         """Ask ``client`` for objects of ``resource_type``.
 
@@ -108,12 +124,15 @@ class ListWatch:
                 What it changes must be the same for lists and watches, and versions and bookmarks are not its affair.
             metadata_only: Whether the server is asked for the metadata of objects and nothing else
                 (``PartialObjectMetadata``): a fraction of the bytes, where only names, labels or owners matter.
+            drop_managed_fields: Whether the server is asked to leave ``metadata.managedFields`` out; one that does not
+                know this (before Kubernetes 1.37, or by its feature gate) sends them all the same.
         """
         self.resource_type = resource_type
         self.namespace = namespace
         self.label_selector = label_selector
         self.field_selector = field_selector
         self.metadata_only = metadata_only
+        self._drop_managed_fields = drop_managed_fields
         self._tweak = tweak
         self._client = client
         self._raw_type = cast("ResourceType[Resource]", dataclasses.replace(resource_type, model=None))
@@ -138,7 +157,11 @@ class ListWatch:
         )
 
     def _with_selectors(self, options: ListOptions) -> ListOptions:
-        asked = options.replace(label_selector=self.label_selector, field_selector=self.field_selector)
+        asked = options.replace(
+            label_selector=self.label_selector,
+            field_selector=self.field_selector,
+            drop_managed_fields=self._drop_managed_fields,
+        )
         return asked if self._tweak is None else self._tweak(asked)
 
     def __str__(self) -> str:

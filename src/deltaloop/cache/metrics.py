@@ -44,7 +44,10 @@ class CacheLevels:
 
 
 class CacheMetrics(Protocol):
-    """Hooks. They must be quick; what they raise is logged and ignored. ``resource`` names the informer."""
+    """Hooks.
+
+    They must be quick; what they raise is logged and ignored. ``resource`` names the informer.
+    """
 
     def started(self, resource: str, *, levels: Callable[[], CacheLevels]) -> None:
         """An informer runs; ``levels`` may be called from any thread, and looks at each cached object."""
@@ -83,17 +86,14 @@ class CacheMetrics(Protocol):
 class GuardedMetrics:
     """Calls hooks, and lets nothing that they raise out; without hooks it does nothing."""
 
-    __slots__ = ("_metrics", "_resource")
+    __slots__ = ("_metrics", "_resource", "counts")
 
     def __init__(self, metrics: CacheMetrics | None, resource: str) -> None:
         """Guard ``metrics`` of one informer."""
         self._metrics = metrics
         self._resource = resource
-
-    @property
-    def counts(self) -> bool:
-        """Whether anybody counts: to be asked where calling costs more than counting, once for each event."""
-        return self._metrics is not None
+        # To be asked where calling costs more than counting, once for each event.
+        self.counts: Final = metrics is not None
 
     def started(self, levels: Callable[[], CacheLevels]) -> None:
         """Tell of an informer that runs."""

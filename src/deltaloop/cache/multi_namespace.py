@@ -47,7 +47,7 @@ class MultiNamespaceInformer(Generic[T]):
             raise InvalidInputError(f"an informer of {resource_type} in several namespaces needs at least one")
         self.resource_type = resource_type
         self.informers: Mapping[str, Informer[T]] = dict(informers)
-        self.name = f"{resource_type} in namespaces {', '.join(sorted(self.informers))}"
+        self.name: str = f"{resource_type} in namespaces {', '.join(sorted(self.informers))}"
 
     @property
     def has_synced(self) -> bool:
@@ -101,6 +101,8 @@ class MultiNamespaceInformer(Generic[T]):
 
     async def wait_for_sync(self, timeout: float | None = 30.0, *, fail_fast: bool = True) -> None:
         """Wait until the first full list of every namespace is in the cache.
+
+        ``timeout`` is in seconds; None waits for ever.
 
         Raises:
             CacheSyncError: If that takes longer, or the server refuses; it names each namespace that is behind.

@@ -22,7 +22,10 @@ V = TypeVar("V")
 
 
 class Queue(Protocol[V]):
-    """A queue of deltas. It belongs to one event loop."""
+    """A queue of deltas.
+
+    It belongs to one event loop.
+    """
 
     def add(self, obj: V) -> None:
         """An object came into being."""

@@ -11,8 +11,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import TypeVar, final
 
-from deltaloop.api.keys import meta_namespace_key
-from deltaloop.cache.core.deltas import Deltas, KnownObjects
+from deltaloop.cache.core.deltas import Deltas, KnownObjects, deletion_handling_key
 from deltaloop.cache.core.real_fifo import BATCH_SIZE, Batch, InOrderQueue
 from deltaloop.cache.errors import RequeueError
 from deltaloop.cache.waiting_queue import Process, WaitingQueue
@@ -34,7 +33,7 @@ class RealFIFO(WaitingQueue[V]):
         self,
         *,
         known_objects: KnownObjects[V],
-        key_func: Callable[[V], str] = meta_namespace_key,
+        key_func: Callable[[V], str] = deletion_handling_key,
         transform: Callable[[V], V] | None = None,
         on_version: Callable[[str], None] | None = None,
         batch_size: int = BATCH_SIZE,

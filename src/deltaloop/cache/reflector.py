@@ -15,8 +15,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
 from typing import Final, Protocol, final, runtime_checkable
 
 from deltaloop.api.resource import Resource
@@ -37,12 +39,15 @@ from deltaloop.cache.core.listwatch import List as ListEffect
 from deltaloop.cache.core.listwatch import Watch as WatchEffect
 from deltaloop.cache.core.listwatch import WatchList as WatchListEffect
 from deltaloop.cache.errors import WatchListStalledError, describe_error
-from deltaloop.cache.listwatch import ByteStream, ListerWatcher
+from deltaloop.cache.listwatch import BatchStream, ByteStream, ListerWatcher
 from deltaloop.cache.metrics import CacheMetrics, GuardedMetrics
+from deltaloop.client.resource_list import ResourceList
 
 _logger: Final = logging.getLogger("deltaloop.cache")
 _EVENTS_PER_TURN: Final = 100
+_OBJECTS_PER_TURN: Final = 250
 _LIMIT_PRECISION: Final = 0.05
+_APPLY: Final = Verdict.APPLY
 _BEFORE_THE_LIST: Final = (Phase.LISTING, Phase.RECEIVING)
 
 
@@ -97,6 +102,7 @@ class Reflector:
         options: ReflectorOptions | None = None,
         on_error: Callable[[Reaction], object] | None = None,
         room: Callable[[], Awaitable[None] | None] | None = None,
+        receive: Callable[[Resource], Resource] | None = None,
         metrics: CacheMetrics | None = None,
         chance: Callable[[], float] = random.random,
     ) -> None:
@@ -110,17 +116,25 @@ class Reflector:
             on_error: Called with every error and what follows it; what it raises is logged.
             room: Called before the next event is read, so that a store can hold up the stream: what it returns is
                 awaited, None says that there is room.
+            receive: Called with each object that comes, before anything else is done with it; gives the object that is
+                meant from then on, of the same key. It must not raise.
             metrics: Who counts.
             chance: Draws the numbers in [0, 1) that spread waits and watch timeouts.
         """
-        self.name = name or str(lister_watcher)
+        self.name: str = name or str(lister_watcher)
         self._lister_watcher = lister_watcher
         self._store = store
+        self._writes = {
+            EventType.ADDED: store.add,
+            EventType.MODIFIED: store.update,
+            EventType.DELETED: store.delete,
+        }
         self._updater = store if isinstance(store, ResourceVersionUpdater) else None
         self._in_turns = store if isinstance(store, TurnTaker) else None
         self._core = ReflectorMachine(options)
         self._on_error = on_error
         self._room = room
+        self._receive_object = receive
         self._metrics = GuardedMetrics(metrics, self.name)
         self._byte_stream: ByteStream | None = None
         self._began_at = 0.0
@@ -162,7 +176,7 @@ class Reflector:
         if not effect.options.continue_:
             self._began_at = loop.time()
         try:
-            page = await self._lister_watcher.list(effect.options)
+            page = await self._received(await self._lister_watcher.list(effect.options))
         except Exception as error:  # noqa: BLE001 - whatever the way to the server raises is reported and answered
             self._report(self._core.list_failed(error, loop.time(), chance=self._chance()))
             return
@@ -171,6 +185,20 @@ class Reflector:
             self._report(outcome)
         elif outcome is not None:
             await self._replace(outcome, loop)
+
+    async def _received(self, page: ResourceList[Resource]) -> ResourceList[Resource]:
+        """Return a page with its objects as ``receive`` gives them; the old ones are let go one by one."""
+        receive = self._receive_object
+        if receive is None:
+            return page
+        objects = [*page.items]
+        page = replace(page, items=())
+        for place, obj in enumerate(objects):
+            objects[place] = receive(obj)
+            del obj
+            if place % _OBJECTS_PER_TURN == _OBJECTS_PER_TURN - 1:
+                await asyncio.sleep(0)
+        return replace(page, items=tuple(objects))
 
     async def _replace(self, listed: Listed, loop: asyncio.AbstractEventLoop) -> None:
         self._metrics.listed(seconds=loop.time() - self._began_at, items=len(listed.items), streamed=False)
@@ -279,7 +307,10 @@ class Reflector:
     ) -> Listed | None:
         handled = 0
         until = self._core.give_up_at
+        receive = self._receive_object
         async for event in events:
+            if receive is not None and event.type is not EventType.BOOKMARK:
+                event = WatchEvent(event.type, receive(event.object))  # noqa: PLW2901 - nobody may see the other one
             outcome = self._core.initial_event(event, loop.time())
             if isinstance(outcome, Listed):
                 return outcome
@@ -295,46 +326,39 @@ class Reflector:
 
     async def _stream(self, events: AsyncIterator[WatchEvent], loop: asyncio.AbstractEventLoop) -> Exception | None:
         """Read events until the stream ends; return what a store refused."""
-        handled = 0
-        async for event in events:
-            refusal = self._handle(event, loop)
-            if refusal is not None:
-                return refusal
-            handled += 1
-            if handled % _EVENTS_PER_TURN == 0:
-                await asyncio.sleep(0)  # a stream that is always ready must not starve everybody else
-            if self._room is not None and (until_room := self._room()) is not None:
-                await until_room
+        handled, handle, room = 0, self._handle, self._room
+        next_batch = events.batch if isinstance(events, BatchStream) else partial(_next_of, events)
+        while batch := await next_batch():
+            now = loop.time()
+            for event in batch:
+                refusal = handle(event, now)
+                if refusal is not None:
+                    return refusal
+                handled += 1
+                if handled % _EVENTS_PER_TURN == 0:
+                    await asyncio.sleep(0)  # a stream that is always ready must not starve everybody else
+                if room is not None and (until_room := room()) is not None:
+                    await until_room
         return None
 
-    def _handle(self, event: WatchEvent, loop: asyncio.AbstractEventLoop) -> Exception | None:
-        verdict = self._core.watch_event(event, loop.time())
+    def _handle(self, event: WatchEvent, now: float) -> Exception | None:
+        verdict = self._core.watch_event(event, now)
         self._events += 1
         if self._metrics.counts:
             self._metrics.event(event_type=event.type.value, size=len(event.object.raw))
-        if verdict is Verdict.SKIP:
+        if verdict is _APPLY:
+            obj = event.object if self._receive_object is None else self._receive_object(event.object)
+            try:
+                self._writes[event.type](obj)
+            except Exception as error:  # noqa: BLE001 - a store may raise anything; the answer is to list again
+                return error
+        elif verdict is Verdict.SKIP:
             self._warn_of_nameless(event)
             return None
-        if verdict is not Verdict.APPLY:
-            self._tell_version()
-            return None
-        try:
-            match event.type:
-                case EventType.ADDED:
-                    self._store.add(event.object)
-                case EventType.MODIFIED:
-                    self._store.update(event.object)
-                case _:
-                    self._store.delete(event.object)
-        except Exception as error:  # noqa: BLE001 - a store may raise anything; the answer is to list again
-            return error
-        self._tell_version()
-        return None
-
-    def _tell_version(self) -> None:
         version = self._core.resource_version
         if version and self._updater is not None:
             self._updater.update_resource_version(version)
+        return None
 
     def _warn_of_nameless(self, event: WatchEvent) -> None:
         _logger.warning(
@@ -365,3 +389,9 @@ class Reflector:
 
     def __repr__(self) -> str:
         return f"<Reflector {self.name} {self._core.phase} at {self.last_sync_resource_version or '-'}>"
+
+
+async def _next_of(events: AsyncIterator[WatchEvent]) -> Sequence[WatchEvent]:
+    """Return the next event as a batch of one, or none at the end."""
+    event = await anext(events, None)
+    return () if event is None else (event,)

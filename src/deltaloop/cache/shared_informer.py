@@ -56,7 +56,10 @@ class SharedInformer(Protocol[T]):
         ...
 
     async def wait_for_sync(self, timeout: float | None = 30.0, *, fail_fast: bool = True) -> None:
-        """Wait until the first full list is in the cache, or raise ``CacheSyncError``."""
+        """Wait until the first full list is in the cache, or raise ``CacheSyncError``.
+
+        ``timeout`` is in seconds; None waits for ever.
+        """
         ...
 
     def lister(self) -> Lister[T]:
@@ -76,6 +79,8 @@ def new_shared_informer(
     lister_watcher: ListerWatcher, resource_type: ResourceType[T], *, resync_period: float = 0.0
 ) -> Informer[T]:
     """Make an informer without indexes of one's own; run it with ``Informer.run``.
+
+    ``resync_period`` is in seconds; 0 is never.
 
     Source: client-go tools/cache/shared_informer.go, ``NewSharedInformer``.
     """

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import Any, Final, Generic, TypeVar, final
 
 from deltaloop.api.resource import Resource
@@ -107,10 +107,10 @@ class SharedProcessor(Generic[T]):
                 self._ending.add(task)
                 task.add_done_callback(self._ending.discard)
 
-    def distribute(self, notification: Notification[Resource]) -> None:
-        """Put a notification into every handler's buffer."""
+    def distribute(self, notifications: Sequence[Notification[Resource]]) -> None:
+        """Put notifications into every handler's buffer."""
         for listener in self._listeners:
-            listener.add(notification)
+            listener.add_all(notifications)
 
     async def distribute_in_turns(self, notifications: Iterable[Notification[Resource]]) -> None:
         """Put notifications into the buffers of the handlers that are there now, letting others run in between.

@@ -39,7 +39,7 @@ class ThreadSafeStore(Generic[V]):
             indexers: Index functions by name: object to a list of strings; a ``Path`` is one.
             name: What to call this store in the log.
         """
-        self.name = name
+        self.name: str = name
         self._lock = threading.RLock()
         self._items = IndexedItems[V](indexers)
 
@@ -78,15 +78,8 @@ class ThreadSafeStore(Generic[V]):
             For each write what was there right before it.
         """
         failures: builtins.list[IndexFailure] = []
-        before: builtins.list[V | None] = []
         with self._lock:
-            items = self._items
-            for key, obj in writes:
-                before.append(items.get(key))
-                if obj is None:
-                    items.delete(key)
-                else:
-                    failures += items.put(key, obj)
+            before = self._items.write(writes, failures)
         self._report(failures)
         return before
 

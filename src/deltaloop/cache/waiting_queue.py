@@ -46,8 +46,8 @@ class QueueCore(Protocol[V_contra]):
         """Tell every known object again."""
         ...
 
-    def update_resource_version(self, resource_version: str) -> None:
-        """Everything up to this version has come."""
+    def update_resource_version(self, resource_version: str) -> bool:
+        """Everything up to this version has come; return whether it is processed, too."""
         ...
 
     def close(self) -> None:
@@ -87,9 +87,9 @@ class WaitingQueue(ABC, Generic[V]):
         self._core = core
         self._on_version = on_version
         self._told_version = ""
-        self._changed = asyncio.Event()
-        self._progressed = asyncio.Event()
+        self._next_change: asyncio.Event | None = None  # there while somebody waits for it
         self._synced = asyncio.Event()
+        self._told_synced = False
 
     def add(self, obj: V) -> None:
         """An object came into being.
@@ -98,17 +98,17 @@ class WaitingQueue(ABC, Generic[V]):
             TransformError: If the transform fails; nothing was added. The same holds for the other writes.
         """
         self._core.add(obj)
-        self._wake()
+        self._came()
 
     def update(self, obj: V) -> None:
         """An object changed."""
         self._core.update(obj)
-        self._wake()
+        self._came()
 
     def delete(self, obj: V | DeletedFinalStateUnknown[V]) -> None:
         """An object went away."""
         self._core.delete(obj)
-        self._wake()
+        self._came()
 
     def replace(self, objects: Iterable[V], resource_version: str = "") -> None:
         """Everything that exists is this; what is beyond it is deleted.
@@ -128,8 +128,7 @@ class WaitingQueue(ABC, Generic[V]):
 
     def update_resource_version(self, resource_version: str) -> None:
         """Everything up to this version has come: an event was added, or a bookmark says so."""
-        self._core.update_resource_version(resource_version)
-        if not len(self._core):  # while something waits, nobody can have come as far as this
+        if self._core.update_resource_version(resource_version):
             self._wake()
 
     def resync(self) -> None:
@@ -142,7 +141,10 @@ class WaitingQueue(ABC, Generic[V]):
         """Wait for what is first in line, give it to ``process``, and return it."""
 
     def close(self) -> None:
-        """Let ``pop`` raise once nothing waits; those who wait now are woken. Closing twice is fine."""
+        """Let ``pop`` raise once nothing waits; those who wait now are woken.
+
+        Closing twice is fine.
+        """
         self._core.close()
         self._wake()
 
@@ -167,8 +169,7 @@ class WaitingQueue(ABC, Generic[V]):
 
     async def wait_for_progress(self) -> None:
         """Wait until something comes or was processed; cancellation leaves nothing behind."""
-        self._progressed.clear()
-        await self._progressed.wait()
+        await self._change()
 
     def list_keys(self) -> list[str]:
         """Return the keys that wait, in the order of their oldest deltas."""
@@ -183,16 +184,24 @@ class WaitingQueue(ABC, Generic[V]):
 
     async def _change(self) -> None:
         """Wait until something comes, was processed, or the queue is closed."""
-        self._changed.clear()
-        await self._changed.wait()
+        if self._next_change is None:
+            self._next_change = asyncio.Event()
+        await self._next_change.wait()
+
+    def _came(self) -> None:
+        # One more that waits brings nobody's version on; so there is something to do if somebody waits for a change.
+        if self._next_change is not None or not self._told_synced:
+            self._wake()
 
     def _wake(self) -> None:
-        self._changed.set()
-        self._progressed.set()
+        if self._next_change is not None:
+            self._next_change.set()
+            self._next_change = None
         if self._on_version is not None:
             version = self._core.processed_version
             if version != self._told_version:
                 self._told_version = version
                 self._on_version(version)
-        if not self._synced.is_set() and self.has_synced:
+        if not self._told_synced and self.has_synced:
+            self._told_synced = True
             self._synced.set()

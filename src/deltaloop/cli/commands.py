@@ -18,7 +18,7 @@ from deltaloop.cli.connection import ContextFlag, KubeconfigFlag
 
 T = TypeVar("T")
 
-app = typer.Typer(
+app: typer.Typer = typer.Typer(
     help="Controllers for Kubernetes in Python: an embedded API server, and a demo.",
     no_args_is_help=True,
     add_completion=False,

@@ -3,29 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, final
 
 import yaml
 
 from deltaloop.api.errors import UnknownResourceError
-from deltaloop.api.kinds import EVENT, LEASE, parse_resource_type
+from deltaloop.api.kinds import parse_resource_type
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
+from deltaloop.cli.program_access import event_access, program_access
+from deltaloop.events import EventApi
 from deltaloop.runtime import Controller
-from deltaloop.runtime.core.access import Rule, roles, rules_for
+from deltaloop.runtime.core.access import Rule, roles, rules_of_access
 from deltaloop.runtime.core.recorded_access import RecordedAccess
 from deltaloop.runtime.wiring import kinds_named, wires_of
 
 
-def rules_of(
-    controllers: Sequence[Controller], *, namespace: str | None, lease_namespace: str | None
-) -> tuple[list[Rule], list[str]]:
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """What the program around the controllers does, which needs rights of its own.
+
+    Attributes:
+        namespace: The only namespace that is watched; None for all.
+        lease_namespace: Where the Lease of leader election is; None without one.
+        event_api: What Events are written in.
+        token_review: Whether the API server is asked who may get the metrics.
+    """
+
+    namespace: str | None = None
+    lease_namespace: str | None = None
+    event_api: EventApi = EventApi.CORE_V1
+    token_review: bool = False
+
+    def rules(self, *, cluster_kinds: bool) -> list[Rule]:
+        """Return what it needs.
+
+        Args:
+            cluster_kinds: Whether kinds without namespaces are reconciled, whose Events are in ``default``.
+        """
+        places = {"default", self.namespace} if self.namespace and cluster_kinds else {self.namespace or ""}
+        needed = event_access(self.event_api, namespaces=tuple(sorted(places)))
+        needed += program_access(lease_namespace=self.lease_namespace, token_review=self.token_review)
+        return [rule for access in needed for rule in rules_of_access(access, namespace=None)]
+
+
+def rules_of(controllers: Sequence[Controller], *, program: Program) -> tuple[list[Rule], list[str]]:
     """Return what controllers need, with what the program around them needs, and the names whose plural was guessed.
 
     Args:
         controllers: Which.
-        namespace: The only namespace that they watch; None for all.
-        lease_namespace: Where the Lease of leader election is; None without one.
+        program: What is around them.
     """
     known: dict[str, ResourceType[Any]] = {}
     guessed: list[str] = []
@@ -35,11 +64,10 @@ def rules_of(
         except UnknownResourceError:
             known[name] = guess(name)
             guessed.append(name)
-    rules = [rule for controller in controllers for rule in wires_of(controller, known).rules(namespace)]
-    rules += rules_for(EVENT, ("create", "patch"), namespace=namespace)
-    if lease_namespace is not None:
-        rules += rules_for(LEASE, ("get", "create", "update"), namespace=lease_namespace)
-    return rules, guessed
+    plans = [wires_of(controller, known) for controller in controllers]
+    rules = [rule for plan in plans for rule in plan.rules(program.namespace)]
+    rules += [rule for plan in plans for rule in plan.implied_rules(program.namespace)]
+    return rules + program.rules(cluster_kinds=any(not plan.kind.namespaced for plan in plans)), guessed
 
 
 def guess(name: str) -> ResourceType[Any]:
@@ -63,11 +91,9 @@ def guess(name: str) -> ResourceType[Any]:
     return ResourceType[Resource].untyped(api_version, kind, plural)
 
 
-def print_roles(
-    controllers: Sequence[Controller], *, name: str, namespace: str | None, lease_namespace: str | None
-) -> str:
+def print_roles(controllers: Sequence[Controller], *, name: str, program: Program) -> str:
     """Return the roles as YAML, with a comment for each name that was guessed."""
-    rules, guessed = rules_of(controllers, namespace=namespace, lease_namespace=lease_namespace)
+    rules, guessed = rules_of(controllers, program=program)
     comments = [
         f"# The plural of {kind} was guessed; a ResourceType in the code says it for sure.\n" for kind in guessed
     ]

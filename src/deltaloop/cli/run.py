@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import socket
 import sys
@@ -13,16 +14,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, final
 
-from deltaloop.api.errors import MissingExtraError
+from deltaloop.api.errors import InvalidInputError, MissingExtraError
 from deltaloop.cache import InformerOptions
 from deltaloop.cli.access_file import save_access
 from deltaloop.cli.kubeconfig_file import check_may_write, remove_kubeconfig, write_kubeconfig
+from deltaloop.cli.object_names import check_name, check_namespace
+from deltaloop.cli.program_access import program_access
 from deltaloop.client import Client, ClientOptions, connect
 from deltaloop.errors import DeltaloopError
-from deltaloop.events import EventRecorder
+from deltaloop.events import EventApi, EventRecorder, EventRecorderOptions
 from deltaloop.leaderelection import LeaderElectionConfig, LeaderElector, LeaseLock
 from deltaloop.metrics import ProgramMetrics
-from deltaloop.runtime import Controller, Manager, ManagerOptions, ShutdownTimeoutError
+from deltaloop.runtime import Access, Controller, Manager, ManagerOptions, ShutdownTimeoutError
 from deltaloop.runtime.core.recorded_access import RecordedAccess
 from deltaloop.runtime.health_server import Listen
 
@@ -33,22 +36,66 @@ _FLUSH_PATIENCE: Final = 2.0
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """Where to run.
+
+    Attributes:
+        kubeconfig: File; None looks where kubectl does, then into the pod.
+        context: Context of the kubeconfig; None takes its current one.
+        embedded: Run against an embedded API server, which ends with the program.
+        load: Files or folders of manifests that the embedded server begins with, such as CRDs.
+        write_kubeconfig: Where the embedded server's kubeconfig goes; None nowhere.
+    """
+
+    kubeconfig: Path | None = None
+    context: str | None = None
+    embedded: bool = False
+    load: tuple[Path, ...] = ()
+    write_kubeconfig: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what does not fit together."""
+        for flag, given in (("--load", self.load), ("--write-kubeconfig", self.write_kubeconfig)):
+            if given and not self.embedded:
+                raise InvalidInputError(f"{flag} is for --embedded only")
+        if self.embedded and (self.kubeconfig is not None or self.context):
+            raise InvalidInputError("--embedded brings its own cluster; leave --kubeconfig and --context out")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderElection:
+    """Only the holder of a Lease works.
+
+    Attributes:
+        name: The Lease's name.
+        namespace: Its namespace; empty means that of the connection.
+        identity: This candidate's name; empty makes one up.
+        config: Durations.
+    """
+
+    name: str
+    namespace: str = ""
+    identity: str = ""
+    config: LeaderElectionConfig = field(default_factory=LeaderElectionConfig)
+
+    def __post_init__(self) -> None:
+        """Refuse names that no server takes: the elector would try them for ever."""
+        check_name("--leader-election-id", self.name)
+        check_namespace("--leader-election-namespace", self.namespace)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunCommand:
     """What ``deltaloop run`` was asked to do.
 
     Attributes:
         controllers: What runs.
-        kubeconfig: File; None looks where kubectl does, then into the pod.
-        context: Context of the kubeconfig; None takes its current one.
+        cluster: Where.
         namespace: Watch this namespace only; None means all.
-        embedded: Run against an embedded API server, which ends with the program.
-        load: Files or folders of manifests that the embedded server begins with, such as CRDs.
-        write_kubeconfig: Where the embedded server's kubeconfig goes; None nowhere.
-        leader_elect: Whether only the holder of a Lease works.
-        lease_name: The Lease's name.
-        lease_namespace: Its namespace; empty means that of the connection.
-        identity: This candidate's name; empty makes one up.
-        election: Durations.
+        election: Who works, among several processes; None has no election.
+        event_api: What Events are written in.
         metrics: Where ``/metrics`` is served; None nowhere.
         metrics_required: Whether it is an error that the extra for metrics is not installed.
         health: Where ``/healthz`` and ``/readyz`` are served; None nowhere.
@@ -59,17 +106,10 @@ class RunCommand:
     """
 
     controllers: tuple[Controller, ...]
-    kubeconfig: Path | None = None
-    context: str | None = None
+    cluster: Cluster = field(default_factory=Cluster)
     namespace: str | None = None
-    embedded: bool = False
-    load: tuple[Path, ...] = ()
-    write_kubeconfig: Path | None = None
-    leader_elect: bool = False
-    lease_name: str = "deltaloop"
-    lease_namespace: str = ""
-    identity: str = ""
-    election: LeaderElectionConfig = field(default_factory=LeaderElectionConfig)
+    election: LeaderElection | None = None
+    event_api: EventApi = EventApi.CORE_V1
     metrics: Listen | None = None
     metrics_required: bool = False
     health: Listen | None = None
@@ -77,6 +117,13 @@ class RunCommand:
     shutdown_timeout: float = 30.0
     preflight: bool = True
     record_access: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be, before anything is connected to."""
+        check_namespace("--namespace", self.namespace or "")
+        for flag, seconds in (("--drain-timeout", self.drain_timeout), ("--shutdown-timeout", self.shutdown_timeout)):
+            if not (seconds >= 0 and math.isfinite(seconds)):
+                raise InvalidInputError(f"{flag} is {seconds:g}; a number of seconds, 0 or more, is needed")
 
 
 async def run(command: RunCommand, show: Callable[[str], object]) -> int:
@@ -94,9 +141,15 @@ async def run(command: RunCommand, show: Callable[[str], object]) -> int:
         if command.record_access is not None:
             save_access(command.record_access, recorded)  # to find out now if it cannot be written
         client = await stack.enter_async_context(_connected(command, metrics, recorded, show))
-        identity = command.identity or f"{socket.gethostname()}_{uuid.uuid4()}"
+        chosen = "" if command.election is None else command.election.identity
+        identity = chosen or f"{socket.gethostname()}_{uuid.uuid4()}"
         recorder = await stack.enter_async_context(
-            EventRecorder(client, component=command.controllers[0].name, instance=identity)
+            EventRecorder(
+                client,
+                component=command.controllers[0].name,
+                instance=identity,
+                options=EventRecorderOptions(api=command.event_api),
+            )
         )
         manager = Manager(
             client,
@@ -112,6 +165,7 @@ async def run(command: RunCommand, show: Callable[[str], object]) -> int:
                 shutdown_timeout=command.shutdown_timeout,
                 health=command.health,
                 metrics=command.metrics if metrics is not None else None,
+                access=_needs(command, client),
                 informers=InformerOptions(metrics=None if metrics is None else metrics.caches),
             ),
         )
@@ -143,18 +197,23 @@ def _metrics(command: RunCommand) -> ProgramMetrics | None:
         return None
 
 
+def _needs(command: RunCommand, client: Client) -> tuple[Access, ...]:
+    """Return what cannot be done without; Events can."""
+    election = command.election
+    return program_access(
+        lease_namespace=None if election is None else election.namespace or client.namespace,
+        token_review=command.metrics is not None and command.metrics.token_review,
+    )
+
+
 def _elector(
     command: RunCommand, client: Client, identity: str, metrics: ProgramMetrics | None
 ) -> LeaderElector | None:
-    if not command.leader_elect:
+    election = command.election
+    if election is None:
         return None
-    lock = LeaseLock(
-        client,
-        namespace=command.lease_namespace or client.namespace,
-        name=command.lease_name,
-        identity=identity,
-    )
-    return LeaderElector(lock, command.election, client=client, metrics=None if metrics is None else metrics.elections)
+    lock = LeaseLock(client, namespace=election.namespace or client.namespace, name=election.name, identity=identity)
+    return LeaderElector(lock, election.config, client=client, metrics=None if metrics is None else metrics.elections)
 
 
 @asynccontextmanager
@@ -164,21 +223,22 @@ async def _connected(
     options = ClientOptions(on_request=None if command.record_access is None else recorded.sent)
     if metrics is not None:
         options = options.replace(metrics=metrics.requests)
-    if not command.embedded:
-        async with connect(kubeconfig=command.kubeconfig, context=command.context or None, options=options) as client:
+    cluster = command.cluster
+    if not cluster.embedded:
+        async with connect(kubeconfig=cluster.kubeconfig, context=cluster.context or None, options=options) as client:
             yield client
         return
     from deltaloop.apiserver import ApiServer, read_manifests
 
-    if command.write_kubeconfig is not None:
-        check_may_write(command.write_kubeconfig)
-    manifests = [manifest for path in command.load for manifest in read_manifests(path)]
+    if cluster.write_kubeconfig is not None:
+        check_may_write(cluster.write_kubeconfig)
+    manifests = [manifest for path in cluster.load for manifest in read_manifests(path)]
     async with ApiServer() as server, AsyncExitStack() as stack:
         server.load(manifests)
         hint = ""
-        if command.write_kubeconfig is not None:
-            write_kubeconfig(command.write_kubeconfig, server.kubeconfig())
-            stack.callback(remove_kubeconfig, command.write_kubeconfig)
-            hint = f"; use it with: export KUBECONFIG={command.write_kubeconfig}"
+        if cluster.write_kubeconfig is not None:
+            write_kubeconfig(cluster.write_kubeconfig, server.kubeconfig())
+            stack.callback(remove_kubeconfig, cluster.write_kubeconfig)
+            hint = f"; use it with: export KUBECONFIG={cluster.write_kubeconfig}"
         show(f"embedded API server is ready at {server.url}{hint}")
         yield await stack.enter_async_context(connect(kubeconfig=server.kubeconfig(), options=options))

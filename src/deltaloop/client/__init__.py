@@ -43,12 +43,20 @@ from deltaloop.client.options import (
     WriteCheck,
     WriteOptions,
 )
+from deltaloop.client.request_keywords import (
+    ApplyKeywords,
+    DeleteKeywords,
+    RequestKeywords,
+    SubresourceWriteKeywords,
+    WriteKeywords,
+)
 from deltaloop.client.resource_list import ResourceList, UnreadableItemsError
 from deltaloop.client.transport import Headers, HttpRequest, HttpResponse, Pool, StreamResponse, Transport
 from deltaloop.client.transport_aiohttp import AiohttpTransport
 
 __all__ = [
     "AiohttpTransport",
+    "ApplyKeywords",
     "BasicAuth",
     "Client",
     "ClientCertificate",
@@ -59,6 +67,7 @@ __all__ = [
     "Credential",
     "Credentials",
     "CredentialsError",
+    "DeleteKeywords",
     "DeleteOptions",
     "DiscoveredResource",
     "ExecCredentials",
@@ -75,6 +84,7 @@ __all__ = [
     "Pager",
     "PatchType",
     "Pool",
+    "RequestKeywords",
     "RequestTimeoutError",
     "ResourceIndex",
     "ResourceList",
@@ -82,6 +92,7 @@ __all__ = [
     "StaticToken",
     "StreamEndedError",
     "StreamResponse",
+    "SubresourceWriteKeywords",
     "TlsConfig",
     "TokenFile",
     "Transport",
@@ -90,6 +101,7 @@ __all__ = [
     "WaitTimeoutError",
     "WatchLimitOptions",
     "WriteCheck",
+    "WriteKeywords",
     "WriteOptions",
     "conditions",
     "connect",

@@ -42,6 +42,8 @@ class Client(ReadVerbs, WriteVerbs, SubresourceVerbs):
     """A client of one API server; ``async with`` closes its connections at the end.
 
     Made anywhere, used on one event loop. Safe for any number of tasks.
+
+    ``timeout`` is in seconds, for a whole call with its repeats; None is the client's own limit (30 s).
     """
 
     def __init__(

@@ -32,7 +32,9 @@ def default_user_agent() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsConfig:
-    """How both sides prove who they are. Data goes before files, as in a kubeconfig.
+    """How both sides prove who they are.
+
+    Data goes before files, as in a kubeconfig.
 
     Attributes:
         ca_data: PEM certificates that the server's certificate must come from; without any, the system's.

@@ -22,7 +22,10 @@ _log = logging.getLogger("deltaloop.client")
 
 
 class Credentials(Protocol):
-    """A source of credentials. May be shared by several clients."""
+    """A source of credentials.
+
+    May be shared by several clients.
+    """
 
     async def credential(self) -> Credential:
         """Return what the next request shows.

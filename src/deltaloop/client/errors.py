@@ -44,8 +44,8 @@ class TransportError(DeltaloopError):
         self.method = method
         self.path = path
         self.refused = refused
-        self.sent = sent and not refused
-        self.cut = cut and not refused
+        self.sent: bool = sent and not refused
+        self.cut: bool = cut and not refused
 
 
 class RequestTimeoutError(TransportError, TimeoutError):

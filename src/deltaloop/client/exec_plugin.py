@@ -40,7 +40,10 @@ def stdin_is_terminal() -> bool:
 
 @final
 class ExecCredentials:
-    """The credentials that a plugin gives. Clients that are made from one configuration share them."""
+    """The credentials that a plugin gives.
+
+    Clients that are made from one configuration share them.
+    """
 
     def __init__(
         self,
@@ -66,7 +69,9 @@ class ExecCredentials:
         self._flight = SingleFlight(self._login, name=plugin.name)
 
     async def credential(self) -> Credential:
-        """Return the credential, from the plugin if need be. If all who wait are cancelled, the plugin is ended.
+        """Return the credential, from the plugin if need be.
+
+        If all who wait are cancelled, the plugin is ended.
 
         Raises:
             CredentialsError: If the plugin gave none.

@@ -18,14 +18,20 @@ from typing import Final, Protocol, final
 
 
 class ClientMetrics(Protocol):
-    """Where a client counts its requests. ``host`` is the server's ``host:port``."""
+    """Where a client counts its requests.
+
+    ``host`` is the server's ``host:port``.
+    """
 
     def request_done(self, *, code: str, method: str, host: str) -> None:
         """Count an answer by its HTTP status, or ``<error>`` for none; each try counts, and each stream once opened."""
         ...
 
     def request_duration(self, seconds: float, *, verb: str, host: str) -> None:
-        """Measure one try: until the whole answer, of a watch or log until its headers. ``verb`` is the HTTP method."""
+        """Measure one try: until the whole answer, of a watch or log until its headers.
+
+        ``verb`` is the HTTP method.
+        """
         ...
 
     def rate_limiter_duration(self, seconds: float, *, verb: str, host: str) -> None:

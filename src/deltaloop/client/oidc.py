@@ -39,7 +39,10 @@ _log = logging.getLogger("deltaloop.client")
 
 @final
 class OidcCredentials:
-    """The id token of an issuer, refreshed before it expires. Clients made from one configuration share it."""
+    """The id token of an issuer, refreshed before it expires.
+
+    Clients made from one configuration share it.
+    """
 
     def __init__(
         self,

@@ -16,14 +16,14 @@ from deltaloop.api.resource import Resource, decode_object
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.watch_event import WatchEvent
 from deltaloop.client.caller import Caller, decoded
+from deltaloop.client.core.accept import list_accept
 from deltaloop.client.core.list_splitter import ListSplitter
-from deltaloop.client.core.metadata_only import LIST_ACCEPT, metadata_of_list
+from deltaloop.client.core.metadata_only import metadata_of_list
 from deltaloop.client.core.pager import DEFAULT_PAGE_BUFFER, DEFAULT_PAGE_SIZE, Pager
 from deltaloop.client.core.wait_conditions import Deleted, WaitCondition
 from deltaloop.client.core.waiting import Waiting
 from deltaloop.client.pager import each_item, fetch_all
 from deltaloop.client.resource_list import ResourceList, UnreadableItemsError
-from deltaloop.client.sender import JSON
 from deltaloop.client.waiting import wait_until
 from deltaloop.client.watch import WatchStream, open_watch
 
@@ -33,7 +33,10 @@ _NO_OPTIONS: Final = ListOptions()
 
 
 class ReadVerbs(Caller):
-    """The verbs that change nothing."""
+    """The verbs that change nothing.
+
+    ``timeout`` is in seconds, for a whole call with its repeats; None is the client's own limit (30 s).
+    """
 
     @overload
     async def get(
@@ -116,6 +119,9 @@ class ReadVerbs(Caller):
 
         The answer is decoded while it arrives, so that a large list needs its memory once. With ``metadata_only`` the
         server is asked for ``PartialObjectMetadata``; such objects come as ``Resource``, whatever the kind's class is.
+
+        Raises:
+            UnreadableItemsError: Some items are not objects; those that are can be had from the error.
         """
         known = await self._known(rt, timeout)
         if metadata_only:
@@ -124,7 +130,7 @@ class ReadVerbs(Caller):
             known.path(namespace=namespace),
             query=options.to_query(),
             sink=lambda: ListSplitter(known),
-            accept=LIST_ACCEPT if metadata_only else JSON,
+            accept=list_accept(metadata_only=metadata_only, drop_managed_fields=options.drop_managed_fields),
             timeout=timeout,
             pool=self._pool,
             on_warning=self._on_warning,
@@ -271,6 +277,7 @@ class ReadVerbs(Caller):
                 timeout=timeout,
                 on_warning=self._on_warning,
                 metadata_only=metadata_only,
+                drop_managed_fields=options.drop_managed_fields,
             ) as events:
                 yield events
 

@@ -39,7 +39,9 @@ class ResourceList(Generic[T_co]):
 
 @final
 class UnreadableItemsError(MalformedObjectError):
-    """Some items of a list are not objects; the server's fault. Those that are can be had from ``page``.
+    """Some items of a list are not objects; the server's fault.
+
+    Those that are can be had from ``page``.
 
     Attributes:
         page: The list without these items; its ``unreadable`` has one error for each.

@@ -20,7 +20,10 @@ _NO_OPTIONS: Final = LogOptions()
 
 
 class SubresourceVerbs(Caller):
-    """The verbs of subresources; ``status`` is in ``get``, ``update_status``, ``patch`` and ``apply``."""
+    """The verbs of subresources; ``status`` is in ``get``, ``update_status``, ``patch`` and ``apply``.
+
+    ``timeout`` is in seconds, for a whole call with its repeats; None is the client's own limit (30 s).
+    """
 
     async def get_scale(
         self, rt: ResourceType[Any] | str, name: str, *, namespace: str | None = None, timeout: float | None = None

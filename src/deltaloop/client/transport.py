@@ -122,5 +122,8 @@ class Transport(Protocol):
         ...
 
     async def close(self) -> None:
-        """Close all connections; the transport cannot be used afterwards. A second call does nothing."""
+        """Close all connections; the transport cannot be used afterwards.
+
+        A second call does nothing.
+        """
         ...

@@ -63,7 +63,10 @@ class _Progress:
 
 @final
 class AiohttpTransport:
-    """Sends requests to the server of a ``ClientConfig``. Made anywhere, used on one event loop."""
+    """Sends requests to the server of a ``ClientConfig``.
+
+    Made anywhere, used on one event loop.
+    """
 
     def __init__(self, config: ClientConfig) -> None:
         """Read certificates and environment; connections are made when they are needed.
@@ -87,7 +90,9 @@ class AiohttpTransport:
         self._closed = False
 
     async def request(self, request: HttpRequest) -> HttpResponse:
-        """Send a request and return the whole answer. Cancelling closes its connection.
+        """Send a request and return the whole answer.
+
+        Cancelling closes its connection.
 
         Raises:
             TransportError: If there is no answer.

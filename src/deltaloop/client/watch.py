@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final, final
 
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent, decode_watch_event
+from deltaloop.client.core.accept import watch_accept
 from deltaloop.client.core.framing import LineFramer
-from deltaloop.client.core.metadata_only import WATCH_ACCEPT, metadata_of
+from deltaloop.client.core.metadata_only import metadata_of
 from deltaloop.client.core.watch_limits import WatchLimitOptions, WatchLimits
 from deltaloop.client.errors import StreamEndedError
 from deltaloop.client.options import WarningHandler
-from deltaloop.client.sender import JSON, RequestSender
+from deltaloop.client.sender import RequestSender
 
 _LIMITS: Final = WatchLimitOptions()
+_LARGEST_BATCH: Final = 100
+_BOOKMARK: Final = EventType.BOOKMARK
 
 
 @asynccontextmanager
@@ -32,6 +34,7 @@ async def open_watch(
     limits: WatchLimitOptions = _LIMITS,
     on_warning: WarningHandler | None = None,
     metadata_only: bool = False,
+    drop_managed_fields: bool = False,
 ) -> AsyncGenerator[WatchStream, None]:
     """Open a watch; leaving the context closes its connection, at any point of the stream.
 
@@ -45,6 +48,7 @@ async def open_watch(
         limits: When to give up a stream that is silent.
         on_warning: Called with each warning of the answer.
         metadata_only: Whether the events carry ``PartialObjectMetadata``.
+        drop_managed_fields: Whether the server is asked to leave ``metadata.managedFields`` out.
 
     Raises:
         ApiError: The server refused.
@@ -52,7 +56,7 @@ async def open_watch(
     """
     started_at = asyncio.get_running_loop().time()
     asked = {**query, "watch": "true"}
-    accept = WATCH_ACCEPT if metadata_only else JSON
+    accept = watch_accept(metadata_only=metadata_only, drop_managed_fields=drop_managed_fields)
     async with sender.stream(path, query=asked, accept=accept, timeout=timeout, on_warning=on_warning) as answer:
         watch_limits = WatchLimits(limits, now=started_at, timeout_seconds=timeout_seconds)
         watch_limits.saw_bytes(asyncio.get_running_loop().time())  # the answer's headers
@@ -86,7 +90,7 @@ class WatchStream:
         self._limits = limits
         self._metadata_only = metadata_only
         self._framer = LineFramer()
-        self._lines: deque[bytes] = deque()
+        self._failure: Exception | None = None  # what comes after the events that were given out last
         self._ended = False
 
     @property
@@ -106,28 +110,47 @@ class WatchStream:
         return self
 
     async def __anext__(self) -> WatchEvent:
-        while True:
-            while self._lines:
-                line = self._lines.popleft()
-                if not line or line.isspace():
-                    continue
-                return self._event(line)
+        while not (events := self._decoded(1)):
             if self._ended:
                 raise StopAsyncIteration
             await self._read()
+        return events[0]
 
-    def _event(self, line: bytes) -> WatchEvent:
-        try:
-            event = decode_watch_event(line, self._resource_type)
-            if self._metadata_only:
-                event = WatchEvent(event.type, metadata_of(event.object))
-        except BaseException:
-            self._ended = True
-            self._lines.clear()
-            raise
-        if event.type is EventType.BOOKMARK:
-            self._limits.saw_bookmark()
-        return event
+    async def batch(self) -> list[WatchEvent]:
+        """Wait for the next event, and return it with all that have come behind it: 100 at most, none at the end.
+
+        Raises what iterating raises, events that came before it first; batches and single reads may be mixed.
+        """
+        while not (events := self._decoded(_LARGEST_BATCH)):
+            if self._ended:
+                break
+            await self._read()
+        return events
+
+    def _decoded(self, limit: int) -> list[WatchEvent]:
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure
+        take, resource_type, metadata_only = self._framer.take, self._resource_type, self._metadata_only
+        events: list[WatchEvent] = []
+        while len(events) < limit and (line := take()) is not None:
+            if not line or line.isspace():
+                continue
+            try:
+                event = decode_watch_event(line, resource_type)
+                if metadata_only:
+                    event = WatchEvent(event.type, metadata_of(event.object))
+            except Exception as error:
+                self._ended = True
+                self._framer = LineFramer()
+                if not events:
+                    raise
+                self._failure = error
+                break
+            if event.type is _BOOKMARK:
+                self._limits.saw_bookmark()
+            events.append(event)
+        return events
 
     async def _read(self) -> None:
         loop = asyncio.get_running_loop()
@@ -145,7 +168,7 @@ class WatchStream:
             raise
         if chunk is not None:
             self._limits.saw_bytes(loop.time())
-            self._lines.extend(self._framer.feed(chunk))
+            self._framer.push(chunk)
             return
         self._ended = True
         self._take_tail(self._framer.finish())
@@ -158,7 +181,7 @@ class WatchStream:
             decode_watch_event(tail, self._resource_type)
         except MalformedEventError:
             raise self._broken(f"the stream ended in the middle of an event, after {len(tail)} bytes of it") from None
-        self._lines.append(tail)
+        self._framer.push(tail + b"\n")
 
     def _broken(self, why: str) -> StreamEndedError:
         return StreamEndedError(f"GET {self._path}: {why}", method="GET", path=self._path)

@@ -1,12 +1,9 @@
-"""The verbs that write: create, update, patch, apply, delete, delete a collection.
-
-Long because every verb has two signatures, one for each way to name a resource.
-"""
+"""The verbs that write: create, update, patch, apply, delete, delete a collection."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeVar, overload
+from typing import Any, Final, TypeVar, Unpack, overload
 
 from deltaloop.api.errors import InvalidInputError, MalformedObjectError
 from deltaloop.api.list_options import ListOptions
@@ -17,6 +14,7 @@ from deltaloop.client.core.answers import is_status
 from deltaloop.client.core.list_decoding import decode_list
 from deltaloop.client.core.object_encoding import encode_json, encode_object
 from deltaloop.client.options import DeleteOptions, PatchType, WriteOptions
+from deltaloop.client.request_keywords import ApplyKeywords, DeleteKeywords, WriteKeywords
 from deltaloop.client.resource_list import ResourceList
 
 T = TypeVar("T")
@@ -25,28 +23,15 @@ _EVERYTHING: Final = ListOptions()
 
 
 class WriteVerbs(Caller):
-    """The verbs that change objects."""
+    """The verbs that change objects.
+
+    ``timeout`` is in seconds, for a whole call with its repeats; None is the client's own limit (30 s).
+    """
 
     @overload
-    async def create(
-        self,
-        rt: ResourceType[T],
-        obj: object,
-        *,
-        namespace: str | None = None,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
-    ) -> T: ...
+    async def create(self, rt: ResourceType[T], obj: object, **keywords: Unpack[WriteKeywords]) -> T: ...
     @overload
-    async def create(
-        self,
-        rt: str,
-        obj: object,
-        *,
-        namespace: str | None = None,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
-    ) -> Resource: ...
+    async def create(self, rt: str, obj: object, **keywords: Unpack[WriteKeywords]) -> Resource: ...
     async def create(
         self,
         rt: ResourceType[Any] | str,
@@ -68,25 +53,9 @@ class WriteVerbs(Caller):
         return decoded(known, await self._send("POST", path, query=query, body=outgoing.body, timeout=timeout))
 
     @overload
-    async def update(
-        self,
-        rt: ResourceType[T],
-        obj: object,
-        *,
-        namespace: str | None = None,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
-    ) -> T: ...
+    async def update(self, rt: ResourceType[T], obj: object, **keywords: Unpack[WriteKeywords]) -> T: ...
     @overload
-    async def update(
-        self,
-        rt: str,
-        obj: object,
-        *,
-        namespace: str | None = None,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
-    ) -> Resource: ...
+    async def update(self, rt: str, obj: object, **keywords: Unpack[WriteKeywords]) -> Resource: ...
     async def update(
         self,
         rt: ResourceType[Any] | str,
@@ -104,25 +73,9 @@ class WriteVerbs(Caller):
         return await self._replace(rt, obj, None, namespace, options, timeout)
 
     @overload
-    async def update_status(
-        self,
-        rt: ResourceType[T],
-        obj: object,
-        *,
-        namespace: str | None = None,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
-    ) -> T: ...
+    async def update_status(self, rt: ResourceType[T], obj: object, **keywords: Unpack[WriteKeywords]) -> T: ...
     @overload
-    async def update_status(
-        self,
-        rt: str,
-        obj: object,
-        *,
-        namespace: str | None = None,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
-    ) -> Resource: ...
+    async def update_status(self, rt: str, obj: object, **keywords: Unpack[WriteKeywords]) -> Resource: ...
     async def update_status(
         self,
         rt: ResourceType[Any] | str,
@@ -148,11 +101,7 @@ class WriteVerbs(Caller):
         patch: Mapping[str, Any] | Sequence[Mapping[str, Any]],
         *,
         type: PatchType = ...,
-        namespace: str | None = None,
-        subresource: str | None = None,
-        force: bool = False,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
+        **keywords: Unpack[ApplyKeywords],
     ) -> T: ...
     @overload
     async def patch(
@@ -162,11 +111,7 @@ class WriteVerbs(Caller):
         patch: Mapping[str, Any] | Sequence[Mapping[str, Any]],
         *,
         type: PatchType = ...,
-        namespace: str | None = None,
-        subresource: str | None = None,
-        force: bool = False,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
+        **keywords: Unpack[ApplyKeywords],
     ) -> Resource: ...
     async def patch(
         self,
@@ -216,29 +161,9 @@ class WriteVerbs(Caller):
         return decoded(known, answer)
 
     @overload
-    async def apply(
-        self,
-        rt: ResourceType[T],
-        obj: object,
-        *,
-        namespace: str | None = None,
-        subresource: str | None = None,
-        force: bool = False,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
-    ) -> T: ...
+    async def apply(self, rt: ResourceType[T], obj: object, **keywords: Unpack[ApplyKeywords]) -> T: ...
     @overload
-    async def apply(
-        self,
-        rt: str,
-        obj: object,
-        *,
-        namespace: str | None = None,
-        subresource: str | None = None,
-        force: bool = False,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
-    ) -> Resource: ...
+    async def apply(self, rt: str, obj: object, **keywords: Unpack[ApplyKeywords]) -> Resource: ...
     async def apply(
         self,
         rt: ResourceType[Any] | str,
@@ -285,25 +210,9 @@ class WriteVerbs(Caller):
         return decoded(known, answer)
 
     @overload
-    async def delete(
-        self,
-        rt: ResourceType[T],
-        name: str,
-        *,
-        namespace: str | None = None,
-        options: DeleteOptions | None = None,
-        timeout: float | None = None,
-    ) -> T | None: ...
+    async def delete(self, rt: ResourceType[T], name: str, **keywords: Unpack[DeleteKeywords]) -> T | None: ...
     @overload
-    async def delete(
-        self,
-        rt: str,
-        name: str,
-        *,
-        namespace: str | None = None,
-        options: DeleteOptions | None = None,
-        timeout: float | None = None,
-    ) -> Resource | None: ...
+    async def delete(self, rt: str, name: str, **keywords: Unpack[DeleteKeywords]) -> Resource | None: ...
     async def delete(
         self,
         rt: ResourceType[Any] | str,
@@ -329,23 +238,11 @@ class WriteVerbs(Caller):
 
     @overload
     async def delete_collection(
-        self,
-        rt: ResourceType[T],
-        *,
-        namespace: str | None = None,
-        selection: ListOptions = ...,
-        options: DeleteOptions | None = None,
-        timeout: float | None = None,
+        self, rt: ResourceType[T], *, selection: ListOptions = ..., **keywords: Unpack[DeleteKeywords]
     ) -> ResourceList[T] | None: ...
     @overload
     async def delete_collection(
-        self,
-        rt: str,
-        *,
-        namespace: str | None = None,
-        selection: ListOptions = ...,
-        options: DeleteOptions | None = None,
-        timeout: float | None = None,
+        self, rt: str, *, selection: ListOptions = ..., **keywords: Unpack[DeleteKeywords]
     ) -> ResourceList[Resource] | None: ...
     async def delete_collection(
         self,

@@ -50,11 +50,11 @@ def _utc_now() -> datetime:
 
 @final
 class EventRecorder:
-    """Records events about objects as Events. An async context manager; the events are sent while it is open.
+    """Records events about objects as Events.
 
-    Events recorded before it is entered wait; those after it was left are dropped with a line in the log. Leaving
-    makes one try for each event that waits and each count that is not on the server, within ``close_timeout`` seconds
-    in all; cancellation then drops the rest.
+    An async context manager; the events are sent while it is open. Events recorded before it is entered wait; those
+    after it was left are dropped with a line in the log. Leaving makes one try for each event that waits and each
+    count that is not on the server, within ``close_timeout`` seconds in all; cancellation then drops the rest.
 
     Args:
         client: Client for the Events.
@@ -86,7 +86,7 @@ class EventRecorder:
         self._options = options if options is not None else EventRecorderOptions()
         check_component(self._options.api, component)
         self.component = component
-        self.instance = instance or default_instance(self._options.api, component, platform.node())
+        self.instance: str = instance or default_instance(self._options.api, component, platform.node())
         self._client = client
         self._watchers = tuple(watchers)
         self._clock = clock
@@ -117,7 +117,9 @@ class EventRecorder:
         related: Resource | ObjectReference | Mapping[str, Any] | None = None,
         annotations: Mapping[str, str] | None = None,
     ) -> None:
-        """Record that something happened to an object. Returns at once; from any thread.
+        """Record that something happened to an object.
+
+        Returns at once; from any thread.
 
         Args:
             obj: The object, or a reference to it. Events about objects without a namespace go to ``default``.

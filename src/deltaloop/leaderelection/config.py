@@ -11,7 +11,9 @@ from deltaloop.pacing.checks import require_not_negative, require_positive
 
 
 class LeaderElectionMetrics(Protocol):
-    """Hooks for metrics; ``name`` is the elector's. They must not block.
+    """Hooks for metrics; ``name`` is the elector's.
+
+    They must not block.
 
     Source: client-go tools/leaderelection/metrics.go (``leader_election_master_status``,
     ``leader_election_slowpath_total``).

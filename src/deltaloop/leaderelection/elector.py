@@ -53,7 +53,9 @@ def _moved(lock: MovableLock) -> AbstractAsyncContextManager[Lock]:
 
 @final
 class LeaderElector:
-    """One candidate. Terms are taken by one task at a time; the properties may be read from any thread.
+    """One candidate.
+
+    Terms are taken by one task at a time; the properties may be read from any thread.
 
     Args:
         lock: Where the record is; not shared with another elector.
@@ -78,7 +80,7 @@ class LeaderElector:
         chance: Callable[[], float] = random.random,
         end_process: Callable[[], object] = end_process,
     ) -> None:
-        self.config = config if config is not None else LeaderElectionConfig()
+        self.config: LeaderElectionConfig = config if config is not None else LeaderElectionConfig()
         self.lock = lock
         self._reports = Reports(lock, self.config, metrics)
         self._client = client if client is not None else _client_of(lock)

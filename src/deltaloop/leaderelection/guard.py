@@ -33,7 +33,10 @@ class LeadershipLostError(DeltaloopError):
 
 @final
 class LeadershipGuard:
-    """Tells whether one term still stands; from any thread. Closed for good when the term has ended."""
+    """Tells whether one term still stands; from any thread.
+
+    Closed for good when the term has ended.
+    """
 
     __slots__ = ("_clock", "_closed", "_deadline", "fencing_token", "identity", "lock")
 
@@ -52,9 +55,9 @@ class LeadershipGuard:
         self._deadline = deadline
         self._clock = clock
         self._closed = False
-        self.lock = lock
-        self.identity = identity
-        self.fencing_token = fencing_token
+        self.lock: str = lock
+        self.identity: str = identity
+        self.fencing_token: str = fencing_token
 
     @property
     def is_open(self) -> bool:

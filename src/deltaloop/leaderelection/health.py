@@ -12,7 +12,9 @@ DEFAULT_TOLERANCE: Final = 20.0
 
 @final
 class LeaderHealthCheck:
-    """A check to hand to a health server before there is an elector. From any thread.
+    """A check to hand to a health server before there is an elector.
+
+    From any thread.
 
     Args:
         tolerance: Seconds that a term may go on after its lease has expired, without being renewed; 20 as in the

@@ -19,7 +19,10 @@ from deltaloop.leaderelection.core.record import LeaderElectionRecord, LockState
 
 
 class Lock(Protocol):
-    """A stored record with optimistic concurrency. ``timeout`` is in seconds; a call that takes longer is cancelled."""
+    """A stored record with optimistic concurrency.
+
+    ``timeout`` is in seconds; a call that takes longer is cancelled.
+    """
 
     @property
     def identity(self) -> str:
@@ -69,7 +72,10 @@ class MovableLock(Protocol):
 
 
 class LeaseClient(Protocol):
-    """What a lock needs of a client."""
+    """What a lock needs of a client.
+
+    ``timeout`` is in seconds.
+    """
 
     async def get(
         self,

@@ -44,7 +44,10 @@ class MultiLock:
         return self.primary.identity
 
     async def get(self, *, timeout: float) -> LockState | None:
-        """Read both; None if neither exists. Raises what either raises."""
+        """Read both; None if neither exists.
+
+        Raises what either raises.
+        """
         primary = await self.primary.get(timeout=timeout)
         return combined_state(primary, await self.secondary.get(timeout=timeout))
 

@@ -34,10 +34,11 @@ from deltaloop.leaderelection.lock import LeaseClient, LockEventRecorder
 
 
 class ObjectLock(ABC):
-    """A lock in one object. One candidate has one of its own; not shared between electors.
+    """A lock in one object.
 
-    Labels, annotations and fields that this version does not know are kept on update; ``labels`` are added. A
-    ``deltaloop.client.Client`` is used with the connections that it keeps for leader election.
+    One candidate has one of its own; not shared between electors. Labels, annotations and fields that this version
+    does not know are kept on update; ``labels`` are added. A ``deltaloop.client.Client`` is used with the
+    connections that it keeps for leader election.
 
     Args:
         client: Client for the object.

@@ -23,7 +23,7 @@ class Reports:
     def __init__(self, lock: Lock, config: LeaderElectionConfig, metrics: LeaderElectionMetrics | None) -> None:
         """Report under the configuration's name, or the lock's."""
         self.record_event: Callable[[str], None] = lock.record_event
-        self.name = config.name or lock.describe()
+        self.name: str = config.name or lock.describe()
         self._lock = lock
         self._config = config
         self._metrics = metrics

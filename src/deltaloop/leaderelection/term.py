@@ -21,7 +21,10 @@ from deltaloop.leaderelection.reports import Reports
 
 
 class TermEnd(StrEnum):
-    """Why a term has ended. The last four are losses: leadership ended before the body did."""
+    """Why a term has ended.
+
+    The last four are losses: leadership ended before the body did.
+    """
 
     COMPLETED = "completed"
     FAILED = "failed"
@@ -42,13 +45,14 @@ _ENDS: Final = {
 
 @final
 class Term:
-    """One lease won. Enter it once, with ``async with``, in the task that does the work.
+    """One lease won.
 
-    The lease is renewed while the body runs, in its cleanup, too. When it is lost, the body is cancelled; once the body
-    has ended, the block is left without an error, ``lost`` is set and ``ended_because`` says why. A refusal of this
-    term's guard that leaves the body (alone, or in a group of such) counts as the same. If the body ends first, or is
-    cancelled from outside, the lock is released (``release_on_cancel``) and its result, error or cancellation goes on;
-    releasing takes at most the renew deadline, and a second cancellation ends it.
+    Enter it once, with ``async with``, in the task that does the work. The lease is renewed while the body runs, in
+    its cleanup, too. When it is lost, the body is cancelled; once the body has ended, the block is left without an
+    error, ``lost`` is set and ``ended_because`` says why. A refusal of this term's guard that leaves the body
+    (alone, or in a group of such) counts as the same. If the body ends first, or is cancelled from outside, the
+    lock is released (``release_on_cancel``) and its result, error or cancellation goes on; releasing takes at most
+    the renew deadline, and a second cancellation ends it.
 
     Attributes:
         fencing_token: ``resourceVersion`` that the acquiring write gave the lock. It grows from term to term; whoever
@@ -71,9 +75,9 @@ class Term:
         reports: Reports,
     ) -> None:
         """Made by a ``LeaderElector``."""
-        self.fencing_token = guard.fencing_token
+        self.fencing_token: str = guard.fencing_token
         self.transitions = transitions
-        self.lost = asyncio.Event()
+        self.lost: asyncio.Event = asyncio.Event()
         self.ended_because: TermEnd | None = None
         self._candidacy = candidacy
         self._guard = guard
@@ -137,7 +141,9 @@ class Term:
         return self._over
 
     def ensure_leading(self, action: str = "the action") -> None:
-        """Return if leadership stands; for writes that do not go through ``client``. From any thread.
+        """Return if leadership stands; for writes that do not go through ``client``.
+
+        From any thread.
 
         Raises:
             LeadershipLostError: If it does not.

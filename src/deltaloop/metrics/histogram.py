@@ -17,7 +17,7 @@ class Histogram:
         """Begin without observations; ``bounds`` ascend, and one without an upper bound follows them."""
         self._bounds = bounds
         self._counts = [0] * (len(bounds) + 1)
-        self.total = 0.0
+        self.total: float = 0.0
 
     def observe(self, value: float) -> None:
         """Count a value into the bucket with the least bound that is not below it."""

@@ -53,6 +53,12 @@ _COUNTERS: Final = {
     "controller_runtime_reconcile_timeouts_total": "Total number of reconciliation timeouts per controller",
 }
 
+_GAUGES: Final = {
+    "controller_runtime_active_workers": "Number of currently used workers per controller",
+    "controller_runtime_max_concurrent_reconciles": "Maximum number of concurrent reconciles per controller",
+    "deltaloop_reconciles_lingering": "Number of reconciles that were told to stop and have not ended",
+}
+
 
 @final
 class ControllerMetrics(RegisteredCollector):
@@ -137,7 +143,7 @@ class ControllerMetrics(RegisteredCollector):
             self._slowed_down[controller] = self._slowed_down.get(controller, 0) + 1
 
     def _families(self, *, empty: bool) -> Iterator[Metric]:
-        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+        from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 
         total = CounterMetricFamily(
             "controller_runtime_reconcile",
@@ -168,29 +174,6 @@ class ControllerMetrics(RegisteredCollector):
             name: CounterMetricFamily(name.removesuffix("_total"), text, labels=["controller"])
             for name, text in _COUNTERS.items()
         }
-        gauges = [
-            (
-                GaugeMetricFamily(name, text, labels=["controller"]),
-                numbers,
-            )
-            for name, text, numbers in (
-                (
-                    "controller_runtime_active_workers",
-                    "Number of currently used workers per controller",
-                    self._active,
-                ),
-                (
-                    "controller_runtime_max_concurrent_reconciles",
-                    "Maximum number of concurrent reconciles per controller",
-                    self._most,
-                ),
-                (
-                    "deltaloop_reconciles_lingering",
-                    "Number of reconciles that were told to stop and have not ended",
-                    self._lingering,
-                ),
-            )
-        ]
         if not empty:
             for labels, number in sorted(self._results.items()):
                 total.add_metric(labels, number)
@@ -205,11 +188,18 @@ class ControllerMetrics(RegisteredCollector):
                 slowed_down.add_metric([controller], number)
             for controller, histogram in sorted(self._times.items()):
                 times.add_metric([controller], histogram.buckets(), histogram.total)
-            for gauge, numbers in gauges:
-                for controller, number in sorted(numbers.items()):
-                    gauge.add_metric([controller], number)
-        yield from (total, *counters.values(), times, *(gauge for gauge, _ in gauges), triggers)
+        yield from (total, *counters.values(), times, *self._gauges(empty=empty), triggers)
         yield from (hot_loops, slowed_down)
+
+    def _gauges(self, *, empty: bool) -> Iterator[Metric]:
+        from prometheus_client.core import GaugeMetricFamily
+
+        levels = (self._active, self._most, self._lingering)
+        for (name, text), numbers in zip(_GAUGES.items(), levels, strict=True):
+            gauge = GaugeMetricFamily(name, text, labels=["controller"])
+            for controller, number in [] if empty else sorted(numbers.items()):
+                gauge.add_metric([controller], number)
+            yield gauge
 
 
 @final
@@ -238,10 +228,12 @@ class ProgramMetrics:
             raise MissingExtraError("the metrics of a program", "metrics") from error
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
-        self.controllers = ControllerMetrics(queues=WorkQueueMetrics(registry=self._registry), registry=self._registry)
-        self.caches = CacheMetrics(registry=self._registry)
-        self.requests = RestClientMetrics(registry=self._registry)
-        self.elections = LeaderMetrics(registry=self._registry)
+        self.controllers: ControllerMetrics = ControllerMetrics(
+            queues=WorkQueueMetrics(registry=self._registry), registry=self._registry
+        )
+        self.caches: CacheMetrics = CacheMetrics(registry=self._registry)
+        self.requests: RestClientMetrics = RestClientMetrics(registry=self._registry)
+        self.elections: LeaderMetrics = LeaderMetrics(registry=self._registry)
 
     def render(self) -> tuple[bytes, str]:
         """Return the page of ``/metrics`` and its content type."""

@@ -36,13 +36,13 @@ class _QueueSeries:
 
     def __init__(self, lock: threading.Lock) -> None:
         self._lock = lock
-        self.depth = 0
-        self.adds = 0
-        self.retries = 0
-        self.unfinished = 0.0
-        self.longest = 0.0
-        self.queued = Histogram(BUCKETS)
-        self.worked = Histogram(BUCKETS)
+        self.depth: int = 0
+        self.adds: int = 0
+        self.retries: int = 0
+        self.unfinished: float = 0.0
+        self.longest: float = 0.0
+        self.queued: Histogram = Histogram(BUCKETS)
+        self.worked: Histogram = Histogram(BUCKETS)
 
     def depth_changed(self, by: int) -> None:
         with self._lock:

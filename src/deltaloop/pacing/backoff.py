@@ -20,6 +20,8 @@ from deltaloop.pacing.checks import require_not_negative, require_positive
 def jitter(delay: float, factor: float, *, chance: float) -> float:
     """Lengthen a delay by up to ``factor`` times itself: by 0 at chance 0, by nearly all of it towards 1.
 
+    In seconds, as ``delay`` is.
+
     Source: apimachinery pkg/util/wait ``Jitter``.
     """
     return delay + chance * factor * delay

@@ -38,7 +38,10 @@ class Reservation:
 
 @final
 class TokenBucket:
-    """A bucket of tokens. Not safe for use from several threads; its owner has the lock."""
+    """A bucket of tokens.
+
+    Not safe for use from several threads; its owner has the lock.
+    """
 
     __slots__ = ("_gaps", "_row", "_tokens", "_updated_at", "burst", "rate")
 
@@ -55,8 +58,8 @@ class TokenBucket:
         require_positive("TokenBucket", rate=rate, burst=burst)
         if burst < 1:
             raise ValueError(f"TokenBucket.burst is {burst!r}; 1 or more is needed, or no token is ever whole")
-        self.rate = rate
-        self.burst = burst
+        self.rate: float = rate
+        self.burst: int = burst
         self._tokens = float(burst)
         self._updated_at: float | None = None
         self._row: list[float] = []  # moments promised on credit, in order, gaps included

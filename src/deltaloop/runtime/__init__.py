@@ -34,7 +34,9 @@ from deltaloop.runtime.errors import (
     ReconcileStoppedError,
     ShutdownTimeoutError,
 )
-from deltaloop.runtime.manager import Manager, ManagerOptions
+from deltaloop.runtime.health_server import Listen
+from deltaloop.runtime.manager import Manager
+from deltaloop.runtime.manager_options import ManagerOptions
 from deltaloop.runtime.metrics import ControllerMetrics
 from deltaloop.runtime.ownership import (
     AlreadyOwnedError,
@@ -65,6 +67,7 @@ __all__ = [
     "InvalidControllerError",
     "InvalidResultError",
     "LabelsChanged",
+    "Listen",
     "Manager",
     "ManagerOptions",
     "Not",

@@ -1,4 +1,4 @@
-"""What a reconciler is given beside its request: clients, caches, reasons, a logger; no core, it decides nothing."""
+"""A reconciler's surroundings beside its request: a client, reasons, a recorder, a logger; no core: no decisions."""
 
 from __future__ import annotations
 
@@ -8,14 +8,10 @@ import threading
 from collections.abc import Coroutine, MutableMapping
 from typing import Any, Final, TypeVar, final
 
-from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.references import Trigger
-from deltaloop.api.resource_type import ResourceType
-from deltaloop.cache.lister import Lister
 from deltaloop.events import EventRecorder
 from deltaloop.runtime.core.requests import Request
 from deltaloop.runtime.reconcile_client import ReconcileClient
-from deltaloop.runtime.views import Views
 
 T = TypeVar("T")
 
@@ -34,7 +30,9 @@ class ReconcileLogger(logging.LoggerAdapter[logging.Logger]):
 
 @final
 class Context:
-    """One reconcile's surroundings. It is no longer of use once the reconcile has ended.
+    """One reconcile's surroundings.
+
+    It is no longer of use once the reconcile has ended.
 
     Attributes:
         request: Whose reconcile.
@@ -53,7 +51,6 @@ class Context:
     __slots__ = (
         "_loop",
         "_recorder",
-        "_views",
         "attempts",
         "cancelled",
         "client",
@@ -72,7 +69,6 @@ class Context:
         controller: str,
         number: int,
         client: ReconcileClient,
-        views: Views,
         triggers: tuple[Trigger, ...],
         triggers_dropped: int,
         attempts: int,
@@ -80,16 +76,17 @@ class Context:
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         """Made by a manager."""
-        self.request = request
-        self.controller = controller
-        self.number = number
-        self.client = client
-        self.triggers = triggers
-        self.triggers_dropped = triggers_dropped
-        self.attempts = attempts
-        self.cancelled = threading.Event()
-        self.logger = ReconcileLogger(_logger, {"controller": controller, "key": request.key, "reconcile": number})
-        self._views = views
+        self.request: Request = request
+        self.controller: str = controller
+        self.number: int = number
+        self.client: ReconcileClient = client
+        self.triggers: tuple[Trigger, ...] = triggers
+        self.triggers_dropped: int = triggers_dropped
+        self.attempts: int = attempts
+        self.cancelled: threading.Event = threading.Event()
+        self.logger: ReconcileLogger = ReconcileLogger(
+            _logger, {"controller": controller, "key": request.key, "reconcile": number}
+        )
         self._recorder = recorder
         self._loop = loop
 
@@ -103,26 +100,6 @@ class Context:
         if self._recorder is None:
             raise RuntimeError("there is no event recorder: give one to Manager(recorder=...)")
         return self._recorder
-
-    def lister(self, resource_type: ResourceType[T], *, namespace: str | None = None) -> Lister[T]:
-        """Return a reader of the cache of a kind; from any thread, without own writes that have not come back yet.
-
-        Those lie over the cache on the event loop only: a reader from another thread would see the cache of one moment
-        and the writes of another. ``ctx.wait(ctx.client.get(...))`` sees them.
-
-        Args:
-            resource_type: Which kind.
-            namespace: Which namespace the cache has to hold; None asks for all.
-
-        Raises:
-            InvalidInputError: If there is no such cache.
-        """
-        view = self._views.find(resource_type, namespace)
-        if view is None:
-            raise InvalidInputError(
-                f"controller {self.controller!r} has no cache of {resource_type}: name it in owns, watches or reads"
-            )
-        return Lister(view.informer.indexer, resource_type)
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the event loop and wait for its result; for reconcilers that are plain functions.

@@ -37,7 +37,9 @@ _HOT_LOOPS: Final = HotLoopOptions()
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Controller:
-    """A declared controller. Calling it calls its function, for unit tests.
+    """A declared controller.
+
+    Calling it calls its function, for unit tests.
 
     Attributes:
         function: Reconciles one object: ``async def``, or a plain function, which runs in a thread of a pool with
@@ -144,6 +146,8 @@ def controller(
     hot_loops: HotLoopOptions | None = _HOT_LOOPS,
 ) -> Callable[[ReconcileFunction], Controller]:
     """Declare the decorated function as a controller; the arguments are those of ``Controller``.
+
+    ``timeout`` is in seconds. A function without ``async`` runs in a thread of a pool.
 
     Raises:
         InvalidControllerError: If that cannot work.

@@ -39,7 +39,9 @@ class InvalidControllerError(InvalidInputError):
 
 @final
 class ReconcileStoppedError(DeltaloopError):
-    """A reconcile that was told to stop tried to write; nothing was sent. Let it end: its key runs again.
+    """A reconcile that was told to stop tried to write; nothing was sent.
+
+    Let it end: its key runs again.
 
     Attributes:
         key: Whose reconcile.
@@ -74,7 +76,7 @@ class ShutdownTimeoutError(DeltaloopError):
     def __init__(self, keys: Sequence[str]) -> None:
         """Keep which."""
         super().__init__(f"{len(keys)} reconcile(s) did not end in time and were left behind: {', '.join(keys)}")
-        self.keys = tuple(keys)
+        self.keys: tuple[str, ...] = tuple(keys)
 
 
 @final

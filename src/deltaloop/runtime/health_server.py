@@ -62,11 +62,11 @@ class Listen:
     def __post_init__(self) -> None:
         """Refuse what cannot work, or would show tokens to everybody on the way."""
         if not 0 <= self.port <= 65535:
-            raise InvalidInputError(f"Listen.port is {self.port!r}; 0 to 65535 is needed")
+            raise InvalidInputError(f"port {self.port!r} is none; 0 to 65535 is needed")
         if (self.certificate is None) != (self.key is None):
-            raise InvalidInputError("Listen needs both certificate and key, or neither")
+            raise InvalidInputError("certificate and key are needed together, or neither of them")
         if self.token_review and self.certificate is None:
-            raise InvalidInputError("Listen.token_review needs a certificate: tokens must not travel in the clear")
+            raise InvalidInputError("a token review needs certificate and key: tokens must not travel in the clear")
 
     @classmethod
     def parse(cls, address: str, **options: Any) -> Self | None:

@@ -17,25 +17,25 @@ import logging
 import signal
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, final
 
 from deltaloop.api.errors import InvalidInputError
 from deltaloop.cache.factory import InformerFactory
-from deltaloop.cache.informer import Informer, InformerOptions
+from deltaloop.cache.informer import Informer
 from deltaloop.client import Client
 from deltaloop.events import EventRecorder
 from deltaloop.leaderelection import LeaderElector, LeadershipLostError, Term
-from deltaloop.pacing.checks import require_not_negative, require_positive
 from deltaloop.runtime.controller import Controller
+from deltaloop.runtime.core.access import rules_of_access
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.history import History
 from deltaloop.runtime.core.readiness import CacheState, Check, Leadership, readiness
 from deltaloop.runtime.core.shutdown import Abandon, Cancel, Drain, End, Run, Shutdown
 from deltaloop.runtime.errors import InvalidControllerError, ShutdownTimeoutError
 from deltaloop.runtime.health_pages import EXPLAIN_PATH, explanation, metrics_page, probe
-from deltaloop.runtime.health_server import HealthServer, Listen, only_local
+from deltaloop.runtime.health_server import HealthServer, only_local
+from deltaloop.runtime.manager_options import ManagerOptions
 from deltaloop.runtime.metrics import ControllerMetrics
 from deltaloop.runtime.preflight import check_access
 from deltaloop.runtime.reconcile_loop import ReconcileLoop
@@ -48,46 +48,11 @@ _logger: Final = logging.getLogger("deltaloop.runtime")
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ManagerOptions:
-    """Options of a ``Manager``; times are in seconds.
-
-    Attributes:
-        namespace: Watch this namespace only; None means all.
-        warm_standbys: Whether a process that does not lead keeps its caches and queues up, so that it takes over at
-            once. False starts the caches when leadership is won.
-        preflight: Whether to ask the server first if this account may list and watch what is needed.
-        sync_timeout: How long the first lists may take (controller-runtime's ``CacheSyncTimeout``).
-        drain_timeout: How long reconciles may go on by themselves when the program ends; then they are cancelled.
-        shutdown_timeout: How long the whole end may take; then it goes without what still runs.
-        max_staleness: How long a cache may be without a sign of the server before ``/readyz`` says no.
-        require_leadership: Whether ``/readyz`` says no on standbys.
-        health: Where ``/healthz`` and ``/readyz`` are served; None nowhere.
-        metrics: Where ``/metrics`` is served; None nowhere.
-        informers: Options of all informers.
-    """
-
-    namespace: str | None = None
-    warm_standbys: bool = True
-    preflight: bool = True
-    sync_timeout: float = 120.0
-    drain_timeout: float = 20.0
-    shutdown_timeout: float = 30.0
-    max_staleness: float = 600.0
-    require_leadership: bool = False
-    health: Listen | None = None
-    metrics: Listen | None = None
-    informers: InformerOptions = field(default_factory=InformerOptions)
-
-    def __post_init__(self) -> None:
-        """Refuse what is no time."""
-        require_positive("ManagerOptions", sync_timeout=self.sync_timeout, max_staleness=self.max_staleness)
-        require_not_negative("ManagerOptions", drain_timeout=self.drain_timeout, shutdown_timeout=self.shutdown_timeout)
-
-
-@final
 class Manager:
-    """Runs controllers until it is stopped. Used once, on one event loop."""
+    """Runs controllers until it is stopped.
+
+    Used once, on one event loop.
+    """
 
     def __init__(
         self,
@@ -116,8 +81,8 @@ class Manager:
             InvalidControllerError: If two controllers have the same name.
             InvalidInputError: If metrics are to be served, and there is no page of them.
         """
-        self.options = options or ManagerOptions()
-        self.controllers = tuple(controllers)
+        self.options: ManagerOptions = options or ManagerOptions()
+        self.controllers: tuple[Controller, ...] = tuple(controllers)
         seen: set[str] = set()
         for controller in self.controllers:
             if controller.name in seen:
@@ -162,7 +127,10 @@ class Manager:
         return MappingProxyType(self._servers)
 
     def readiness(self) -> tuple[Check, ...]:
-        """Return the checks of ``/readyz``. On the event loop."""
+        """Return the checks of ``/readyz``.
+
+        On the event loop.
+        """
         caches = [
             CacheState(
                 name=informer.name,
@@ -182,7 +150,10 @@ class Manager:
         )
 
     def health(self) -> tuple[Check, ...]:
-        """Return the checks of ``/healthz``: whether restarting the process would help. On the event loop."""
+        """Return the checks of ``/healthz``: whether restarting the process would help.
+
+        On the event loop.
+        """
         message = ""
         if self._elector is not None:
             try:
@@ -194,7 +165,10 @@ class Manager:
     # -- running
 
     def stop(self) -> None:
-        """Begin to end in good order; a second call ends at once, without what still runs. On the event loop."""
+        """Begin to end in good order; a second call ends at once, without what still runs.
+
+        On the event loop.
+        """
         self._shutdown.stop(self._clock())
         self._changed.set()
 
@@ -333,6 +307,7 @@ class Manager:
         plans = [wires_of(controller, known) for controller in self.controllers]
         if options.preflight:
             rules = [rule for plan in plans for rule in plan.rules(options.namespace, read_verbs=CACHE_VERBS)]
+            rules += [rule for access in options.access for rule in rules_of_access(access)]
             await check_access(self._client, rules)
         factory = InformerFactory(self._client, namespace=options.namespace, options=options.informers)
         views, attribution, tracing = Views(), Attribution(), Tracing()

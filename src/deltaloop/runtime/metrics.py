@@ -29,7 +29,10 @@ _logger: Final = logging.getLogger("deltaloop.runtime")
 
 
 class ControllerMetrics(Protocol):
-    """Hooks; they are called on the loop and must not block. What they raise is logged and changes nothing."""
+    """Hooks; they are called on the loop and must not block.
+
+    What they raise is logged and changes nothing.
+    """
 
     def queue(self, controller: str) -> QueueMetrics | None:
         """Return the hooks of a controller's work queue; None for none."""

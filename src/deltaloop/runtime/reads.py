@@ -29,7 +29,10 @@ _MANY: Final = 20
 
 
 class CachedReads:
-    """Reads objects as this program knows them. Made by a manager."""
+    """Reads objects as this program knows them. Made by a manager.
+
+    ``max_staleness`` is in seconds; None takes the cache as it is.
+    """
 
     def __init__(self, client: Client, views: Views) -> None:
         """Read from ``views``, and through ``client`` what is not there."""

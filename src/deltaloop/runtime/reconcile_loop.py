@@ -64,14 +64,14 @@ class ReconcileLoop:
             clock: Seconds of the event loop.
         """
         self.controller = controller
-        self.metrics = GuardedMetrics(metrics, controller.name)
+        self.metrics: GuardedMetrics = GuardedMetrics(metrics, controller.name)
         self.queue: RateLimitingQueue[str] = RateLimitingQueue(
             name=controller.name,
             rate_limiter=None if controller.rate_limiter is None else controller.rate_limiter(),
             metrics=None if metrics is None else metrics.queue(controller.name),
             options=controller.queue,
         )
-        self.runs = Runs(slots=controller.workers, timeout=controller.timeout)
+        self.runs: Runs = Runs(slots=controller.workers, timeout=controller.timeout)
         self._views = views
         self._attribution = attribution
         self._observer = Observer(controller, self.metrics, history=history, tracing=tracing)
@@ -239,7 +239,6 @@ class ReconcileLoop:
                 controller=name,
                 number=run.number,
             ),
-            views=self._views,
             triggers=triggers,
             triggers_dropped=work.triggers_dropped,
             attempts=work.attempts,

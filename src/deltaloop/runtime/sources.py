@@ -76,9 +76,10 @@ class Source(Protocol):
 
 @final
 class Channel:
-    """Reconciles asked for by the program itself: a webhook, a message, another controller. Any thread.
+    """Reconciles asked for by the program itself: a webhook, a message, another controller.
 
-    What is sent before the controller runs waits, up to ten thousand keys; a key that waits already is not kept twice.
+    Any thread. What is sent before the controller runs waits, up to ten thousand keys; a key that waits already is
+    not kept twice.
     """
 
     def __init__(self, name: str = "channel") -> None:
@@ -163,7 +164,10 @@ class Every:
         self._requests = requests
 
     async def run(self, queue: AcceptsKeys, on_trigger: OnTrigger) -> None:
-        """Queue the keys once a period, until cancelled. Periods count from the start, whatever the work takes."""
+        """Queue the keys once a period, until cancelled.
+
+        Periods count from the start, whatever the work takes.
+        """
         loop = asyncio.get_running_loop()
         due_at = loop.time() + self.period
         while True:

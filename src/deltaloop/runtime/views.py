@@ -42,7 +42,7 @@ class CacheView:
         """
         self.informer = informer
         self.namespace = namespace
-        self.overlay = Overlay()
+        self.overlay: Overlay = Overlay()
         self._transform = transform
         self._clock = clock
 

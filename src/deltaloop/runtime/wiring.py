@@ -18,7 +18,7 @@ from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.informer import Informer
 from deltaloop.client import Client
 from deltaloop.runtime.controller import Controller, as_watch
-from deltaloop.runtime.core.access import READ_VERBS, Access, Rule, rules_for
+from deltaloop.runtime.core.access import READ_VERBS, Access, Rule, implied_rules, rules_for, rules_of_access
 from deltaloop.runtime.core.requests import Mapper, own_key, owner_key
 from deltaloop.runtime.enqueue import Enqueue
 from deltaloop.runtime.reconcile_loop import ReconcileLoop
@@ -54,6 +54,7 @@ class Wires:
     controller: Controller
     kind: ResourceType[Any]
     wires: tuple[Wire, ...]
+    owned: tuple[ResourceType[Any], ...]
     writes: tuple[tuple[ResourceType[Any], Access], ...]
 
     def rules(self, namespace: str | None, *, read_verbs: Sequence[str] = READ_VERBS) -> list[Rule]:
@@ -68,8 +69,13 @@ class Wires:
             rules.extend(rules_for(wire.kind, read_verbs, namespace=wire.watch.namespace or namespace))
         for kind, access in self.writes:
             place = self.controller.namespace or namespace
-            rules.extend(rules_for(kind, access.verbs, namespace=place, subresource=access.subresource))
+            rules.extend(rules_of_access(access, kind=kind, namespace=place))
         return rules
+
+    def implied_rules(self, namespace: str | None) -> list[Rule]:
+        """Return what the controller may need beside that, for roles; ``namespace`` is as for ``rules``."""
+        place = self.controller.namespace or namespace
+        return implied_rules(self.kind, owned=self.owned, writes=self.writes, namespace=place)
 
 
 def wires_of(controller: Controller, known: Mapping[str, ResourceType[Any]]) -> Wires:
@@ -108,7 +114,8 @@ def wires_of(controller: Controller, known: Mapping[str, ResourceType[Any]]) -> 
         for access in (item if isinstance(item, Access) else Access(item) for item in controller.writes)
         if isinstance(access.resource, ResourceType) or access.resource in known
     )
-    return Wires(controller=controller, kind=own, wires=tuple(wires), writes=writes)
+    owned = tuple(kind_of(as_watch(watch).resource) for watch in controller.owns)
+    return Wires(controller=controller, kind=own, wires=tuple(wires), owned=owned, writes=writes)
 
 
 def _beside(controller: Controller, watch: Watch) -> Watch:

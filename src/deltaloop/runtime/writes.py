@@ -3,8 +3,6 @@
 What a write answers lies over the cache until the cache has caught up (``core/overlay.py``), and is remembered so that
 its echo can be labelled (``core/attribution.py``). A write is refused when the reconcile was told to stop or leadership
 was lost; a write that got no answer makes its object one that is read from the server.
-
-Long because every verb has two signatures, one for each way to name a resource.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, TypeVar, final, overload
+from typing import Any, Final, TypeVar, Unpack, final, overload
 
 import msgspec
 
@@ -28,6 +26,7 @@ from deltaloop.api.status import (
 from deltaloop.cache.lister import decoder
 from deltaloop.client import Client, DeleteOptions, PatchType, TransportError, WriteOptions
 from deltaloop.client.core.object_encoding import encode_object
+from deltaloop.client.request_keywords import ApplyKeywords, SubresourceWriteKeywords, WriteKeywords
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.overlay import WriteKind
 from deltaloop.runtime.core.own_writes import OwnWrite
@@ -49,7 +48,10 @@ def may_have_been_carried_out(error: BaseException) -> bool:
 
 
 class RememberedWrites(CachedReads):
-    """Writes objects, and remembers what was written. All verbs are those of ``Client``, and raise the same."""
+    """Writes objects, and remembers what was written. All verbs are those of ``Client``, and raise the same.
+
+    ``timeout`` is in seconds, for a whole call with its repeats; None is the client's own limit (30 s).
+    """
 
     def __init__(self, client: Client, views: Views, *, attribution: Attribution, controller: str, number: int) -> None:
         """Write through ``client``, for one reconcile of a controller."""
@@ -71,25 +73,9 @@ class RememberedWrites(CachedReads):
         return self._made_dropped
 
     @overload
-    async def create(
-        self,
-        rt: ResourceType[T],
-        obj: object,
-        *,
-        namespace: str | None = None,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
-    ) -> T: ...
+    async def create(self, rt: ResourceType[T], obj: object, **keywords: Unpack[WriteKeywords]) -> T: ...
     @overload
-    async def create(
-        self,
-        rt: str,
-        obj: object,
-        *,
-        namespace: str | None = None,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
-    ) -> Resource: ...
+    async def create(self, rt: str, obj: object, **keywords: Unpack[WriteKeywords]) -> Resource: ...
     async def create(
         self,
         rt: ResourceType[Any] | str,
@@ -109,25 +95,9 @@ class RememberedWrites(CachedReads):
         return self._stored(known, stored, options, verb="create")
 
     @overload
-    async def update(
-        self,
-        rt: ResourceType[T],
-        obj: object,
-        *,
-        namespace: str | None = None,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
-    ) -> T: ...
+    async def update(self, rt: ResourceType[T], obj: object, **keywords: Unpack[WriteKeywords]) -> T: ...
     @overload
-    async def update(
-        self,
-        rt: str,
-        obj: object,
-        *,
-        namespace: str | None = None,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
-    ) -> Resource: ...
+    async def update(self, rt: str, obj: object, **keywords: Unpack[WriteKeywords]) -> Resource: ...
     async def update(
         self,
         rt: ResourceType[Any] | str,
@@ -141,25 +111,9 @@ class RememberedWrites(CachedReads):
         return await self._replace(rt, obj, self._client.update, namespace, options, timeout)
 
     @overload
-    async def update_status(
-        self,
-        rt: ResourceType[T],
-        obj: object,
-        *,
-        namespace: str | None = None,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
-    ) -> T: ...
+    async def update_status(self, rt: ResourceType[T], obj: object, **keywords: Unpack[WriteKeywords]) -> T: ...
     @overload
-    async def update_status(
-        self,
-        rt: str,
-        obj: object,
-        *,
-        namespace: str | None = None,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
-    ) -> Resource: ...
+    async def update_status(self, rt: str, obj: object, **keywords: Unpack[WriteKeywords]) -> Resource: ...
     async def update_status(
         self,
         rt: ResourceType[Any] | str,
@@ -181,10 +135,7 @@ class RememberedWrites(CachedReads):
         patch: Mapping[str, Any] | Sequence[Mapping[str, Any]],
         *,
         type: PatchType = ...,
-        namespace: str | None = None,
-        subresource: str | None = None,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
+        **keywords: Unpack[SubresourceWriteKeywords],
     ) -> T: ...
     @overload
     async def patch(
@@ -194,10 +145,7 @@ class RememberedWrites(CachedReads):
         patch: Mapping[str, Any] | Sequence[Mapping[str, Any]],
         *,
         type: PatchType = ...,
-        namespace: str | None = None,
-        subresource: str | None = None,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
+        **keywords: Unpack[SubresourceWriteKeywords],
     ) -> Resource: ...
     async def patch(
         self,
@@ -211,7 +159,11 @@ class RememberedWrites(CachedReads):
         options: WriteOptions | None = None,
         timeout: float | None = None,
     ) -> Any:
-        """Change an object and return it as stored; ``apply`` is the verb for server-side apply."""
+        """Change an object and return it as stored; ``apply`` is the verb for server-side apply.
+
+        Raises:
+            InvalidInputError: The type is ``PatchType.APPLY``: a reconciler applies by ``apply``.
+        """
         known = await self._known(rt)
         if type is PatchType.APPLY:
             raise InvalidInputError("a reconciler applies by `apply`, not by a patch of that type")
@@ -230,29 +182,9 @@ class RememberedWrites(CachedReads):
         return self._stored(known, stored, options, verb="patch", before=before, subresource=subresource)
 
     @overload
-    async def apply(
-        self,
-        rt: ResourceType[T],
-        obj: object,
-        *,
-        namespace: str | None = None,
-        subresource: str | None = None,
-        force: bool = False,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
-    ) -> T: ...
+    async def apply(self, rt: ResourceType[T], obj: object, **keywords: Unpack[ApplyKeywords]) -> T: ...
     @overload
-    async def apply(
-        self,
-        rt: str,
-        obj: object,
-        *,
-        namespace: str | None = None,
-        subresource: str | None = None,
-        force: bool = False,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
-    ) -> Resource: ...
+    async def apply(self, rt: str, obj: object, **keywords: Unpack[ApplyKeywords]) -> Resource: ...
     async def apply(
         self,
         rt: ResourceType[Any] | str,

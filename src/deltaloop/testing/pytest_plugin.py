@@ -185,8 +185,17 @@ def _need_embedded(request: pytest.FixtureRequest, name: str) -> None:
 
 
 def _need_our_loop(request: pytest.FixtureRequest, name: str, instead: str) -> None:
-    if not _is_ours(_item(request)):
-        pytest.fail(f"{name} is for async tests that deltaloop's plugin runs; here: {instead}", pytrace=False)
+    item = _item(request)
+    if _is_ours(item):
+        return
+    if inspect.iscoroutinefunction(inspect.unwrap(item.obj)):
+        here = (
+            'put deltaloop_async_tests = "virtual" into pytest\'s configuration, or mark this test with '
+            f"@pytest.mark.virtual_time. If another plugin runs it: {instead}"
+        )
+    else:
+        here = instead
+    pytest.fail(f"{name} is for async tests that deltaloop's plugin runs; here: {here}", pytrace=False)
 
 
 @pytest.fixture(scope="session")

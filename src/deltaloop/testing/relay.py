@@ -135,13 +135,18 @@ class Relay:
             connection.clear()
 
     def refuse(self) -> None:
-        """Refuse new connections from now on, as if nothing listened; open ones live on. Repeating it is fine."""
+        """Refuse new connections from now on, as if nothing listened; open ones live on.
+
+        Repeating it is fine.
+        """
         server, self._server = self._server, None
         if server is not None:
             server.close()
 
     async def accept(self) -> None:
-        """Accept connections again, on the same port. Does nothing if it listens.
+        """Accept connections again, on the same port.
+
+        Does nothing if it listens.
 
         Raises:
             OSError: If another program has taken the port meanwhile.
@@ -209,7 +214,10 @@ class Relay:
 
 @final
 class RelayConnection:
-    """One connection through a relay. Everything is called on the relay's loop."""
+    """One connection through a relay.
+
+    Everything is called on the relay's loop.
+    """
 
     def __init__(
         self, number: int, target: tuple[str, int], faults: tuple[Fault, ...], registry: dict[RelayConnection, None]
@@ -223,8 +231,8 @@ class RelayConnection:
         self._timer: asyncio.TimerHandle | None = None
         self._connecting: asyncio.Task[None] | None = None
         self._closed = self._loop.create_future()
-        self.client = _Side(self, Direction.TO_SERVER)
-        self.server = _Side(self, Direction.TO_CLIENT)
+        self.client: _Side = _Side(self, Direction.TO_SERVER)
+        self.server: _Side = _Side(self, Direction.TO_CLIENT)
         registry[self] = None
 
     @property
@@ -350,7 +358,7 @@ class _Side(asyncio.Protocol):
     def __init__(self, connection: RelayConnection, direction: Direction) -> None:
         self.direction = direction
         self.transport: asyncio.Transport | None = None
-        self.is_full = True  # nothing can be passed on to it before it is connected
+        self.is_full: bool = True  # nothing can be passed on to it before it is connected
         self._connection = connection
         self._has_ended = False
 

@@ -7,18 +7,32 @@ closes its pipes, too. Then the program is killed and the folder with its data r
 output is the program's process id; its own output goes to standard error. SIGTERM is passed on, and the code that the
 program ends with is this process's own.
 
+The program does not outlive this process either, where the system can see to that: Linux kills it when this process
+is killed. macOS cannot; there it stays behind if this process, and not its asker, is killed.
+
 A process that forks (not: that starts programs) while a server runs hands the pipe on; the program then lives as long
 as the last copy.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import threading
+from functools import partial
+
+PR_SET_PDEATHSIG = 1  # of prctl(2)
+
+
+def end_with(supervisor: int) -> None:
+    """Have Linux kill this process when its parent ends, or end now if that is too late; runs in the new process."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    if os.getppid() != supervisor:
+        os._exit(128 + signal.SIGKILL)
 
 
 def main() -> int:
@@ -32,7 +46,15 @@ def main() -> int:
         programs[0].terminate()
 
     signal.signal(signal.SIGTERM, end)
-    program = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, cwd=folder)  # noqa: S603 - as named
+    # No thread runs yet, so nothing can be held half-way by a thread that the new process does not have.
+    before = partial(end_with, os.getpid()) if sys.platform == "linux" else None
+    program = subprocess.Popen(  # noqa: S603 - as named
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=sys.stderr,
+        cwd=folder,
+        preexec_fn=before,  # noqa: PLW1509 - same
+    )
     programs.append(program)
     sys.stdout.write(f"{program.pid}\n")
     sys.stdout.flush()

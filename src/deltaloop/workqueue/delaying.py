@@ -58,11 +58,11 @@ class DelayingQueue(WorkQueue[K]):
         return self._delaying
 
     def add_after(self, item: K, delay: float, *, trigger: object | None = None, priority: int = 0) -> None:
-        """Add ``item`` when ``delay`` has passed. Any thread; returns at once.
+        """Add ``item`` when ``delay`` has passed.
 
-        If the item waits for its time already, the earlier time wins and the triggers are merged. A plain ``add``
-        meanwhile does not cancel the delay: the item comes again when it ends, unless it is still in line then. A
-        shutdown drops what waits for its time, and makes the call do nothing.
+        Any thread; returns at once. If the item waits for its time already, the earlier time wins and the triggers are
+        merged. A plain ``add`` meanwhile does not cancel the delay: the item comes again when it ends, unless it is
+        still in line then. A shutdown drops what waits for its time, and makes the call do nothing.
 
         Args:
             item: What to work on; equal items are one.
@@ -80,13 +80,18 @@ class DelayingQueue(WorkQueue[K]):
         self._changed()
 
     def delayed(self) -> tuple[DelayedItem[K], ...]:
-        """Return what waits for its time, the first due first. Any thread."""
+        """Return what waits for its time, the first due first.
+
+        Any thread.
+        """
         with self._lock:
             now = self._now()
             return tuple(_shown(delay, now) for delay in self._delaying.delayed())
 
     def cancel_delayed(self, item: K) -> DelayedItem[K] | None:
-        """Let ``item`` not be added when its time comes; an item that is in line or processed stays there. Any thread.
+        """Let ``item`` not be added when its time comes; an item that is in line or processed stays there.
+
+        Any thread.
 
         Returns:
             What it waited for, or None if it did not wait for its time.

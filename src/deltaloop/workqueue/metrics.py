@@ -16,13 +16,14 @@ from deltaloop.workqueue.core.facts import Added, Done, Fact, Taken
 
 Ts = TypeVarTuple("Ts")
 
-logger = logging.getLogger("deltaloop.workqueue")
+logger: logging.Logger = logging.getLogger("deltaloop.workqueue")
 
 
 class QueueMetrics(Protocol):
-    """Hooks of one queue. They are called without a lock, from the thread that caused them, and must not block.
+    """Hooks of one queue.
 
-    A hook that raises is logged and changes nothing for the queue.
+    They are called without a lock, from the thread that caused them, and must not block. A hook that raises is
+    logged and changes nothing for the queue.
     """
 
     def depth_changed(self, by: int) -> None:

@@ -16,7 +16,7 @@ from deltaloop.workqueue.core.dead_letters import DEFAULT_MAX_DEAD_LETTERS
 from deltaloop.workqueue.core.orders import FairOrder, FirstInFirstOut, Patience, PriorityOrder, QueueOrder
 from deltaloop.workqueue.core.triggers import DEFAULT_MAX_TRIGGERS, MergeTriggers
 
-logger = logging.getLogger("deltaloop.workqueue")
+logger: logging.Logger = logging.getLogger("deltaloop.workqueue")
 
 
 @final

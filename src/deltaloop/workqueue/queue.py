@@ -36,7 +36,7 @@ from deltaloop.workqueue.work import Work
 
 K = TypeVar("K", bound=Hashable)
 
-logger = logging.getLogger("deltaloop.workqueue")
+logger: logging.Logger = logging.getLogger("deltaloop.workqueue")
 
 _GETS_WITHOUT_WAITING: Final = 32
 """After so many items in a row that were there already, ``get`` lets the rest of the program run once."""
@@ -110,10 +110,10 @@ class WorkQueue(Generic[K]):
         return self._name
 
     def add(self, item: K, *, trigger: object | None = None, priority: int = 0) -> None:
-        """Mark ``item`` as needing work. Any thread.
+        """Mark ``item`` as needing work.
 
-        An item that waits already is not added twice, only its triggers grow. One that is being processed runs again
-        when that is done. After a shutdown the call does nothing.
+        Any thread. An item that waits already is not added twice, only its triggers grow. One that is being processed
+        runs again when that is done. After a shutdown the call does nothing.
 
         Args:
             item: What to work on; equal items are one.
@@ -128,7 +128,9 @@ class WorkQueue(Generic[K]):
         self._changed()
 
     def done(self, item: K) -> None:
-        """Say that the work on ``item`` has ended, well or not; once for each ``get``. ``async with work`` does it.
+        """Say that the work on ``item`` has ended, well or not; once for each ``get``.
+
+        ``async with work`` does it.
 
         Raises:
             ValueError: If nobody works on it.
@@ -138,9 +140,10 @@ class WorkQueue(Generic[K]):
         self._changed()
 
     def shut_down(self) -> None:
-        """Take no more items. Workers still get what is in line, then ``get`` raises and ``async for`` ends.
+        """Take no more items.
 
-        A drain that somebody waits for ends at once. Calling it again does no harm. Any thread.
+        Workers still get what is in line, then ``get`` raises and ``async for`` ends. A drain that somebody waits for
+        ends at once. Calling it again does no harm. Any thread.
         """
         self._shut_down(drain=False)
 
@@ -163,9 +166,9 @@ class WorkQueue(Generic[K]):
         return len(self._core)
 
     def processing(self) -> tuple[RunningItem[K], ...]:
-        """Return what workers have, the longest running first. Any thread.
+        """Return what workers have, the longest running first.
 
-        An item that stays here for ever was taken by somebody who never ended its run.
+        Any thread. An item that stays here for ever was taken by somebody who never ended its run.
         """
         with self._lock:
             now = self._now()
@@ -180,7 +183,10 @@ class WorkQueue(Generic[K]):
             )
 
     def statistics(self) -> QueueStatistics:
-        """Return the state as numbers, all of one moment. Any thread."""
+        """Return the state as numbers, all of one moment.
+
+        Any thread.
+        """
         with self._lock:
             return self._core.statistics(self._now())
 
@@ -205,7 +211,10 @@ class WorkQueue(Generic[K]):
         return (await self._take(timeout)).item
 
     async def get_work(self, timeout: float | None = None) -> Work[K]:
-        """Wait for the next item and take it, with its triggers and as a context manager; otherwise as ``get``."""
+        """Wait for the next item and take it, with its triggers and as a context manager; otherwise as ``get``.
+
+        ``timeout`` is in seconds; None waits for ever.
+        """
         run = await self._take(timeout)
         return Work(run, finish=self._finish, can_delay=self._core.can_delay)
 

@@ -19,7 +19,7 @@ from deltaloop.workqueue.options import QueueOptions, guarded_merge, new_order
 
 K = TypeVar("K", bound=Hashable)
 
-logger = logging.getLogger("deltaloop.workqueue")
+logger: logging.Logger = logging.getLogger("deltaloop.workqueue")
 
 
 @final
@@ -102,10 +102,10 @@ class RateLimitingQueue(DelayingQueue[K]):
         trigger: object | None = None,
         priority: int | None = None,
     ) -> None:
-        """Add ``item`` when the rate limiter says so. Any thread; returns at once.
+        """Add ``item`` when the rate limiter says so.
 
-        An item that waits for a run already, or waits for an earlier time, is not added twice: the triggers are merged
-        and the limiter gets its token back. After a shutdown the call does nothing.
+        Any thread; returns at once. An item that waits for a run already, or waits for an earlier time, is not added
+        twice: the triggers are merged and the limiter gets its token back. After a shutdown the call does nothing.
 
         A worker that asks for a retry of the item it works on names the error, or no trigger: then the run counts as
         failed, and its triggers are kept for the next one; or the item is parked, if that was its last try.
@@ -131,23 +131,34 @@ class RateLimitingQueue(DelayingQueue[K]):
             logger.error("work failed for good and is parked", extra=extra, exc_info=error)
 
     def forget(self, item: K) -> None:
-        """Count the failures of ``item`` from zero again. It does not replace ``done``. Any thread."""
+        """Count the failures of ``item`` from zero again.
+
+        It does not replace ``done``. Any thread.
+        """
         with self._lock:
             self._limiting.forget(item)
 
     def num_requeues(self, item: K) -> int:
-        """Return how often the rate limiter was asked for ``item`` since it was forgotten. Any thread."""
+        """Return how often the rate limiter was asked for ``item`` since it was forgotten.
+
+        Any thread.
+        """
         with self._lock:
             return self._limiting.num_requeues(item)
 
     def dead_letters(self) -> tuple[DeadLetter[K], ...]:
-        """Return what failed for good and is parked, the oldest first. Any thread."""
+        """Return what failed for good and is parked, the oldest first.
+
+        Any thread.
+        """
         with self._lock:
             now = self._now()
             return tuple(_shown(letter, now) for letter in self._limiting.dead_letters())
 
     def revive(self, item: K, *, trigger: object | None = None) -> bool:
-        """Add a parked item again at once, with the triggers that it had and all its retries. Any thread.
+        """Add a parked item again at once, with the triggers that it had and all its retries.
+
+        Any thread.
 
         Returns:
             Whether it was parked, and the queue takes items.
@@ -158,7 +169,10 @@ class RateLimitingQueue(DelayingQueue[K]):
         return revived
 
     def discard_dead_letter(self, item: K) -> DeadLetter[K] | None:
-        """Drop a dead letter; return it, or None if there was none. Any thread. An add brings the item again."""
+        """Drop a dead letter; return it, or None if there was none.
+
+        Any thread. An add brings the item again.
+        """
         with self._lock:
             letter = self._limiting.discard_dead_letter(item)
             return None if letter is None else _shown(letter, self._now())

@@ -23,7 +23,7 @@ class WaitingLine:
     def __init__(self) -> None:
         """Make an empty line."""
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self.woken = 0
+        self.woken: int = 0
 
     @property
     def asleep(self) -> int:

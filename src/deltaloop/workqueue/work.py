@@ -16,7 +16,9 @@ K = TypeVar("K", bound=Hashable)
 
 @final
 class Work(Generic[K]):
-    """An item that is being processed. ``async with work:`` ends the run whatever happens in the body.
+    """An item that is being processed.
+
+    ``async with work:`` ends the run whatever happens in the body.
 
     * The body ends, also by ``continue``, ``break`` or ``return``: the item is done and forgotten (its failures count
       no more), unless ``retry_after`` was called.

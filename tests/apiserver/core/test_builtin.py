@@ -27,6 +27,7 @@ def test_what_clients_use_besides_is_served() -> None:
         "networking.k8s.io/v1/ServiceCIDR",
         "resource.k8s.io/v1/DeviceClass",
         "resource.k8s.io/v1/ResourceClaim",
+        "autoscaling/v1/HorizontalPodAutoscaler",
         "resource.k8s.io/v1/ResourceClaimTemplate",
         "resource.k8s.io/v1/ResourceSlice",
         "storage.k8s.io/v1/CSIStorageCapacity",

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from deltaloop.api import kinds
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.builtin import BUILT_IN_RESOURCES
-from deltaloop.apiserver.core.builtin_columns import GENERIC, PRINTERS, Printer
-from deltaloop.apiserver.core.table_cells import format_selector
+from deltaloop.apiserver.core.builtin_columns import CELLS, Printer, printer_of, shared_cells
+from deltaloop.apiserver.core.builtin_tables import KindEntry, builtin_tables
+from deltaloop.apiserver.core.cells.shared import format_selector
 
 NOW = 3600.0
 CREATED = "1970-01-01T00:59:00Z"
@@ -22,7 +23,7 @@ SELECTOR = {"matchLabels": {"app": "web"}, "matchExpressions": [{"key": "tier", 
 
 
 def _printer(kind: ResourceType[Any]) -> Printer:
-    return PRINTERS.get((kind.group, kind.kind), GENERIC)
+    return printer_of(kind.api_version, kind.kind)
 
 
 def row(kind: ResourceType[Any], **fields: Any) -> dict[str, Any]:
@@ -50,7 +51,7 @@ _ROWS: list[tuple[ResourceType[Any], dict[str, Any], dict[str, Any]]] = [
             "Selector": "app=web,tier",
         },
     ),
-    (kinds.DEPLOYMENT, {}, {"Ready": "0/1", "Up-to-date": 0, "Selector": "<none>"}),
+    (kinds.DEPLOYMENT, {}, {"Ready": "0/1", "Up-to-date": 0, "Selector": ""}),
     (kinds.DEPLOYMENT, {"spec": {"replicas": 0}}, {"Ready": "0/0"}),
     (
         kinds.REPLICA_SET,
@@ -268,11 +269,20 @@ def test_cells(kind: ResourceType[Any], fields: dict[str, Any], wanted: dict[str
     assert {name: found[name] for name in wanted} == wanted
 
 
-def test_every_printer_belongs_to_a_built_in_kind_and_names_the_object() -> None:
-    known = {(kind.group, kind.kind) for kind in kinds.BUILT_IN}
-    assert set(PRINTERS) <= known
-    for printer in PRINTERS.values():
-        assert [column.format for column in printer.columns].count("name") == 1
+_LISTED = [entry for entry in builtin_tables().kinds if entry.columns]
+
+
+@pytest.mark.parametrize("entry", _LISTED, ids=lambda entry: f"{entry.api_version}-{entry.kind}")
+def test_no_column_is_without_a_cell_and_no_cell_without_a_column(entry: KindEntry) -> None:
+    names = {column.name for column in entry.columns}
+    own = CELLS[entry.group, entry.kind]({}, NOW) if (entry.group, entry.kind) in CELLS else {}
+    assert own.keys() <= names
+    assert names <= own.keys() | shared_cells({}, NOW).keys()
+    assert [column.format for column in entry.columns if column.name == "Name"] == ["name"]
+
+
+def test_cells_belong_to_kinds_with_columns() -> None:
+    assert set(CELLS) <= {(entry.group, entry.kind) for entry in _LISTED}
 
 
 def test_a_selector_is_written_as_the_command_line_takes_it() -> None:

@@ -30,7 +30,7 @@ def never() -> float:
         (Fault(do="refuse", names=("d",)), "patch"),
         (Fault(do="refuse", users=("somebody",)), ""),
         (Fault(do="refuse", subresources=("scale",)), "patch"),
-        (Fault(do="stale"), "list get"),
+        (Fault(do="stale"), "list get watch"),
         (Fault(do="cut"), "watch"),
         (Fault(do="delay", verbs=("get",)), "get path"),
     ],

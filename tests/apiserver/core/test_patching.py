@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deltaloop.api.status import UnsupportedMediaTypeError
 from deltaloop.apiserver.core.apply.options import APPLY_PATCH
 from deltaloop.apiserver.core.json_values import is_mapping, items
 from deltaloop.apiserver.core.patching import (
@@ -143,8 +144,6 @@ def test_json_patch_does_its_operations_in_order() -> None:
         {"op": "add", "value": 1},
         {"op": "add", "path": "/a/b", "value": 1},
         {"op": "replace", "path": "", "value": [1]},
-        {"op": "replace", "path": 5, "value": [1]},
-        {"op": 5},
         {},
     ],
 )
@@ -153,7 +152,9 @@ def test_a_json_patch_that_cannot_be_applied_is_a_422(operation: dict[str, Any])
     assert _refused(JSON_PATCH, msgspec.json.encode([operation])) == (422, "Invalid", message)
 
 
-@pytest.mark.parametrize("body", [b"{}", b"[1]", b"null", b"[", b"", b'[{"op": "test"}', b"\xff"])
+@pytest.mark.parametrize(
+    "body", [b"{}", b"[1]", b'[{"op": 5}]', b'[{"path": 5}]', b"[", b"", b'[{"op": "test"}', b"\xff"]
+)
 def test_a_json_patch_that_is_no_list_of_operations_is_a_400(body: bytes) -> None:
     code, reason, message = _refused(JSON_PATCH, body)
     assert (code, reason) == (400, "BadRequest")
@@ -169,11 +170,29 @@ def test_too_many_operations_are_a_413() -> None:
 
 
 @pytest.mark.parametrize("content_type", [MERGE_PATCH, STRATEGIC_MERGE_PATCH])
-@pytest.mark.parametrize("body", [b"[]", b"null", b"5", b"{", b"", b'{"a": }'])
+@pytest.mark.parametrize("body", [b"[]", b"5", b"{", b"", b'{"a": }'])
 def test_a_merge_patch_that_is_no_object_is_a_400(content_type: str, body: bytes) -> None:
     code, reason, message = _refused(content_type, body)
     assert (code, reason) == (400, "BadRequest")
     assert message.startswith("error decoding patch: ")
+
+
+def test_null_changes_nothing_and_is_no_merge_patch() -> None:
+    assert apply_patch(JSON_PATCH, {"a": 1}, b"null", FOO) == {"a": 1}
+    assert apply_patch(STRATEGIC_MERGE_PATCH, {"a": 1}, b"null", DEPLOYMENT) == {"a": 1}
+    assert _refused(MERGE_PATCH, b"null") == (400, "BadRequest", "Invalid JSON Patch")
+
+
+def test_a_strategic_patch_does_not_change_what_an_object_is() -> None:
+    current = {"kind": "Deployment", "apiVersion": "apps/v1"}
+    assert _patch(STRATEGIC_MERGE_PATCH, current, {"kind": "Pod", "apiVersion": "v1"}) == current
+
+
+def test_nulls_inside_a_list_of_a_merge_patch() -> None:
+    patch: dict[str, Any] = {"a": [{"x": None}, None]}
+    assert merge_patch({}, patch) == {"a": [{}, None]}
+    assert merge_patch({"a": 1}, patch) == {"a": [{}, None]}
+    assert merge_patch({"a": {"b": 1}}, patch) == patch
 
 
 @pytest.mark.parametrize("content_type", [JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH])
@@ -200,20 +219,21 @@ def _code_or_result(content_type: str, body: bytes) -> int:
 @pytest.mark.parametrize(
     "content_type", ["", "application/json", "application/apply-patch+yaml", "application/yaml", "text/plain"]
 )
-def test_other_content_types_are_a_415_with_the_accepted_ones(content_type: str) -> None:
-    code, reason, message = _refused(content_type, b"{}")
-    assert (code, reason) == (415, "UnsupportedMediaType")
-    assert message == (
+def test_other_content_types_are_a_415(content_type: str) -> None:
+    assert _refused(content_type, b"{}") == (415, "UnsupportedMediaType", "415: Unsupported Media Type")
+    with pytest.raises(UnsupportedMediaTypeError) as caught:
+        apply_patch(content_type, {}, b"{}", FOO)
+    assert caught.value.status.message == (
         "the body of the request was in an unknown format - accepted media types include: "
-        "application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json, "
-        "application/apply-patch+yaml"
+        "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
     )
 
 
 def test_custom_resources_take_no_strategic_merge_patch() -> None:
     assert patch_types(FOO) == (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
-    assert _refused(STRATEGIC_MERGE_PATCH, b"{}", FOO)[:2] == (415, "UnsupportedMediaType")
-    assert "strategic" not in _refused(STRATEGIC_MERGE_PATCH, b"{}", FOO)[2]
+    with pytest.raises(UnsupportedMediaTypeError, match="application/merge-patch") as caught:
+        apply_patch(STRATEGIC_MERGE_PATCH, {}, b"{}", FOO)
+    assert "strategic" not in str(caught.value)
 
 
 def test_parameters_and_case_of_the_content_type_do_not_matter() -> None:

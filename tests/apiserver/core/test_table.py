@@ -79,11 +79,12 @@ def test_a_table_of_a_list() -> None:
     table = to_table(config_maps(), [config_map("a", k="v"), config_map("b")], now=NOW, metadata=metadata)
     assert (table["kind"], table["apiVersion"], table["metadata"]) == ("Table", "meta.k8s.io/v1", metadata)
     assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Data", "Age"]
-    assert table["columnDefinitions"][1] == {
+    data = table["columnDefinitions"][1]
+    assert data["description"].startswith("Data contains the configuration data.")
+    assert {name: data[name] for name in ("name", "type", "format", "priority")} == {
         "name": "Data",
         "type": "string",
         "format": "",
-        "description": "",
         "priority": 0,
     }
     assert [row["cells"] for row in table["rows"]] == [["a", 1, "100s"], ["b", 0, "100s"]]

@@ -26,6 +26,23 @@ def _lines(chunks: list[bytes]) -> list[bytes]:
     return [*lines, rest]
 
 
+def _lines_one_by_one(chunks: list[bytes], taken_at_once: int) -> list[bytes]:
+    """Take a few lines after each push, and all at the end: slices may be pushed while lines wait."""
+    framer = LineFramer()
+    lines = list[bytes]()
+    for place, chunk in enumerate(chunks):
+        framer.push(chunk)
+        assert framer.pending == len(b"".join(chunks[: place + 1]).rpartition(b"\n")[2])
+        lines += itertools.islice(iter(framer.take, None), taken_at_once)
+    lines += iter(framer.take, None)
+    return [*lines, framer.finish()]
+
+
+@given(_STREAMS, st.lists(st.integers(0, 200), max_size=20), st.integers(0, 3))
+def test_lines_do_not_depend_on_when_they_are_taken(data: bytes, cuts: list[int], taken_at_once: int) -> None:
+    assert _lines_one_by_one(_cut(data, cuts), taken_at_once) == data.split(b"\n")
+
+
 @given(_STREAMS, st.lists(st.integers(0, 200), max_size=20))
 def test_lines_do_not_depend_on_where_the_slices_fall(data: bytes, cuts: list[int]) -> None:
     assert _lines(_cut(data, cuts)) == data.split(b"\n")

@@ -13,6 +13,7 @@ import time
 
 from deltaloop.testing.control_plane import ControlPlane, ControlPlaneError, find_assets
 from tests.conformance.fuzz.differential import both
+from tests.conformance.fuzz.resources import RESOURCES
 from tests.conformance.fuzz.search import Search
 from tests.conformance.target import EmbeddedTarget, RealTarget
 
@@ -24,7 +25,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.conformance.fuzz", description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0, help="how long to look")
     parser.add_argument("--seed", type=int, default=None, help="chance by default; printed")
+    parser.add_argument("--kinds", default="", help="only these kinds, with commas between them")
     options = parser.parse_args()
+    kinds = options.kinds.split(",") if options.kinds else [resource.kind for resource in RESOURCES]
+    resources = [resource for resource in RESOURCES if resource.kind in kinds]
+    if len(resources) < len(kinds):
+        parser.error(f"the kinds are {', '.join(resource.kind for resource in RESOURCES)}")
     seed = random.SystemRandom().randrange(2**32) if options.seed is None else options.seed
     try:
         assets = find_assets()
@@ -42,7 +48,7 @@ def main() -> None:
                 until.append(time.monotonic() + SHORTENING)
             return time.monotonic() > until[-1]
 
-        search = Search(runner.run(servers.__aenter__()), runner, over)
+        search = Search(runner.run(servers.__aenter__()), runner, over, resources)
         try:
             search.run(examples=ENOUGH, seed=seed)
         finally:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from tests.conformance.fuzz.replay import Transcript, replay
-from tests.conformance.fuzz.steps import GROUP, Step
+from tests.conformance.fuzz.resources import GROUP
+from tests.conformance.fuzz.steps import Step
 from tests.conformance.target import CRDS, Api, Target, widget_crd
 
 _numbers: Final = itertools.count(1)

@@ -1,14 +1,13 @@
 """Look for the shortest sequence that two servers answer differently, for a bounded time.
 
 Hypothesis draws the sequences and shortens the one that is found. What a sequence showed once is remembered: a
-sequence that is tried again gives the same verdict, and when the time is over everything new agrees, so that the
-shortest one so far is what is left.
+sequence that is tried again gives the same verdict. When the time is over the shortest one so far is what is left.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from hypothesis import HealthCheck, Phase, given, settings
@@ -16,7 +15,12 @@ from hypothesis import seed as seeded
 from hypothesis.errors import Flaky
 
 from tests.conformance.fuzz.differential import Difference, Pair
-from tests.conformance.fuzz.steps import LONGEST, Step, sequences
+from tests.conformance.fuzz.resources import RESOURCES, Resource
+from tests.conformance.fuzz.steps import LONGEST, REQUESTS, Step, sequences
+
+
+class _Over(KeyboardInterrupt):
+    """Inside this module only: the time is over. Hypothesis lets nothing else through at once."""
 
 
 class _DifferentError(AssertionError):
@@ -31,6 +35,8 @@ class Search:
         pair: The servers.
         runner: Their event loop.
         over: Says whether to look no further; asked before each sequence, with whether a difference has been found.
+        resources: What the requests are about.
+        requests: Which kinds of requests there are.
         tried: How many sequences were sent, and how many steps.
         shortest: The shortest sequence that differs, and how.
     """
@@ -38,6 +44,8 @@ class Search:
     pair: Pair
     runner: asyncio.Runner
     over: Callable[[bool], bool] = lambda _: False
+    resources: Sequence[Resource] = RESOURCES
+    requests: Sequence[str] = tuple(REQUESTS)
     tried: list[int] = field(default_factory=lambda: [0, 0])
     shortest: tuple[list[Step], Difference] | None = None
     _verdicts: dict[str, Difference | None] = field(default_factory=dict[str, "Difference | None"])
@@ -54,7 +62,7 @@ class Search:
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
             print_blob=False,
         )
-        @given(sequences(longest))
+        @given(sequences(longest, self.resources, self.requests))
         def agree(steps: list[Step]) -> None:
             difference = self._compare(steps)
             if difference is not None:
@@ -62,6 +70,8 @@ class Search:
 
         try:
             agree()
+        except _Over:
+            pass
         except (_DifferentError, Flaky):
             assert self.shortest is not None
 
@@ -70,7 +80,7 @@ class Search:
         if key in self._verdicts:
             return self._verdicts[key]
         if self.over(self.shortest is not None):
-            return None
+            raise _Over
         difference = self.runner.run(self.pair.compare(steps))
         self.tried[0] += 1
         self.tried[1] += len(steps)

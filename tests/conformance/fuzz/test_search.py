@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+import time
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from tests.apiserver.serving import Answer
 from tests.conformance.fuzz.differential import Pair, both, first_difference
+from tests.conformance.fuzz.resources import RESOURCES
 from tests.conformance.fuzz.search import Search
+from tests.conformance.fuzz.steps import APPLY, JSON_PATCH, REQUESTS, Step
 from tests.conformance.target import Api, EmbeddedTarget
 
 pytestmark = pytest.mark.timeout(30)
+
+SHORTENING = 0.5
 
 
 class BuggyApi(Api):
@@ -24,11 +29,17 @@ class BuggyApi(Api):
 
     async def call(self, method: str, path: str, content: object = None, **headers: str) -> Answer:
         if self.bug == "a dry run is none":
-            path = path.replace("dryRun=All", "dryRun=")
+            path = path.replace("dryRun=All", "")
         elif self.bug == "preconditions are forgotten" and method == "DELETE" and isinstance(content, bytes):
             content = content.replace(b'"preconditions"', b'"forgotten"')
         elif self.bug == "force is always on" and "force=" not in path and "apply-patch" in str(headers):
             path += "&force=true"
+        elif self.bug == "a copy of nothing is refused" and isinstance(content, bytes):
+            content = content.replace(b'{"op": "copy"', b'{"op": "move"')
+        elif self.bug == "limits are passed over":
+            path = path.replace("limit=1", "limit=2")
+        elif self.bug == "exact lists are new ones":
+            path = path.replace("resourceVersionMatch=Exact", "resourceVersionMatch=NotOlderThan")
         return await super().call(method, path, content, **headers)
 
 
@@ -43,15 +54,24 @@ class BuggyTarget(EmbeddedTarget):
             yield buggy
 
 
-def _search(bug: str, *, examples: int, seed: int = 1) -> Search:
+def _search(bug: str, *, examples: int, requests: Sequence[str] = tuple(REQUESTS), kinds: Sequence[str] = ()) -> Search:
     second = BuggyTarget()
     object.__setattr__(second, "bug", bug)
+    resources = [resource for resource in RESOURCES if not kinds or resource.kind in kinds]
+    until: list[float] = []
+
+    def over(found: bool) -> bool:
+        # A short form of what was found is enough: shortening to the end takes longer than finding.
+        if found and not until:
+            until.append(time.monotonic() + SHORTENING)
+        return found and time.monotonic() > until[0]
+
     with asyncio.Runner() as runner:
         servers = both(EmbeddedTarget(), second)
         pair: Pair = runner.run(servers.__aenter__())
-        search = Search(pair, runner)
+        search = Search(pair, runner, over, resources, requests)
         try:
-            search.run(examples=examples, seed=seed, longest=6)
+            search.run(examples=examples, seed=1, longest=6)
         finally:
             runner.run(servers.__aexit__(None, None, None))
     return search
@@ -66,11 +86,58 @@ def test_two_servers_that_are_alike_agree() -> None:
 
 @pytest.mark.real_time
 def test_a_seeded_bug_is_found_and_shortened() -> None:
-    search = _search("a dry run is none", examples=200)
+    search = _search("a dry run is none", examples=400, requests=("create",), kinds=("ConfigMap",))
     assert search.shortest is not None
     steps, difference = search.shortest
-    assert len(steps) <= 2
     assert any(("dryRun", "All") in step.query for step in steps), difference
+    assert len(steps) <= 3
+
+
+_MAPS: Final = "/api/v1/namespaces/NAMESPACE/configmaps"
+
+
+def _map(name: str = "a", **data: str) -> dict[str, Any]:
+    return {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name}, "data": data}
+
+
+_FINDS: Final[dict[str, list[Step]]] = {
+    "a dry run is none": [Step("POST", _MAPS, (("dryRun", "All"),), _map())],
+    "preconditions are forgotten": [
+        Step("POST", _MAPS, (), _map()),
+        Step("DELETE", f"{_MAPS}/a", (), {"preconditions": {"uid": "other"}}),
+    ],
+    "force is always on": [
+        Step("PATCH", f"{_MAPS}/a", (("fieldManager", "m1"),), _map(k="1"), APPLY),
+        Step("PATCH", f"{_MAPS}/a", (("fieldManager", "m2"),), _map(k="2"), APPLY),
+    ],
+    "a copy of nothing is refused": [
+        Step("POST", _MAPS, (), _map()),
+        Step("PATCH", f"{_MAPS}/a", (), [{"op": "copy", "from": "/data", "path": "/data"}], JSON_PATCH),
+    ],
+    "limits are passed over": [
+        Step("POST", _MAPS, (), _map("a")),
+        Step("POST", _MAPS, (), _map("b")),
+        Step("GET", _MAPS, (("limit", "1"),)),
+    ],
+    "exact lists are new ones": [
+        Step("POST", _MAPS, (), _map("a")),
+        Step("POST", _MAPS, (), _map("b")),
+        Step("GET", _MAPS, (("resourceVersion", "$revision:1"), ("resourceVersionMatch", "Exact"))),
+    ],
+}
+
+
+@pytest.mark.real_time
+@pytest.mark.parametrize("bug", sorted(_FINDS))
+async def test_each_seeded_bug_shows_in_a_sequence(bug: str) -> None:
+    """And in a sequence that has nothing to do with it, it does not."""
+    second = BuggyTarget()
+    object.__setattr__(second, "bug", bug)
+    async with both(EmbeddedTarget(), second) as pair:
+        found = await pair.compare(_FINDS[bug])
+        assert found is not None
+        assert found.number == len(_FINDS[bug])
+        assert await pair.compare([Step("POST", _MAPS, (), _map()), Step("GET", f"{_MAPS}/a")]) is None
 
 
 def test_differences_are_named() -> None:

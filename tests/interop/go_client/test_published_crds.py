@@ -7,6 +7,7 @@ cert-manager are templates.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,16 @@ def crds_of(module: str, folder: str) -> list[dict[str, Any]]:
     return found
 
 
+Record = Callable[[str, object], None]
+
+
+def tell(record: Record, module: str, crds: list[dict[str, Any]]) -> None:
+    """Have the run's summary say which CRDs are tried."""
+    names = " ".join(crd["metadata"]["name"] for crd in crds)
+    size = sum(len(json.dumps(crd)) for crd in crds) // 1024
+    record("published CRDs", f"{module}: {len(crds)} CRDs, {size} KiB: {names}")
+
+
 async def install(call: Caller, crds: list[dict[str, Any]]) -> None:
     for crd in crds:
         made = await call.created(CRDS, crd)
@@ -56,8 +67,9 @@ def contains(whole: object, part: object) -> bool:
     return whole == part
 
 
-async def test_gateway_api() -> None:
+async def test_gateway_api(record_property: Record) -> None:
     crds = crds_of(*GATEWAY)
+    tell(record_property, GATEWAY[0], crds)
     assert len(crds) >= 5
     routes = "/apis/gateway.networking.k8s.io/v1/namespaces/default/httproutes"
     async with serving() as on:
@@ -95,8 +107,9 @@ async def test_gateway_api() -> None:
         )
 
 
-async def test_cert_manager() -> None:
+async def test_cert_manager(record_property: Record) -> None:
     crds = crds_of(*CERT_MANAGER)
+    tell(record_property, CERT_MANAGER[0], crds)
     assert len(crds) == 6
     certificates = "/apis/cert-manager.io/v1/namespaces/default/certificates"
     issuers = "/apis/cert-manager.io/v1/namespaces/default/issuers"

@@ -129,6 +129,39 @@ def test_two_writers_of_one_field_are_told_of_with_the_other_ones_name() -> None
     assert (found.cause, found.other) == (Cause.FIGHT, "scaler")
 
 
+def owns(manager: str, second: int, *fields: str) -> dict[str, Any]:
+    spec: dict[str, Any] = {f"f:{field}": {} for field in fields}
+    return {"manager": manager, "time": f"2026-01-01T00:00:{second:02}Z", "fieldsV1": {"f:spec": spec}}
+
+
+@pytest.mark.parametrize(
+    ("left", "named"),
+    [(("paused",), "hpa"), ((), "")],  # what was taken over as a whole has no entry any more
+    ids=["the other one keeps a field", "it has none left"],
+)
+def test_the_other_one_is_found_in_our_answers_where_the_cache_has_no_managed_fields(
+    left: tuple[str, ...], named: str
+) -> None:
+    loops = HotLoops(OPTIONS)
+    facts: list[Fact] = []
+    for turn in range(8):
+        second = 2 * turn
+        theirs = deployment(second + 1, replicas=5, paused=turn)
+        entries = [owns("old", 0, "template"), owns("deltaloop", second + 1, "replicas")]
+        entries += [owns("hpa", second, *left)] if left else []
+        metadata = {"name": "web", "namespace": "default", "uid": "u", "resourceVersion": str(second + 2)}
+        ours = Resource.from_dict(
+            {"metadata": {**metadata, "managedFields": entries}, "spec": {"replicas": 3, "paused": turn}},
+            kinds.DEPLOYMENT,
+        )
+        facts += loops.observe(
+            "default/a", triggers=[echo(theirs, "")], writes=[wrote(theirs, ours)], succeeded=True, now=float(turn)
+        )
+    [found] = facts
+    assert isinstance(found, HotLoop)
+    assert (found.cause, found.other) == (Cause.FIGHT, named)
+
+
 def test_a_fight_is_over_after_a_quiet_time_not_by_its_own_echo() -> None:
     loops = HotLoops(OPTIONS)
     drive_fight(loops, times=6)

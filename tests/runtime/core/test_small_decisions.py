@@ -5,8 +5,18 @@ from __future__ import annotations
 import pytest
 
 from deltaloop.api import kinds
+from deltaloop.api.errors import UnknownResourceError
 from deltaloop.api.references import ObjectReference, Trigger
-from deltaloop.runtime.core.access import PreflightError, Rule, is_allowed, review, roles, rules_for
+from deltaloop.runtime.core.access import (
+    Access,
+    PreflightError,
+    Rule,
+    is_allowed,
+    review,
+    roles,
+    rules_for,
+    rules_of_access,
+)
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.readiness import CacheState, Check, Leadership, answer, readiness
 
@@ -121,3 +131,12 @@ def test_an_object_without_a_uid_has_no_writer(uid: str) -> None:
     attribution = Attribution()
     attribution.wrote(uid, "1", controller="foos", number=1)
     assert len(attribution) == 0
+
+
+def test_an_access_may_name_its_namespace_and_its_kind_by_name() -> None:
+    access = Access("v1/Pod", verbs=("create",), subresource="eviction", namespace="ops")
+    assert rules_of_access(access, namespace="prod") == [Rule("", "pods/eviction", "create", "ops")]
+    everywhere = Access(kinds.NODE, verbs=("get",))
+    assert rules_of_access(everywhere, namespace="prod") == [Rule("", "nodes", "get", namespaced=False)]
+    with pytest.raises(UnknownResourceError):
+        rules_of_access(Access("example.com/v1/Widget"))

@@ -8,13 +8,16 @@ from __future__ import annotations
 from typing import Any, Final
 
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.failures import FieldError, invalid_value, required
+from deltaloop.apiserver.core.encoding import encode_json
+from deltaloop.apiserver.core.failures import FieldError, invalid_value
 from deltaloop.apiserver.core.json_values import at, mapping, text, texts
-from deltaloop.apiserver.core.rbac import Attributes, Authorizer, Rule
+from deltaloop.apiserver.core.rbac import Attributes, Authorizer, Rule, not_found
 from deltaloop.apiserver.core.request_info import User
 from deltaloop.apiserver.core.served_resource import ServedResource
 
 _EITHER: Final = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+_NOT_BOTH: Final = "cannot be specified in combination with resourceAttributes"
+_WHO: Final = "at least one of user or group must be specified"
 Fields = dict[str, Any]
 
 
@@ -30,9 +33,10 @@ def user_fields(user: User) -> Fields:
     return fields
 
 
-def answer_self_subject(served: ServedResource, user: User) -> Fields:
-    """Answer a SelfSubjectReview: who asks."""
-    return _answer(served, {}, {"userInfo": user_fields(user)}, with_spec=False)
+def answer_self_subject(served: ServedResource, user: User, *, time: str) -> Fields:
+    """Answer a SelfSubjectReview: who asks, at a time as objects have it."""
+    answer = _answer(served, {}, {"userInfo": user_fields(user)}, with_spec=False)
+    return {**answer, "metadata": {"creationTimestamp": time}}
 
 
 def answer_access(
@@ -48,27 +52,36 @@ def answer_access(
         authorizer: Decides.
 
     Raises:
-        InvalidError: If it does not say who or what.
-        BadRequestError: If a local one is about another namespace.
+        InvalidError: If it does not say who or what, or a local one is about another namespace.
     """
     spec = mapping(fields.get("spec"))
-    errors: list[FieldError] = []
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
-    if (resource is None) == (path is None):
-        shown = "null" if resource is None else "{}"
-        errors.append(invalid_value("spec.resourceAttributes", shown, _EITHER))
+    local = served.type.namespaced
+    errors: list[FieldError] = []
+    if resource is not None and path is not None:
+        errors.append(_wrong_path(path, _NOT_BOTH))
+    if resource is None and path is None:
+        errors.append(invalid_value("spec.resourceAttributes", "null", _EITHER))
     about = user
     if not served.type.kind.startswith("Self"):
         groups = texts(spec.get("groups"))
         about = User(name=text(spec.get("user")), uid=text(spec.get("uid")), groups=groups)
         if not about.name and not groups:
-            errors.append(required("spec.user", "at least one of user or group must be specified"))
+            errors.append(invalid_value("spec.user", '""', _WHO))
+    where = text(at(resource, "namespace"))
+    if local and resource is not None and where != namespace:
+        shown = encode_json(where[:64]).decode()
+        errors.append(invalid_value("spec.resourceAttributes.namespace", shown, "must match metadata.namespace"))
+    if local and path is not None:
+        errors.append(_wrong_path(path, "disallowed on this kind of request"))
     if errors:
-        raise failures.invalid(served.type, "", errors)
-    if served.type.namespaced and text(at(spec, "resourceAttributes", "namespace")) != namespace:
-        raise failures.bad_request(f"spec.resourceAttributes.namespace must match namespace: {namespace}")
-    allowed = authorizer.allows(_attributes(about, mapping(resource), mapping(path), is_path=path is not None))
-    return _answer(served, spec, {"allowed": allowed})
+        raise failures.invalid_review(errors)
+    decision = authorizer.decide(_attributes(about, mapping(resource), mapping(path), is_path=path is not None))
+    status: Fields = {"allowed": decision.allowed}
+    if decision.reason:
+        status["reason"] = decision.reason
+    answer = _answer(served, spec, status)
+    return {**answer, "metadata": {"namespace": namespace}} if local else answer
 
 
 def answer_rules(served: ServedResource, fields: Fields, *, user: User, authorizer: Authorizer) -> Fields:
@@ -94,7 +107,10 @@ def answer_rules(served: ServedResource, fields: Fields, *, user: User, authoriz
         ],
         "incomplete": False,
     }
-    return _answer(served, {"namespace": namespace}, status)
+    missing = authorizer.missing_roles(user, namespace)
+    if missing:
+        status["evaluationError"] = not_found(missing)
+    return _answer(served, {}, status)
 
 
 def answer_token(served: ServedResource, fields: Fields, *, user: User | None, audiences: tuple[str, ...]) -> Fields:
@@ -107,18 +123,21 @@ def answer_token(served: ServedResource, fields: Fields, *, user: User | None, a
         audiences: Which of the audiences asked for the token is for.
     """
     spec = {name: value for name, value in mapping(fields.get("spec")).items() if name != "token"}
-    status: Fields = {"authenticated": user is not None}
-    if user is not None:
-        status["user"] = user_fields(user)
-        status["audiences"] = list(audiences)
-    else:
-        status["error"] = "the token is not valid"
+    if user is None:
+        return _answer(served, spec, {"user": {}, "error": "invalid bearer token"})
+    status: Fields = {"authenticated": True, "user": user_fields(user), "audiences": list(audiences)}
     return _answer(served, spec, status)
 
 
 def _answer(served: ServedResource, spec: Fields, status: Fields, *, with_spec: bool = True) -> Fields:
     head: Fields = {"kind": served.type.kind, "apiVersion": served.type.api_version, "metadata": {}}
     return {**head, **({"spec": spec} if with_spec else {}), "status": status}
+
+
+def _wrong_path(path: object, why: str) -> FieldError:
+    fields = mapping(path)
+    shown = encode_json({"Path": text(fields.get("path")), "Verb": text(fields.get("verb"))}).decode()
+    return invalid_value("spec.nonResourceAttributes", shown, why)
 
 
 def _attributes(user: User, resource: Fields, path: Fields, *, is_path: bool) -> Attributes:

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.builtin_strategies import without_empty_structs
 from deltaloop.apiserver.core.builtin_values import decode_values
 from deltaloop.apiserver.core.encoding import decode_object
 from deltaloop.apiserver.core.json_values import at, mapping, text
@@ -105,8 +104,6 @@ def apply_object(
         applied = scale_config(served, current.name, current.namespace, applied)
     uid = text(at(applied, "metadata", "uid"))
     live = decode_object(served, current) if current is not None else None
-    if live is not None:
-        live = without_empty_structs(served, live)
     merged = apply_fields(writes.registry, served, live, applied, stamp, force=force, subresource=subresource)
     entries: list[Fields] = merged["metadata"].pop("managedFields", [])
     if live is None:

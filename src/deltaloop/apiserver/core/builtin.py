@@ -14,11 +14,13 @@ from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.builtin_tables import KindEntry, builtin_tables
+from deltaloop.apiserver.core.conversion import CONVERSIONS
 from deltaloop.apiserver.core.served_resource import ScalePaths, ServedResource
 
 _REVIEWS: Final = ("authentication.k8s.io", "authorization.k8s.io")
-# Its objects are those of v2 in another form, and nothing here converts them.
-_NOT_CONVERTED: Final = ("autoscaling", "v1")
+# Two groups, one storage.
+_STORED_IN: Final = {("events.k8s.io", "events"): "events"}
+_PARTS: Final = ("approval", "ephemeralcontainers", "resize")
 _KNOWN: Final = {(known.group, known.version, known.kind): known for known in kinds.BUILT_IN}
 
 # Published schemas do not say this; it is AllowCreateOnUpdate of the strategies in Kubernetes pkg/registry.
@@ -63,11 +65,13 @@ def _served(entry: KindEntry) -> ServedResource:
         create_on_update=f"{entry.plural}.{entry.group}" in _CREATED_ON_UPDATE,
         generation=entry.generation,
         field_labels=entry.field_labels,
+        label_refusal=entry.label_refusal,
+        parts=tuple(name for name in entry.subresources if name in _PARTS),
+        stored_in=_STORED_IN.get((entry.group, entry.plural), ""),
+        converted=(entry.api_version, entry.kind) in CONVERSIONS,
     )
 
 
 BUILT_IN_RESOURCES: Final[tuple[ServedResource, ...]] = tuple(
-    _served(entry)
-    for entry in builtin_tables().kinds
-    if entry.group not in _REVIEWS and (entry.group, entry.version) != _NOT_CONVERTED
+    _served(entry) for entry in builtin_tables().kinds if entry.group not in _REVIEWS
 )

@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.builtin_tables import FieldType, StructType, builtin_tables, kind_types
+from deltaloop.apiserver.core.json_values import json_type
 from deltaloop.apiserver.core.served_resource import ServedResource
 
 _SCALARS: Final[dict[str, tuple[type, ...]]] = {
@@ -23,15 +24,8 @@ _SCALARS: Final[dict[str, tuple[type, ...]]] = {
     "intstr": (int, str),
     "quantity": (int, float, str),
 }
+_ZEROS: Final[dict[str, Any]] = {"string": "", "integer": 0, "boolean": False}
 _GO_NAMES: Final = {"integer": "int32", "number": "float64", "boolean": "bool"}
-_JSON_NAMES: Final[dict[type, str]] = {
-    str: "string",
-    int: "number",
-    float: "number",
-    bool: "bool",
-    dict: "object",
-    list: "array",
-}
 
 
 def decode_builtin(served: ServedResource, fields: dict[str, Any]) -> None:
@@ -94,11 +88,23 @@ def _value(types: Mapping[str, StructType], shape: FieldType, value: Any, go: st
     elif shape.item is not None:
         if not isinstance(value, list):
             raise _wrong(value, go, path, f"[]{_go_type(shape.item)}")
-        _items(types, shape.item, cast("list[Any]", value), go, path)
+        values = cast("list[Any]", value)
+        _fill(shape.item, values, [place for place, item in enumerate(values) if item is None])
+        _items(types, shape.item, values, go, path)
     elif shape.value is not None:
         if not isinstance(value, dict):
             raise _wrong(value, go, path, f"map[string]{_go_type(shape.value)}")
-        _items(types, shape.value, cast("dict[str, Any]", value).values(), go, path)
+        fields = cast("dict[str, Any]", value)
+        _fill(shape.value, fields, [key for key, item in fields.items() if item is None])
+        _items(types, shape.value, fields.values(), go, path)
+
+
+def _fill(shape: FieldType, holder: Any, nulls: Iterable[Any]) -> None:
+    """Put what Go has in the place of nulls: it cannot leave an item out."""
+    zero = _ZEROS.get(shape) if isinstance(shape, str) else None
+    if zero is not None:
+        for place in nulls:
+            holder[place] = zero
 
 
 def _items(types: Mapping[str, StructType], shape: FieldType, values: Iterable[Any], go: str, path: str) -> None:
@@ -125,5 +131,5 @@ def _go_type(shape: FieldType) -> str:
 
 
 def _wrong(value: object, go: str, path: str, wanted: str) -> _WrongTypeError:
-    found = _JSON_NAMES.get(type(value), "value")
+    found = json_type(value)
     return _WrongTypeError(f"json: cannot unmarshal {found} into Go struct field {go}.{path} of type {wanted}")

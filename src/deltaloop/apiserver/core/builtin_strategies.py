@@ -1,7 +1,7 @@
 """What single built-in kinds do with their objects, beyond what all kinds have in common.
 
     Secret               ``stringData`` is written into ``data``; the type is ``Opaque`` unless it is said
-    Secret, ConfigMap    once ``immutable``, neither the data nor that can be changed
+    Secret, ConfigMap    once ``immutable``, neither the data nor that can be changed; keys could be names of files
     Lease                a duration is more than 0, transitions are at least 0
     those with structs   ``spec`` and ``status`` are always written, be they empty, and nobody owns them then
 
@@ -11,10 +11,13 @@ Source: Kubernetes pkg/apis/core/v1/conversion.go, defaults.go; pkg/apis/core/va
 from __future__ import annotations
 
 import base64
+import re
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final
 
 from deltaloop.apiserver.core.builtin_tables import builtin_tables, kind_types
+from deltaloop.apiserver.core.defaulting import complete_object, without_zeros
 from deltaloop.apiserver.core.failures import FieldError, forbidden_field, invalid_value
 from deltaloop.apiserver.core.json_values import mapping
 from deltaloop.apiserver.core.objects import is_core
@@ -22,11 +25,15 @@ from deltaloop.apiserver.core.scaling import replicas_errors
 from deltaloop.apiserver.core.served_resource import ServedResource
 
 _IMMUTABLE: Final = "field is immutable when `immutable` is set"
+_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
+_LONGEST_KEY: Final = 253
 _DATA: Final = {"configmaps": ("data", "binaryData"), "secrets": ("data",)}
 
 
 def prepare_builtin(served: ServedResource, fields: dict[str, Any]) -> None:
     """Fill in what the server writes into an object as sent, in place."""
+    if not served.custom:
+        complete_object(served.type.api_version, served.type.kind, fields)
     for name in struct_fields(served):
         fields.setdefault(name, {})
     if not is_core(served, "secrets"):
@@ -41,14 +48,17 @@ def prepare_builtin(served: ServedResource, fields: dict[str, Any]) -> None:
 
 def without_empty_structs(served: ServedResource, fields: dict[str, Any]) -> dict[str, Any]:
     """Return an object without what ``prepare_builtin`` always writes; fields that nobody set have no owner."""
-    empty = [name for name in struct_fields(served) if fields.get(name) == {}]
-    return {name: value for name, value in fields.items() if name not in empty} if empty else fields
+    if served.custom:
+        return fields
+    return without_zeros(served.type.api_version, served.type.kind, fields)
 
 
 def rule_errors(served: ServedResource, fields: dict[str, Any]) -> list[FieldError]:
     """Return what is wrong with an object by the rules of its own kind."""
     if served.custom and served.scale_paths is not None:
         return replicas_errors(served.scale_paths, fields)
+    if served.type.group == "" and served.type.plural in _DATA:
+        return _key_errors(_DATA[served.type.plural], fields)
     if (served.type.group, served.type.plural) != ("coordination.k8s.io", "leases"):
         return []
     spec = mapping(fields.get("spec"))
@@ -61,6 +71,31 @@ def rule_errors(served: ServedResource, fields: dict[str, Any]) -> list[FieldErr
         if isinstance(value, int) and value < least:
             found.append(invalid_value(f"spec.{name}", str(value), text))
     return found
+
+
+def _key_errors(names: tuple[str, ...], fields: dict[str, Any]) -> list[FieldError]:
+    found: list[FieldError] = []
+    for name in names:
+        for key in mapping(fields.get(name)):
+            found += [invalid_value(f"{name}[{key}]", f'"{key}"', text) for text in _key_texts(key)]
+            if name == "data" and key in mapping(fields.get("binaryData")) and "binaryData" in names:
+                text = "duplicate of key present in binaryData"
+                found.append(invalid_value(f"data[{key}]", f'"{key}"', text))
+    return found
+
+
+def _key_texts(key: str) -> Iterator[str]:
+    if len(key) > _LONGEST_KEY:
+        yield f"must be no more than {_LONGEST_KEY} characters"
+    if not _KEY.fullmatch(key):
+        yield (
+            "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or "
+            f"'KEY_NAME',  or 'key-name', regex used for validation is '{_KEY.pattern}')"
+        )
+    if key in (".", ".."):
+        yield f"must not be '{key}'"
+    elif key.startswith(".."):
+        yield "must not start with '..'"
 
 
 def struct_fields(served: ServedResource) -> tuple[str, ...]:

@@ -1,12 +1,15 @@
 """The tables of the built-in kinds: what is served, and the types of their fields.
 
-The data file is made by ``tools/builtin_tables/generate.py`` from published schemas. It is a part of the code, and read
-with it. Its form is JSON:
+The data file is made by ``tools/builtin_tables`` from published schemas and from what a real server says of its kinds.
+It is a part of the code, and read with it. Its form is JSON:
 
-    kinds   group, version, kind, plural, namespaced, verbs, type; subresources with their verbs; and where a kind has
-            them: short_names, categories, generation, unconditional (false), field_labels, selector
+    kinds   group, version, kind, plural, namespaced, verbs, type; subresources with their verbs; columns of its table;
+            and where a kind has them: short_names, categories, generation, unconditional (false), field_labels,
+            label_refusal (the words that refuse others), selector
     types   by name: fields; atomic; always (fields that Go's JSON has even when nobody set them);
-            defaults (of fields that are part of a list's key)
+            zeros (what it has there); defaults (of fields that are part of a list's key); fill (what the server writes
+            where nothing is set); fill_zero (which of these it writes in the place of a zero, too); omit_zero (fields
+            that are left out when they are "", 0 or false)
 
 A field's type is a word or an object:
 
@@ -26,7 +29,7 @@ from __future__ import annotations
 import gzip
 from functools import cache
 from importlib import resources
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -57,7 +60,21 @@ class StructType(msgspec.Struct, frozen=True):
     fields: dict[str, FieldType]
     atomic: bool = False
     always: tuple[str, ...] = ()
+    zeros: dict[str, Any] = {}
     defaults: dict[str, str] = {}
+    fill: dict[str, Any] = {}
+    fill_zero: tuple[str, ...] = ()
+    omit_zero: tuple[str, ...] = ()
+
+
+class Column(msgspec.Struct, frozen=True):
+    """One column of a kind's table."""
+
+    name: str
+    type: str
+    format: str = ""
+    priority: int = 0
+    description: str = ""
 
 
 class KindEntry(msgspec.Struct, frozen=True):
@@ -75,7 +92,9 @@ class KindEntry(msgspec.Struct, frozen=True):
     categories: tuple[str, ...] = ()
     generation: bool = False
     unconditional: bool = True
+    columns: tuple[Column, ...] = ()
     field_labels: tuple[str, ...] = ()
+    label_refusal: str = ""
     selector: str = ""
 
     @property

@@ -55,7 +55,7 @@ LEGACY: Final = DiscoveryForm()
 def negotiate_discovery(accept: str) -> DiscoveryForm | None:
     """Choose the form of ``/api`` and ``/apis`` by the Accept header; None means 406."""
     for clause in parse_accept(accept):
-        if not clause.accepts_json:
+        if not (clause.accepts_json or clause.is_yaml):
             continue
         if "as" not in clause.parameters:
             return LEGACY
@@ -106,7 +106,7 @@ def resources_document(registry: Registry, group: str, version: str) -> dict[str
         return None
     return {
         "kind": "APIResourceList",
-        "apiVersion": "v1",
+        **({"apiVersion": "v1"} if group else {}),
         "groupVersion": served[0].type.api_version,
         "resources": [entry for resource in served for entry in _entries(resource)],
     }
@@ -145,11 +145,18 @@ def _entries(resource: ServedResource) -> Iterator[dict[str, Any]]:
         yield {**below, "kind": kind_name, "verbs": list(verbs)}
 
 
-def _subresources(resource: ServedResource) -> Iterator[tuple[str, str, str, str, tuple[str, ...]]]:
-    """Give name, group and version if another than the resource's own, kind, and verbs."""
+def _subresources(resource: ServedResource) -> list[tuple[str, str, str, str, tuple[str, ...]]]:
+    """Return name, group and version if another than the resource's own, kind, and verbs; by name."""
+    found = [*_own_subresources(resource)]
     if not resource.custom:
-        for extra in EXTRA_SUBRESOURCES.get(resource.type.group_resource, ()):
-            yield extra.name, extra.group, extra.version, extra.kind, extra.verbs
+        extras = EXTRA_SUBRESOURCES.get(resource.type.group_resource, ())
+        found += [(extra.name, extra.group, extra.version, extra.kind, extra.verbs) for extra in extras]
+    return sorted(found)
+
+
+def _own_subresources(resource: ServedResource) -> Iterator[tuple[str, str, str, str, tuple[str, ...]]]:
+    for part in resource.parts:
+        yield part, "", "", resource.type.kind, SUBRESOURCE_VERBS
     if resource.finalize:
         yield "finalize", "", "", resource.type.kind, ("update",)
     if resource.scale:
@@ -172,7 +179,7 @@ def _aggregated(registry: Registry, form: DiscoveryForm, groups: list[str]) -> d
         "metadata": {},
         "items": [
             {
-                "metadata": {"name": group, "creationTimestamp": None} if group else {"creationTimestamp": None},
+                "metadata": {"name": group} if group else {},
                 "versions": [_aggregated_version(registry, group, version) for version in registry.versions(group)],
             }
             for group in groups
@@ -192,7 +199,9 @@ def _aggregated_version(registry: Registry, group: str, version: str) -> dict[st
 def _aggregated_resource(resource: ServedResource) -> dict[str, Any]:
     kind = resource.type
     scope = "Namespaced" if kind.namespaced else "Cluster"
-    own = {"group": kind.group, "version": kind.version, "kind": kind.kind}
+    # As the real server has it: its own kinds leave it to the reader that the group version is the document's.
+    place = (kind.group, kind.version) if resource.custom else ("", "")
+    own = {"group": place[0], "version": place[1], "kind": kind.kind}
     entry: dict[str, Any] = {
         "resource": kind.plural,
         "responseKind": own,

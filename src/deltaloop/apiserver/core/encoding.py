@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from deltaloop.api.resource import Resource
+from deltaloop.apiserver.core.conversion import from_stored
 from deltaloop.apiserver.core.schema.admission import decode_by_schema
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.store import encode_object
@@ -28,6 +29,8 @@ def head(kind: str, api_version: str) -> bytes:
 def whole_object(served: ServedResource, obj: Resource) -> bytes:
     """Return an object with its kind and version; a custom resource is pruned and defaulted by the version's schema."""
     raw = obj.raw
+    if served.converted:
+        raw = _converted(served, obj)
     if served.schema:
         fields = _decode(raw)
         if decode_by_schema(served.schema, fields):
@@ -35,9 +38,17 @@ def whole_object(served: ServedResource, obj: Resource) -> bytes:
     return head(served.type.kind, served.type.api_version) + b"," + raw[1:]
 
 
+def _converted(served: ServedResource, obj: Resource) -> bytes:
+    fields = from_stored(served.type.api_version, served.type.kind, _decode(obj.raw))
+    return encode_object(fields, resource_version=obj.resource_version)
+
+
 def decode_object(served: ServedResource, obj: Resource) -> dict[str, Any]:
     """Return an object as a new dict, with its kind and version first."""
-    fields = {"kind": served.type.kind, "apiVersion": served.type.api_version, **_decode(obj.raw)}
+    stored = _decode(obj.raw)
+    if served.converted:
+        stored = from_stored(served.type.api_version, served.type.kind, stored)
+    fields = {"kind": served.type.kind, "apiVersion": served.type.api_version, **stored}
     decode_by_schema(served.schema, fields)
     return fields
 
@@ -62,7 +73,11 @@ def list_metadata(
 
 def object_list(served: ServedResource, objects: Iterable[Resource], metadata: Mapping[str, Any]) -> bytes:
     """Return a list; only items of custom resources carry their kind and version."""
-    items = b",".join(whole_object(served, obj) if served.custom else obj.raw for obj in objects)
+    if served.custom:
+        written = [whole_object(served, obj) for obj in objects]
+    else:
+        written = [_converted(served, obj) if served.converted else obj.raw for obj in objects]
+    items = b",".join(written)
     return (
         head(served.list_kind, served.type.api_version)
         + b',"metadata":'

@@ -28,6 +28,7 @@ from deltaloop.apiserver.core.label_match import selects
 from deltaloop.apiserver.core.store import Store
 
 _PDBS: Final = kinds.POD_DISRUPTION_BUDGET.group_resource
+_ALLOWED: Final = "DisruptionAllowed"
 _MOST_DISRUPTED: Final = 2000
 _FREE_PHASES: Final = ("Succeeded", "Failed", "Pending")
 Fields = dict[str, Any]
@@ -39,9 +40,8 @@ def check_eviction(eviction: Fields, *, namespace: str, name: str) -> Fields:
     Raises:
         BadRequestError: If it names another pod.
     """
-    given = text(at(eviction, "metadata", "name"))
-    if given and given != name:
-        raise failures.bad_request(f"name in URL does not match name in Eviction object: {name} != {given}"[:500])
+    if text(at(eviction, "metadata", "name")) != name:
+        raise failures.bad_request("name in URL does not match name in Eviction object")
     where = text(at(eviction, "metadata", "namespace"))
     if where and where != namespace:
         raise failures.bad_request("namespace in URL does not match namespace in Eviction object")
@@ -63,8 +63,8 @@ def budget_to_spend(store: Store, pod: Resource, *, now: float) -> tuple[Resourc
     if not found:
         return None
     if len(found) > 1:
-        raise failures.internal(
-            "this pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+        raise failures.unexplained(
+            "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
         )
     if _is_free(fields, found[0].to_dict()):
         return None
@@ -101,9 +101,38 @@ def _spend(budget: Resource, pod: Resource, *, now: float) -> Fields:
         raise failures.protected(kinds.POD_DISRUPTION_BUDGET, budget.name, text_)
     if allowed == 0:
         healthy, needed = integer(status.get("currentHealthy")), integer(status.get("desiredHealthy"))
-        raise _refused(f"The disruption budget {budget.name} needs {needed} healthy pods and has {healthy} currently")
-    disrupted = {**disrupted, pod.name: format_time(from_epoch(now))}
-    return {**fields, "status": {**status, "disruptionsAllowed": allowed - 1, "disruptedPods": disrupted}}
+        why = f"needs {needed} healthy pods and has {healthy} currently"
+        if healthy > needed:
+            why = "does not allow evicting pods currently"
+        failed = next((item for item in _conditions(fields) if item.get("reason") == "SyncFailed"), None)
+        if failed is not None:
+            why = f"does not allow evicting pods currently because it failed sync: {text(failed.get('message'))}"
+        raise _refused(f"The disruption budget {budget.name} {why}")
+    time = format_time(from_epoch(now))
+    status = {**status, "disruptionsAllowed": allowed - 1, "disruptedPods": {**disrupted, pod.name: time}}
+    if allowed == 1:
+        status["conditions"] = _exhausted(fields, time=time)
+    return {**fields, "status": status}
+
+
+def _conditions(fields: Fields) -> list[Fields]:
+    return [mapping(item) for item in items(at(fields, "status", "conditions"))]
+
+
+def _exhausted(budget: Fields, *, time: str) -> list[Fields]:
+    """Return a budget's conditions when it has nothing more to give."""
+    listed = _conditions(budget)
+    before = next((item for item in listed if item.get("type") == _ALLOWED), {})
+    changed = text(before.get("lastTransitionTime")) if before.get("status") == "False" else time
+    condition = {
+        "type": _ALLOWED,
+        "status": "False",
+        "observedGeneration": integer(at(budget, "status", "observedGeneration")),
+        "lastTransitionTime": changed,
+        "reason": "InsufficientPods",
+        "message": "",
+    }
+    return [*(item for item in listed if item.get("type") != _ALLOWED), condition]
 
 
 def _refused(cause: str, *, wait: int = 0) -> ApiError:

@@ -55,6 +55,16 @@ def invalid_value(field: str, shown: str, text: str) -> FieldError:
     return FieldError(field, "FieldValueInvalid", f"Invalid value: {shown}: {text}")
 
 
+def duplicate(field: str, shown: str) -> FieldError:
+    """A value is there twice and may be there once."""
+    return FieldError(field, "FieldValueDuplicate", f"Duplicate value: {shown}")
+
+
+def missing(field: str, shown: str) -> FieldError:
+    """A field refers to something that is not there."""
+    return FieldError(field, "FieldValueNotFound", f"Not found: {shown}")
+
+
 def forbidden_field(field: str, text: str) -> FieldError:
     """A field may not be set or changed."""
     return FieldError(field, "FieldValueForbidden", f"Forbidden: {text}")
@@ -141,14 +151,20 @@ def unversioned_update(resource: Type, name: str, error: FieldError) -> ApiError
     return _invalid(resource.group_resource, resource.group, resource.plural, name, [error])
 
 
-def another_kind(group: str, kind: str, name: str, error: FieldError) -> ApiError:
+def another_kind(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> ApiError:
     """422: a custom resource of another kind; the Status names the kind that was sent."""
-    return _invalid(f"{kind}.{group}", group, kind, name, [error])
+    return _invalid(f"{kind}.{group}" if group else kind, group, kind, name, errors)
 
 
 def invalid_patch(error: FieldError) -> ApiError:
     """422: what a patch makes of an object cannot be read; like the real server's, it names no object."""
     return _invalid("", "", "", "", [error])
+
+
+def invalid_review(errors: Sequence[FieldError]) -> ApiError:
+    """422: a review says too little or too much; like the real server's, it names no kind."""
+    group = "authorization.k8s.io"
+    return _invalid(f".{group}", group, "", "", errors)
 
 
 def invalid_options(kind: str, errors: Sequence[FieldError]) -> ApiError:
@@ -200,27 +216,28 @@ def namespace_terminating(resource: Type, name: str, namespace: str) -> ApiError
 
 def protected(resource: Type, name: str, text: str) -> ApiError:
     """403: this object may not be changed like that, whoever asks."""
-    message = f'{resource.group_resource} "{name}" is forbidden: {text}'
-    return _error(403, "Forbidden", message, _about(resource, name))
+    subject = f'{resource.group_resource} "{name}"' if name else resource.group_resource
+    return _error(403, "Forbidden", f"{subject} is forbidden: {text}", _about(resource, name))
 
 
 def forbidden_resource(
-    group: str, plural: str, *, user: str, verb: str, namespace: str, name: str, subresource: str
+    group: str, plural: str, *, user: str, verb: str, namespace: str, name: str, subresource: str, reason: str = ""
 ) -> ApiError:
-    """403: the user may not do that to a resource, whether it is served or not."""
+    """403: the user may not do that to a resource, whether it is served or not; a reason is added."""
     what = f"{plural}.{group}" if group else plural
     full = f"{plural}/{subresource}" if subresource else plural
     where = f'in the namespace "{namespace}"' if namespace else "at the cluster scope"
     subject = f'{what} "{name}"' if name else what
     wanted = f'{verb} resource "{full}" in API group "{group}" {where}'
-    message = f'{subject} is forbidden: User "{user}" cannot {wanted}'
+    message = f'{subject} is forbidden: User "{user}" cannot {wanted}{f": {reason}" if reason else ""}'
     details = StatusDetails(name=name, group=group, kind=plural)
     return _error(403, "Forbidden", message, details)
 
 
-def forbidden_path(path: str, *, user: str, verb: str) -> ApiError:
-    """403: the user may not use a path that belongs to no resource."""
-    return _error(403, "Forbidden", f'forbidden: User "{user}" cannot {verb} path "{path}"', StatusDetails())
+def forbidden_path(path: str, *, user: str, verb: str, reason: str = "") -> ApiError:
+    """403: the user may not use a path that belongs to no resource; a reason is added."""
+    message = f'forbidden: User "{user}" cannot {verb} path "{path}"{f": {reason}" if reason else ""}'
+    return _error(403, "Forbidden", message, StatusDetails())
 
 
 def unauthorized() -> ApiError:
@@ -251,6 +268,11 @@ def not_acceptable(offered: Iterable[str]) -> ApiError:
     # The text of go-restful, which chooses among the formats before a handler sees the request.
     message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(offered)}"
     return _error(406, "NotAcceptable", message, StatusDetails())
+
+
+def not_servable(offered: Iterable[str]) -> ApiError:
+    """406: the media type is right, but not for this resource, or not in the form asked for."""
+    return _error(406, "NotAcceptable", f"only the following media types are accepted: {', '.join(offered)}")
 
 
 def body_too_large() -> ApiError:

@@ -9,6 +9,7 @@ gone once it has struck ``count`` times. Delays of all faults that strike add up
     drop      any request   the connection is reset; nothing has been done
     lose      any request   the connection is reset, but what was asked for has been done
     stale     get, list     the state as it was ``behind`` revisions ago
+    stale     watch         that state first, where the watch begins with a state, then the changes since
     end       watch         a clean end of the stream after ``events`` events
     cut       watch         the connection is reset after ``events`` events
     expire    watch         an ERROR event 410 Expired after ``events`` events, then the end
@@ -32,7 +33,7 @@ from deltaloop.apiserver.core.request_info import RequestInfo
 
 ACTIONS: Final = ("refuse", "delay", "drop", "lose", "stale", "end", "cut", "expire", "stall")
 ON_WATCHES: Final = frozenset({"end", "cut", "expire", "stall"})
-_READS: Final = frozenset({"get", "list"})
+_READS: Final = frozenset({"get", "list", "watch"})
 _REASONS: Final = {
     400: "BadRequest",
     401: "Unauthorized",
@@ -74,7 +75,7 @@ class Fault:
         code: Of the refusal.
         retry_after: Seconds in Retry-After; None is 1 for 429 and none for others.
         seconds: Of the delay or the stall.
-        behind: How many revisions a stale read lags.
+        behind: How many revisions a stale read lags, or the state that a stale watch begins with.
         events: After how many events a watch is struck.
     """
 

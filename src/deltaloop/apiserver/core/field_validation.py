@@ -11,6 +11,7 @@ Source: apiserver pkg/endpoints/handlers/create.go, update.go, patch.go.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ from deltaloop.apiserver.core.schema.admission import duplicate_field_texts, unk
 from deltaloop.apiserver.core.served_resource import ServedResource
 
 _STRICT: Final = "strict decoding error: "
+_OPERATION_FIELDS: Final = frozenset({"op", "path", "from", "value"})
 
 
 class FieldValidation(Enum):
@@ -50,19 +52,35 @@ def parse_field_validation(kind: str, value: str) -> FieldValidation:
         raise failures.invalid_options(kind, [not_supported("fieldValidation", value, supported)]) from None
 
 
-def check_object(served: ServedResource, fields: dict[str, Any], body: bytes, mode: FieldValidation) -> tuple[str, ...]:
-    """Return the warnings about an object as sent; ``body`` is its JSON, or empty if it was not JSON.
+def check_object(
+    served: ServedResource, fields: dict[str, Any], body: bytes, mode: FieldValidation, *, repeated: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Return the warnings about an object as sent.
+
+    Args:
+        served: The resource.
+        fields: The object; what Go does not know of a built-in kind is dropped from it.
+        body: Its JSON, or something else if it was not JSON.
+        mode: What to do about what is found.
+        repeated: What was repeated in it, if it was YAML.
 
     Raises:
         BadRequestError: If the mode is ``STRICT`` and there would be any.
     """
     found = _found(served, fields, body, mode)
-    if found and mode is FieldValidation.STRICT:
+    if mode is FieldValidation.IGNORE:
+        return found
+    if (found or repeated) and mode is FieldValidation.STRICT:
         kind = served.type.kind
+        shown = ", ".join((*_unmarshal_errors(repeated), *found))
         raise failures.bad_request(
-            f'{kind} in version "{served.type.version}" cannot be handled as a {kind}: {_STRICT}{", ".join(found)}'
+            f'{kind} in version "{served.type.version}" cannot be handled as a {kind}: {_STRICT}{shown}'
         )
-    return found
+    return (*repeated, *found)
+
+
+def _unmarshal_errors(repeated: Sequence[str]) -> tuple[str, ...]:
+    return ("\n  ".join(("yaml: unmarshal errors:", *repeated)),) if repeated else ()
 
 
 def check_patched(
@@ -73,7 +91,7 @@ def check_patched(
     Raises:
         InvalidError: If the mode is ``STRICT`` and there would be any; it names ``patch``, as the real server does.
     """
-    found = _found(served, fields, patch, mode)
+    found = (*_patch_texts(patch, mode), *_found(served, fields, b"", mode))
     if found and mode is FieldValidation.STRICT:
         result = msgspec.json.encode(msgspec.json.encode(fields).decode()).decode()
         raise failures.invalid_patch(invalid_value("patch", result, _STRICT + ", ".join(found)))
@@ -92,6 +110,23 @@ def check_applied(body: bytes, mode: FieldValidation) -> tuple[str, ...]:
     if found and mode is FieldValidation.STRICT:
         raise failures.bad_request(f"error strict decoding YAML: {', '.join(found)}")
     return found
+
+
+def _patch_texts(patch: bytes, mode: FieldValidation) -> tuple[str, ...]:
+    """Return a sentence for each field of a patch that is twice, or that no operation of a JSON patch has."""
+    if mode is FieldValidation.IGNORE:
+        return ()
+    twice = duplicate_field_texts(patch)
+    if not patch.lstrip().startswith(b"["):
+        return tuple(twice)
+    operations: list[Any] = msgspec.json.decode(patch)
+    unknown = [
+        f'unknown field "[{place}].{name}"'
+        for place, operation in enumerate(operations)
+        for name in operation or ()
+        if name not in _OPERATION_FIELDS
+    ]
+    return tuple(f"json patch {text}" for text in (*twice, *unknown))
 
 
 def warning_header(text: str) -> str:

@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeGuard, cast
+from typing import Any, Final, TypeGuard, cast
+
+_JSON_TYPES: Final[dict[type, str]] = {
+    str: "string",
+    int: "number",
+    float: "number",
+    bool: "bool",
+    dict: "object",
+    list: "array",
+}
+
+
+def json_type(value: object) -> str:
+    """Return what Go calls the type of a decoded value."""
+    return _JSON_TYPES.get(type(value), "null")
 
 
 def is_mapping(value: object) -> TypeGuard[dict[str, Any]]:

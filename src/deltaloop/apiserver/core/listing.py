@@ -16,6 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
+
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.continuation import (
@@ -72,7 +74,12 @@ def plan_list(query: ListQuery) -> ListPlan:
         return ListPlan(at=revision, limit=query.limit, start=token.start, continued=True)
     revision = parse_revision(query.resource_version)
     if revision is None:
-        raise failures.bad_request(f"invalid resource version: {query.resource_version[:64]}")
+        shown = msgspec.json.encode(query.resource_version[:64]).decode()
+        why = "value out of range" if query.resource_version.isdecimal() else "invalid syntax"
+        raise failures.bad_request(
+            f"invalid resource version: resourceVersion: Invalid value: {shown}: strconv.ParseUint: parsing "
+            f"{shown}: {why}"
+        )
     match = query.resource_version_match
     if query.resource_version == "0" and match != "NotOlderThan":
         return ListPlan()

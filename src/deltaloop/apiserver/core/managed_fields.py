@@ -10,7 +10,7 @@ pkg/registry/customresource/strategy.go, status_strategy.go.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import failures
@@ -25,7 +25,7 @@ from deltaloop.apiserver.core.apply.field_manager import (
 from deltaloop.apiserver.core.apply.field_set import FieldSet
 from deltaloop.apiserver.core.apply.merge_type import MergeType, built_in_type, custom_type
 from deltaloop.apiserver.core.apply.ownership import ConflictsError, Target
-from deltaloop.apiserver.core.json_values import at, is_mapping, items, mapping, text
+from deltaloop.apiserver.core.json_values import at, mapping, text
 from deltaloop.apiserver.core.objects import Stamp, is_core
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
@@ -115,10 +115,9 @@ def apply_fields(
         raise failures.unexplained(f"failed to create typed patch object ({place}): {wrong}")
     writer = Writer(stamp.manager, "" if subresource == "scale" else stamp.time, subresource)
     try:
-        result = applied_object(target, live, applied, writer, force=force)
+        return applied_object(target, live, applied, writer, force=force)
     except ConflictsError as error:
         raise _conflict(error) from None
-    return result if served.custom else _without_nulls(result)
 
 
 def _conflict(error: ConflictsError) -> ApiError:
@@ -138,15 +137,6 @@ def _check_kind(served: ServedResource, applied: Fields) -> None:
 def _gvk(api_version: str, kind: str) -> str:
     group, _, version = api_version.rpartition("/")
     return f"{group}/{version}, Kind={kind}"
-
-
-def _without_nulls(value: object) -> Any:
-    """Drop nulls from objects, as decoding into Go's types does."""
-    if is_mapping(value):
-        return {name: _without_nulls(inner) for name, inner in value.items() if inner is not None}
-    if isinstance(value, list):
-        return [_without_nulls(item) for item in items(cast("object", value))]
-    return value
 
 
 def _target(registry: Registry, served: ServedResource, subresource: str) -> Target:

@@ -87,7 +87,7 @@ def load_manifest(operations: Operations, manifest: Manifest, *, stamp: Stamp) -
     name = text(at(fields, "metadata", "name"))
     namespace = (text(at(fields, "metadata", "namespace")) or "default") if served.type.namespaced else ""
     try:
-        if name and operations.store.get(served.type.group_resource, key_of(served, namespace, name)) is not None:
+        if name and operations.store.get(served.storage, key_of(served, namespace, name)) is not None:
             body = msgspec.json.encode(fields)
             stored = operations.patch(
                 served, namespace, name, lambda current: apply_patch(_MERGE, current, body, served), stamp=stamp

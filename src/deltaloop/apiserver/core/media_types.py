@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
+
+YAML: Final = "application/yaml"
 
 
 @final
@@ -24,6 +26,11 @@ class AcceptClause:
     def accepts_json(self) -> bool:
         """Whether JSON is among what the clause stands for."""
         return self.media_type in ("application/json", "application/*", "*/*")
+
+    @property
+    def is_yaml(self) -> bool:
+        """Whether the clause stands for YAML."""
+        return self.media_type == YAML
 
 
 def parse_accept(header: str) -> tuple[AcceptClause, ...]:
@@ -42,6 +49,14 @@ def parse_accept(header: str) -> tuple[AcceptClause, ...]:
             found.append((quality, AcceptClause(media_type.lower(), parameters)))
     found.sort(key=lambda pair: -pair[0])
     return tuple(clause for _, clause in found)
+
+
+def failure_in_yaml(header: str) -> bool:
+    """Tell whether a failure is answered in YAML: it has one form, so clauses that ask for another do not count."""
+    for clause in parse_accept(header):
+        if "as" not in clause.parameters and (clause.is_yaml or clause.accepts_json):
+            return clause.is_yaml
+    return False
 
 
 def _quality(text: str) -> float:

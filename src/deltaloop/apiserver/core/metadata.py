@@ -18,7 +18,6 @@ from deltaloop.apiserver.core.served_resource import ServedResource
 
 _SUBDOMAIN: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_OLD_LABEL: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _QUALIFIED: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _LABEL_VALUE: Final = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?"
 _STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
@@ -32,9 +31,6 @@ _TEXTS: Final = {
     f"'{_SUBDOMAIN}')",
     _LABEL: "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and "
     f"end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{_LABEL}')",
-    _OLD_LABEL: "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic "
-    "character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
-    f"'{_OLD_LABEL}')",
     _QUALIFIED: "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
     "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
     f"'{_QUALIFIED}')",
@@ -62,15 +58,26 @@ class _Shape(msgspec.Struct, rename="camel"):
     uid: str | None = None
     resource_version: str | None = None
     generation: int | None = None
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
-    finalizers: list[str] | None = None
-    owner_references: list[_Owner] | None = None
+    labels: dict[str, str | None] | None = None
+    annotations: dict[str, str | None] | None = None
+    finalizers: list[str | None] | None = None
+    owner_references: list[_Owner | None] | None = None
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
     deletion_grace_period_seconds: int | None = None
 
 
+_TYPE_ERROR: Final = re.compile(r"Expected `([^`]+)`, got `(\w+)`(?: - at `\$\.?([^`]*)`)?")
+_PATH_STEP: Final = re.compile(r"\[[^]]*\]")
+_JSON_NAMES: Final = {"str": "string", "int": "number", "float": "number", "array": "array", "object": "object"}
+_GO_SCALARS: Final = {"str": "string", "int": "int64", "bool": "bool"}
+_GO_TYPES: Final = {
+    ("labels", "object"): "map[string]string",
+    ("annotations", "object"): "map[string]string",
+    ("finalizers", "array"): "[]string",
+    ("ownerReferences", "array"): "[]v1.OwnerReference",
+    ("ownerReferences", "object"): "v1.OwnerReference",
+}
 _STRINGS: Final = ("name", "generateName", "namespace", "uid", "resourceVersion")
 _NULLABLE: Final = (
     *_STRINGS,
@@ -85,27 +92,61 @@ _NULLABLE: Final = (
 )
 
 
+def check_metadata_types(served: ServedResource, fields: dict[str, Any]) -> None:
+    """Refuse metadata that cannot be decoded, in the words of Go's decoder.
+
+    Raises:
+        BadRequestError: Naming the field and both types; never the data.
+    """
+    metadata = fields.get("metadata")
+    if metadata is None:
+        return
+    try:
+        msgspec.convert(metadata, _Shape)
+    except msgspec.ValidationError as error:
+        kind = served.type.kind
+        text = _in_go_words(str(error), kind, custom=served.custom)
+        raise failures.bad_request(
+            f'{kind} in version "{served.type.version}" cannot be handled as a {kind}: {text}'
+        ) from None
+
+
+def _in_go_words(error: str, kind: str, *, custom: bool) -> str:
+    """Return what Go says about a wrong type; the words of msgspec say where it is and what was found."""
+    found = _TYPE_ERROR.fullmatch(error)
+    if found is None:
+        return f"metadata: {error}"
+    wanted, got, path = found.groups(default="")
+    json = _JSON_NAMES.get(got, got)
+    if not path:
+        return f"json: cannot unmarshal {json} into Go " + (
+            "value of type v1.ObjectMeta" if custom else f"struct field {kind}.metadata of type v1.ObjectMeta"
+        )
+    names = [name for name in _PATH_STEP.sub("", path).split(".") if name]
+    struct = "OwnerReference" if len(names) > 1 else "ObjectMeta"
+    go = _GO_TYPES.get((names[-1], wanted.partition(" ")[0]), _GO_SCALARS.get(wanted.partition(" ")[0], wanted))
+    place = ".".join(names if custom else ["metadata", *names])
+    return f"json: cannot unmarshal {json} into Go struct field {struct}.{place} of type {go}"
+
+
 def normalized_metadata(served: ServedResource, fields: dict[str, Any]) -> dict[str, Any]:
     """Return an object's metadata as a new dict without empty fields, or refuse it if its types are wrong.
 
     Raises:
         BadRequestError: Naming the place; never the data.
     """
-    metadata: object = fields.get("metadata")
-    if metadata is None:
-        metadata = {}
-    kind = served.type.kind
-    try:
-        msgspec.convert(metadata, _Shape)
-    except msgspec.ValidationError as error:
-        text = str(error).replace("`$", "`metadata")
-        raise failures.bad_request(
-            f'{kind} in version "{served.type.version}" cannot be handled as a {kind}: metadata: {text}'
-        ) from None
-    kept: dict[str, Any] = dict(mapping(metadata))
+    check_metadata_types(served, fields)
+    kept: dict[str, Any] = dict(mapping(fields.get("metadata")))
     for name in _NULLABLE:
         if name in kept and kept[name] in (None, "", {}, []):
             del kept[name]
+    for name in ("labels", "annotations"):
+        if None in kept.get(name, {}).values():
+            kept[name] = {key: value or "" for key, value in kept[name].items()}
+    if None in kept.get("finalizers", ()):
+        kept["finalizers"] = [item or "" for item in kept["finalizers"]]
+    if None in kept.get("ownerReferences", ()):
+        kept["ownerReferences"] = [item or {} for item in kept["ownerReferences"]]
     owners = kept.get("ownerReferences", [])
     if len(owners) > 1:
         kept["ownerReferences"] = [owner for place, owner in enumerate(owners) if owner not in owners[:place]]
@@ -144,10 +185,8 @@ def name_errors(served: ServedResource, name: str, field: str = "metadata.name")
         yield from _path_segment_errors(name, field)
         return
     pattern = _SUBDOMAIN
-    if served.type.group == "" and served.type.plural == "namespaces":
+    if served.type.group == "" and served.type.plural in ("namespaces", "services"):
         pattern = _LABEL
-    elif served.type.group == "" and served.type.plural == "services":
-        pattern = _OLD_LABEL
     longest = 253 if pattern == _SUBDOMAIN else 63
     if len(name) > longest:
         yield invalid_value(field, f'"{name}"', f"must be no more than {longest} characters")
@@ -155,6 +194,22 @@ def name_errors(served: ServedResource, name: str, field: str = "metadata.name")
         yield invalid_value(field, f'"{name}"', "must not contain dots")
     elif not re.fullmatch(pattern, name):
         yield invalid_value(field, f'"{name}"', _TEXTS[pattern])
+
+
+def label_name_errors(name: str, field: str) -> Iterator[FieldError]:
+    """Yield what is wrong with a name that is one label of a domain name."""
+    if len(name) > 63:
+        yield invalid_value(field, f'"{name}"', "must be no more than 63 bytes")
+    if not re.fullmatch(_LABEL, name):
+        yield invalid_value(field, f'"{name}"', _TEXTS[_LABEL])
+
+
+def subdomain_errors(name: str, field: str) -> Iterator[FieldError]:
+    """Yield what is wrong with a name that is a domain name without a dot at its end."""
+    if len(name) > 253:
+        yield invalid_value(field, f'"{name}"', "must be no more than 253 bytes")
+    if not re.fullmatch(_SUBDOMAIN, name):
+        yield invalid_value(field, f'"{name}"', _TEXTS[_SUBDOMAIN])
 
 
 def _path_segment_errors(name: str, field: str) -> Iterator[FieldError]:
@@ -180,7 +235,7 @@ def metadata_errors(served: ServedResource, metadata: dict[str, Any]) -> list[Fi
     generation = metadata.get("generation", 0)
     if generation < 0:
         errors.append(invalid_value("metadata.generation", str(generation), "must be greater than or equal to 0"))
-    errors.extend(_label_errors(metadata.get("labels", {})))
+    errors.extend(label_errors(metadata.get("labels", {})))
     errors.extend(_annotation_errors(metadata.get("annotations", {})))
     for position, finalizer in enumerate(metadata.get("finalizers", [])):
         errors.extend(_finalizer_errors(finalizer, position, strict=_names_finalizers(served)))
@@ -227,13 +282,14 @@ def _qualified_errors(key: str, field: str, check: Callable[[str], str] = str) -
         yield invalid_value(field, shown, _TEXTS[_QUALIFIED])
 
 
-def _label_errors(labels: dict[str, str]) -> Iterator[FieldError]:
+def label_errors(labels: dict[str, str], field: str = "metadata.labels") -> Iterator[FieldError]:
+    """Yield what is wrong with keys and values of labels."""
     for key, value in labels.items():
-        yield from _qualified_errors(key, "metadata.labels")
+        yield from _qualified_errors(key, field)
         if len(value) > 63:
-            yield invalid_value("metadata.labels", f'"{value}"', "must be no more than 63 bytes")
+            yield invalid_value(field, f'"{value}"', "must be no more than 63 bytes")
         if not re.fullmatch(_LABEL_VALUE, value):
-            yield invalid_value("metadata.labels", f'"{value}"', _TEXTS[_LABEL_VALUE])
+            yield invalid_value(field, f'"{value}"', _TEXTS[_LABEL_VALUE])
 
 
 def _annotation_errors(annotations: dict[str, str]) -> Iterator[FieldError]:
@@ -250,11 +306,10 @@ def _names_finalizers(served: ServedResource) -> bool:
 
 
 def _finalizer_errors(finalizer: str, position: int, *, strict: bool) -> Iterator[FieldError]:
+    yield from _qualified_errors(finalizer, "metadata.finalizers")
     if strict and "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
         text = "name is neither a standard finalizer name nor is it fully qualified"
         yield invalid_value(f"metadata.finalizers[{position}]", f'"{finalizer}"', text)
-        return
-    yield from _qualified_errors(finalizer, "metadata.finalizers")
 
 
 def _owner_errors(owners: list[dict[str, Any]]) -> Iterator[FieldError]:

@@ -10,16 +10,18 @@ pkg/registry/customresource/strategy.go.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
 from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.builtin_tables import kind_types
-from deltaloop.apiserver.core.failures import invalid_value
-from deltaloop.apiserver.core.json_values import at, mapping, texts
+from deltaloop.apiserver.core.defaulting import initial_status
+from deltaloop.apiserver.core.failures import FieldError, invalid_value
+from deltaloop.apiserver.core.json_values import at, items, mapping, text, texts
 from deltaloop.apiserver.core.metadata import normalized_metadata
 from deltaloop.apiserver.core.served_resource import ServedResource
 
@@ -40,6 +42,11 @@ _LONGEST_BASE: Final = 58
 _SUFFIXES: Final = len(_LETTERS) ** _SUFFIX_LENGTH
 _NEXT_SUFFIX: Final = 8_867_117  # shares no factor with _SUFFIXES, so that tries do not repeat
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
+Admit: TypeAlias = Callable[[ServedResource, str, dict[str, Any] | None, dict[str, Any]], None]
+
+
+def _admit_all(*_: object) -> None:
+    return
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +58,15 @@ class Stamp:
         uid: For the object, if it is new.
         chance: A number in [0, 1) for generated names.
         manager: The field manager who writes; the server itself unless a request says otherwise.
+        admit: Refuses what this writer may not make of an object, by raising: it gets the resource, the namespace, the
+            object as it is (None for a new one) and as it is to be. Lets everything pass by default.
     """
 
     now: float
     uid: str = ""
     chance: float = 0.0
     manager: str = "kube-apiserver"
+    admit: Admit = _admit_all
 
     @property
     def time(self) -> str:
@@ -87,7 +97,9 @@ def generated_name(base: str, *, chance: float, attempt: int) -> str:
     return base[:_LONGEST_BASE] + suffix
 
 
-def check_identity(served: ServedResource, fields: dict[str, Any], *, namespace: str, name: str = "") -> dict[str, Any]:
+def check_identity(
+    served: ServedResource, fields: dict[str, Any], *, namespace: str, name: str = "", patched: bool = False
+) -> dict[str, Any]:
     """Check that an object is what the URL says, and return its normalized metadata.
 
     Args:
@@ -95,6 +107,7 @@ def check_identity(served: ServedResource, fields: dict[str, Any], *, namespace:
         fields: The object; ``kind`` and ``apiVersion`` may be missing for built-in kinds.
         namespace: Namespace in the URL; filled in where the object has none.
         name: Name in the URL, or "" for a create.
+        patched: Whether a patch made the object; what it says of its version is then looked at later.
 
     Raises:
         BadRequestError: If kind, version, name or namespace do not fit.
@@ -102,7 +115,7 @@ def check_identity(served: ServedResource, fields: dict[str, Any], *, namespace:
     """
     api_version = fields.get("apiVersion") or ""
     check_kind(served, fields)
-    if (api_version or served.custom) and api_version != served.type.api_version:
+    if not patched and (api_version or served.custom) and api_version != served.type.api_version:
         raise failures.bad_request(
             f"the API version in the data ({api_version}) does not match the expected API version "
             f"({served.type.api_version})"
@@ -116,7 +129,9 @@ def check_identity(served: ServedResource, fields: dict[str, Any], *, namespace:
         raise failures.bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
-    if name and "name" not in metadata:
+    # What a patch left without a version is read as nothing at all, name included.
+    unread = patched and not served.custom and not api_version
+    if name and (unread or "name" not in metadata):
         raise failures.bad_request(
             f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
         )
@@ -124,6 +139,8 @@ def check_identity(served: ServedResource, fields: dict[str, Any], *, namespace:
         raise failures.bad_request(
             f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
         )
+    if patched and served.custom and not api_version:
+        raise failures.internal("Object 'apiVersion' is missing in 'object has no apiVersion field'")
     return metadata
 
 
@@ -133,10 +150,17 @@ def check_custom_kind(served: ServedResource, fields: dict[str, Any]) -> None:
     Raises:
         InvalidError: If it is another.
     """
-    kind = fields.get("kind") or ""
+    if not served.custom:
+        return
+    kind, api_version = fields.get("kind") or "", fields.get("apiVersion") or ""
+    errors: list[FieldError] = []
     if kind and kind != served.type.kind:
-        error = invalid_value("kind", f'"{kind}"', f"must be {served.type.kind}")
-        raise failures.another_kind(served.type.group, kind, str(at(fields, "metadata", "name") or ""), error)
+        errors.append(invalid_value("kind", f'"{kind}"', f"must be {served.type.kind}"))
+    if api_version != served.type.api_version:
+        errors.append(invalid_value("apiVersion", f'"{api_version}"', f"must be {served.type.api_version}"))
+    if errors:
+        group = api_version.rpartition("/")[0]
+        raise failures.another_kind(group, kind, str(at(fields, "metadata", "name") or ""), errors)
 
 
 def check_kind(served: ServedResource, fields: dict[str, Any]) -> None:
@@ -182,6 +206,9 @@ def new_object(
     result = {**fields, "metadata": kept}
     if served.status:
         result.pop("status", None)
+        status = None if served.custom else initial_status(served.type.api_version, served.type.kind)
+        if status is not None:
+            result["status"] = status
     if is_core(served, "pods"):
         result["status"] = {"phase": "Pending"}
     elif is_core(served, "namespaces"):
@@ -213,6 +240,8 @@ def updated_object(
     if subresource == "status":
         result = {name: value for name, value in current.items() if name != "status"}
         return {**result, "status": fields["status"]} if fields.get("status") is not None else result
+    if subresource in served.parts:
+        return _with_part(current, fields, subresource)
     if subresource == "finalize":
         finalizers = [*texts(at(fields, "spec", "finalizers"))]
         return {**current, "spec": {**mapping(current.get("spec")), "finalizers": finalizers}}
@@ -231,6 +260,33 @@ def updated_object(
     if served.generation and _desired(result) != _desired(current):
         kept["generation"] = kept.get("generation", 0) + 1
     return result
+
+
+def _with_part(current: dict[str, Any], fields: dict[str, Any], subresource: str) -> dict[str, Any]:
+    """Return an object with that part of another one which a subresource may change."""
+    spec, sent = dict(mapping(current.get("spec"))), mapping(fields.get("spec"))
+    match subresource:
+        case "ephemeralcontainers":
+            spec["ephemeralContainers"] = sent.get("ephemeralContainers")
+        case "resize":
+            for name in ("containers", "initContainers"):
+                wanted = {text(at(item, "name")): item for item in items(sent.get(name))}
+                spec[name] = [_resized(item, wanted.get(text(at(item, "name")))) for item in items(spec.get(name))]
+        case _:  # approval
+            conditions = at(fields, "status", "conditions")
+            return {**current, "status": {**mapping(current.get("status")), "conditions": conditions}}
+    spec = {name: value for name, value in spec.items() if value not in (None, [])}
+    result = {**current, "spec": spec}
+    if _desired(result) != _desired(current):
+        result["metadata"] = {**current["metadata"], "generation": current["metadata"].get("generation", 0) + 1}
+    return result
+
+
+def _resized(container: Any, wanted: Any) -> Any:
+    if wanted is None:
+        return container
+    changed = {name: wanted[name] for name in ("resources", "resizePolicy") if name in wanted}
+    return {**container, **changed}
 
 
 def has_finalizers(served: ServedResource, fields: dict[str, Any]) -> bool:

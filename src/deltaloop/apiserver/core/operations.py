@@ -26,13 +26,15 @@ from deltaloop.apiserver.core.builtin_strategies import (
     without_empty_structs,
 )
 from deltaloop.apiserver.core.builtin_values import decode_values
+from deltaloop.apiserver.core.builtin_writes import finish_new, finish_update, keep_given, prepare_new
+from deltaloop.apiserver.core.conversion import to_stored
 from deltaloop.apiserver.core.crd import CLEANUP_FINALIZER, default_crd, validate_crd
 from deltaloop.apiserver.core.deletion import DeleteOptions, Fate, delete_object
 from deltaloop.apiserver.core.encoding import decode_object, encode_json
 from deltaloop.apiserver.core.failures import FieldError, invalid_value
 from deltaloop.apiserver.core.json_values import at, items, mapping
 from deltaloop.apiserver.core.managed_fields import with_created, with_entries, with_updated
-from deltaloop.apiserver.core.metadata import mark_errors, metadata_errors, new_finalizer_errors
+from deltaloop.apiserver.core.metadata import check_metadata_types, mark_errors, metadata_errors, new_finalizer_errors
 from deltaloop.apiserver.core.objects import (
     GENERATED_TRIES,
     Stamp,
@@ -53,6 +55,8 @@ from deltaloop.apiserver.core.schema.admission import decode_by_schema, schema_e
 from deltaloop.apiserver.core.selection import EVERYTHING, Selection
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.store import Store, encode_object
+from deltaloop.apiserver.core.stored_forms import StoredForms
+from deltaloop.apiserver.core.validation.kinds import new_object_errors, object_errors, update_errors
 
 FIRST_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 _UNDELETABLE: Final = frozenset({"default", "kube-public", "kube-system"})
@@ -106,6 +110,7 @@ class Operations:
         """Work on this store and this registry."""
         self.store = store
         self.registry = registry
+        self._forms = StoredForms()
 
     def read(self, served: ServedResource, namespace: str, name: str, *, revision: int | None = None) -> Resource:
         """Return an object, as it is or as it was at a revision of the store's window.
@@ -113,14 +118,14 @@ class Operations:
         Raises:
             NotFoundError: If there is none.
         """
-        found = self.store.get(served.type.group_resource, key_of(served, namespace, name), at=revision)
+        found = self.store.get(served.storage, key_of(served, namespace, name), at=revision)
         if found is None:
             raise failures.not_found(served.type, name)
         return found
 
     def find(self, served: ServedResource, namespace: str, name: str) -> Resource | None:
         """Return an object as it is, or None."""
-        return self.store.get(served.type.group_resource, key_of(served, namespace, name))
+        return self.store.get(served.storage, key_of(served, namespace, name))
 
     def create(
         self,
@@ -150,13 +155,15 @@ class Operations:
         """
         self._decode(served, fields, as_sent="applied" if entries is not None else "whole")
         metadata = check_identity(served, fields, namespace=namespace, name=updated)
-        decode_by_schema(served.schema, fields)
+        decode_by_schema(served.schema, fields, applied=entries is not None)
         if updated and "uid" in metadata and entries is None:
             raise uid_conflict(served, namespace, metadata.get("name", ""), wanted=metadata["uid"], found="")
         self._check_namespace(served, namespace, metadata)
         self._check_crd_of(served)
+        stamp.admit(served, namespace, None, fields)
         version = metadata.pop("resourceVersion", "")
         created = new_object(served, fields, metadata, stamp=stamp)
+        prepare_new(served, created)
         generated = self._name(served, namespace, created["metadata"], stamp)
         name = created["metadata"].get("name", "")
         key = key_of(served, namespace, name)
@@ -168,19 +175,24 @@ class Operations:
             name,
             metadata_errors(served, created["metadata"])
             + schema_errors(served.schema, created)
-            + rule_errors(served, created),
+            + rule_errors(served, created)
+            + object_errors(served, created)
+            + new_object_errors(served, created),
         )
         created = self._defaulted_crd(served, created, old=None)
         created = self._owned(served, created, stamp) if entries is None else with_entries(created, entries)
+        self._validate(served, name, finish_new(served, created, self.store, stamp))
         if version and not dry_run and not updated:
             raise failures.unexplained("resourceVersion should not be set on objects to be created")
-        existing = self.store.get(served.type.group_resource, key)
+        existing = self.store.get(served.storage, key)
         if existing is not None:
             deleted = existing.deletion_timestamp is not None
             raise failures.already_exists(served.type, name, being_deleted=deleted, generated=generated)
         if dry_run:
-            return _unstored(created, resource_version=version)
-        return self.store.create(served.type.group_resource, key, self._applied_crd(served, created, stamp))
+            return _unstored(served, created, resource_version=version)
+        if entries is not None:
+            self._forms.differs(served, stamp.uid, fields)
+        return self.store.create(served.storage, key, _stored(served, self._applied_crd(served, created, stamp)))
 
     def update(
         self,
@@ -217,16 +229,21 @@ class Operations:
             subresource = ""
         as_sent = "applied" if entries is not None else as_sent
         self._decode(served, fields, as_sent=as_sent)
-        metadata = check_identity(served, fields, namespace=namespace, name=name)
-        decode_by_schema(served.schema, fields)
+        metadata = check_identity(served, fields, namespace=namespace, name=name, patched=as_sent == "patched")
+        decode_by_schema(served.schema, fields, applied=entries is not None)
         current = self.read(served, namespace, name)
+        before = decode_object(served, current)
+        stamp.admit(served, namespace, before, fields)
         errors = self._check_versions(served, current, metadata, as_sent=as_sent)
         check_custom_kind(served, fields)
-        before = decode_object(served, current)
         errors += mark_errors(before["metadata"], metadata)
+        if not subresource:
+            keep_given(served, before, {**fields, "metadata": metadata})
         after = updated_object(served, before, fields, metadata, subresource=subresource)
         errors += metadata_errors(served, after["metadata"]) + schema_errors(served.schema, after)
         errors += rule_errors(served, after) + immutability_errors(served, before, after)
+        if not subresource:
+            errors += object_errors(served, after) + update_errors(served, before, after)
         if "deletionTimestamp" in after["metadata"]:
             old, new = before["metadata"].get("finalizers", []), after["metadata"].get("finalizers", [])
             errors += new_finalizer_errors(old, new)
@@ -238,8 +255,8 @@ class Operations:
             owned = with_updated(
                 self.registry,
                 served,
-                without_empty_structs(served, before),
-                without_empty_structs(served, after),
+                before,
+                after,
                 sent,
                 stamp,
                 subresource=written,
@@ -247,13 +264,16 @@ class Operations:
             after = {**after, "metadata": owned["metadata"]}
         else:
             after = with_entries(after, entries)
+        if not subresource:
+            self._validate(served, name, finish_update(served, before, after, self.store, stamp))
         if dry_run:
-            return _unstored(after, resource_version=current.resource_version)
+            return _unstored(served, after, resource_version=current.resource_version)
         if ends_with_update(served, after):
-            self._remove(served.type.group_resource, current, now=stamp.now)
-            return _unstored(after, resource_version=current.resource_version)
+            self._remove(served.storage, current, now=stamp.now)
+            return _unstored(served, after, resource_version=current.resource_version)
         after = self._applied_crd(served, after, stamp)
-        return self.store.update(served.type.group_resource, current.key, after)
+        another = self._forms.differs(served, current.uid, fields if entries is not None and not subresource else None)
+        return self.store.update(served.storage, current.key, _stored(served, after), always=another)
 
     def patch(
         self,
@@ -305,12 +325,12 @@ class Operations:
         before = decode_object(served, current)
         fate, after = delete_object(served, before, options, now=now)
         if dry_run:
-            return Deleted(_unstored(after, resource_version=current.resource_version), fate is Fate.REMOVED)
+            return Deleted(_unstored(served, after, resource_version=current.resource_version), fate is Fate.REMOVED)
         if fate is Fate.REMOVED:
-            self._remove(served.type.group_resource, current, now=now)
+            self._remove(served.storage, current, now=now)
             return Deleted(current, removed=True)
         if fate is Fate.MARKED:
-            current = self.store.update(served.type.group_resource, current.key, after)
+            current = self.store.update(served.storage, current.key, _stored(served, after))
             if is_crd(served):
                 self._delete_objects_of(name, now=now)
         return Deleted(current, removed=False)
@@ -326,9 +346,7 @@ class Operations:
         dry_run: bool = False,
     ) -> tuple[Resource, ...]:
         """Delete every object that is selected and return them as they were."""
-        page = self.store.list(
-            served.type.group_resource, prefix=prefix_of(served, namespace), matches=selection.matches
-        )
+        page = self.store.list(served.storage, prefix=prefix_of(served, namespace), matches=selection.matches)
         for item in page.items:
             self.delete(served, item.namespace, item.name, options, now=now, dry_run=dry_run)
         return page.items
@@ -346,7 +364,7 @@ class Operations:
         """Create the first roles and bindings, where they are missing."""
         for plural, fields in policy:
             served = self.registry.find("rbac.authorization.k8s.io", "v1", plural)
-            if served is not None and self.store.get(served.type.group_resource, fields["metadata"]["name"]) is None:
+            if served is not None and self.store.get(served.storage, fields["metadata"]["name"]) is None:
                 self.create(served, "", fields, stamp=stamps())
 
     def serve_stored_crds(self, *, now: float) -> None:
@@ -359,17 +377,19 @@ class Operations:
         return {**created, "metadata": owned["metadata"]}
 
     def _decode(self, served: ServedResource, fields: Fields, *, as_sent: AsSent) -> None:
-        if served.custom:
-            return
-        check_kind(served, fields)
         try:
+            check_kind(served, fields)
+            if as_sent == "patched":
+                check_metadata_types(served, fields)
+            if served.custom:
+                return
             decode_builtin(served, fields)
             decode_values(served, fields, applied=as_sent == "applied")
         except BadRequestError as error:
             why = error.status.message.partition(": ")[2]
             if as_sent == "patched":
                 raise failures.invalid_patch(invalid_value("patch", "the object that results", why)) from None
-            if as_sent == "applied":
+            if as_sent == "applied" and not served.custom:
                 raise failures.not_convertible(served.type, fields, why) from None
             raise
         prepare_builtin(served, fields)
@@ -381,7 +401,7 @@ class Operations:
         for attempt in range(GENERATED_TRIES):
             metadata["name"] = generated_name(base, chance=stamp.chance, attempt=attempt)
             key = key_of(served, namespace, metadata["name"])
-            if self.store.get(served.type.group_resource, key) is None:
+            if self.store.get(served.storage, key) is None:
                 break
         return True
 
@@ -444,6 +464,7 @@ class Operations:
 
     def _remove(self, resource: str, current: Resource, *, now: float) -> None:
         self.store.delete(resource, current.key)
+        self._forms.forget(current.uid)
         if resource == _CRDS:
             self._stop_serving(current.name, now=now)
         elif self.store.count(resource) == 0:
@@ -487,5 +508,10 @@ def _is_established(crd: Fields) -> bool:
     return any(item.get("type") == "Established" and item.get("status") == "True" for item in conditions)
 
 
-def _unstored(fields: Fields, *, resource_version: str = "") -> Resource:
-    return Resource.from_json(encode_object(fields, resource_version=resource_version))
+def _stored(served: ServedResource, fields: Fields) -> Fields:
+    """Return an object in the form that the store has it in."""
+    return to_stored(served.type.api_version, served.type.kind, fields) if served.converted else fields
+
+
+def _unstored(served: ServedResource, fields: Fields, *, resource_version: str = "") -> Resource:
+    return Resource.from_json(encode_object(_stored(served, fields), resource_version=resource_version))

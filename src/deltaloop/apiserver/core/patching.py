@@ -14,13 +14,15 @@ Source: apiserver pkg/endpoints/handlers/patch.go.
 from __future__ import annotations
 
 import copy
-import importlib
 from typing import Any, Final, cast, final
 
 import msgspec
 
-from deltaloop.api.errors import DeltaloopError, MissingExtraError
+from deltaloop.api.errors import DeltaloopError
+from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.apply.options import APPLY_PATCH
+from deltaloop.apiserver.core.json_patch import JsonPatchError, apply_operations
+from deltaloop.apiserver.core.json_values import json_type, mapping
 from deltaloop.apiserver.core.patch_rules import rules_of
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.strategic_merge import StrategicMergeError, strategic_merge
@@ -71,23 +73,23 @@ def apply_patch(content_type: str, current: dict[str, Any], body: bytes, resourc
 
     Raises:
         PatchError: If the content type, the body or the patch is refused.
-        MissingExtraError: If it is a JSON patch and the extra ``server`` is not installed.
+        UnsupportedMediaTypeError: If the content type is none for a custom resource.
     """
     media_type = content_type.partition(";")[0].strip().lower()
     accepted = patch_types(resource)
     if media_type not in accepted or media_type == APPLY_PATCH:
-        raise PatchError(
-            415,
-            "UnsupportedMediaType",
-            "the body of the request was in an unknown format - accepted media types include: " + ", ".join(accepted),
-        )
+        if resource.custom:
+            raise failures.unsupported_media_type(accepted)
+        raise PatchError(415, "UnsupportedMediaType", "415: Unsupported Media Type")
     try:
         patch = _read(body)
         if media_type == JSON_PATCH:
             return _apply_json_patch(current, patch)
-        if not isinstance(patch, dict):
-            raise PatchError(400, "BadRequest", "error decoding patch: a JSON object is needed")
-        changes = cast("dict[str, Any]", patch)
+        if patch is None and media_type == MERGE_PATCH:
+            raise PatchError(400, "BadRequest", "Invalid JSON Patch")
+        if not isinstance(patch, dict | None):
+            raise _not_decodable(patch, "value of type map[string]interface {}")
+        changes = cast("dict[str, Any]", patch or {})
         if media_type == MERGE_PATCH:
             return merge_patch(current, changes)
         return _apply_strategic(current, changes, resource)
@@ -98,7 +100,10 @@ def apply_patch(content_type: str, current: dict[str, Any], body: bytes, resourc
 def merge_patch(current: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
     """Apply a JSON merge patch and return the result, which shares no part with ``current`` or ``patch``.
 
-    Source: RFC 7386, section 2.
+    As the real server has it, an object inside a new list loses its nulls, and one inside a list that replaces an
+    object keeps them.
+
+    Source: RFC 7386, section 2; gopkg.in/evanphx/json-patch.v4 v4.13.0, merge.go.
     """
     result = copy.deepcopy(current)
     _merge_into(result, patch)
@@ -107,14 +112,25 @@ def merge_patch(current: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any
 
 def _merge_into(target: dict[str, Any], patch: dict[str, Any]) -> None:
     for name, value in patch.items():
+        present = target.get(name)
         if value is None:
             target.pop(name, None)
+        elif not isinstance(present, dict):
+            target[name] = _without_nulls(value)
         elif isinstance(value, dict):
-            if not isinstance(target.get(name), dict):
-                target[name] = {}
-            _merge_into(target[name], cast("dict[str, Any]", value))
+            _merge_into(cast("dict[str, Any]", present), cast("dict[str, Any]", value))
         else:
             target[name] = copy.deepcopy(value)
+
+
+def _without_nulls(value: object) -> Any:
+    """Copy a value without the nulls of its objects; those of its lists stay."""
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        return {name: _without_nulls(inner) for name, inner in fields.items() if inner is not None}
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in cast("list[Any]", value)]
+    return value
 
 
 def _read(body: bytes) -> Any:
@@ -125,18 +141,33 @@ def _read(body: bytes) -> Any:
         raise PatchError(400, "BadRequest", f"error decoding patch: {error}") from None
 
 
+def _not_decodable(value: object, go: str) -> PatchError:
+    found = json_type(value)
+    return PatchError(400, "BadRequest", f"error decoding patch: json: cannot unmarshal {found} into Go {go}")
+
+
 def _apply_strategic(current: dict[str, Any], patch: dict[str, Any], resource: ServedResource) -> dict[str, Any]:
     try:
-        return copy.deepcopy(strategic_merge(current, patch, rules_of(resource.type)))
+        result = copy.deepcopy(strategic_merge(current, patch, rules_of(resource.type)))
     except StrategicMergeError as error:
         reasons = {400: "BadRequest", 422: "Invalid"}
         raise PatchError(error.code, reasons.get(error.code, ""), str(error)) from None
+    # The result is decoded as what the URL says, whatever it says that it is.
+    own = {"kind": resource.type.kind, "apiVersion": resource.type.api_version}
+    return {**result, **{name: value for name, value in own.items() if name in result}}
 
 
 def _apply_json_patch(current: dict[str, Any], patch: object) -> dict[str, Any]:
-    if not isinstance(patch, list):
-        raise PatchError(400, "BadRequest", "error decoding patch: a JSON array of operations is needed")
-    operations = cast("list[Any]", patch)
+    if not isinstance(patch, list | None):
+        raise _not_decodable(patch, "value of type []handlers.jsonPatchOp")
+    operations = cast("list[Any]", patch or [])
+    for operation in operations:
+        if not isinstance(operation, dict | None):
+            raise _not_decodable(cast("object", operation), "value of type handlers.jsonPatchOp")
+        for name in ("op", "path", "from"):
+            value = mapping(cast("object", operation)).get(name)
+            if not isinstance(value, str | None):
+                raise _not_decodable(value, f"struct field jsonPatchOp.{name} of type string")
     if len(operations) > MAX_OPERATIONS:
         raise PatchError(
             413,
@@ -144,30 +175,10 @@ def _apply_json_patch(current: dict[str, Any], patch: object) -> dict[str, Any]:
             f"Request entity too large: The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, "
             f"got {len(operations)}",
         )
-    if not all(isinstance(operation, dict) for operation in operations):
-        raise PatchError(400, "BadRequest", "error decoding patch: each operation must be a JSON object")
     try:
-        library: Any = importlib.import_module("jsonpatch")
-        pointers: Any = importlib.import_module("jsonpointer")
-    except ImportError:
-        raise MissingExtraError("JSON patch in the embedded API server", "server") from None
-    result: Any = copy.deepcopy(current)
-    try:
-        for operation in operations:
-            result = library.apply_patch(result, [_as_go_reads(pointers, result, operation)], in_place=True)
-    except (library.JsonPatchException, pointers.JsonPointerException, TypeError, ValueError, LookupError):
+        result = apply_operations(copy.deepcopy(current), operations)
+    except JsonPatchError:
         raise PatchError(422, "Invalid", _REJECTED) from None
     if not isinstance(result, dict):
         raise PatchError(422, "Invalid", _REJECTED)
     return cast("dict[str, Any]", result)
-
-
-def _as_go_reads(pointers: Any, current: Any, operation: dict[str, Any]) -> dict[str, Any]:
-    """Turn a ``replace`` of a key that is not there into an ``add``: the server's library takes it for one."""
-    if operation.get("op") != "replace":
-        return operation
-    pointer = pointers.JsonPointer(operation["path"])
-    parent, key = pointer.to_last(current)
-    if isinstance(parent, dict) and key is not None and key not in parent:
-        return {**operation, "op": "add"}
-    return operation

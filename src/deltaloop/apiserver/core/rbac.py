@@ -4,7 +4,8 @@
     ClusterRoleBinding → ClusterRole                       everywhere
     RoleBinding → Role of its namespace, or ClusterRole    in its namespace only
 
-Rules only allow; a request that no rule allows is refused. A ClusterRole with an ``aggregationRule`` has the rules
+Rules only allow; a request that no rule allows is refused. A binding whose role is not there grants nothing, and a
+refusal says so. A ClusterRole with an ``aggregationRule`` has the rules
 of the ClusterRoles that it selects besides its own. (In a cluster a controller copies them into it; here they are
 looked up when asked for, so its ``rules`` stay as written.)
 
@@ -15,7 +16,7 @@ Source: Kubernetes plugin/pkg/auth/authorizer/rbac; pkg/apis/rbac/v1/evaluation_
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, final
 
@@ -62,8 +63,20 @@ class Attributes:
     path: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether somebody may do something, and why, in the real server's words; the reason may be empty."""
+
+    allowed: bool
+    reason: str = ""
+
+
 class Authorizer(Protocol):
     """Decides who may do what."""
+
+    def decide(self, wanted: Attributes) -> Decision:
+        """Tell whether somebody may do something, and why."""
+        ...
 
     def allows(self, wanted: Attributes) -> bool:
         """Tell whether somebody may do something."""
@@ -71,6 +84,14 @@ class Authorizer(Protocol):
 
     def rules_for(self, user: User, namespace: str) -> tuple[Rule, ...]:
         """Return everything that somebody may do in a namespace."""
+        ...
+
+    def missing_roles(self, user: User, namespace: str) -> tuple[tuple[str, str], ...]:
+        """Return kind and name of each role that is bound to somebody there and does not exist."""
+        ...
+
+    def rules_of_role(self, kind: str, name: str, namespace: str) -> tuple[Rule, ...] | None:
+        """Return what a Role of a namespace or a ClusterRole grants; None if there is none such."""
         ...
 
 
@@ -89,7 +110,7 @@ class Rule:
         if not _has(self.verbs, wanted.verb):
             return False
         if not wanted.resource:
-            return any(_path_matches(pattern, wanted.path) for pattern in self.paths)
+            return any(path_matches(pattern, wanted.path) for pattern in self.paths)
         full = f"{wanted.resource}/{wanted.subresource}" if wanted.subresource else wanted.resource
         by_subresource = f"*/{wanted.subresource}" if wanted.subresource else full
         return (
@@ -109,6 +130,10 @@ EVERYTHING: Final = (
 class AlwaysAllow:
     """Whoever has shown credentials may do everything; others may see health and version."""
 
+    def decide(self, wanted: Attributes) -> Decision:
+        """Tell whether somebody may do something."""
+        return Decision(self.allows(wanted))
+
     def allows(self, wanted: Attributes) -> bool:
         """Tell whether somebody may do something."""
         return not wanted.user.anonymous or (not wanted.resource and wanted.path.split("/")[1:2] in _PUBLIC)
@@ -116,6 +141,14 @@ class AlwaysAllow:
     def rules_for(self, user: User, namespace: str) -> tuple[Rule, ...]:  # noqa: ARG002 - the same everywhere
         """Return everything that somebody may do."""
         return () if user.anonymous else EVERYTHING
+
+    def missing_roles(self, user: User, namespace: str) -> tuple[tuple[str, str], ...]:  # noqa: ARG002 - roles do not count
+        """Return nothing."""
+        return ()
+
+    def rules_of_role(self, kind: str, name: str, namespace: str) -> tuple[Rule, ...] | None:  # noqa: ARG002 - same
+        """Return nothing: roles do not count."""
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +160,20 @@ class _Role:
 
 @dataclass(frozen=True, slots=True)
 class _Binding:
+    kind: str
+    name: str
+    namespace: str
     subjects: tuple[dict[str, Any], ...]
     role_kind: str
     role_name: str
+
+    def explain(self, subject: dict[str, Any]) -> str:
+        """Say why this binding allows something to a subject."""
+        own = f"{self.name}/{self.namespace}" if self.namespace else self.name
+        kind, whom = text(subject.get("kind")), text(subject.get("name"))
+        if kind == "ServiceAccount":
+            whom = f"{whom}/{text(subject.get('namespace')) or self.namespace}"
+        return f'RBAC: allowed by {self.kind} "{own}" of {self.role_kind} "{self.role_name}" to {kind} "{whom}"'
 
 
 @final
@@ -146,28 +190,55 @@ class RbacAuthorizer:
         """Tell whether somebody may do something."""
         if MASTERS in wanted.user.groups:
             return True
-        return any(rule.allows(wanted) for rule in self._granted(wanted.user, wanted.namespace))
+        return any(rule.allows(wanted) for _, _, rule in self._granted(wanted.user, wanted.namespace))
+
+    def decide(self, wanted: Attributes) -> Decision:
+        """Tell whether somebody may do something, and by which binding, or which roles are missing."""
+        if MASTERS in wanted.user.groups:
+            return Decision(allowed=True)
+        for binding, subject, rule in self._granted(wanted.user, wanted.namespace):
+            if rule.allows(wanted):
+                return Decision(allowed=True, reason=binding.explain(subject))
+        missing = self.missing_roles(wanted.user, wanted.namespace)
+        return Decision(allowed=False, reason=f"RBAC: {not_found(missing)}" if missing else "")
 
     def rules_for(self, user: User, namespace: str) -> tuple[Rule, ...]:
-        """Return everything that somebody may do in a namespace, or at the cluster scope for an empty one."""
-        if MASTERS in user.groups:
-            return EVERYTHING
-        return tuple(dict.fromkeys(self._granted(user, namespace)))
+        """Return everything that bindings let somebody do in a namespace, or at the cluster scope for an empty one."""
+        return tuple(rule for _, _, rule in self._granted(user, namespace))
 
-    def _granted(self, user: User, namespace: str) -> Iterator[Rule]:
-        for obj in self._store.list(_CLUSTER_BINDINGS).items:
-            binding = self._binding(_CLUSTER_BINDINGS, obj)
-            if any(_is_subject(subject, user, "") for subject in binding.subjects):
-                yield from self._rules_of("ClusterRole", binding.role_name, "")
-        if not namespace:
-            return
-        for obj in self._store.list(_BINDINGS, prefix=f"{namespace}/").items:
-            binding = self._binding(_BINDINGS, obj)
-            if any(_is_subject(subject, user, namespace) for subject in binding.subjects):
-                yield from self._rules_of(binding.role_kind, binding.role_name, namespace)
+    def missing_roles(self, user: User, namespace: str) -> tuple[tuple[str, str], ...]:
+        """Return kind and name of each role that is bound to somebody there and does not exist."""
+        named = ((binding.role_kind, binding.role_name) for binding, _ in self._bound(user, namespace))
+        return tuple(
+            (kind, name)
+            for kind, name in dict.fromkeys(named)
+            if self._store.get(*_place(kind, name, namespace)) is None
+        )
+
+    def rules_of_role(self, kind: str, name: str, namespace: str) -> tuple[Rule, ...] | None:
+        """Return what a Role of a namespace or a ClusterRole grants; None if there is none such."""
+        if self._store.get(*_place(kind, name, namespace)) is None:
+            return None
+        return tuple(self._rules_of(kind, name, namespace))
+
+    def _granted(self, user: User, namespace: str) -> Iterator[tuple[_Binding, dict[str, Any], Rule]]:
+        for binding, subject in self._bound(user, namespace):
+            for rule in self._rules_of(binding.role_kind, binding.role_name, namespace):
+                yield binding, subject, rule
+
+    def _bound(self, user: User, namespace: str) -> Iterator[tuple[_Binding, dict[str, Any]]]:
+        """Give each binding that counts for somebody there, with the first subject that they are."""
+        listed = [(_CLUSTER_BINDINGS, obj) for obj in self._store.list(_CLUSTER_BINDINGS).items]
+        if namespace:
+            listed += [(_BINDINGS, obj) for obj in self._store.list(_BINDINGS, prefix=f"{namespace}/").items]
+        for resource, obj in listed:
+            binding = self._binding(resource, obj)
+            subject = next((item for item in binding.subjects if _is_subject(item, user, binding.namespace)), None)
+            if subject is not None:
+                yield binding, subject
 
     def _rules_of(self, kind: str, name: str, namespace: str, depth: int = 0) -> Iterator[Rule]:
-        resource, key = (_CLUSTER_ROLES, name) if kind == "ClusterRole" else (_ROLES, f"{namespace}/{name}")
+        resource, key = _place(kind, name, namespace)
         found = self._store.get(resource, key)
         if found is None:
             return
@@ -192,8 +263,20 @@ class RbacAuthorizer:
             fields = obj.to_dict()
             subjects = tuple(mapping(subject) for subject in items(fields.get("subjects")))
             kind, name = text(at(fields, "roleRef", "kind")), text(at(fields, "roleRef", "name"))
-            self._bindings[resource, obj.key] = known = (obj.resource_version, _Binding(subjects, kind, name))
+            own = "RoleBinding" if resource == _BINDINGS else "ClusterRoleBinding"
+            binding = _Binding(own, obj.name, obj.namespace, subjects, kind, name)
+            self._bindings[resource, obj.key] = known = (obj.resource_version, binding)
         return known[1]
+
+
+def not_found(missing: Sequence[tuple[str, str]], *, suffix: str = "") -> str:
+    """Say that roles, by kind and name, are not there; several as Go joins errors."""
+    sentences = [f'{kind.lower()}{suffix}.rbac.authorization.k8s.io "{name}" not found' for kind, name in missing]
+    return sentences[0] if len(sentences) == 1 else f"[{', '.join(sentences)}]"
+
+
+def _place(kind: str, name: str, namespace: str) -> tuple[str, str]:
+    return (_CLUSTER_ROLES, name) if kind == "ClusterRole" else (_ROLES, f"{namespace}/{name}")
 
 
 def parse_role(fields: dict[str, Any]) -> _Role:
@@ -231,5 +314,6 @@ def _has(allowed: tuple[str, ...], wanted: str) -> bool:
     return "*" in allowed or wanted in allowed
 
 
-def _path_matches(pattern: str, path: str) -> bool:
+def path_matches(pattern: str, path: str) -> bool:
+    """Tell whether a path of a rule, which may end in ``*``, allows a path."""
     return pattern in ("*", path) or (pattern.endswith("*") and path.startswith(pattern[:-1]))

@@ -41,8 +41,8 @@ _GROUPS: Final = (
     "coordination.k8s.io",
     "node.k8s.io",
     "discovery.k8s.io",
-    "flowcontrol.apiserver.k8s.io",
     "resource.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
 )
 _GROUP_ORDER: Final = {group: position for position, group in enumerate(_GROUPS)}
 _VERSION: Final = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")

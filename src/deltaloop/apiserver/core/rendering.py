@@ -19,6 +19,7 @@ from deltaloop.apiserver.core.encoding import (
     whole_object,
 )
 from deltaloop.apiserver.core.listing import Listed
+from deltaloop.apiserver.core.media_types import YAML, parse_accept
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.table import (
     IncludeObject,
@@ -32,7 +33,8 @@ from deltaloop.apiserver.core.table import (
 )
 from deltaloop.apiserver.core.watching import Sighting
 
-_OFFERED: Final = ("application/json",)
+_OFFERED: Final = ("application/json", YAML)
+_STREAMED: Final = ("application/json;stream=watch",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,10 @@ def choose_rendering(
     """
     output = negotiate(accept, shape=shape)
     if output is None:
-        raise failures.not_acceptable(_OFFERED)
+        known = any(clause.is_yaml or clause.accepts_json for clause in parse_accept(accept))
+        if served.custom or known:
+            raise failures.not_servable(_STREAMED if shape == "watch" and YAML in accept else _OFFERED)
+        raise failures.not_acceptable((*_OFFERED, *(_STREAMED if shape != "object" else ())))
     try:
         include = parse_include_object(include_object if output.form == "table" else "")
     except InvalidInputError as error:

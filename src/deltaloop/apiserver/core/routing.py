@@ -89,5 +89,7 @@ def _has(served: ServedResource, subresource: str) -> bool:
             return served.scale_paths is not None
         case "finalize":
             return served.finalize
+        case _ if subresource in served.parts:
+            return True
         case _:
             return extra_subresource(served, subresource) is not None

@@ -11,15 +11,30 @@ from deltaloop.api.errors import InvalidPathError
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.failures import FieldError, invalid_value
 from deltaloop.apiserver.core.json_path import JsonPath
-from deltaloop.apiserver.core.json_values import at, integer, mapping, text
+from deltaloop.apiserver.core.json_values import at, integer, is_mapping, items, mapping, text
 from deltaloop.apiserver.core.served_resource import ScalePaths, ServedResource
 
+_GO_TYPES: Final = {
+    "str": "string",
+    "int": "int64",
+    "float": "float64",
+    "bool": "bool",
+    "list": "[]interface {}",
+    "NoneType": "<nil>",
+}
+_MOST_REPLICAS: Final = 2**31 - 1
 _API_VERSION: Final = "autoscaling/v1"
 _COPIED: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
-def scale_of(served: ServedResource, fields: dict[str, Any]) -> dict[str, Any]:
+def scale_of(served: ServedResource, fields: dict[str, Any], *, may_be_unset: bool = False) -> dict[str, Any]:
     """Return the ``Scale`` of an object.
+
+    Args:
+        served: The resource.
+        fields: The object.
+        may_be_unset: Whether a custom resource that says nothing about its replicas counts as having none; so it does
+            for a patch, which sets them.
 
     Raises:
         NotFoundError: If the resource has no such subresource.
@@ -27,7 +42,7 @@ def scale_of(served: ServedResource, fields: dict[str, Any]) -> dict[str, Any]:
     """
     paths = _paths(served)
     wanted = _first(paths.spec_replicas, fields)
-    if wanted is None and served.custom:
+    if wanted is None and served.custom and not may_be_unset:
         raise failures.internal(f'the spec replicas field "{paths.spec_replicas}" does not exist')
     metadata = {name: fields["metadata"][name] for name in _COPIED if name in fields["metadata"]}
     status: dict[str, Any] = {"replicas": integer(_first(paths.status_replicas, fields))}
@@ -35,7 +50,7 @@ def scale_of(served: ServedResource, fields: dict[str, Any]) -> dict[str, Any]:
     if selector:
         status["selector"] = selector
     # A built-in kind without the field has one replica, which is its default.
-    replicas = 1 if wanted is None else integer(wanted)
+    replicas = (0 if served.custom else 1) if wanted is None else integer(wanted)
     return {
         "kind": "Scale",
         "apiVersion": _API_VERSION,
@@ -46,13 +61,54 @@ def scale_of(served: ServedResource, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def replicas_errors(paths: ScalePaths, fields: dict[str, Any]) -> list[FieldError]:
-    """Return what is wrong with the numbers of a custom resource that can be scaled."""
+    """Return what is wrong with the numbers and the selector of a custom resource that can be scaled.
+
+    Source: apiextensions-apiserver pkg/registry/customresource/validator.go; apimachinery pkg/apis/meta/v1/unstructured
+    helpers.go.
+    """
     found: list[FieldError] = []
     for path in (paths.spec_replicas, paths.status_replicas):
-        value = _first(path, fields)
-        if isinstance(value, int) and value < 0:
+        value, why = _reach(path, fields)
+        if why or (value is not None and type(value) is not int):
+            found.append(invalid_value(path, "0", why or _another_type(path, value, "int64")))
+        elif value is not None and value < 0:
             found.append(invalid_value(path, str(value), "should be a non-negative integer"))
+        elif value is not None and value > _MOST_REPLICAS:
+            found.append(invalid_value(path, str(value), f"should be less than or equal to {_MOST_REPLICAS}"))
+    if paths.label_selector:
+        value, why = _reach(paths.label_selector, fields)
+        if why or (value is not None and not isinstance(value, str)):
+            shown = why or _another_type(paths.label_selector, value, "string")
+            found.append(invalid_value(paths.label_selector, '""', shown))
     return found
+
+
+def _reach(path: str, fields: dict[str, Any]) -> tuple[Any, str]:
+    """Return the value at a simple path, None for none; or why there cannot be one."""
+    value: Any = fields
+    names = path.strip(".").split(".")
+    for count, name in enumerate(names, start=1):
+        if value is None:
+            return None, ""
+        if not is_mapping(value):
+            return None, _another_type(f".{'.'.join(names[:count])}", value, "map[string]interface{}")
+        value = value.get(name)
+    return value, ""
+
+
+def _another_type(path: str, value: object, wanted: str) -> str:
+    kind = _GO_TYPES.get(type(value).__name__, "map[string]interface {}")
+    return f"{path} accessor error: {_as_go_prints(value)} is of the type {kind}, expected {wanted}"
+
+
+def _as_go_prints(value: object) -> str:
+    if is_mapping(value):
+        return f"map[{' '.join(f'{name}:{_as_go_prints(inner)}' for name, inner in sorted(value.items()))}]"
+    if type(value).__name__ == "list":
+        return f"[{' '.join(map(_as_go_prints, items(value)))}]"
+    if value is None or isinstance(value, bool):
+        return {None: "<nil>", True: "true", False: "false"}[value]
+    return str(value)
 
 
 def apply_scale(served: ServedResource, current: dict[str, Any], scale: dict[str, Any]) -> dict[str, Any]:
@@ -65,7 +121,10 @@ def apply_scale(served: ServedResource, current: dict[str, Any], scale: dict[str
     paths = _paths(served)
     replicas = at(scale, "spec", "replicas")
     replicas = 0 if replicas is None else replicas
-    if not isinstance(replicas, int) or isinstance(replicas, bool) or replicas < 0:
+    sent_version = text(at(scale, "metadata", "resourceVersion"))
+    # The version of a custom resource is looked at before its replicas; the update refuses it.
+    refused = served.custom and sent_version not in ("", current["metadata"].get("resourceVersion"))
+    if not isinstance(replicas, int) or isinstance(replicas, bool) or (replicas < 0 and not refused):
         error = invalid_value("spec.replicas", "-1", "should be a non-negative integer")
         raise failures.invalid(served.type, text(current["metadata"].get("name")), [error])
     metadata = {**current["metadata"]}

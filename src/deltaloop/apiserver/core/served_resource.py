@@ -62,6 +62,10 @@ class ServedResource:
         schema: The CRD version's OpenAPI v3 schema as JSON bytes, if any.
         columns: Printer columns of a custom resource; built-in kinds have theirs in the table module.
         field_labels: Fields that can be selected by, besides ``metadata.name`` and ``metadata.namespace``.
+        label_refusal: The words that refuse another field, with ``{}`` for it; empty means the usual ones.
+        parts: Subresources that read and write the object but change one part of it only.
+        stored_in: Plural and group of the resource whose objects these are; empty means its own.
+        converted: Whether objects are stored in another form than they are served in (``conversion``).
         deprecated: Whether answers carry a warning that this version is deprecated.
         deprecation_warning: The CRD's own text of that warning; empty means the usual one.
     """
@@ -83,5 +87,14 @@ class ServedResource:
     schema: bytes = b""
     columns: tuple[PrinterColumn, ...] = ()
     field_labels: tuple[str, ...] = ()
+    label_refusal: str = ""
+    parts: tuple[str, ...] = ()
+    stored_in: str = ""
+    converted: bool = False
     deprecated: bool = False
     deprecation_warning: str = ""
+
+    @property
+    def storage(self) -> str:
+        """Plural and group under which the store has the objects."""
+        return self.stored_in or self.type.group_resource

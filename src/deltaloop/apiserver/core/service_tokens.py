@@ -15,17 +15,18 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.encoding import encode_json
 from deltaloop.apiserver.core.failures import FieldError, invalid_value
 from deltaloop.apiserver.core.json_values import at, integer, mapping, text, texts
 from deltaloop.apiserver.core.request_info import User, authenticated
-from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.store import Store
 
 _SHORTEST: Final = 600
 _LONGEST: Final = 1 << 32
 _USUAL: Final = 3600
 _ACCOUNTS: Final = "serviceaccounts"
-_BOUND: Final = {"Pod": "pods", "Secret": "secrets"}
+_BOUND: Final = {"Node": "nodes", "Pod": "pods", "Secret": "secrets"}
+_REQUEST: Final = ResourceType[Any]("authentication.k8s.io", "v1", "TokenRequest", "tokenrequests")
 Fields = dict[str, Any]
 
 
@@ -40,17 +41,25 @@ class TokenWish:
     bound_uid: str = ""
 
 
-def parse_token_request(served: ServedResource, fields: Fields, *, issuer: str) -> TokenWish:
+def parse_token_request(fields: Fields, *, namespace: str, name: str, issuer: str) -> TokenWish:
     """Read a TokenRequest.
 
     Args:
-        served: The resource that it is below, for errors.
         fields: The request.
+        namespace: Of the account, in the URL.
+        name: Of the account, in the URL.
         issuer: The audience that a token has by default.
 
     Raises:
-        InvalidError: If its duration is out of bounds, or it is bound to something else than a Pod or Secret.
+        InvalidError: If it is about another account, or its duration is out of bounds.
+        BadRequestError: If it is bound to something else than a Node, Pod or Secret.
     """
+    for field, found, wanted in (("name", "name", name), ("namespace", "namespace", namespace)):
+        sent = text(at(fields, "metadata", found))
+        if sent and sent != wanted:
+            why = f"must match the service account {field} if specified"
+            error = invalid_value(f"metadata.{field}", encode_json(sent[:253]).decode(), why)
+            raise failures.invalid(_REQUEST, name, [error])
     spec = mapping(fields.get("spec"))
     seconds = spec.get("expirationSeconds")
     seconds = _USUAL if seconds is None else integer(seconds)
@@ -65,31 +74,38 @@ def parse_token_request(served: ServedResource, fields: Fields, *, issuer: str) 
         )
     bound = mapping(spec.get("boundObjectRef"))
     kind = text(bound.get("kind"))
-    if bound and kind not in _BOUND:
-        raise failures.bad_request(f"cannot bind token for serviceaccount to object of type {kind or 'unknown'}"[:300])
     if errors:
-        raise failures.invalid(served.type, "", errors)
+        raise failures.invalid(_REQUEST, "", errors)
+    version = text(bound.get("apiVersion"))
+    if bound and (kind not in _BOUND or version != "v1"):
+        group, _, version = version.rpartition("/")
+        raise failures.bad_request(f"cannot bind token to object of type {group}/{version}, Kind={kind}"[:300])
     audiences = texts(spec.get("audiences")) or (issuer,)
     return TokenWish(audiences, seconds, kind, text(bound.get("name")), text(bound.get("uid")))
 
 
-def bound_object(store: Store, wish: TokenWish, namespace: str) -> Resource | None:
-    """Return the object that a token is to be bound to, None for none.
+def bound_object(store: Store, wish: TokenWish, *, namespace: str, account: str) -> Resource | None:
+    """Return the object that a token of an account is to be bound to, None for none.
 
     Raises:
         NotFoundError: If it is not there.
+        BadRequestError: If it is a Pod of another account.
         ConflictError: If it is another one of that name.
     """
     if not wish.bound_kind:
         return None
     plural = _BOUND[wish.bound_kind]
-    found = store.get(plural, f"{namespace}/{wish.bound_name}")
-    kind = _core_type(wish.bound_kind, plural)
+    found = store.get(plural, _key(plural, namespace, wish.bound_name))
     if found is None:
-        raise failures.not_found(kind, wish.bound_name)
+        raise failures.not_found(_core_type(wish.bound_kind, plural), wish.bound_name)
+    if plural == "pods" and text(at(found.to_dict(), "spec", "serviceAccountName")) != account:
+        raise failures.bad_request(
+            f'cannot bind token for serviceaccount "{account}" to pod running with different serviceaccount name.'
+        )
     if wish.bound_uid and wish.bound_uid != found.uid:
+        # In the real server's words, which have the kind in the place of the resource.
         raise failures.conflict(
-            kind,
+            _core_type(wish.bound_kind, wish.bound_kind),
             wish.bound_name,
             f"the UID in the bound object reference ({wish.bound_uid}) does not match the UID in record. "
             "The object might have been deleted and then recreated",
@@ -139,6 +155,7 @@ def request_answer(fields: Fields, wish: TokenWish, account: Resource, *, token:
         "metadata": {
             "name": account.name,
             "namespace": account.namespace,
+            "uid": account.uid,
             "creationTimestamp": format_time(from_epoch(now)),
         },
         "spec": spec,
@@ -146,17 +163,16 @@ def request_answer(fields: Fields, wish: TokenWish, account: Resource, *, token:
     }
 
 
-def user_of_claims(store: Store, said: Fields, *, issuer: str, audiences: tuple[str, ...], now: float) -> User | None:
-    """Return whose token it is; None if it does not hold, or no longer.
+def user_of_claims(store: Store, said: Fields, *, issuer: str, now: float) -> User | None:
+    """Return whose token it is, for whichever audience; None if it does not hold, or no longer.
 
     Args:
         store: Where the account has to be.
         said: What the token says; its signature has been checked.
         issuer: Who must have said it.
-        audiences: One of them must be meant.
         now: Seconds since 1970.
     """
-    if said.get("iss") != issuer or not set(audiences) & set(texts(said.get("aud"))):
+    if said.get("iss") != issuer:
         return None
     if not integer(said.get("nbf")) <= now + 1 or now >= integer(said.get("exp")):
         return None
@@ -180,8 +196,12 @@ def user_of_claims(store: Store, said: Fields, *, issuer: str, audiences: tuple[
 
 
 def _is_there(store: Store, plural: str, namespace: str, reference: Fields) -> bool:
-    found = store.get(plural, f"{namespace}/{text(reference.get('name'))}")
+    found = store.get(plural, _key(plural, namespace, text(reference.get("name"))))
     return found is not None and found.uid == reference.get("uid")
+
+
+def _key(plural: str, namespace: str, name: str) -> str:
+    return name if plural == "nodes" else f"{namespace}/{name}"
 
 
 def _core_type(kind: str, plural: str) -> ResourceType[Resource]:

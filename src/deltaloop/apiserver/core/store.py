@@ -275,15 +275,24 @@ class Store:
             raise KeyExistsError(f"{resource} {key}")
         return self._write(resource, key, None, fields)
 
-    def update(self, resource: str, key: str, fields: dict[str, Any], *, condition: Condition = ANY) -> Resource:
+    def update(
+        self, resource: str, key: str, fields: dict[str, Any], *, condition: Condition = ANY, always: bool = False
+    ) -> Resource:
         """Write an object anew; if nothing but key order differs, write nothing and return the present one.
+
+        Args:
+            resource: Name of the resource.
+            key: Key of the object.
+            fields: The object.
+            condition: What the present one must be.
+            always: Whether to write it even if nothing differs.
 
         Raises:
             KeyMissingError: If there is none.
             ConditionFailedError: If it is not as expected.
         """
         current = self._expect(resource, key, condition)
-        if encode_object(fields, resource_version=current.resource_version) == current.raw:
+        if not always and encode_object(fields, resource_version=current.resource_version) == current.raw:
             return current
         return self._write(resource, key, current, fields)
 

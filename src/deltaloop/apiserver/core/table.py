@@ -11,7 +11,7 @@ pkg/registry/customresource/tableconvertor.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Literal, final
@@ -19,13 +19,12 @@ from typing import Any, Final, Literal, final
 import msgspec
 
 from deltaloop.api.errors import InvalidInputError
-from deltaloop.apiserver.core.builtin_columns import GENERIC, PRINTERS, Printer
+from deltaloop.apiserver.core.builtin_columns import NAME, Printer, printer_of
 from deltaloop.apiserver.core.human_duration import age
 from deltaloop.apiserver.core.json_path import JsonPath
 from deltaloop.apiserver.core.json_values import at, mapping, text
 from deltaloop.apiserver.core.media_types import AcceptClause, parse_accept
 from deltaloop.apiserver.core.served_resource import PrinterColumn, ServedResource
-from deltaloop.apiserver.core.table_cells import NAME
 
 Form = Literal["object", "table", "partial", "partial_list"]
 Shape = Literal["object", "list", "watch"]
@@ -38,6 +37,7 @@ _FORMS: Final[Mapping[str, Form]] = {
     "PartialObjectMetadata": "partial",
     "PartialObjectMetadataList": "partial_list",
 }
+_ENDED: Final = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}
 _DEFAULT_COLUMNS: Final = (
     PrinterColumn("Age", "date", ".metadata.creationTimestamp", "Time since the object was created."),
 )
@@ -51,10 +51,12 @@ class Output:
     Attributes:
         form: The object as it is, a Table, or metadata only.
         version: Version of ``meta.k8s.io`` for the forms that need one.
+        yaml: Whether the answer is YAML, not JSON.
     """
 
     form: Form = "object"
     version: str = "v1"
+    yaml: bool = False
 
     @property
     def api_version(self) -> str:
@@ -77,20 +79,21 @@ def negotiate(accept: str, *, shape: Shape = "object") -> Output | None:
         output = _servable(clause)
         if output is not None:
             mismatch = output.form == ("partial" if shape == "list" else "partial_list")
-            return None if mismatch else output
+            # A stream is never YAML, and another clause does not help.
+            return None if mismatch or (output.yaml and shape == "watch") else output
     return None
 
 
 def _servable(clause: AcceptClause) -> Output | None:
-    if not clause.accepts_json:
+    if not (clause.accepts_json or clause.is_yaml):
         return None
     wanted = clause.parameters.get("as")
     if wanted is None:
-        return Output()
+        return Output(yaml=clause.is_yaml)
     form, version = _FORMS.get(wanted), clause.parameters.get("v", "")
     if form is None or clause.parameters.get("g") != "meta.k8s.io" or version not in ("v1", "v1beta1"):
         return None
-    return Output(form, version)
+    return Output(form, version, clause.is_yaml)
 
 
 def parse_include_object(value: str) -> IncludeObject:
@@ -143,7 +146,11 @@ def to_table(
         "metadata": dict(metadata),
         "columnDefinitions": [_definition(column) for column in printer.columns] if with_columns else None,
         "rows": [
-            {"cells": printer.cells(obj, now), "object": _row_object(resource, obj, chosen, include_object)}
+            {
+                "cells": printer.cells(obj, now),
+                **_row_conditions(resource, obj),
+                "object": _row_object(resource, obj, chosen, include_object),
+            }
             for obj in listed
         ],
     }
@@ -171,6 +178,15 @@ def partial_list(
     }
 
 
+def _row_conditions(resource: ServedResource, obj: Mapping[str, Any]) -> dict[str, Any]:
+    """Say of a pod that has ended that it has: clients may leave its row out."""
+    message = _ENDED.get(text(at(obj, "status", "phase"))) if resource.type.group_resource == "pods" else None
+    if message is None:
+        return {}
+    phase = text(at(obj, "status", "phase"))
+    return {"conditions": [{"type": "Completed", "status": "True", "reason": phase, "message": message}]}
+
+
 def _row_object(
     resource: ServedResource, obj: Mapping[str, Any], output: Output, include_object: IncludeObject
 ) -> dict[str, Any] | None:
@@ -191,10 +207,16 @@ def _definition(column: PrinterColumn) -> dict[str, Any]:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class _CustomPrinter:
+    columns: tuple[PrinterColumn, ...]
+    cells: Callable[[Mapping[str, Any], float], list[Any]]
+
+
 @lru_cache(maxsize=256)
-def _printer(resource: ServedResource) -> Printer:
+def _printer(resource: ServedResource) -> Printer | _CustomPrinter:
     if not resource.custom:
-        return PRINTERS.get((resource.type.group, resource.type.kind), GENERIC)
+        return printer_of(resource.type.api_version, resource.type.kind)
     columns = resource.columns or _DEFAULT_COLUMNS
     paths = [_path(column) for column in columns]
 
@@ -202,7 +224,7 @@ def _printer(resource: ServedResource) -> Printer:
         values = [_cell(column, path, obj, now) for column, path in zip(columns, paths, strict=True)]
         return [text(at(obj, "metadata", "name")), *values]
 
-    return Printer((NAME, *columns), cells)
+    return _CustomPrinter((NAME, *columns), cells)
 
 
 def _path(column: PrinterColumn) -> JsonPath | None:

@@ -50,6 +50,8 @@ class WatchPlan:
         initial_events: Whether the state is sent first.
         announce_end: Whether a bookmark says that the initial events are complete.
         bookmarks: Whether bookmarks are wanted.
+        stale_at: A fault: begin from the state of this revision, which the changes since then follow, as on a server
+            whose cache lags; None begins from the present one. A watch from a newer revision is not touched.
     """
 
     resource: str
@@ -59,6 +61,7 @@ class WatchPlan:
     initial_events: bool = True
     announce_end: bool = False
     bookmarks: bool = False
+    stale_at: int | None = None
 
 
 def plan_watch(query: ListQuery, *, resource: str, prefix: str, selection: Selection) -> WatchPlan:
@@ -142,7 +145,7 @@ class Watcher:
         self._cursor = plan.revision
         self._phase = _Phase.WAITING if plan.initial_events else _Phase.CHANGES
         if not plan.initial_events and plan.revision == 0:
-            self._cursor = store.revision
+            self._cursor = store.revision if plan.stale_at is None else plan.stale_at
 
     @property
     def ended(self) -> bool:
@@ -189,7 +192,9 @@ class Watcher:
                 return None
             return self._fail(failures.too_large_resource_version(wanted, current).status)
         matches = None if self._plan.selection.everything else self._plan.selection.matches
-        page = self._store.list(self._plan.resource, prefix=self._plan.prefix, matches=matches)
+        stale_at = self._plan.stale_at
+        at = stale_at if stale_at is not None and max(wanted, self._store.compacted) <= stale_at else None
+        page = self._store.list(self._plan.resource, prefix=self._plan.prefix, matches=matches, at=at)
         self._initial.extend(page.items)
         self._initial_revision = self._cursor = page.revision
         self._phase = _Phase.INITIAL

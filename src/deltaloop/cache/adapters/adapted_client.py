@@ -20,9 +20,10 @@ from deltaloop.api.redaction import redact
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ApiError
+from deltaloop.client.core.accept import list_accept, watch_accept
 from deltaloop.client.core.answers import error_from_answer, is_success
 from deltaloop.client.core.list_decoding import decode_list
-from deltaloop.client.core.metadata_only import LIST_ACCEPT, WATCH_ACCEPT, metadata_of_list
+from deltaloop.client.core.metadata_only import metadata_of_list
 from deltaloop.client.core.watch_limits import WatchLimitOptions, WatchLimits
 from deltaloop.client.errors import RequestTimeoutError, StreamEndedError, TransportError
 from deltaloop.client.resource_list import ResourceList, UnreadableItemsError
@@ -94,11 +95,12 @@ class AdaptedClient:
         options: ListOptions = _NO_OPTIONS,
         metadata_only: bool = False,
     ) -> ResourceList[Resource]:
-        """Return one page of a list; no namespace means all. Cancelling closes the connection.
+        """Return one page of a list; no namespace means all.
 
-        With ``metadata_only``, of ``PartialObjectMetadata``.
+        Cancelling closes the connection. With ``metadata_only``, of ``PartialObjectMetadata``.
 
         Raises:
+            UnreadableItemsError: Some items are not objects; those that are can be had from the error.
             ApiError: The server refused.
             TransportError: There was no answer.
             MalformedObjectError: The answer cannot be read.
@@ -110,7 +112,7 @@ class AdaptedClient:
             query=options.to_query(),
             connect_timeout=self._request_timeout,
             read_timeout=self._request_timeout,
-            accept=LIST_ACCEPT if metadata_only else JSON,
+            accept=list_accept(metadata_only=metadata_only, drop_managed_fields=options.drop_managed_fields),
         )
         try:
             async with limit, self._opened(get) as answer:
@@ -135,9 +137,10 @@ class AdaptedClient:
         options: ListOptions = _NO_OPTIONS,
         metadata_only: bool = False,
     ) -> AbstractAsyncContextManager[WatchStream]:
-        """Open a watch; no namespace means all. Leaving the context closes the connection.
+        """Open a watch; no namespace means all.
 
-        It ends as our own client's: by itself, by an error event, or when the client-side limits have passed.
+        Leaving the context closes the connection. It ends as our own client's: by itself, by an error event, or when
+        the client-side limits have passed.
         """
         return self._watch(rt, rt.path(namespace=namespace), options, metadata_only)
 
@@ -155,7 +158,7 @@ class AdaptedClient:
             query={**options.to_query(), "watch": "true"},
             connect_timeout=self._request_timeout,
             read_timeout=silence,
-            accept=WATCH_ACCEPT if metadata_only else JSON,
+            accept=watch_accept(metadata_only=metadata_only, drop_managed_fields=options.drop_managed_fields),
         )
         opening = self._opened(get)
         limit = asyncio.timeout(self._request_timeout)

@@ -33,6 +33,7 @@ from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 import msgspec
 
 from deltaloop.api.keys import meta_namespace_key
+from deltaloop.api.resource import Resource
 from deltaloop.cache.errors import FifoClosedError, TransformError
 
 V = TypeVar("V")
@@ -106,6 +107,11 @@ def deletion_handling_key(obj: object) -> str:
 
     Source: client-go tools/cache/controller.go, ``DeletionHandlingMetaNamespaceKeyFunc``.
     """
+    if isinstance(obj, Resource):  # nearly always, and twice for each event
+        metadata = obj.metadata
+        name, namespace = metadata.name, metadata.namespace
+        if name:
+            return f"{namespace}/{name}" if namespace else name
     if isinstance(obj, DeletedFinalStateUnknown):
         return cast("DeletedFinalStateUnknown[object]", obj).key
     return meta_namespace_key(obj)
@@ -136,7 +142,7 @@ class DeltaQueue(Generic[V]):
         self,
         *,
         known_objects: KnownObjects[V] | None = None,
-        key_func: Callable[[V], str] = meta_namespace_key,
+        key_func: Callable[[V], str] = deletion_handling_key,
         transform: Callable[[V], V] | None = None,
     ) -> None:
         """Begin empty.
@@ -195,9 +201,10 @@ class DeltaQueue(Generic[V]):
             return min(self._since.values())[1]
         return self._since[next(iter(self._items))][1]
 
-    def update_resource_version(self, resource_version: str) -> None:
-        """Everything up to this version has come."""
+    def update_resource_version(self, resource_version: str) -> bool:
+        """Everything up to this version has come; return whether it is processed, too."""
         self._version = resource_version
+        return not self._items
 
     def add(self, obj: V) -> None:
         """An object came into being."""

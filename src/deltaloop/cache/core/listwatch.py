@@ -102,6 +102,8 @@ __all__ = [
 _VERY_SHORT: Final = 1.0
 _INTERNAL_ERROR_QUIET: Final = 60.0
 _PROBE_PERIOD: Final = 60.0
+# Looked up for each event, where a member of an enum costs as much as a call.
+_STREAMING, _BOOKMARK, _APPLY = Phase.STREAMING, EventType.BOOKMARK, Verdict.APPLY
 
 
 class ReflectorMachine:
@@ -109,9 +111,9 @@ class ReflectorMachine:
 
     def __init__(self, options: ReflectorOptions | None = None) -> None:
         """Begin with a list, due at once."""
-        self.options = options or ReflectorOptions()
-        self.phase = Phase.LISTING
-        self.resource_version = ""
+        self.options: ReflectorOptions = options or ReflectorOptions()
+        self.phase: Phase = Phase.LISTING
+        self.resource_version: str = ""
         self._backoff = BackoffManager(self.options.backoff)
         self._round: ListRound | None = None
         self._version_unavailable = False
@@ -358,25 +360,26 @@ class ReflectorMachine:
 
     def watch_event(self, event: WatchEvent, now: float) -> Verdict:
         """The stream brought an event: say what to do with it, and move the version on if it counts."""
-        self._expect("watch_event")
-        counts = self._counts
-        version = event.object.resource_version
-        if event.type is EventType.BOOKMARK:
+        if self.phase is not _STREAMING:
+            self._expect("watch_event")
+        counts, event_type, metadata = self._counts, event.type, event.object.metadata
+        version = metadata.resource_version
+        if event_type is _BOOKMARK:
             counts.bookmarks += 1
             counts.last_bookmark_at = now
-        elif event.object.name:
+        elif metadata.name:
             counts.events += 1
             counts.last_event_at = now
         else:
             counts.skipped += 1
             return Verdict.SKIP
-        if event.type is not EventType.ADDED:
+        if self._initial_events_first and event_type is not EventType.ADDED:
             self._initial_events_first = False
         if version and not self._initial_events_first:
             self.resource_version = version
         self._stream_events += 1
         counts.succeeded(now)
-        return Verdict.BOOKMARK if event.type is EventType.BOOKMARK else Verdict.APPLY
+        return Verdict.BOOKMARK if event_type is _BOOKMARK else _APPLY
 
     def watch_ended(self, now: float, *, chance: float) -> Reaction | None:
         """The server ended the stream in order; a ``Reaction`` if that was suspiciously soon."""

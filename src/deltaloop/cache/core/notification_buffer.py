@@ -138,7 +138,7 @@ class FifoBuffer(Generic[K]):
         if not self._waiting:
             return None
         notification = self._waiting.popleft()
-        return notification, is_initial(notification)
+        return notification, type(notification) is AddNotification and notification.is_in_initial_list
 
     def keys(self) -> set[str]:
         """Return the keys for which something waits."""

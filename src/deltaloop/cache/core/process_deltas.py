@@ -36,6 +36,9 @@ from deltaloop.cache.errors import TransactionError
 V = TypeVar("V")
 M = TypeVar("M", bound="Versioned")
 
+# Looked up for each delta, where a member of an enum costs as much as a call.
+_DELETED, _REPLACED = DeltaType.DELETED, DeltaType.REPLACED
+
 
 class AddNotification(msgspec.Struct, Generic[V], frozen=True, gc=False):
     """An object is new here."""
@@ -104,68 +107,67 @@ def process_deltas(
         TransactionError: At the end, if some objects have no key.
     """
     failures: dict[int, Exception] = {}
-    for group in _groups_of_different_keys(_with_keys(deltas, store, failures)):
-        olds = store.transaction_by_key([(key, _state(delta)) for key, delta in group])
-        for (_, delta), old in zip(group, olds, strict=True):
+    kept, writes = _writes_of(deltas, store, failures)
+    for start, end in _runs_of_different_keys(writes):
+        olds = store.transaction_by_key(writes[start:end])
+        for delta, old in zip(kept[start:end], olds, strict=True):
             if old is not None or not _is_plain_deletion(delta):
                 yield notification_of(delta, old, is_in_initial_list=is_in_initial_list)
     if failures:
         raise TransactionError(failures, len(deltas))
 
 
-def _with_keys(
+def _writes_of(
     deltas: Deltas[M], store: WritableStore[M], failures: dict[int, Exception]
-) -> list[tuple[str, Delta[M]]]:
-    keyed: list[tuple[str, Delta[M]]] = []
+) -> tuple[list[Delta[M]], list[tuple[str, M | None]]]:
+    """Return the deltas whose objects have keys, and what each means for the store: its key, and the object or None."""
+    kept: list[Delta[M]] = []
+    writes: list[tuple[str, M | None]] = []
+    key_of = store.key_of
     for place, delta in enumerate(deltas):
+        obj = delta.object
         try:
-            obj = delta.object
-            key = obj.key if isinstance(obj, DeletedFinalStateUnknown) else store.key_of(obj)
+            if isinstance(obj, DeletedFinalStateUnknown):
+                key, state = obj.key, obj.obj
+            else:
+                key, state = key_of(obj), obj
         except Exception as error:  # noqa: BLE001 - a key function may raise anything; it is reported at the end
             failures[place] = error
-        else:
-            keyed.append((key, delta))
-    return keyed
+            continue
+        kept.append(delta)
+        writes.append((key, None if delta.type is _DELETED else state))
+    return kept, writes
 
 
-def _groups_of_different_keys(keyed: list[tuple[str, Delta[M]]]) -> Iterator[Sequence[tuple[str, Delta[M]]]]:
-    if len({key for key, _ in keyed}) == len(keyed):
-        yield keyed
+def _runs_of_different_keys(writes: Sequence[tuple[str, M | None]]) -> Iterator[tuple[int, int]]:
+    if len(dict(writes)) == len(writes):
+        yield 0, len(writes)
         return
     keys: set[str] = set()
     start = 0
-    for place, (key, _) in enumerate(keyed):
+    for place, (key, _) in enumerate(writes):
         if key in keys:
-            yield keyed[start:place]
+            yield start, place
             start = place
             keys.clear()
         keys.add(key)
-    yield keyed[start:]
-
-
-def _state(delta: Delta[M]) -> M | None:
-    """Return what is to be stored after a delta; None is nothing."""
-    obj = delta.object
-    if delta.type is DeltaType.DELETED:
-        return None
-    return obj.obj if isinstance(obj, DeletedFinalStateUnknown) else obj
+    yield start, len(writes)
 
 
 def _is_plain_deletion(delta: Delta[M]) -> bool:
-    return delta.type is DeltaType.DELETED and not isinstance(delta.object, DeletedFinalStateUnknown)
+    return delta.type is _DELETED and not isinstance(delta.object, DeletedFinalStateUnknown)
 
 
 def notification_of(delta: Delta[M], old: M | None, *, is_in_initial_list: bool) -> Notification[M]:
     """Return what a delta means to who has heard of ``old``, which is None for an object that is not there."""
-    obj = delta.object
+    obj, delta_type = delta.object, delta.type
     if isinstance(obj, DeletedFinalStateUnknown):
         return DeleteNotification(obj.obj, final_state_known=False)
-    if delta.type is DeltaType.DELETED:
+    if delta_type is _DELETED:
         return DeleteNotification(obj)
     if old is None:
         return AddNotification(obj, is_in_initial_list)
-    unchanged = delta.type is DeltaType.REPLACED and _is_same_state(old, obj)
-    return UpdateNotification(old, obj, is_unchanged=unchanged)
+    return UpdateNotification(old, obj, delta_type is _REPLACED and _is_same_state(old, obj))
 
 
 def _is_same_state(old: Versioned, new: Versioned) -> bool:

@@ -29,13 +29,13 @@ from typing import Final, Generic, TypeVar, cast
 
 import msgspec
 
-from deltaloop.api.keys import meta_namespace_key
 from deltaloop.cache.core.deltas import (
     DeletedFinalStateUnknown,
     Delta,
     Deltas,
     DeltaType,
     KnownObjects,
+    deletion_handling_key,
     transformed,
 )
 from deltaloop.cache.errors import FifoClosedError
@@ -85,7 +85,7 @@ class InOrderQueue(Generic[V]):
         self,
         *,
         known_objects: KnownObjects[V],
-        key_func: Callable[[V], str] = meta_namespace_key,
+        key_func: Callable[[V], str] = deletion_handling_key,
         transform: Callable[[V], V] | None = None,
         batch_size: int = BATCH_SIZE,
     ) -> None:
@@ -184,14 +184,16 @@ class InOrderQueue(Generic[V]):
         if self._populated:
             self._put(_Entry("", None, initial=False))
 
-    def update_resource_version(self, resource_version: str) -> None:
-        """Everything up to this version has come."""
+    def update_resource_version(self, resource_version: str) -> bool:
+        """Everything up to this version has come; return whether it is processed, too."""
         if self._entries:
             self._entries[-1].version = resource_version
-        elif self._processing:
+            return False
+        if self._processing:
             self._processing[-1].version = resource_version
-        else:
-            self._version = resource_version
+            return False
+        self._version = resource_version
+        return True
 
     def pop(self, limit: int = BATCH_SIZE) -> Batch[V] | None:
         """Take what is first in line; None if nothing waits. ``processed`` or ``put_back`` has to follow.
@@ -207,26 +209,18 @@ class InOrderQueue(Generic[V]):
                 raise FifoClosedError("the queue is closed and empty")
             return None
         first = self._entries.popleft()
-        taken = [first]
         if first.is_list or first.deltas is None:
-            deltas = self._deltas_of_all(first)
-        else:
-            keys = {first.key}
-            limit = min(limit, self._batch_size)
-            while self._entries and len(taken) < limit and self._goes_with(self._entries[0], first, keys):
-                entry = self._entries.popleft()
-                keys.add(entry.key)
-                taken.append(entry)
-            deltas = tuple(delta for entry in taken for delta in entry.deltas or ())
+            self._processing = (first,)
+            return Batch(self._deltas_of_all(first), first.initial, self._processing)
+        taken = self._take_along(first, min(limit, self._batch_size))
         self._processing = tuple(taken)
-        return Batch(deltas, first.initial, self._processing)
+        return Batch(tuple([delta for entry in taken for delta in entry.deltas or ()]), first.initial, self._processing)
 
     def processed(self, batch: Batch[V]) -> None:
         """What was popped has been dealt with, well or not."""
         self._processing = ()
-        for entry in batch.entries:
-            self._version = entry.version or self._version
-            self._initial_left -= self._initial_left > 0
+        self._version = next((entry.version for entry in reversed(batch.entries) if entry.version), self._version)
+        self._initial_left = max(0, self._initial_left - len(batch.entries))
 
     def put_back(self, batch: Batch[V]) -> None:
         """What was popped has to be popped again, before everything else."""
@@ -237,8 +231,17 @@ class InOrderQueue(Generic[V]):
         """Take nothing new to wait for: once empty, ``pop`` raises."""
         self._closed = True
 
-    def _goes_with(self, entry: _Entry[V], first: _Entry[V], keys: set[str]) -> bool:
-        return bool(entry.key) and entry.key not in keys and entry.initial == first.initial
+    def _take_along(self, first: _Entry[V], limit: int) -> list[_Entry[V]]:
+        """Take what goes with the first one: single deltas of other keys, of the initial list if and only if it is."""
+        entries, initial = self._entries, first.initial
+        taken, keys = [first], {first.key}
+        while entries and len(taken) < limit:
+            entry = entries[0]
+            if not entry.key or entry.key in keys or entry.initial != initial:
+                break
+            keys.add(entry.key)
+            taken.append(entries.popleft())
+        return taken
 
     def _deltas_of_all(self, entry: _Entry[V]) -> Deltas[V]:
         if entry.deltas is None:
@@ -257,7 +260,10 @@ class InOrderQueue(Generic[V]):
 
     def _write(self, delta_type: DeltaType, obj: V) -> None:
         key = self._key_func(obj)
-        self._put(_Entry(key, (Delta(delta_type, self._transformed(key, obj)),), initial=False))
+        if self._transform is not None:
+            obj = transformed(key, obj, transform=self._transform, key_func=self._key_func)
+        self._populated = True
+        self._entries.append(_Entry(key, (Delta(delta_type, obj),), initial=False))
 
     def _put(self, entry: _Entry[V]) -> None:
         self._populated = True

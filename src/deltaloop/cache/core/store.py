@@ -91,10 +91,12 @@ class StoreIndex(Generic[V]):
     def update(self, key: str, obj: V) -> list[IndexFailure]:
         """File ``key`` under the values of ``obj``, and no longer under those of what it was before."""
         failures: list[IndexFailure] = []
-        evaluated = [
-            (name, _evaluate(name, function, key, obj, failures)) for name, function in self._functions.items()
-        ]
-        for name, values in evaluated:
+        changed: list[tuple[str, tuple[str, ...]]] = []
+        for name, function in self._functions.items():
+            values = _evaluate(name, function, key, obj, failures)
+            if values != self._values[name].get(key, ()):  # nearly always it is filed so already
+                changed.append((name, values))
+        for name, values in changed:
             self._file(name, key, values)
         return failures
 
@@ -176,7 +178,7 @@ class IndexedItems(Generic[V]):
     def __init__(self, indexers: Indexers[V] | None = None) -> None:
         """Begin empty, with the given indexes."""
         self._items: dict[str, V] = {}
-        self.index = StoreIndex[V]()
+        self.index: StoreIndex[V] = StoreIndex[V]()
         self.index.add_indexers(indexers or {}, {})
 
     def __len__(self) -> int:
@@ -207,6 +209,27 @@ class IndexedItems(Generic[V]):
         if key in self._items:
             self.index.delete(key)
             del self._items[key]
+
+    def write(self, writes: Iterable[tuple[str, V | None]], failures: list[IndexFailure]) -> list[V | None]:
+        """Store objects under keys, or take out what is there for None, in order.
+
+        Args:
+            writes: Keys with objects.
+            failures: Gets the index functions that failed.
+
+        Returns:
+            For each write what was there right before it.
+        """
+        items, update = self._items, self.index.update
+        before: list[V | None] = []
+        for key, obj in writes:
+            before.append(items.get(key))
+            if obj is None:
+                self.delete(key)
+            else:
+                failures += update(key, obj)
+                items[key] = obj
+        return before
 
     def replace(self, items: Mapping[str, V]) -> list[IndexFailure]:
         """Hold these objects and no others."""
@@ -240,7 +263,7 @@ class Replacement(Generic[V]):
 
     def __init__(self, indexers: Indexers[V]) -> None:
         """Begin empty, with the indexes of the state that it is to replace."""
-        self.items = IndexedItems[V](indexers)
+        self.items: IndexedItems[V] = IndexedItems[V](indexers)
         self.failures: list[IndexFailure] = []
 
     def put(self, key: str, obj: V) -> None:

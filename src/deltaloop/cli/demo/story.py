@@ -75,7 +75,7 @@ class Story:
     ) -> None:
         """Prepare the story for a world."""
         self.world = world
-        self.summary = Summary()
+        self.summary: Summary = Summary()
         self._say = say
         self._start_replica = start_replica
 

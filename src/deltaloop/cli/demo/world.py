@@ -48,17 +48,17 @@ class World:
         """Prepare informers on ``client``; ``start`` runs them."""
         self.client = client
         self.replicas: dict[str, Replica] = {}
-        self.reconciles = 0
+        self.reconciles: int = 0
         self.triggers: Counter[str] = Counter()
         self._changed = asyncio.Event()
         self._on_change: list[Callable[[str, Resource], None]] = []
 
     async def start(self, informers: InformerFactory) -> None:
         """Start the informers and wait until they have synced."""
-        self.foos = self._watch(informers, FOO)
-        self.deployments = self._watch(informers, kinds.DEPLOYMENT)
-        self.leases = self._watch(informers, kinds.LEASE)
-        self.events = self._watch(informers, kinds.EVENT)
+        self.foos: Lister[Resource] = self._watch(informers, FOO)
+        self.deployments: Lister[Resource] = self._watch(informers, kinds.DEPLOYMENT)
+        self.leases: Lister[Resource] = self._watch(informers, kinds.LEASE)
+        self.events: Lister[Resource] = self._watch(informers, kinds.EVENT)
         await informers.wait_for_sync(timeout=10)
 
     def on_change(self, callback: Callable[[str, Resource], None]) -> None:

@@ -18,41 +18,52 @@ from typing import final
 class LineFramer:
     """Collects bytes and gives out complete lines, without their line feed."""
 
-    __slots__ = ("_partial",)
+    __slots__ = ("_partial", "_slice", "_start")
 
     def __init__(self) -> None:
         """Begin with nothing."""
-        self._partial = bytearray()
+        self._partial = bytearray()  # of the line that the slice goes on with
+        self._slice = b""
+        self._start = 0  # of what was not taken from the slice
 
     @property
     def pending(self) -> int:
         """Bytes of the line that is not complete yet."""
-        return len(self._partial)
+        last = self._slice.rfind(b"\n", self._start)
+        return len(self._partial) + len(self._slice) - self._start if last < 0 else len(self._slice) - last - 1
 
-    def feed(self, chunk: bytes) -> list[bytes]:
-        """Take the next slice of the stream and return the lines that it completes, in order."""
-        end = chunk.find(b"\n")
+    def push(self, chunk: bytes) -> None:
+        """Take the next slice of the stream; ``take`` gives the lines that it completes."""
+        self._slice = self._slice[self._start :] + chunk if self._start < len(self._slice) else chunk
+        self._start = 0
+
+    def take(self) -> bytes | None:
+        """Return the next complete line; None if there is none, and then more has to be pushed.
+
+        A line is cut out when it is asked for. Whoever lets it go before the next one uses the same memory for all,
+        which the processor's cache then holds: 50 lines of 5 KB at once would push everything else out of it.
+        """
+        end = self._slice.find(b"\n", self._start)
         if end < 0:
-            self._partial += chunk
-            return []
-        lines: list[bytes] = []
-        start = 0
+            self._partial += self._slice[self._start :]
+            self._slice, self._start = b"", 0
+            return None
+        line = self._slice[self._start : end]
+        self._start = end + 1
         if self._partial:
-            self._partial += chunk[:end]
-            lines.append(bytes(self._partial))
+            self._partial += line
+            line = bytes(self._partial)
             # A new one: clearing keeps the memory of the largest line ever seen.
             self._partial = bytearray()
-            start = end + 1
-            end = chunk.find(b"\n", start)
-        while end >= 0:
-            lines.append(chunk[start:end])
-            start = end + 1
-            end = chunk.find(b"\n", start)
-        self._partial += chunk[start:]
-        return lines
+        return line
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Take the next slice of the stream and return all lines that it completes, in order."""
+        self.push(chunk)
+        return list(iter(self.take, None))
 
     def finish(self) -> bytes:
         """Return what is left at the end of the stream: empty if the last line was complete."""
-        rest = bytes(self._partial)
-        self._partial = bytearray()
+        rest = bytes(self._partial) + self._slice[self._start :]
+        self._partial, self._slice, self._start = bytearray(), b"", 0
         return rest

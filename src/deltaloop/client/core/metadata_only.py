@@ -1,8 +1,8 @@
-"""Objects of which only the metadata is wanted: what is asked for, and what is cut off if a server sends more.
+"""Objects of which only the metadata is wanted: what is cut off if a server sends more.
 
-A server is asked for ``PartialObjectMetadata`` by the Accept header; kube-apiserver gives it for every kind it serves.
-The last choice in the header is the whole object: some servers behind the aggregation layer know no other. What they
-send is cut down here to what the others would have sent, so that a cache never holds more than was asked for.
+A server is asked for ``PartialObjectMetadata`` by the Accept header (``core/accept.py``); kube-apiserver gives it for
+every kind it serves, some servers behind the aggregation layer know the whole object only. What those send is cut down
+here to what the others would have sent, so that a cache never holds more than was asked for.
 
 The kind that such an object names is ``PartialObjectMetadata``, not its own. That is kept: sent back by an update it is
 refused, where an object under its own kind and without a spec might be taken. ``Resource.resource_type`` says what it
@@ -21,12 +21,6 @@ import msgspec
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.resource import Resource
 from deltaloop.client.resource_list import ResourceList
-
-LIST_ACCEPT: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
-"""Accept header of a list."""
-
-WATCH_ACCEPT: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
-"""Accept header of a watch, streamed lists among them."""
 
 _KIND: Final = b'"PartialObjectMetadata"'
 _BEFORE: Final = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":'

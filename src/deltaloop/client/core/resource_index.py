@@ -157,7 +157,7 @@ class ResourceIndex:
             failed_groups: Every ``group/version`` whose discovery failed, to be named when something is not found.
         """
         self._resources = tuple(resources)
-        self.failed_groups = tuple(failed_groups)
+        self.failed_groups: tuple[str, ...] = tuple(failed_groups)
         self._by_name: dict[str, ResourceType[Resource]] = {}
         # Plurals go before other names: a short name of one group must not hide the plural of another.
         for rank in range(3):

@@ -76,7 +76,7 @@ class Waiting:
         self._listed = False
         self._last: Resource | None = None
         self._last_error = ""
-        self.done = False
+        self.done: bool = False
         self.found: Resource | None = None
 
     @property

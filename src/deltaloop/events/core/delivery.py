@@ -73,7 +73,7 @@ class Delivery:
         self._after_wait = self._effect
         self._max_tries = max_tries
         self._retry_delay = retry_delay
-        self.tries = 0
+        self.tries: int = 0
 
     def ask(self) -> Effect:
         """Return what to do now."""

@@ -11,7 +11,9 @@ from deltaloop.api.times import WallTime
 
 
 class EventApi(StrEnum):
-    """The two APIs for Events. They merge repeats by different rules; the server shows both in either.
+    """The two APIs for Events.
+
+    They merge repeats by different rules; the server shows both in either.
 
     Attributes:
         CORE_V1: ``v1``; repeats are counted and similar ones combined, and a spam filter limits the rest.

@@ -22,7 +22,7 @@ class EventMerger:
 
     def __init__(self, api: EventApi, correlation: CorrelatorOptions, series: SeriesOptions) -> None:
         """Begin with nothing seen."""
-        self.api = api
+        self.api: EventApi = api
         self._correlator = EventCorrelator(correlation)
         self._series = EventSeriesCache(series)
 

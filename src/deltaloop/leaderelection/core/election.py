@@ -90,11 +90,11 @@ class Election:
         if not identity:
             raise InvalidInputError("the identity of a candidate is empty; give one that no other candidate has")
         self.identity = identity
-        self.timing = timing if timing is not None else ElectionTiming()
-        self.phase = Phase.IDLE
-        self.guard_until = -math.inf
+        self.timing: ElectionTiming = timing if timing is not None else ElectionTiming()
+        self.phase: Phase = Phase.IDLE
+        self.guard_until: float = -math.inf
         """Until when writes as the leader are allowed, on the caller's clock; -inf if not leading. Read by threads."""
-        self.slow_paths = 0
+        self.slow_paths: int = 0
         self._observed: LockState | None = None
         self._observed_at = -math.inf
         self._version_is_current = False

@@ -3,7 +3,8 @@
 The same rules are printed as a Role or ClusterRole (``deltaloop rbac``) and asked about before anything starts (the
 preflight): a verb that is missing is then named, where otherwise a cache would just never sync.
 
-Source: controller-runtime issue 1653; k8s.io/api authorization/v1 ``ResourceAttributes``.
+Source: controller-runtime issue 1653; k8s.io/api authorization/v1 ``ResourceAttributes``; apiserver
+plugin/pkg/admission/gc ``gcPermissionsEnforcement``.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final, final
 
+from deltaloop.api.kinds import BUILT_IN, parse_resource_type
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.errors import DeltaloopError
 
 READ_VERBS: Final = ("get", "list", "watch")
 WRITE_VERBS: Final = ("create", "update", "patch", "delete")
+_STORING: Final = ("create", "update", "patch")
 _ORDER: Final = (*READ_VERBS, *WRITE_VERBS, "deletecollection")
 
 
@@ -29,12 +32,14 @@ class Access:
         resource: Which kind.
         verbs: Verbs of RBAC.
         subresource: Such as ``status``; empty for the object itself.
+        namespace: The only namespace where it does it; empty for all in which the controller works.
     """
 
     resource: ResourceType[Any] | str
     _: KW_ONLY
     verbs: tuple[str, ...] = WRITE_VERBS
     subresource: str = ""
+    namespace: str = ""
 
 
 @final
@@ -74,6 +79,52 @@ def rules_for(
     resource = f"{kind.plural}/{subresource}" if subresource else kind.plural
     place = (namespace or "") if kind.namespaced else ""
     return [Rule(kind.group, resource, verb, place, kind.namespaced) for verb in verbs]
+
+
+def rules_of_access(
+    access: Access, *, kind: ResourceType[Any] | None = None, namespace: str | None = None
+) -> list[Rule]:
+    """Return the rules of an access.
+
+    Args:
+        access: What is done.
+        kind: Its kind, if ``access`` names one that is not built in.
+        namespace: The only namespace where it is done, unless ``access`` says so itself; None for all.
+
+    Raises:
+        UnknownResourceError: If it names a kind that is not built in, and ``kind`` is missing.
+    """
+    known = kind if kind is not None else parse_resource_type(access.resource)
+    return rules_for(known, access.verbs, namespace=access.namespace or namespace, subresource=access.subresource)
+
+
+def implied_rules(
+    own: ResourceType[Any],
+    *,
+    owned: Iterable[ResourceType[Any]],
+    writes: Iterable[tuple[ResourceType[Any], Access]],
+    namespace: str | None,
+) -> list[Rule]:
+    """Return what goes with the declared writes of a controller and is not always needed, so nothing asks about it.
+
+    A controller that writes objects of its own custom kind tells of them in their ``status``. One that makes objects
+    of kinds that it owns sets owner references which block the owner's deletion; where the server's admission plugin
+    ``OwnerReferencesPermissionEnforcement`` is on, that takes ``update`` on the owner's ``finalizers``.
+
+    Args:
+        own: The kind that the controller reconciles.
+        owned: The kinds whose objects belong to its objects.
+        writes: What it declares to write.
+        namespace: The only namespace where it does; None for all.
+    """
+    # By name: a kind with a class of its own is the same kind.
+    written = {str(kind) for kind, access in writes if not access.subresource and {*access.verbs} & {*_STORING}}
+    rules: list[Rule] = []
+    if str(own) in written and str(own) not in map(str, BUILT_IN):
+        rules += rules_for(own, ("update", "patch"), namespace=namespace, subresource="status")
+    if written & {str(kind) for kind in owned}:
+        rules += rules_for(own, ("update",), namespace=namespace, subresource="finalizers")
+    return rules
 
 
 def review(rule: Rule) -> dict[str, Any]:
@@ -118,7 +169,7 @@ class PreflightError(DeltaloopError):
         super().__init__(
             f"this account is not allowed to {'; to '.join(parts)}. Grant it: `deltaloop rbac MODULE` prints a role"
         )
-        self.missing = tuple(missing)
+        self.missing: tuple[Rule, ...] = tuple(missing)
 
 
 def _rank(verb: str) -> tuple[int, str]:

@@ -32,6 +32,7 @@ from typing import Any, Final, TypeAlias, cast, final
 
 from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.references import Trigger
+from deltaloop.api.resource import Resource
 from deltaloop.pacing.checks import require_positive
 from deltaloop.runtime.core.own_writes import OwnWrite, PathParts, changed_paths, show_changes
 
@@ -253,7 +254,7 @@ class HotLoops:
                 kind=write.kind,
                 object_key=write.subject[1],
                 changes=show_changes(before, write.after, contested or changed_paths(before, write.after)),
-                other=_other(write, triggers) if contested else "",
+                other=_other(write, triggers, last, contested) if contested else "",
                 strikes=len(strikes),
                 seconds=now - strikes[0],
                 interval=interval,
@@ -270,15 +271,45 @@ class HotLoops:
         return tuple(path for path in changed_paths(write.before, write.after) if path in theirs) if theirs else ()
 
 
-def _other(write: OwnWrite, triggers: Sequence[Trigger]) -> str:
-    """Say who else writes an object: another controller of this program, or the field manager that wrote last."""
+def _other(write: OwnWrite, triggers: Sequence[Trigger], last: OwnWrite | None, contested: Sequence[PathParts]) -> str:
+    """Say who else writes an object: another controller of this program, or the field manager that wrote last.
+
+    Caches leave ``managedFields`` out unless they are asked to keep them. What the server answers to a write has them:
+    who wrote between two answers is in the second, unless this write took everything over that was theirs. Then nobody
+    is named.
+    """
     for trigger in reversed(triggers):
         of_object = trigger.reference is not None and trigger.reference.uid == write.uid
         if of_object and trigger.origin and not trigger.origin.startswith("self,"):
             return trigger.origin.partition(",")[0]
-    metadata: Mapping[str, Any] = (write.before.get("metadata") if write.before is not None else None) or {}
-    entries = [
-        (str(entry.get("time") or ""), str(entry.get("manager") or ""))
-        for entry in cast("Sequence[Mapping[str, Any]]", metadata.get("managedFields") or ())
-    ]
-    return max(entries, default=("", ""))[1]
+    entries = _managed_fields(write.before)
+    if not entries and last is not None:
+        known = _managed_fields(last.after)
+        since = max((str(entry.get("time") or "") for entry in known), default="")
+        entries = [
+            entry
+            for entry in _managed_fields(write.after)
+            if entry not in known and str(entry.get("time") or "") >= since and not _owns_any(entry, contested)
+        ]
+    found = [(str(entry.get("time") or ""), str(entry.get("manager") or "")) for entry in entries]
+    return max(found, default=("", ""))[1]
+
+
+def _managed_fields(obj: Resource | None) -> Sequence[Mapping[str, Any]]:
+    metadata: Mapping[str, Any] = (obj.get("metadata") if obj is not None else None) or {}
+    return cast("Sequence[Mapping[str, Any]]", metadata.get("managedFields") or ())
+
+
+def _owns_any(entry: Mapping[str, Any], paths: Sequence[PathParts]) -> bool:
+    """Whether an entry has one of the fields, as far as the path goes by names."""
+    return any(_owns(entry.get("fieldsV1"), path) for path in paths)
+
+
+def _owns(fields: object, path: PathParts) -> bool:
+    for part in path:
+        if not isinstance(part, str):
+            break
+        if not isinstance(fields, Mapping) or f"f:{part}" not in fields:
+            return False
+        fields = cast("Mapping[str, object]", fields)[f"f:{part}"]
+    return True

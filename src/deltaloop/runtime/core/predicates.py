@@ -42,7 +42,10 @@ class Change:
 
 
 class Predicate(ABC):
-    """Says which changes pass. Made to be a base class; ``allows`` must be quick and change nothing."""
+    """Says which changes pass.
+
+    Made to be a base class; ``allows`` must be quick and change nothing.
+    """
 
     __slots__ = ()
 
@@ -141,7 +144,7 @@ class PathChanged(_Compares):
         """
         if not paths:
             raise ValueError("PathChanged needs a path, such as 'spec.replicas'")
-        self.paths = tuple(path if isinstance(path, Path) else Path(path) for path in paths)
+        self.paths: tuple[Path, ...] = tuple(path if isinstance(path, Path) else Path(path) for path in paths)
 
     def aspect(self, obj: Resource) -> Any:
         """Return the fields' values."""
@@ -166,7 +169,7 @@ class HasLabels(Predicate):
         Raises:
             InvalidSelectorError: If the selector cannot be parsed.
         """
-        self.selector = LabelSelector.parse(selector) if isinstance(selector, str) else selector
+        self.selector: LabelSelector = LabelSelector.parse(selector) if isinstance(selector, str) else selector
 
     def allows(self, change: Change) -> bool:
         """Tell whether the object is, or was, selected."""
@@ -184,7 +187,7 @@ class Where(Predicate):
 
     def __init__(self, function: Callable[[Resource], bool]) -> None:
         """Ask ``function`` about the old and the new object."""
-        self.function = function
+        self.function: Callable[[Resource], bool] = function
 
     def allows(self, change: Change) -> bool:
         """Tell whether the function holds for one of the two."""
@@ -202,7 +205,7 @@ class When(Predicate):
 
     def __init__(self, function: Callable[[Change], bool]) -> None:
         """Ask ``function`` about each change."""
-        self.function = function
+        self.function: Callable[[Change], bool] = function
 
     def allows(self, change: Change) -> bool:
         """Ask the function."""
@@ -220,7 +223,7 @@ class And(Predicate):
 
     def __init__(self, *predicates: Predicate) -> None:
         """Combine."""
-        self.predicates = predicates
+        self.predicates: tuple[Predicate, ...] = predicates
 
     def allows(self, change: Change) -> bool:
         """Ask one after the other, until one refuses."""
@@ -238,7 +241,7 @@ class Or(Predicate):
 
     def __init__(self, *predicates: Predicate) -> None:
         """Combine."""
-        self.predicates = predicates
+        self.predicates: tuple[Predicate, ...] = predicates
 
     def allows(self, change: Change) -> bool:
         """Ask one after the other, until one agrees."""
@@ -256,7 +259,7 @@ class Not(Predicate):
 
     def __init__(self, predicate: Predicate) -> None:
         """Turn ``predicate`` around."""
-        self.predicate = predicate
+        self.predicate: Predicate = predicate
 
     def allows(self, change: Change) -> bool:
         """Ask, and say the opposite."""

@@ -88,7 +88,7 @@ class Shutdown:
         self._timeout = timeout
         self._began_at = 0.0
         self._left_behind = False
-        self.phase = Phase.RUNNING
+        self.phase: Phase = Phase.RUNNING
 
     def stop(self, now: float) -> None:
         """Begin to end; a second call ends it at once."""

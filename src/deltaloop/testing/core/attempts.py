@@ -20,7 +20,9 @@ _SHOWN.maxdict = _SHOWN.maxlist = _SHOWN.maxtuple = _SHOWN.maxset = 10
 
 @final
 class EventuallyError(DeltaloopError, AssertionError):
-    """Something did not become true in time. What the last try raised, if it did, is the cause.
+    """Something did not become true in time.
+
+    What the last try raised, if it did, is the cause.
 
     Attributes:
         within: Seconds that were waited.
@@ -57,7 +59,7 @@ class Attempts:
         self._what = what or "it"
         self._within = within
         self._every = every
-        self.until = now + within
+        self.until: float = now + within
         self._last = "no try was made"
         self._value: object = None
         self._error: Exception | None = None

@@ -47,8 +47,8 @@ class DeadLetters(Generic[K]):
         """Keep at most ``bound`` letters; 0 keeps none and only counts them."""
         self._bound = bound
         self._letters: dict[K, DeadLetter[K]] = {}
-        self.total = 0
-        self.dropped = 0
+        self.total: int = 0
+        self.dropped: int = 0
 
     def put(self, letter: DeadLetter[K]) -> None:
         """Keep a letter, instead of the one that its item may have."""

@@ -41,7 +41,10 @@ class RateLimiter(Protocol[K_contra]):
         ...
 
     def forget(self, item: K_contra) -> None:
-        """Begin again with ``item``, as after a success. Forgetting an unknown item does nothing."""
+        """Begin again with ``item``, as after a success.
+
+        Forgetting an unknown item does nothing.
+        """
         ...
 
     def num_requeues(self, item: K_contra) -> int:
@@ -195,7 +198,10 @@ class BucketRateLimiter:
 
 @final
 class MaxOfRateLimiter(Generic[K]):
-    """Asks several limiters and takes the longest delay. Each of them counts, also those that answered less."""
+    """Asks several limiters and takes the longest delay.
+
+    Each of them counts, also those that answered less.
+    """
 
     def __init__(self, *limiters: RateLimiter[K]) -> None:
         """Take the limiters.

@@ -53,7 +53,10 @@ SPARE: Final = 64
 
 
 class QueueOrder(Protocol[K]):
-    """The items in line. It is called under the queue's lock, so it must be quick, and it must not raise."""
+    """The items in line.
+
+    It is called under the queue's lock, so it must be quick, and it must not raise.
+    """
 
     def push(self, item: K, now: float, *, priority: int) -> None:
         """Put in an item that is not in line.

@@ -41,7 +41,7 @@ class TriggerLog:
         self._bound = bound
         self._merge = merge
         self._kept: list[object] = []
-        self.dropped = 0
+        self.dropped: int = 0
         self._priority = priority
 
     @property

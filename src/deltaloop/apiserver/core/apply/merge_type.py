@@ -51,10 +51,10 @@ class MergeType:
     ) -> None:
         """Make a type without fields."""
         self.form: Form = form
-        self.accepts = accepts
+        self.accepts: str = accepts
         self.fields: dict[str, MergeType] = {}
-        self.element = element
-        self.keys = keys
+        self.element: MergeType | None = element
+        self.keys: tuple[str, ...] = keys
         self.defaults: Mapping[str, Any] = defaults or {}
         self.zero: Any = None
 

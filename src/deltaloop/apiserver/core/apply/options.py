@@ -13,6 +13,7 @@ import msgspec
 from deltaloop.api.errors import InvalidInputError
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.failures import FieldError, forbidden_field, invalid_value, required
+from deltaloop.apiserver.core.json_values import json_type
 
 APPLY_PATCH: Final = "application/apply-patch+yaml"
 _LONGEST: Final = 128
@@ -75,8 +76,13 @@ def read_applied(body: bytes) -> dict[str, Any]:
         value = _read_yaml(body)
     except RecursionError:
         raise failures.bad_request("error decoding YAML: it is nested too deeply") from None
+    if value is None:
+        return {}
     if not isinstance(value, dict):
-        raise failures.bad_request("error decoding YAML: an object is needed")
+        raise failures.bad_request(
+            f"error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
+            f"{json_type(value)} into Go value of type map[string]interface {{}}"
+        )
     return cast("dict[str, Any]", value)
 
 

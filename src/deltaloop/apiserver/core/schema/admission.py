@@ -16,13 +16,19 @@ from deltaloop.apiserver.core.schema import defaulting, pruning, validating
 from deltaloop.apiserver.core.schema.node import compiled
 
 
-def decode_by_schema(schema: bytes, fields: dict[str, Any]) -> bool:
-    """Prune and default an object in place and tell whether anything changed; without a schema nothing does."""
+def decode_by_schema(schema: bytes, fields: dict[str, Any], *, applied: bool = False) -> bool:
+    """Prune and default an object in place and tell whether anything changed; without a schema nothing does.
+
+    Args:
+        schema: Of the object's version.
+        fields: The object.
+        applied: Whether it comes from an apply; nulls that may not be then stay, to be refused.
+    """
     if not schema:
         return False
     node = compiled(schema)
     pruned = pruning.prune(node, fields)
-    return defaulting.apply_defaults(node, fields) or pruned
+    return defaulting.apply_defaults(node, fields, keep_nulls=applied) or pruned
 
 
 def schema_errors(schema: bytes, fields: dict[str, Any]) -> list[FieldError]:

@@ -16,9 +16,9 @@ from deltaloop.apiserver.core.schema.node import NO_DEFAULT, SchemaNode
 _CONTAINERS: Final = (dict, list)
 
 
-def apply_defaults(node: SchemaNode, value: object) -> bool:
-    """Fill in defaults in place and tell whether anything changed."""
-    changed = _drop_nulls(node, value)
+def apply_defaults(node: SchemaNode, value: object, *, keep_nulls: bool = False) -> bool:
+    """Fill in defaults in place and tell whether anything changed; ``keep_nulls`` leaves nulls without a default."""
+    changed = False if keep_nulls else _drop_nulls(node, value)
     if node.has_defaults:
         changed = _fill(node, value) or changed
     return changed

@@ -1,38 +1,27 @@
-"""Parts that the columns of several built-in kinds share."""
+"""Parts that the cells of several built-in kinds share."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
 
 from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.times import parse_time
 from deltaloop.apiserver.core.human_duration import INVALID, age, human_duration
 from deltaloop.apiserver.core.json_values import at, items, mapping, text, texts
-from deltaloop.apiserver.core.served_resource import PrinterColumn
+
+Object: TypeAlias = Mapping[str, Any]
+Cells: TypeAlias = Callable[[Object, float], dict[str, Any]]
+"""From an object and the time to its cells by column; name and age, which most kinds have, go without saying."""
 
 NONE: Final = "<none>"
+UNSET: Final = "<unset>"
 _MODES: Final = {
     "ReadWriteOnce": "RWO",
     "ReadOnlyMany": "ROX",
     "ReadWriteMany": "RWX",
     "ReadWriteOncePod": "RWOP",
 }
-
-
-def column(name: str, *, kind: str = "string", form: str = "", priority: int = 0) -> PrinterColumn:
-    """Make a column that is always shown."""
-    return PrinterColumn(name, kind, "", "", form, priority)
-
-
-def wide(name: str, *, kind: str = "string", form: str = "") -> PrinterColumn:
-    """Make a column that only the wide output shows."""
-    return column(name, kind=kind, form=form, priority=1)
-
-
-NAME: Final = PrinterColumn("Name", "string", ".metadata.name", "Name of the object, unique in its namespace.", "name")
-AGE: Final = PrinterColumn("Age", "string", "", "Time since the object was created.")
-TEMPLATE_COLUMNS: Final = (wide("Containers"), wide("Images"))
 
 
 def created(obj: Mapping[str, Any], now: float) -> str:
@@ -51,11 +40,11 @@ def since(start: object, end: object, now: float) -> str:
         return INVALID
 
 
-def template_cells(obj: Mapping[str, Any]) -> list[str]:
+def template_cells(obj: Mapping[str, Any]) -> dict[str, Any]:
     """Write the names and images of the containers in a pod template."""
     containers = items(at(obj, "spec", "template", "spec", "containers"))
     names = ",".join(text(at(item, "name")) for item in containers)
-    return [names, ",".join(text(at(item, "image")) for item in containers)]
+    return {"Containers": names, "Images": ",".join(text(at(item, "image")) for item in containers)}
 
 
 def condition(obj: Mapping[str, Any], kind: str) -> str | None:
@@ -75,7 +64,21 @@ def format_labels(labels: object) -> str:
     return ",".join(f"{name}={found[name]}" for name in sorted(found)) or NONE
 
 
-def format_selector(selector: object) -> str:
+def first_three(values: list[str], *, empty: str = NONE) -> str:
+    """Write the first three of a list, and how many more there are."""
+    if not values:
+        return empty
+    return ",".join(values[:3]) + (f" + {len(values) - 3} more..." if len(values) > 3 else "")
+
+
+def marked_default(obj: Mapping[str, Any], *annotations: str) -> str:
+    """Write an object's name, and that it is the default where an annotation says so."""
+    found = mapping(at(obj, "metadata", "annotations"))
+    mark = " (default)" if any(found.get(name) == "true" for name in annotations) else ""
+    return text(at(obj, "metadata", "name")) + mark
+
+
+def format_selector(selector: object, *, empty: str = NONE, wrong: str = "<error>") -> str:
     """Write a label selector with ``matchLabels`` and ``matchExpressions`` as kubectl takes it on the command line."""
     terms = [(name, f"{name}={value}") for name, value in mapping(at(selector, "matchLabels")).items()]
     for expression in items(at(selector, "matchExpressions")):
@@ -86,5 +89,5 @@ def format_selector(selector: object) -> str:
         elif operator in ("Exists", "DoesNotExist"):
             terms.append((name, name if operator == "Exists" else f"!{name}"))
         else:
-            return "<error>"
-    return ",".join(term for _, term in sorted(terms)) or NONE
+            return wrong
+    return ",".join(term for _, term in sorted(terms, key=lambda term: term[0])) or empty

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from deltaloop.apiserver.core.pod_columns import POD_COLUMNS, pod_cells
+from deltaloop.apiserver.core.cells.pods import pod_cells
 
 NOW = 3600.0
 RUNNING: dict[str, Any] = {"ready": True, "state": {"running": {}}, "restartCount": 0}
@@ -35,7 +35,7 @@ def row(
             **status,
         },
     }
-    return dict(zip([column.name for column in POD_COLUMNS], pod_cells(pod, NOW), strict=True))
+    return {"Name": "p", "Age": "60s", **pod_cells(pod, NOW)}
 
 
 def test_a_running_pod() -> None:

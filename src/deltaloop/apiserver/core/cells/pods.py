@@ -8,26 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from deltaloop.apiserver.core.cells.shared import NONE, Cells, condition
 from deltaloop.apiserver.core.human_duration import age
 from deltaloop.apiserver.core.json_values import at, integer, items, text
-from deltaloop.apiserver.core.table_cells import AGE, NAME, NONE, column, condition, created, wide
 
 Object = Mapping[str, Any]
 
-POD_COLUMNS: Final = (
-    NAME,
-    column("Ready"),
-    column("Status"),
-    column("Restarts"),
-    AGE,
-    wide("IP"),
-    wide("Node"),
-    wide("Nominated Node"),
-    wide("Readiness Gates"),
-)
 
-
-def pod_cells(obj: Object, now: float) -> list[Any]:
+def pod_cells(obj: Object, now: float) -> dict[str, Any]:
     """Return the cells of a pod."""
     spec, status = at(obj, "spec"), at(obj, "status")
     sidecars = {
@@ -44,17 +32,15 @@ def pod_cells(obj: Object, now: float) -> list[Any]:
     else:
         reason = init_reason
     ips = items(at(status, "podIPs"))
-    return [
-        text(at(obj, "metadata", "name")),
-        f"{ready}/{len(items(at(spec, 'containers'))) + len(sidecars)}",
-        _deletion_reason(obj) or reason,
-        _restarts(counted, now),
-        created(obj, now),
-        text(at(ips[0], "ip")) if ips else text(at(status, "podIP")) or NONE,
-        text(at(spec, "nodeName")) or NONE,
-        text(at(status, "nominatedNodeName")) or NONE,
-        _readiness_gates(obj),
-    ]
+    return {
+        "Ready": f"{ready}/{len(items(at(spec, 'containers'))) + len(sidecars)}",
+        "Status": _deletion_reason(obj) or reason,
+        "Restarts": _restarts(counted, now),
+        "IP": text(at(ips[0], "ip")) if ips else text(at(status, "podIP")) or NONE,
+        "Node": text(at(spec, "nodeName")) or NONE,
+        "Nominated Node": text(at(status, "nominatedNodeName")) or NONE,
+        "Readiness Gates": _readiness_gates(obj),
+    }
 
 
 def _pod_reason(obj: Object) -> str:
@@ -94,16 +80,21 @@ def _end_reason(ended: object) -> str:
 
 def _container_reason(obj: Object, containers: list[Any]) -> str:
     """Return the reason of the first container that has one; empty if all run."""
-    reason = ""
+    reason = failure = ""
     for item in reversed(containers):
         ended, waiting = at(item, "state", "terminated"), text(at(item, "state", "waiting", "reason"))
         if waiting:
             reason = waiting
         elif ended is not None:
             reason = _end_reason(ended)
-    if reason == "Completed" and any(_is_running(item) for item in containers):
-        return "Running" if condition(obj, "Ready") == "True" else "NotReady"
-    return reason
+            if integer(at(ended, "exitCode")):
+                failure = reason
+    if reason != "Completed":
+        return reason
+    running = any(_is_running(item) for item in containers)
+    if running and condition(obj, "Ready") == "True":
+        return "Running"
+    return failure or ("NotReady" if running else reason)
 
 
 def _is_running(item: object) -> bool:
@@ -135,3 +126,6 @@ def _readiness_gates(obj: Object) -> str:
     if not gates:
         return NONE
     return f"{sum(condition(obj, gate) == 'True' for gate in gates)}/{len(gates)}"
+
+
+CELLS: Final[Mapping[tuple[str, str], Cells]] = {("", "Pod"): pod_cells}

@@ -1,0 +1,26 @@
+"""Keeps a ConfigMap with the page of each Website: the controller that other libraries' versions are compared with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import deltaloop as dl
+
+WEBSITE = dl.ResourceType[dl.Resource]("example.com", "v1", "Website", "websites")
+
+
+@dl.controller(WEBSITE, owns=[dl.kinds.CONFIG_MAP], writes=[dl.kinds.CONFIG_MAP, WEBSITE], workers=4)
+async def website(request: dl.Request, ctx: dl.Context) -> None:
+    """Make what one Website asks for come true."""
+    found = await ctx.client.find(WEBSITE, request.name, namespace=request.namespace)
+    if found is None:
+        return  # its ConfigMap is garbage collected
+
+    def page(config_map: dict[str, Any]) -> None:
+        config_map["data"] = {"index.html": found["spec"]["html"]}
+        dl.set_controller_reference(config_map, found, WEBSITE)
+
+    await ctx.client.create_or_update(dl.kinds.CONFIG_MAP, found.name, page, namespace=found.namespace)
+    if found.get("status") != {"page": found.name}:
+        status = {"status": {"page": found.name}}
+        await ctx.client.patch(WEBSITE, found.name, status, namespace=found.namespace, subresource="status")

@@ -1,0 +1,217 @@
+"""Nobody grants what they do not hold: what writing roles and bindings asks for besides the verb itself.
+
+    create or update a role       hold every rule of it, or may ``escalate`` roles
+    ... with an aggregationRule   hold everything, or may ``escalate`` clusterroles
+    create or update a binding    hold every rule of its role, or may ``bind`` that role
+
+To hold a rule is to have it in the namespace that is written to, at the cluster scope for what has no namespace. Each
+rule is broken into its smallest parts (one verb, group, resource and name), and each part has to lie within one rule of
+the writer's. Members of ``system:masters`` hold everything. A change of nothing but owners and finalizers is free, so
+that garbage can be collected.
+
+Source: Kubernetes pkg/registry/rbac/{role,clusterrole,rolebinding,clusterrolebinding}/policybased;
+component-helpers auth/rbac/validation/policy_comparator.go; pkg/registry/rbac/validation/policy_compact.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+from deltaloop.api import kinds
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.encoding import encode_json
+from deltaloop.apiserver.core.json_values import at, mapping, text
+from deltaloop.apiserver.core.rbac import EVERYTHING, Attributes, Authorizer, Rule, not_found, parse_role, path_matches
+from deltaloop.apiserver.core.request_info import MASTERS, User
+from deltaloop.apiserver.core.served_resource import ServedResource
+
+_GROUP: Final = kinds.ROLE.group
+_ROLES: Final = {"Role": kinds.ROLE, "ClusterRole": kinds.CLUSTER_ROLE}
+_BINDINGS: Final = ("RoleBinding", "ClusterRoleBinding")
+_NOT_COMPARED: Final = frozenset({"ownerReferences", "finalizers", "managedFields", "resourceVersion"})
+_AGGREGATES: Final = "must have cluster-admin privileges to use the aggregationRule"
+Fields = dict[str, Any]
+
+
+def check_escalation(
+    authorizer: Authorizer, user: User, served: ServedResource, namespace: str, *, before: Fields | None, after: Fields
+) -> None:
+    """Check that who writes a role or a binding may grant what it grants; other objects always pass.
+
+    Args:
+        authorizer: Knows who holds what.
+        user: Who writes.
+        served: The resource.
+        namespace: Where it is written; empty at the cluster scope.
+        before: The object as it is; None for a new one.
+        after: The object as it is to be.
+
+    Raises:
+        ForbiddenError: If it grants more, naming what is missing.
+        NotFoundError: If a binding names a role that is not there, and its writer may not ``bind`` it.
+        BadRequestError: If a binding of the whole cluster names a Role.
+        InternalServerError: If a binding names a kind that is no role.
+    """
+    if served.type.group != _GROUP or MASTERS in user.groups:
+        return
+    if before is not None and _compared(before) == _compared(after):
+        return
+    if served.type.kind in _BINDINGS:
+        _check_binding(authorizer, user, served, namespace, after)
+    elif served.type.kind in _ROLES:
+        _check_role(authorizer, user, served, namespace, before=before, after=after)
+
+
+def _check_role(
+    authorizer: Authorizer, user: User, served: ServedResource, namespace: str, *, before: Fields | None, after: Fields
+) -> None:
+    kind, name = served.type, _name(after)
+    # A request that creates has no name in its path, so a right that is limited to names does not reach it.
+    escalate = Attributes(
+        user=user,
+        verb="escalate",
+        group=_GROUP,
+        version=kind.version,
+        resource=kind.plural,
+        namespace=namespace,
+        name=name if before is not None else "",
+    )
+    if authorizer.allows(escalate):
+        return
+    _check_held(authorizer, user, served, namespace, name=name, granted=parse_role(after).rules)
+    aggregates = (at(fields, "aggregationRule") for fields in (before or {}, after))
+    if kind.kind == "ClusterRole" and any(aggregates) and missing_rules(authorizer.rules_for(user, ""), EVERYTHING):
+        raise failures.protected(kind, name, _AGGREGATES)
+
+
+def _check_binding(authorizer: Authorizer, user: User, served: ServedResource, namespace: str, after: Fields) -> None:
+    wanted = mapping(after.get("roleRef"))
+    kind, role = text(wanted.get("kind")), text(wanted.get("name"))
+    if kind in _ROLES:
+        bind = Attributes(
+            user=user,
+            verb="bind",
+            group=text(wanted.get("apiGroup")) or _GROUP,
+            version=_ROLES[kind].version,
+            resource=_ROLES[kind].plural,
+            namespace=namespace,
+            name=role,
+        )
+        if authorizer.allows(bind):
+            return
+    else:
+        raise failures.unexplained(f"unsupported role reference kind: {_quoted(kind[:64])}")
+    if kind == "Role" and not namespace:
+        raise failures.bad_request("Namespace parameter required.")
+    rules = authorizer.rules_of_role(kind, role, namespace)
+    if rules is None:
+        # In the real server's words: it names the resource that is written.
+        raise failures.not_found(served.type, role)
+    _check_held(authorizer, user, served, namespace, name=_name(after), granted=rules)
+
+
+def _check_held(
+    authorizer: Authorizer,
+    user: User,
+    served: ServedResource,
+    namespace: str,
+    *,
+    name: str,
+    granted: tuple[Rule, ...],
+) -> None:
+    missing = missing_rules(authorizer.rules_for(user, namespace), granted)
+    if not missing:
+        return
+    listed = "\n".join(sorted({describe_rule(rule) for rule in compact_rules(missing)}))
+    groups = " ".join(map(_quoted, user.groups))
+    told = (
+        f"user {_quoted(user.name)} (groups=[{groups}]) is attempting to grant RBAC permissions not currently held:"
+        f"\n{listed}"
+    )
+    unresolved = authorizer.missing_roles(user, namespace)
+    if unresolved:
+        told += f"; resolution errors: [{not_found(unresolved, suffix='s')}]"
+    raise failures.protected(served.type, name, told)
+
+
+def missing_rules(held: Iterable[Rule], granted: Iterable[Rule]) -> tuple[Rule, ...]:
+    """Return the smallest parts of rules that lie within none of those that are held."""
+    owned = tuple(held)
+    parts = (part for rule in granted for part in _parts(rule))
+    return tuple(part for part in parts if not any(_covers(rule, part) for rule in owned))
+
+
+def compact_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
+    """Put rules together that differ in their verbs only and are about one resource."""
+    verbs: dict[tuple[tuple[str, ...], ...], dict[str, None]] = {}
+    others: list[Rule] = []
+    for rule in rules:
+        if rule.paths or len(rule.names) > 1 or len(rule.groups) != 1 or len(rule.resources) != 1:
+            others.append(rule)
+        else:
+            verbs.setdefault((rule.groups, rule.resources, rule.names), {}).update(dict.fromkeys(rule.verbs))
+    simple = (
+        Rule(verbs=tuple(listed), groups=groups, resources=resources, names=names)
+        for (groups, resources, names), listed in verbs.items()
+    )
+    return (*others, *simple)
+
+
+def describe_rule(rule: Rule) -> str:
+    """Return a rule in the real server's words."""
+    shown = (
+        ("APIGroups", rule.groups),
+        ("Resources", rule.resources),
+        ("NonResourceURLs", rule.paths),
+        ("ResourceNames", rule.names),
+        ("Verbs", rule.verbs),
+    )
+    return "{" + ", ".join(f"{name}:[{' '.join(map(_quoted, values))}]" for name, values in shown if values) + "}"
+
+
+def _parts(rule: Rule) -> Iterator[Rule]:
+    for group in rule.groups:
+        for resource in rule.resources:
+            for verb in rule.verbs:
+                part = Rule(verbs=(verb,), groups=(group,), resources=(resource,))
+                yield from (replace(part, names=(name,)) for name in rule.names)
+                if not rule.names:
+                    yield part
+    for path in rule.paths:
+        for verb in rule.verbs:
+            yield Rule(verbs=(verb,), paths=(path,))
+
+
+def _covers(rule: Rule, part: Rule) -> bool:
+    """Tell whether one rule grants all of a smallest part of another; a pattern counts as what it is spelt."""
+    return (
+        _has_all(rule.verbs, part.verbs)
+        and _has_all(rule.groups, part.groups)
+        and all(_has_resource(rule.resources, resource) for resource in part.resources)
+        and (not rule.names or (bool(part.names) and set(part.names) <= set(rule.names)))
+        and all(any(path_matches(pattern, path) for pattern in rule.paths) for path in part.paths)
+    )
+
+
+def _has_all(held: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
+    return "*" in held or set(wanted) <= set(held)
+
+
+def _has_resource(held: tuple[str, ...], wanted: str) -> bool:
+    _, slash, subresource = wanted.partition("/")
+    return "*" in held or wanted in held or (bool(slash) and f"*/{subresource}" in held)
+
+
+def _name(fields: Fields) -> str:
+    return text(at(fields, "metadata", "name"))
+
+
+def _compared(fields: Fields) -> Fields:
+    metadata = mapping(fields.get("metadata"))
+    return {**fields, "metadata": {name: value for name, value in metadata.items() if name not in _NOT_COMPARED}}
+
+
+def _quoted(value: str) -> str:
+    return encode_json(value).decode()

@@ -1,0 +1,208 @@
+"""Deployments and the other kinds that make pods: selectors, templates, numbers, and what an update may change.
+
+Source: Kubernetes pkg/apis/apps/validation, pkg/apis/batch/validation (1.36).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from deltaloop.apiserver.core.failures import FieldError, forbidden_field, invalid_value, not_supported, required
+from deltaloop.apiserver.core.json_values import at, integer, mapping, text
+from deltaloop.apiserver.core.label_match import selects
+from deltaloop.apiserver.core.validation.checks import (
+    IMMUTABLE,
+    not_negative,
+    one_of,
+    selector_errors,
+    shown,
+    template_errors,
+)
+from deltaloop.apiserver.core.validation.pods import pod_spec_errors
+
+Fields = dict[str, Any]
+
+_PERCENT: Final = re.compile("[0-9]+%")
+_JOB_POLICIES: Final = ("OnFailure", "Never")
+_SET_UPDATES: Final = (
+    "replicas",
+    "ordinals",
+    "template",
+    "updateStrategy",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+    "minReadySeconds",
+)
+_SET_REFUSAL: Final = (
+    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
+    "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+)
+
+
+def deployment_errors(deployment: Fields) -> Iterator[FieldError]:
+    """Yield what is wrong with a Deployment."""
+    spec = mapping(deployment.get("spec"))
+    yield from not_negative(spec, "replicas", path="spec")
+    yield from _selector_and_template(spec, "deployment")
+    yield from _strategy_errors(mapping(spec.get("strategy")))
+    yield from not_negative(spec, "minReadySeconds", "revisionHistoryLimit", path="spec")
+    deadline = spec.get("progressDeadlineSeconds")
+    if isinstance(deadline, int) and deadline <= integer(spec.get("minReadySeconds")):
+        yield invalid_value("spec.progressDeadlineSeconds", str(deadline), "must be greater than minReadySeconds")
+
+
+def replica_set_errors(owner: Fields) -> Iterator[FieldError]:
+    """Yield what is wrong with a ReplicaSet."""
+    spec = mapping(owner.get("spec"))
+    yield from not_negative(spec, "replicas", "minReadySeconds", path="spec")
+    yield from _selector_and_template(spec, "deployment")
+
+
+def stateful_set_errors(owner: Fields) -> Iterator[FieldError]:
+    """Yield what is wrong with a StatefulSet."""
+    spec = mapping(owner.get("spec"))
+    yield from not_negative(spec, "replicas", "minReadySeconds", path="spec")
+    yield from _selector_and_template(spec, "statefulset")
+
+
+def daemon_set_errors(owner: Fields) -> Iterator[FieldError]:
+    """Yield what is wrong with a DaemonSet."""
+    spec = mapping(owner.get("spec"))
+    if spec.get("selector") == {}:
+        yield invalid_value("spec.selector", "{}", "empty selector is invalid for daemonset")
+    yield from selector_errors(spec.get("selector"), "spec.selector")
+    yield from template_errors(spec, "spec")
+    yield from _template_spec_errors(spec)
+    yield from not_negative(spec, "minReadySeconds", "revisionHistoryLimit", path="spec")
+
+
+def replication_controller_errors(owner: Fields) -> Iterator[FieldError]:
+    """Yield what is wrong with a ReplicationController."""
+    spec = mapping(owner.get("spec"))
+    if not spec.get("selector"):
+        yield required("spec.selector")
+    yield from not_negative(spec, "replicas", "minReadySeconds", path="spec")
+    if not isinstance(spec.get("template"), dict):
+        yield required("spec.template")
+        return
+    labels = at(spec, "template", "metadata", "labels")
+    if spec.get("selector") and not selects({"matchLabels": spec["selector"]}, mapping(labels)):
+        yield invalid_value(
+            "spec.template.metadata.labels", shown(labels), "`selector` does not match template `labels`"
+        )
+    yield from _template_spec_errors(spec)
+
+
+def _selector_and_template(spec: Fields, kind: str) -> Iterator[FieldError]:
+    selector = spec.get("selector")
+    wrong = [*selector_errors(selector, "spec.selector")]
+    yield from wrong
+    if selector is None:
+        yield required("spec.selector")
+    elif selector == {}:
+        yield invalid_value("spec.selector", "{}", f"empty selector is invalid for {kind}")
+    elif wrong:
+        yield invalid_value("spec.selector", shown(selector), "invalid label selector")
+    if selector != {} and not wrong:
+        yield from template_errors(spec, "spec")
+    yield from _template_spec_errors(spec)
+
+
+def _template_spec_errors(spec: Fields) -> Iterator[FieldError]:
+    """Yield what is wrong with pods that are always started again."""
+    pod_spec = mapping(at(spec, "template", "spec"))
+    yield from pod_spec_errors(pod_spec, "spec.template.spec")
+    if pod_spec.get("restartPolicy") in _JOB_POLICIES:
+        yield not_supported("spec.template.spec.restartPolicy", text(pod_spec["restartPolicy"]), ("Always",))
+    if pod_spec.get("activeDeadlineSeconds") is not None:
+        text_ = "activeDeadlineSeconds in ReplicaSet is not Supported"
+        yield forbidden_field("spec.template.spec.activeDeadlineSeconds", text_)
+
+
+def _strategy_errors(strategy: Fields) -> Iterator[FieldError]:
+    kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
+    if kind not in ("Recreate", "RollingUpdate"):
+        value = shown({"Type": kind, "RollingUpdate": rolling}).replace('{"RollingUpdate":null,', "{")
+        value = value[:-1] + ',"RollingUpdate":null}' if rolling is None else value
+        listed = 'supported values: "Recreate", "RollingUpdate"'
+        yield FieldError("spec.strategy", "FieldValueNotSupported", f"Unsupported value: {value}: {listed}")
+    if kind == "Recreate" and rolling is not None:
+        text_ = "may not be specified when strategy `type` is 'Recreate'"
+        yield forbidden_field("spec.strategy.rollingUpdate", text_)
+    if kind != "RollingUpdate":
+        return
+    for name in ("maxUnavailable", "maxSurge"):
+        yield from _share_errors(at(rolling, name), f"spec.strategy.rollingUpdate.{name}")
+    if at(rolling, "maxUnavailable") in (0, "0%") and at(rolling, "maxSurge") in (0, "0%"):
+        value = shown(at(rolling, "maxUnavailable"))
+        yield invalid_value("spec.strategy.rollingUpdate.maxUnavailable", value, "may not be 0 when `maxSurge` is 0")
+
+
+def _share_errors(value: object, field: str) -> Iterator[FieldError]:
+    if isinstance(value, str) and not _PERCENT.fullmatch(value):
+        text_ = (
+            "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex "
+            f"used for validation is '{_PERCENT.pattern}')"
+        )
+        yield invalid_value(field, shown(value), text_)
+    elif isinstance(value, int) and value < 0:
+        yield invalid_value(field, str(value), "must be greater than or equal to 0")
+
+
+def job_errors(job: Fields) -> Iterator[FieldError]:
+    """Yield what is wrong with a Job."""
+    yield from job_spec_errors(mapping(job.get("spec")), "spec")
+
+
+def job_spec_errors(spec: Fields, path: str) -> Iterator[FieldError]:
+    """Yield what is wrong with the spec of a Job, or of those that a CronJob makes."""
+    yield from not_negative(spec, "parallelism", "completions", "backoffLimit", path=path)
+    pod_spec = mapping(at(spec, "template", "spec"))
+    where = f"{path}.template.spec"
+    always = pod_spec.get("restartPolicy") == "Always"
+    yield from pod_spec_errors(pod_spec, where)
+    if always:
+        yield required(f"{where}.restartPolicy", 'valid values: "OnFailure", "Never"')
+
+
+def cron_job_errors(cron_job: Fields) -> Iterator[FieldError]:
+    """Yield what is wrong with a CronJob; of the schedule only the number of its parts is looked at."""
+    spec = mapping(cron_job.get("spec"))
+    schedule = text(spec.get("schedule"))
+    parts = schedule.split()
+    if not schedule:
+        yield required("spec.schedule")
+    elif not schedule.startswith("@") and len(parts) != 5:
+        text_ = f"expected exactly 5 fields, found {len(parts)}: [{' '.join(parts)}]"
+        yield invalid_value("spec.schedule", shown(schedule), text_)
+    yield from one_of(spec.get("concurrencyPolicy"), "spec.concurrencyPolicy", ("Allow", "Forbid", "Replace"))
+    yield from not_negative(spec, "successfulJobsHistoryLimit", "failedJobsHistoryLimit", path="spec")
+    yield from job_spec_errors(mapping(at(spec, "jobTemplate", "spec")), "spec.jobTemplate.spec")
+
+
+def selector_update_errors(before: Fields, after: Fields) -> Iterator[FieldError]:
+    """Yield an error if an update changes the selector of an object that must keep it."""
+    if at(before, "spec", "selector") != at(after, "spec", "selector"):
+        yield invalid_value("spec.selector", shown(at(after, "spec", "selector")), IMMUTABLE)
+
+
+def stateful_set_update_errors(before: Fields, after: Fields) -> Iterator[FieldError]:
+    """Yield an error if an update changes what a StatefulSet must keep."""
+    old, new = mapping(before.get("spec")), mapping(after.get("spec"))
+    if any(old.get(name) != new.get(name) for name in (old.keys() | new.keys()) - set(_SET_UPDATES)):
+        yield forbidden_field("spec", _SET_REFUSAL)
+
+
+def job_update_errors(before: Fields, after: Fields) -> Iterator[FieldError]:
+    """Yield an error for each part of a Job that must stay as it is; while it is suspended, its template may change."""
+    old, new = mapping(before.get("spec")), mapping(after.get("spec"))
+    watched = ["selector", "completionMode", "podFailurePolicy"]
+    if old.get("suspend") is not True:
+        watched.append("template")
+    if old.get("completionMode") != "Indexed":
+        watched.append("completions")
+    for name in watched:
+        if old.get(name) != new.get(name):
+            yield invalid_value(f"spec.{name}", shown(new.get(name)), IMMUTABLE)

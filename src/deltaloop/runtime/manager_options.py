@@ -1,0 +1,51 @@
+"""What a ``Manager`` is told; no core, it decides nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import final
+
+from deltaloop.cache.informer import InformerOptions
+from deltaloop.pacing.checks import require_not_negative, require_positive
+from deltaloop.runtime.core.access import Access
+from deltaloop.runtime.health_server import Listen
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagerOptions:
+    """Options of a ``Manager``; times are in seconds.
+
+    Attributes:
+        namespace: Watch this namespace only; None means all.
+        warm_standbys: Whether a process that does not lead keeps its caches and queues up, so that it takes over at
+            once. False starts the caches when leadership is won.
+        preflight: Whether to ask the server first if this account may do what is needed.
+        access: What the program itself does beside its controllers, of built-in kinds, for the preflight.
+        sync_timeout: How long the first lists may take (controller-runtime's ``CacheSyncTimeout``).
+        drain_timeout: How long reconciles may go on by themselves when the program ends; then they are cancelled.
+        shutdown_timeout: How long the whole end may take; then it goes without what still runs.
+        max_staleness: How long a cache may be without a sign of the server before ``/readyz`` says no.
+        require_leadership: Whether ``/readyz`` says no on standbys.
+        health: Where ``/healthz`` and ``/readyz`` are served; None nowhere.
+        metrics: Where ``/metrics`` is served; None nowhere.
+        informers: Options of all informers.
+    """
+
+    namespace: str | None = None
+    warm_standbys: bool = True
+    preflight: bool = True
+    access: tuple[Access, ...] = ()
+    sync_timeout: float = 120.0
+    drain_timeout: float = 20.0
+    shutdown_timeout: float = 30.0
+    max_staleness: float = 600.0
+    require_leadership: bool = False
+    health: Listen | None = None
+    metrics: Listen | None = None
+    informers: InformerOptions = field(default_factory=InformerOptions)
+
+    def __post_init__(self) -> None:
+        """Refuse what is no time."""
+        require_positive("ManagerOptions", sync_timeout=self.sync_timeout, max_staleness=self.max_staleness)
+        require_not_negative("ManagerOptions", drain_timeout=self.drain_timeout, shutdown_timeout=self.shutdown_timeout)

@@ -1,0 +1,291 @@
+"""Faults as a state machine beside a naive model; seeded bugs are found by the same machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from deltaloop.apiserver.core.fault_rules import Fate, Fault, FaultBook, Strike, WatchTrouble
+from deltaloop.apiserver.core.request_info import RequestInfo, describe
+from tests.cache.machines import Step, show_the_bug, step
+
+PATHS = ("/api/v1/namespaces/a/configmaps", "/api/v1/namespaces/a/configmaps/x", "/version")
+SETTINGS = settings(
+    max_examples=25,
+    stateful_step_count=20,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+
+
+def requested(path: str, *, watch: bool) -> RequestInfo:
+    return describe("GET", path, tuple(path.strip("/").split("/")), {"watch": "1"} if watch else {})
+
+
+@dataclass
+class Kept:
+    """What the model knows of one fault."""
+
+    number: int
+    fault: Fault
+    to_pass: int
+    to_strike: int | None
+    struck: int = 0
+
+
+def faults() -> st.SearchStrategy[Fault]:
+    return st.builds(
+        Fault,
+        do=st.sampled_from(["refuse", "delay", "drop", "stale", "cut", "stall"]),
+        verbs=st.sampled_from([(), ("get",), ("list", "watch")]),
+        users=st.sampled_from([(), ("me",)]),
+        count=st.sampled_from([None, 1, 2]),
+        after=st.sampled_from([0, 0, 1, 2]),
+        probability=st.sampled_from([1.0, 0.5, 0.0]),
+        seconds=st.sampled_from([0.0, 1.0, 2.5]),
+    )
+
+
+def make_machine(new_book: Callable[[], Any]) -> type[RuleBasedStateMachine]:
+    class Machine(RuleBasedStateMachine):
+        def __init__(self) -> None:
+            super().__init__()
+            self.book = new_book()
+            self.kept: list[Kept] = []
+            self.last = 0
+
+        @rule(fault=faults())
+        def add(self, fault: Fault) -> None:
+            number: int = self.book.add(fault)
+            assert number > self.last, "a number is given once"
+            self.last = number
+            self.kept.append(Kept(number, fault, fault.after, fault.count))
+
+        @rule(number=st.integers(1, 6))
+        def remove(self, number: int) -> None:
+            known = [kept for kept in self.kept if kept.number == number]
+            assert self.book.remove(number) is bool(known)
+            self.kept = [kept for kept in self.kept if kept.number != number]
+
+        @rule()
+        def clear(self) -> None:
+            self.book.clear()
+            self.kept = []
+
+        @rule(
+            path=st.sampled_from(PATHS),
+            watch=st.booleans(),
+            user=st.sampled_from(["me", "you"]),
+            chance=st.sampled_from([0.0, 0.49, 0.5, 0.99]),
+        )
+        def request(self, path: str, watch: bool, user: str, chance: float) -> None:
+            info = requested(path, watch=watch)
+            drawn: list[float] = []
+
+            def draw() -> float:
+                drawn.append(chance)
+                return chance
+
+            delay, fault = 0.0, None
+            chances = 0
+            for kept in list(self.kept):
+                one = kept.fault
+                if not self.strikes(one, info, user) or (fault is not None and one.do != "delay"):
+                    continue
+                if kept.to_pass:
+                    kept.to_pass -= 1
+                    continue
+                if one.probability < 1:
+                    chances += 1
+                    if chance >= one.probability:
+                        continue
+                kept.struck += 1
+                if kept.to_strike is not None:
+                    kept.to_strike -= 1
+                    if not kept.to_strike:
+                        self.kept.remove(kept)
+                if one.do == "delay":
+                    delay += one.seconds
+                else:
+                    fault = one
+            assert self.book.strike(info, user=user, draw=draw) == Strike(delay, fault)
+            assert len(drawn) == chances
+
+        def strikes(self, fault: Fault, info: RequestInfo, user: str) -> bool:
+            if fault.do in ("cut", "stall") and info.verb != "watch":
+                return False
+            if fault.do == "stale" and info.resource is None:
+                return False
+            return (not fault.verbs or info.verb in fault.verbs) and (not fault.users or user in fault.users)
+
+        @invariant()
+        def lists_what_is_on(self) -> None:
+            assert self.book.active() == tuple((kept.number, kept.fault, kept.struck) for kept in self.kept)
+
+    return Machine
+
+
+class Wrapped:
+    """A book that a seeded bug changes one thing of."""
+
+    def __init__(self) -> None:
+        self.book = FaultBook()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.book, name)
+
+
+class ForgetsToPassOver(Wrapped):
+    """The first requests are struck, too."""
+
+    def strike(self, info: RequestInfo, *, user: str, draw: Callable[[], float]) -> Strike:
+        for entry in self.book._entries.values():
+            entry.passed = entry.fault.after
+        return self.book.strike(info, user=user, draw=draw)
+
+
+class NeverUsedUp(Wrapped):
+    """A fault with a count strikes for ever."""
+
+    def strike(self, info: RequestInfo, *, user: str, draw: Callable[[], float]) -> Strike:
+        entries = dict(self.book._entries)
+        result = self.book.strike(info, user=user, draw=draw)
+        self.book._entries.update(entries)
+        return result
+
+
+class StrikesEverybody(Wrapped):
+    """The scope of users is not looked at."""
+
+    def strike(self, info: RequestInfo, *, user: str, draw: Callable[[], float]) -> Strike:
+        return self.book.strike(info, user="me" if user else user, draw=draw)
+
+
+class DrawsOnce(Wrapped):
+    """One chance decides about all faults of a request: it is drawn again where the model draws anew."""
+
+    def strike(self, info: RequestInfo, *, user: str, draw: Callable[[], float]) -> Strike:
+        chance = draw()
+        return self.book.strike(info, user=user, draw=lambda: chance)
+
+
+class OneDelayOnly(Wrapped):
+    """Delays do not add up."""
+
+    def strike(self, info: RequestInfo, *, user: str, draw: Callable[[], float]) -> Strike:
+        result = self.book.strike(info, user=user, draw=draw)
+        return Strike(min(result.delay, 1.0), result.fault)
+
+
+class KeepsWhatIsRemoved(Wrapped):
+    """Switching a fault off says so and does not do it."""
+
+    def remove(self, number: int) -> bool:
+        return number in self.book._entries
+
+
+class GivesANumberTwice(Wrapped):
+    """The number of a fault that is gone is given again."""
+
+    def add(self, fault: Fault) -> int:
+        self.book._last = max(self.book._entries, default=0)
+        return self.book.add(fault)
+
+
+def ask(path: str = PATHS[0], *, watch: bool = False, user: str = "me", chance: float = 0.0) -> Step:
+    return step("request", path=path, watch=watch, user=user, chance=chance)
+
+
+def on(do: str = "refuse", **fields: Any) -> Step:
+    return step("add", fault=Fault(do=do, **fields))
+
+
+HISTORIES: dict[type[Wrapped], list[Step]] = {
+    ForgetsToPassOver: [on(after=1), ask(), ask()],
+    NeverUsedUp: [on(count=1), ask(), ask()],
+    StrikesEverybody: [on(users=("me",)), ask(user="you")],
+    DrawsOnce: [on(probability=0.5), on(do="delay", probability=0.5), ask(chance=0.6)],
+    OneDelayOnly: [on(do="delay", seconds=1.0), on(do="delay", seconds=2.5), ask()],
+    KeepsWhatIsRemoved: [on(), step("remove", number=1)],
+    GivesANumberTwice: [on(), step("remove", number=1), on()],
+}
+
+
+def test_the_book_does_as_the_model() -> None:
+    run_state_machine_as_test(make_machine(FaultBook), settings=SETTINGS)
+
+
+@pytest.mark.parametrize("mutant", HISTORIES)
+def test_seeded_bugs_are_found(mutant: type[Wrapped]) -> None:
+    show_the_bug(make_machine(FaultBook), make_machine(mutant), HISTORIES[mutant])
+
+
+def history_of(trouble: Any) -> list[Fate]:
+    """Ask an open watch for its fate through two faults: each with events to come first, the second one a stall."""
+    seen: list[Fate] = []
+    trouble.order(Fault(do="cut", events=2))
+    for _ in range(3):
+        seen.append(trouble.fate(0.0))
+        trouble.sent()
+    trouble.order(Fault(do="stall", events=1, seconds=10.0))
+    seen.append(trouble.fate(1.0))
+    trouble.sent()
+    seen += [trouble.fate(now) for now in (2.0, 11.9, 12.0, 30.0)]
+    trouble.order(Fault(do="stall"))
+    seen += [trouble.fate(40.0), trouble.fate(1e9)]
+    trouble.lift()
+    return [*seen, trouble.fate(1e9)]
+
+
+HISTORY = [Fate.SEND, Fate.SEND, Fate.CUT, Fate.SEND, Fate.WAIT, Fate.WAIT, Fate.SEND, Fate.SEND, *[Fate.WAIT] * 2]
+
+
+def counts_from_the_beginning(trouble: WatchTrouble, fault: Fault) -> None:
+    WatchTrouble.order(trouble, fault)
+    trouble._at_event = fault.events
+
+
+def keeps_the_first_order(trouble: WatchTrouble, fault: Fault) -> None:
+    if not trouble._do:
+        WatchTrouble.order(trouble, fault)
+
+
+def never_ends(trouble: WatchTrouble, fault: Fault) -> None:
+    WatchTrouble.order(trouble, fault)
+    trouble._seconds = 0.0
+
+
+def at_once(trouble: WatchTrouble, fault: Fault) -> None:
+    WatchTrouble.order(trouble, fault)
+    trouble._at_event = 0
+
+
+class Troubled:
+    """A watch whose orders are taken by a broken function."""
+
+    def __init__(self, order: Callable[[WatchTrouble, Fault], None]) -> None:
+        self.trouble = WatchTrouble()
+        self._order = order
+
+    def order(self, fault: Fault) -> None:
+        self._order(self.trouble, fault)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.trouble, name)
+
+
+def test_an_open_watch_does_what_was_ordered_last() -> None:
+    assert history_of(WatchTrouble()) == [*HISTORY, Fate.SEND]
+
+
+@pytest.mark.parametrize("order", [counts_from_the_beginning, keeps_the_first_order, never_ends, at_once])
+def test_seeded_bugs_of_an_open_watch_are_found(order: Callable[[WatchTrouble, Fault], None]) -> None:
+    assert history_of(Troubled(order)) != [*HISTORY, Fate.SEND]

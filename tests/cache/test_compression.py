@@ -1,0 +1,300 @@
+"""A compressed cache: it reads as a plain one, whatever came before, during and after the training."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+import sys
+import threading
+from typing import Any, TypedDict
+
+import pytest
+
+from deltaloop.api.compressed import Compressed
+from deltaloop.api.errors import InvalidInputError, MalformedObjectError, MissingExtraError
+from deltaloop.api.kinds import POD
+from deltaloop.api.path import path
+from deltaloop.api.resource import Resource
+from deltaloop.api.watch_event import EventType
+from deltaloop.cache.compression import CacheCompression, ZstdCodec, train
+from deltaloop.cache.core.dictionary_training import ZstdOptions
+from deltaloop.cache.core.listwatch import ReflectorOptions
+from deltaloop.cache.core.notification_buffer import BufferPolicy
+from deltaloop.cache.factory import InformerFactory
+from deltaloop.cache.handlers import HandlerFuncs
+from deltaloop.cache.informer import Informer, InformerOptions
+from deltaloop.cache.listwatch import ListerWatcher
+from deltaloop.cache.queue import QueueKind
+from tests.cache.fake_client import FakeClient
+from tests.cache.fake_source import FakeSource
+from tests.cache.machines import Step, show_the_bug, step
+from tests.cache.machines_pipeline import make_machine
+from tests.cache.objects import pod
+from tests.cache.test_informer import PAGED, STILL, running, settle
+
+STREAMED = ReflectorOptions(probe=False)
+BOTH_KINDS = pytest.mark.parametrize("queue", [*QueueKind])
+
+
+def large(name: str, version: int, *, node: str = "n1") -> Resource:
+    """Make a pod that is worth compressing."""
+    words = " ".join(f"{name} {version} {number}" for number in range(60))
+    fields = pod(name, version, node=node, labels={"app": name[-1]}).to_dict()
+    fields["metadata"]["annotations"] = {"words": words}
+    return Resource.from_dict(fields, POD)
+
+
+def put(source: FakeSource, name: str, *, node: str = "n1") -> None:
+    """Create or change such a pod."""
+    known = name in source.objects
+    source.version += 1
+    obj = source.objects[name] = large(name, source.version, node=node)
+    source._event(EventType.MODIFIED if known else EventType.ADDED, obj, silent=False)
+
+
+def filled(objects: int) -> FakeSource:
+    source = FakeSource()
+    for number in range(objects):
+        put(source, f"p{number:03}")
+    return source
+
+
+def compressed_share(informer: Informer[Any]) -> float:
+    objects = informer.indexer.list()
+    return sum(isinstance(obj.stored, Compressed) for obj in objects) / len(objects)
+
+
+def content(informer: Informer[Any]) -> dict[str, Any]:
+    return {obj.key: obj.to_dict() for obj in informer.indexer.list()}
+
+
+@BOTH_KINDS
+@pytest.mark.parametrize("paged", [False, True])
+async def test_it_holds_what_the_server_has(queue: QueueKind, paged: bool) -> None:
+    source = filled(40)
+    options = dataclasses.replace(STILL, queue=queue, compression="zstd", reflector=PAGED if paged else STREAMED)
+    informer = Informer(source, POD, indexers={"node": path("spec.nodeName")}, options=options)
+    told: list[str] = []
+    informer.add_event_handler(
+        HandlerFuncs[Resource](
+            on_add=lambda obj: told.append(obj["spec"]["nodeName"]),
+            on_update=lambda old, new: told.append(old["spec"]["nodeName"] + new["spec"]["nodeName"]),
+            on_delete=lambda obj: told.append("-" + obj["spec"]["nodeName"]),
+        )
+    )
+    async with running(informer):
+        await asyncio.sleep(1)
+        assert compressed_share(informer) == 1
+        put(source, "p001", node="n2")
+        put(source, "new", node="n3")
+        source._event(EventType.DELETED, source.objects.pop("p002"), silent=False)
+        await asyncio.sleep(1)
+        assert compressed_share(informer) == 1
+        assert content(informer) == {f"default/{name}": obj.to_dict() for name, obj in source.objects.items()}
+        assert [obj.name for obj in informer.lister().by_index("node", "n2")] == ["p001"]
+        assert told[40:] == ["n1n2", "n3", "-n1"]
+        assert informer.bytes_held() < sum(len(obj.raw) for obj in informer.indexer.list()) / 2
+        assert informer.indexer.get_by_key("default/p001") is informer.lister().find("default/p001")
+
+
+async def test_few_objects_stay_as_they_are_until_there_are_more() -> None:
+    source = filled(31)
+    informer = Informer(source, POD, options=dataclasses.replace(STILL, compression="zstd"))
+    async with running(informer):
+        for _ in range(5):
+            put(source, "p001")
+        await asyncio.sleep(1)
+        assert compressed_share(informer) == 0
+        put(source, "one-more")
+        await asyncio.sleep(1)
+        assert compressed_share(informer) == 1
+
+
+async def test_a_transform_sees_plain_objects_and_its_result_is_compressed() -> None:
+    source = filled(40)
+    seen: list[bool] = []
+
+    def transform(obj: Resource) -> Resource:
+        seen.append(isinstance(obj.stored, bytes))
+        fields = obj.to_dict()
+        fields["more"] = "x" * 500
+        return Resource.from_dict(fields, obj.resource_type)
+
+    informer = Informer(source, POD, options=dataclasses.replace(STILL, compression="zstd", transform=transform))
+    async with running(informer):
+        put(source, "p001")
+        await asyncio.sleep(1)
+        put(source, "p002")
+        await asyncio.sleep(1)
+        assert compressed_share(informer) == 1
+        assert {obj["more"] for obj in informer.lister().list()} == {"x" * 500}
+        assert all(seen)
+        assert len(seen) == 42
+
+
+class Pod(TypedDict):
+    """A class of one's own."""
+
+    metadata: dict[str, Any]
+    spec: dict[str, Any]
+
+
+@pytest.mark.parametrize("model", [dict, bytes, Pod])
+async def test_dict_typed_and_byte_caches_read_the_same(model: type[Any]) -> None:
+    source = filled(40)
+    kind = dataclasses.replace(POD, model=model)
+    plain = Informer(source, kind, options=STILL)
+    small = Informer(source, kind, options=dataclasses.replace(STILL, compression="zstd"))
+    async with running(plain), running(small):
+        await asyncio.sleep(1)
+        assert compressed_share(small) == 1
+        assert compressed_share(plain) == 0
+        assert small.lister().list() == plain.lister().list()
+
+
+async def test_the_log_says_when_it_is_compressed(caplog: pytest.LogCaptureFixture) -> None:
+    informer = Informer(filled(40), POD, options=dataclasses.replace(STILL, compression="zstd"))
+    with caplog.at_level(logging.INFO, "deltaloop.cache"):
+        async with running(informer):
+            await asyncio.sleep(1)
+    (record,) = [each for each in caplog.records if each.message == "the cache is compressed"]
+    assert (record.__dict__["samples"], record.__dict__["dictionary"]) == (40, True)
+
+
+async def test_stopped_before_and_during_training_it_leaves_nothing_behind() -> None:
+    few, many = filled(3), filled(40)
+    for source in (few, many):
+        informer = Informer(source, POD, options=dataclasses.replace(STILL, compression="zstd"))
+        async with running(informer):
+            await settle()
+        assert len(informer.indexer) == len(source.objects)
+
+
+async def test_by_factory_for_all_kinds_or_for_one() -> None:
+    factory = InformerFactory(FakeClient())
+    plain = factory.informer(POD)
+    small = factory.informer(POD, compression="zstd")
+    assert plain is not small
+    assert small is factory.informer(POD, compression="zstd")
+    assert small is not factory.informer(POD, compression=ZstdOptions(level=3))
+    both = InformerFactory(FakeClient(), options=InformerOptions(compression="zstd"))
+    assert both.informer(POD) is both.informer(POD, compression="zstd")
+
+
+def test_an_unknown_compression_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match="compression 'gzip' is not known; there is 'zstd'"):
+        InformerOptions(compression="gzip")  # type: ignore[arg-type]
+
+
+async def test_without_the_extra_it_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    with pytest.raises(
+        MissingExtraError, match=r"a compressed cache needs the extra 'zstd': pip install 'deltaloop\[zs"
+    ):
+        Informer(FakeSource(), POD, options=InformerOptions(compression="zstd"))
+
+
+# The codec
+
+SAMPLES = [large(f"p{number}", number).raw for number in range(100)]
+
+
+def test_a_codec_reads_back_what_it_made() -> None:
+    codec = train(SAMPLES, ZstdOptions())
+    assert codec.has_dictionary
+    alone = ZstdCodec(b"", level=1)
+    for raw in (*SAMPLES, b'{"metadata":{"name":"of another kind"},"x":"' + b"ab" * 9000 + b'"}'):
+        data, other = codec.compress(raw), alone.compress(raw)
+        assert data is not None
+        assert other is not None
+        assert codec.decompress(data) == alone.decompress(other) == raw
+    assert sum(len(codec.compress(raw) or b"") for raw in SAMPLES) < sum(
+        len(alone.compress(raw) or b"") for raw in SAMPLES
+    )
+    assert codec.compress(b'{"metadata":{}}') is None
+
+
+def test_what_nothing_can_be_learned_from_is_compressed_without_a_dictionary() -> None:
+    codec = train([b'{"metadata":{"name":"a"}}'] * 3, ZstdOptions())
+    assert not codec.has_dictionary
+    data = codec.compress(SAMPLES[0])
+    assert data is not None
+    assert codec.decompress(data) == SAMPLES[0]
+    assert repr(codec) == "<ZstdCodec without dictionary>"
+
+
+def test_damage_and_a_wrong_dictionary_are_clear_errors() -> None:
+    codec = train(SAMPLES, ZstdOptions())
+    data = codec.compress(SAMPLES[0])
+    assert data is not None
+    other = train([raw.replace(b"words", b"texts") for raw in SAMPLES[:50]], ZstdOptions())
+    changed = bytearray(data)
+    changed[len(changed) // 2] ^= 1
+    for reader, damaged in ((codec, bytes(changed)), (codec, data[:-5]), (codec, b""), (codec, b"x"), (other, data)):
+        with pytest.raises(MalformedObjectError, match=f"a compressed object of {len(damaged)} bytes cannot be read"):
+            reader.decompress(damaged)
+    assert codec.decompress(data) == SAMPLES[0]
+
+
+def test_many_threads_read_at_once() -> None:
+    codec = train(SAMPLES, ZstdOptions())
+    packed = [(raw, codec.compress(raw) or b"") for raw in SAMPLES]
+    wrong: list[bytes] = []
+    ready = threading.Barrier(4)
+
+    def read() -> None:
+        ready.wait()
+        for _ in range(20):
+            wrong.extend(raw for raw, data in packed if codec.decompress(data) != raw)
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+# The machine of the pipeline sees a compression that goes wrong
+
+
+class MixesObjects(CacheCompression):  # type: ignore[misc]  # a mutant of a final class
+    """An object gets the bytes of the one that was compressed before it."""
+
+    last: Any = None
+
+    def compressed(self, obj: Resource) -> Resource:
+        own = super().compressed(obj)
+        before, self.last = self.last or own.stored, own.stored
+        return Resource(before, own.metadata, own.resource_type) if isinstance(before, Compressed) else own
+
+
+def with_compression(kind: type[CacheCompression]) -> Any:
+    def make(source: ListerWatcher, options: InformerOptions) -> Informer[Resource]:
+        informer = Informer(source, POD, options=options)
+        if informer._compression is not None:
+            informer._compression.__class__ = kind
+        return informer
+
+    return make_machine(make)
+
+
+HISTORY: list[Step] = [
+    step(
+        "start",
+        queue=QueueKind.REAL_FIFO,
+        page_size=0,
+        watch_list=False,
+        policy=BufferPolicy.UNBOUNDED,
+        compressed=True,
+    ),
+    *(step("put", name=name) for name in "ab"),
+    step("wait", seconds=3.0),
+    *(step("put", name=name) for name in "abc"),
+    step("become_quiet"),
+]
+
+
+def test_the_machine_catches_bytes_that_belong_to_another_object() -> None:
+    show_the_bug(with_compression(CacheCompression), with_compression(MixesObjects), HISTORY)

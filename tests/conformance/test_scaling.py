@@ -1,0 +1,77 @@
+"""The scale subresource of custom resources whose objects do not have what its paths point to.
+
+Source: apiextensions-apiserver pkg/registry/customresource; kube-apiserver 1.36.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.conformance.target import Api, conformance, widget_crd
+
+FREE = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+SCALE = {
+    "specReplicasPath": ".spec.a.b",
+    "statusReplicasPath": ".status.c.d",
+    "labelSelectorPath": ".status.e.f",
+}
+
+
+async def deep(api: Api) -> str:
+    crd = widget_crd(api.group(), scale=False, status=False, schema=FREE)
+    crd["spec"]["versions"][0]["subresources"] = {"scale": SCALE}
+    return await api.define(crd)
+
+
+@conformance(
+    "Scale: what a path of it cannot reach, or is none, is 422, with the place and the type",
+    ("a number on the way", {"spec": {"a": 5}}, ".spec.a.b", "0", ".spec.a.b", "5", "int64", "map[string]interface{}"),
+    ("a text on the way", {"spec": "foo"}, ".spec.a.b", "0", ".spec.a", "foo", "string", "map[string]interface{}"),
+    ("a text", {"spec": {"a": {"b": "three"}}}, ".spec.a.b", "0", ".spec.a.b", "three", "string", "int64"),
+    ("a fraction", {"spec": {"a": {"b": 3.5}}}, ".spec.a.b", "0", ".spec.a.b", "3.5", "float64", "int64"),
+    ("a list", {"spec": {"a": {"b": [1, "x"]}}}, ".spec.a.b", "0", ".spec.a.b", "[1 x]", "[]interface {}", "int64"),
+    (
+        "an object",
+        {"spec": {"a": {"b": {"y": 1, "x": True}}}},
+        ".spec.a.b",
+        "0",
+        ".spec.a.b",
+        "map[x:true y:1]",
+        "map[string]interface {}",
+        "int64",
+    ),
+    ("of the status", {"status": {"c": {"d": "x"}}}, ".status.c.d", "0", ".status.c.d", "x", "string", "int64"),
+    ("of the selector", {"status": {"e": {"f": 5}}}, ".status.e.f", '""', ".status.e.f", "5", "int64", "string"),
+)
+async def test_wrong_types(
+    api: Api, fields: dict[str, Any], field: str, shown: str, place: str, value: str, found: str, wanted: str
+) -> None:
+    path = await deep(api)
+    body = {key: part for key, part in api.widget("w").items() if key != "spec"}
+    answer = await api.post(path, {**body, **fields})
+    text = f"Invalid value: {shown}: {place} accessor error: {value} is of the type {found}, expected {wanted}"
+    assert answer.refuses(422, "Invalid") == f'Widget.{api.group()} "w" is invalid: {field}: {text}'
+    assert answer.json["details"]["causes"] == [{"reason": "FieldValueInvalid", "message": text, "field": field}]
+
+
+@conformance(
+    "Scale: numbers have bounds",
+    ("below", -1, "should be a non-negative integer"),
+    ("above", 1 << 40, "should be less than or equal to 2147483647"),
+)
+async def test_bounds(api: Api, replicas: int, why: str) -> None:
+    path = await deep(api)
+    answer = await api.post(path, api.widget("w", {"a": {"b": replicas}}))
+    wanted = f'Widget.{api.group()} "w" is invalid: .spec.a.b: Invalid value: {replicas}: {why}'
+    assert answer.refuses(422, "Invalid") == wanted
+
+
+@conformance("Scale: an object that says nothing cannot be read, but a patch sets it")
+async def test_unset(api: Api) -> None:
+    path = await deep(api)
+    await api.created(path, api.widget("w"))
+    message = (await api.get(f"{path}/w/scale")).refuses(500, "InternalError")
+    assert message == 'Internal error occurred: the spec replicas field ".spec.a.b" does not exist'
+    answer = await api.patch(f"{path}/w/scale", {"spec": {"replicas": 2}})
+    assert (answer.status, answer.json["spec"]) == (200, {"replicas": 2})
+    assert (await api.get(f"{path}/w")).json["spec"] == {"a": {"b": 2}}

@@ -1,0 +1,157 @@
+"""The pictures on the pages of concepts are what the machines do; a machine that does otherwise is another picture."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from tools.diagrams.__main__ import CONCEPTS, stale, wanted
+from tools.diagrams.draw import svg, table
+from tools.diagrams.machines import all_diagrams
+from tools.diagrams.model import Diagram, Machine, Move, Step
+
+from deltaloop.workqueue.core.queue import QueueCore
+
+CORES = Path(__file__).parents[2] / "src" / "deltaloop"
+
+
+@pytest.fixture(scope="module")
+def diagrams() -> list[Diagram]:
+    return all_diagrams()
+
+
+def test_every_picture_and_table_is_what_the_code_is(diagrams: list[Diagram]) -> None:
+    assert stale(wanted(diagrams)) == [], "make diagrams writes them"
+
+
+def test_every_core_with_phases_is_drawn(diagrams: list[Diagram]) -> None:
+    phases = {
+        str(path.relative_to(CORES))
+        for path in CORES.glob("*/core/**/*.py")
+        if re.search(r"^class _?Phase\(", path.read_text(), re.MULTILINE)
+    }
+    assert len(phases) >= 4
+    assert phases - {diagram.source for diagram in diagrams} == set()
+
+
+def test_every_source_exists_and_every_page_is_listed(diagrams: list[Diagram]) -> None:
+    index = (CONCEPTS / "index.md").read_text()
+    for diagram in diagrams:
+        assert (CORES / diagram.source).is_file(), diagram.source
+        assert f"({diagram.page}.md)" in index, diagram.page
+    pages = {path.stem for path in CONCEPTS.glob("*.md")} - {"index"}
+    assert pages == {diagram.page for diagram in diagrams}
+
+
+def test_every_state_that_can_be_drawn_can_be_come_to(diagrams: list[Diagram]) -> None:
+    for diagram in diagrams:
+        reached = {diagram.states[0]}
+        for _ in diagram.states:
+            reached |= {step.after for step in diagram.steps if step.before in reached}
+        assert reached == set(diagram.states), diagram.name
+
+
+def test_pictures_are_whole(diagrams: list[Diagram]) -> None:
+    for diagram in diagrams:
+        root = ET.fromstring(svg(diagram))
+        numbers = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text") if text.get("class") == "n"]
+        assert numbers == [str(number) for number in range(1, len(diagram.arrows()) + 1)]
+        width, height = (float(size) for size in root.attrib["viewBox"].split()[2:])
+        for circle in root.iter("{http://www.w3.org/2000/svg}circle"):
+            assert 0 < float(circle.attrib["cx"]) < width
+            assert 0 < float(circle.attrib["cy"]) < height
+
+
+class _TwoWorkers(QueueCore[str]):
+    """Puts an item in line although a worker has it."""
+
+    def add(self, item: str, now: float, **_: object) -> object:  # type: ignore[override]
+        self._line.push(item, now, priority=0)
+        return super().add(item, now)
+
+
+def _line_of(machine: type[QueueCore[str]]) -> list[Step]:
+    def view(queue: QueueCore[str]) -> str:
+        return f"{len(queue)} in line, {queue.processing} processed"
+
+    def moves(queue: QueueCore[str]) -> list[Move[QueueCore[str]]]:
+        found: list[Move[QueueCore[str]]] = []
+        if len(queue) < 2:
+            found.append(("add", lambda queue: queue.add("a", 0.0)))
+        if len(queue) and not queue.processing:
+            found.append(("get", lambda queue: queue.get(0.0)))
+        return found
+
+    return Machine(machine, moves, view, view).walk()[1]
+
+
+def missed(machine: Machine[Any], steps: list[Step]) -> set[Step]:
+    """Return the steps that 30 walks by chance take and that are not among those found."""
+    chance = Random(1)
+    return {step for _ in range(30) for step in machine.wander(chance, 20)} - {*steps}
+
+
+def test_no_walk_by_chance_takes_a_step_that_is_not_drawn(diagrams: list[Diagram]) -> None:
+    for diagram in diagrams:
+        if diagram.machine is not None:
+            assert missed(diagram.machine, diagram.steps) == set(), diagram.name
+
+
+def test_an_identity_that_is_too_coarse_is_found() -> None:
+    def count(numbers: list[int]) -> str:
+        return f"{'many' if len(numbers) > 1 else 'few'}"
+
+    moves: list[Move[list[int]]] = [("more", lambda numbers: numbers.append(1))]
+    machine = Machine(list[int], lambda _: moves, count, count)
+    states, steps = machine.walk()
+    assert states == ["few"]
+    assert Step("few", "more", "many") in missed(machine, steps)
+
+
+def test_a_seeded_bug_is_another_picture() -> None:
+    right, wrong = _line_of(QueueCore), _line_of(_TwoWorkers)
+    assert [step.after for step in right if step.what == "add"] == [
+        "1 in line, 0 processed",
+        "1 in line, 0 processed",
+        "0 in line, 1 processed",
+    ]
+    assert right != wrong
+
+
+def test_a_page_that_says_otherwise_is_found(diagrams: list[Diagram]) -> None:
+    other = [*diagrams]
+    shutdown = next(diagram for diagram in other if diagram.name == "shutdown")
+    steps = [Step(step.before, step.what.replace("again", "once more"), step.after) for step in shutdown.steps]
+    other[other.index(shutdown)] = Diagram(
+        "shutdown", "shutdown", shutdown.title, shutdown.source, shutdown.states, steps
+    )
+    assert stale(wanted(other)) == ["shutdown.md"]
+
+
+def test_a_diagram_without_a_place_is_an_error(diagrams: list[Diagram]) -> None:
+    with pytest.raises(ValueError, match="has no place"):
+        wanted([*diagrams, Diagram("another", "shutdown", "", "", ["a"], [])])
+    with pytest.raises(ValueError, match="nobody draws: shutdown"):
+        wanted([diagram for diagram in diagrams if diagram.name != "shutdown"])
+
+
+def test_a_machine_without_end_is_an_error() -> None:
+    def grow(numbers: list[int]) -> list[Move[list[int]]]:
+        del numbers
+        return [("more", lambda numbers: numbers.append(len(numbers)))]
+
+    with pytest.raises(ValueError, match="not bounded"):
+        Machine(list[int], grow, lambda _: "the same", len).walk(most_states=20)
+
+
+def test_a_table_says_every_step_once() -> None:
+    steps = [Step("a", "x", "b"), Step("a", "y", "b"), Step("a", "z", "a"), Step("b", "x", "a")]
+    assert table(Diagram("n", "p", "t", "s", ["a", "b"], steps)).splitlines()[2:] == [
+        "| 1 | a | x; y | b |",
+        "|  | a | z | the same |",
+        "| 2 | b | x | a |",
+    ]

@@ -1,0 +1,119 @@
+"""The site has every page and every public name; what is wrong in a built site is found."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from tools.site import links, reference, stage
+
+import deltaloop
+from deltaloop.api.yaml_reader import read_yaml
+
+ROOT = Path(__file__).parents[2]
+
+
+def in_nav(entry: Any) -> set[str]:
+    """Return the pages that a part of ``nav`` names."""
+    if isinstance(entry, str):
+        return {entry}
+    values: Any = cast("dict[str, Any]", entry).values() if isinstance(entry, dict) else entry
+    return {page for value in values for page in in_nav(value)}
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    config: Any = read_yaml((ROOT / "mkdocs.yml").read_text())
+    written = {path.relative_to(stage.DOCS).as_posix() for path in stage.DOCS.rglob("*.md")}
+    every = written | set(reference.pages()) | set(stage.ROOT_PAGES.values())
+    assert in_nav(config["nav"]) == every, "mkdocs.yml, at the end"
+
+
+def test_the_site_needs_search_and_mkdocstrings_only() -> None:
+    config: Any = read_yaml((ROOT / "mkdocs.yml").read_text())
+    assert [plugin if isinstance(plugin, str) else next(iter(plugin)) for plugin in config["plugins"]] == [
+        "search",
+        "mkdocstrings",
+    ]
+
+
+def test_every_public_name_has_a_place_in_the_reference() -> None:
+    paths = {
+        line.removeprefix("::: ")
+        for page in reference.pages().values()
+        for line in page.splitlines()
+        if line.startswith("::: ")
+    }
+    for name, home in reference.facade().items():
+        room = home.split(".")[1]
+        assert reference.public_names(room).get(name) in paths, f"dl.{name}"
+    for room in reference.rooms():
+        for name in getattr(importlib.import_module(f"deltaloop.{room}"), "__all__", []):
+            assert f"deltaloop.{room}.{name}" in paths
+    listed = reference.facade_page()
+    assert all(f"`dl.{name}`" in listed for name in deltaloop.__all__)
+
+
+def test_every_command_and_option_is_in_the_reference() -> None:
+    page = reference.command_line_page()
+    for command in ("apiserver", "run", "rbac", "explain", "leader-elect", "demo", "version"):
+        assert f"## deltaloop {command}\n" in page
+    assert "`--write-kubeconfig`" in page
+
+
+def test_links_lead_to_the_pages_of_the_site() -> None:
+    source = ROOT / "docs" / "concepts" / "store.md"
+    text = (
+        "[a](../cache.md#handlers) [b](../../README.md) [c](../../examples/workqueue/controller.py) "
+        "[d](../../src/deltaloop/errors.py) [`e`](../../Makefile) "
+        "[f](https://kubernetes.io) [g](#here) [h](nowhere.md)\n"
+        "```text\n[a](../../README.md)\n```\n"
+    )
+    assert stage.mend_links(text, source, "concepts/store.md") == (
+        "[a](../cache.md#handlers) [b](../index.md) [c](../examples/workqueue.md) "
+        "d (`src/deltaloop/errors.py`) `e` [f](https://kubernetes.io) [g](#here) [h](nowhere.md)\n"
+        "```text\n[a](../../README.md)\n```\n"
+    )
+
+
+def test_what_only_tests_read_is_left_out() -> None:
+    text = "a\n<!-- snippet: hidden\nx = 1\n-->\n<!-- snippet: prints -->\n```text\n1\n```\n<!-- diagram: x -->\n"
+    assert stage.without_comments(text) == "a\n```text\n1\n```\n<!-- diagram: x -->\n"
+
+
+GOOD = (
+    '<a href="b.html#there">b</a><img src="c.svg" alt="c"><a href="https://kubernetes.io">k</a><a href="#x" id="x"></a>'
+)
+WRONG = {
+    '<a href="nowhere.html">b</a>': "nowhere.html: is not there",
+    '<a href="b.html#nowhere">b</a>': "no such anchor",
+    '<a href="#nowhere">b</a>': "no such anchor",
+    '<img src="nowhere.svg" alt="c">': "is not there",
+    '<img src="c.svg">': "without words",
+    '<script src="https://cdn.example/x.js"></script>': "loaded from elsewhere",
+    '<link rel="stylesheet" href="//fonts.example/x.css">': "loaded from elsewhere",
+    '<a href="../../x.html">b</a>': "leads out of the site",
+}
+
+
+def site(folder: Path, page: str) -> Path:
+    (folder / "index.html").write_text(f"<html><body>{page}</body></html>")
+    (folder / "b.html").write_text('<h1 id="there">b</h1>')
+    (folder / "c.svg").write_text("<svg/>")
+    return folder
+
+
+def test_a_whole_site_is_right(tmp_path: Path) -> None:
+    assert links.check(site(tmp_path, GOOD)) == ([], 3, 1)
+
+
+@pytest.mark.parametrize("page", WRONG)
+def test_a_wrong_site_is_found(page: str, tmp_path: Path) -> None:
+    wrong, _, _ = links.check(site(tmp_path, GOOD + page))
+    assert len(wrong) == 1
+    assert WRONG[page] in wrong[0]
+
+
+def test_an_empty_site_is_wrong(tmp_path: Path) -> None:
+    assert links.check(tmp_path)[0]

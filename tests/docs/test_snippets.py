@@ -1,0 +1,34 @@
+"""Each page's snippets do what the page says; a snippet that does not is found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.docs.running import open_page
+from tests.docs.snippets import blocks
+
+ROOT = Path(__file__).parents[2]
+PAGES = ["README.md", "CONTRIBUTING.md", *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").rglob("*.md"))]
+TESTS = [path.read_text() for path in (ROOT / "tests").rglob("*.py")]
+
+
+@pytest.mark.real_time
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("page", PAGES)
+def test_every_snippet_runs(page: str, tmp_path: Path) -> None:
+    found = blocks(page, (ROOT / page).read_text())
+    if not any(block.language != "text" for block in found):
+        return
+    with open_page(page, tmp_path) as running:
+        for block in found:
+            running.run(block)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_what_other_tests_run_is_named_by_them(page: str) -> None:
+    for block in blocks(page, (ROOT / page).read_text()):
+        if block.ask.named:
+            comment = f"snippet: {block.ask.named} -->"
+            assert any(comment in text for text in TESTS), f"{block.where}: no test looks for it"

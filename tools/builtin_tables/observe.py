@@ -1,0 +1,149 @@
+"""Ask a real kube-apiserver what no schema says: ``python tools/builtin_tables/observe.py`` (``make kube`` first).
+
+It starts a server, reads its discovery documents, the columns of every kind's table, and tries which fields can be
+selected by, and writes ``observed.json``, from which ``generate.py`` makes the data file. Only stable versions are
+looked at. Nothing of this machine or of the time gets into the file, so that the same server gives the same file.
+"""
+
+from __future__ import annotations
+
+import re
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, cast
+from urllib.parse import quote
+
+import msgspec
+
+from deltaloop.apiserver.core.builtin_tables import FieldShape, FieldType, builtin_tables
+from deltaloop.testing.control_plane import ControlPlane, ControlPlaneError, find_assets
+
+TARGET: Final = Path(__file__).with_name("observed.json")
+_STABLE: Final = re.compile(r"v[0-9]+")
+_TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
+_SECONDS: Final = 20.0
+# Labels that are no paths of fields.
+_OTHER_LABELS: Final = ("source", "reportingComponent", "name", "status.podIPs", "status.successful")
+_NO_LABEL: Final = "noSuchLabel"
+_BAD: Final = 400
+_DEPTH: Final = 2
+
+
+class Server:
+    """Reads from one server."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        """Read from this one."""
+        self._url = plane.url
+        self._context = ssl.create_default_context(cadata=plane.ca_pem.decode())
+        self._headers = {"Authorization": f"Bearer {plane.token.reveal()}"}
+
+    def get(self, path: str, *, accept: str = "application/json") -> tuple[int, dict[str, Any]]:
+        """Return the status and the document of an answer."""
+        request = urllib.request.Request(self._url + path, headers={**self._headers, "Accept": accept})  # noqa: S310
+        try:
+            with urllib.request.urlopen(request, timeout=_SECONDS, context=self._context) as answer:  # noqa: S310
+                return answer.status, msgspec.json.decode(answer.read(), type=dict[str, Any])
+        except urllib.error.HTTPError as error:
+            return error.code, msgspec.json.decode(error.read(), type=dict[str, Any])
+
+
+def group_versions(server: Server) -> Iterator[tuple[str, str, str]]:
+    """Return group, version and path of what is served and stable."""
+    yield "", "v1", "/api/v1"
+    for group in server.get("/apis")[1]["groups"]:
+        for version in group["versions"]:
+            if _STABLE.fullmatch(version["version"]):
+                yield group["name"], version["version"], f"/apis/{version['groupVersion']}"
+
+
+def observe(server: Server) -> list[dict[str, Any]]:
+    """Return what is known of each kind, in the order of discovery."""
+    found: list[dict[str, Any]] = []
+    for group, version, path in group_versions(server):
+        document = server.get(path)[1]
+        kinds: dict[str, dict[str, Any]] = {}
+        for resource in document["resources"]:
+            plural, _, below = resource["name"].partition("/")
+            if not below:
+                kinds[plural] = _kind(server, group, version, path, resource)
+            elif plural in kinds and resource["kind"] in (kinds[plural]["kind"], "Scale"):
+                # What takes and gives another kind has a form of its own, which the program knows.
+                kinds[plural]["subresources"][below] = resource["verbs"]
+        found += kinds.values()
+    return found
+
+
+def _kind(server: Server, group: str, version: str, path: str, resource: dict[str, Any]) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "group": group,
+        "version": version,
+        "kind": resource["kind"],
+        "plural": resource["name"],
+        "namespaced": resource["namespaced"],
+        "verbs": resource["verbs"],
+        "short_names": resource.get("shortNames", []),
+        "categories": resource.get("categories", []),
+        "subresources": {},
+    }
+    if "list" in resource["verbs"]:
+        address = f"{path}/{resource['name']}"
+        definitions = server.get(address, accept=_TABLE)[1]["columnDefinitions"]
+        names = ("name", "type", "format", "priority", "description")
+        entry["columns"] = [
+            {name: definition[name] for name in names if definition[name]} for definition in definitions
+        ]
+        entry["field_labels"] = [label for label in _candidates(entry) if _select(server, address, label)[0] != _BAD]
+        if entry["field_labels"]:
+            entry["label_refusal"] = _select(server, address, _NO_LABEL)[1]["message"].replace(_NO_LABEL, "{}")
+    return entry
+
+
+def _select(server: Server, address: str, label: str) -> tuple[int, dict[str, Any]]:
+    return server.get(f"{address}?limit=1&fieldSelector={quote(label)}%3Dx")
+
+
+def _candidates(entry: dict[str, Any]) -> list[str]:
+    """Return the paths of a kind's fields that hold one value; name and namespace go without saying."""
+    tables = builtin_tables()
+    known = {(kind.group, kind.version, kind.kind): kind.type for kind in tables.kinds}
+    name = known.get((entry["group"], entry["version"], entry["kind"]))
+    paths = list(_leaves(name, "", _DEPTH)) if name is not None else []
+    return sorted({path for path in (*paths, *_OTHER_LABELS) if not path.startswith("metadata.")})
+
+
+def _leaves(name: str, prefix: str, depth: int) -> Iterator[str]:
+    for field, shape in builtin_tables().types[name].fields.items():
+        word = _word(shape)
+        if word.startswith("#"):
+            if depth > 1:
+                yield from _leaves(word[1:], f"{prefix}{field}.", depth - 1)
+        elif word:
+            yield prefix + field
+
+
+def _word(shape: FieldType) -> str:
+    while isinstance(shape, FieldShape):
+        if shape.of is None:
+            return ""
+        shape = shape.of
+    return shape
+
+
+def main() -> None:
+    """Write the file."""
+    assets = find_assets()
+    if assets is None:
+        raise ControlPlaneError("there is no kube-apiserver: run `make kube`")
+    with ControlPlane(assets) as plane:
+        content = {"kubernetes": assets.version, "kinds": observe(Server(plane))}
+    lines = msgspec.json.format(msgspec.json.encode(cast("Any", content)), indent=1)
+    TARGET.write_bytes(lines + b"\n")
+    print(f"{TARGET.name}: {len(content['kinds'])} kinds of Kubernetes {assets.version}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""Makes the pages of the API reference: one for each room, from its ``__all__`` and the façade's table.
+
+A page has the room's charter and one heading for each public name; what stands below it is made by mkdocstrings from
+the docstring. A room without ``__all__`` (``api``, ``errors``) has the names that the façade takes from it. The command
+line's page is made from its commands. No list here is written by hand.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from types import ModuleType
+from typing import Any
+
+import typer.main
+
+import deltaloop
+from deltaloop.cli.commands import app
+
+WITHOUT_A_PAGE = frozenset({"cli", "kinds"})
+
+
+def rooms() -> list[str]:
+    """List the rooms that have a page, by name."""
+    return sorted(each.name for each in pkgutil.iter_modules(deltaloop.__path__) if each.name not in WITHOUT_A_PAGE)
+
+
+def facade() -> dict[str, str]:
+    """Return where each name of the façade is at home: its module."""
+    homes: dict[str, str] = dict(vars(deltaloop)["_HOME_OF"])
+    return homes
+
+
+def public_names(room: str) -> dict[str, str]:
+    """Return a room's public names, in order, each with the path under which its docstring is found."""
+    module = importlib.import_module(f"deltaloop.{room}")
+    listed: list[str] | None = getattr(module, "__all__", None)
+    if listed is not None:
+        return {name: f"deltaloop.{room}.{name}" for name in sorted(listed, key=str.lower)}
+    inside = {name: home for name, home in facade().items() if f"{home}.".startswith(f"deltaloop.{room}.")}
+    return {name: f"{inside[name]}.{name}" for name in sorted(inside, key=str.lower)}
+
+
+def pages() -> dict[str, str]:
+    """Return all pages by their names."""
+    made = {f"reference/{room}.md": room_page(room) for room in rooms()}
+    made["reference/index.md"] = facade_page()
+    made["reference/command-line.md"] = command_line_page()
+    return made
+
+
+def room_page(room: str) -> str:
+    """Return the page of one room."""
+    names = public_names(room)
+    charter = ("members: false", "show_root_heading: false", "show_root_toc_entry: false")
+    top = [f"# deltaloop.{room}", "", f"::: deltaloop.{room}", "    options:", *(f"      {each}" for each in charter)]
+    return "\n".join([*top, "", *(f"::: {path}\n" for path in names.values())])
+
+
+def first_line(value: object) -> str:
+    """Return the first line of a docstring; nothing for what has none of its own, such as a number."""
+    if not (inspect.isclass(value) or inspect.isroutine(value) or isinstance(value, ModuleType)):
+        return ""
+    return (inspect.getdoc(value) or "").partition("\n")[0]
+
+
+def facade_page() -> str:
+    """Return the page of the façade: every name, where it is described, and what it does."""
+    homes = facade()
+    lines = [
+        "# The API",
+        "",
+        "`import deltaloop as dl` is how a program begins; these are the names that it has then. Each is described on",
+        "the page of its room. The rooms have more names, for those who need a part alone.",
+        "",
+        "| name | what it is |",
+        "| --- | --- |",
+    ]
+    for name in sorted(deltaloop.__all__, key=str.lower):
+        says = first_line(getattr(deltaloop, name)).replace("|", "\\|")
+        home = homes.get(name, f"deltaloop.{name}")
+        room = home.split(".")[1]
+        path = public_names(room).get(name) if room in rooms() else None
+        shown = f"[`dl.{name}`][{path}]" if path else f"`dl.{name}`"
+        lines.append(f"| {shown} | {says} |")
+    lines += ["", "## Rooms", "", "| package | what it owns |", "| --- | --- |"]
+    for room in rooms():
+        lines.append(
+            f"| [`deltaloop.{room}`]({room}.md) | {first_line(importlib.import_module(f'deltaloop.{room}'))} |"
+        )
+    return "\n".join([*lines, ""])
+
+
+def command_line_page() -> str:
+    """Return the page of the ``deltaloop`` command."""
+    lines = ["# The command line", "", "The `deltaloop` command comes with the extra `cli`.", ""]
+    commands: dict[str, Any] = vars(typer.main.get_command(app))["commands"]
+    for name, command in commands.items():
+        lines += [f"## deltaloop {name}", "", inspect.cleandoc(command.help or ""), ""]
+        rows = [parameter_row(parameter) for parameter in command.params]
+        if rows:
+            lines += ["| argument or option | what it does |", "| --- | --- |", *rows, ""]
+    return "\n".join(lines)
+
+
+def parameter_row(parameter: Any) -> str:
+    """Return one line of a command's table."""
+    names = ", ".join(f"`{name}`" for name in [*parameter.opts, *parameter.secondary_opts])
+    if parameter.param_type_name == "argument":
+        names = f"`{parameter.name.upper()}`"
+    says = (getattr(parameter, "help", None) or "").replace("|", "\\|").replace("\n", " ")
+    default = parameter.default
+    if isinstance(default, int | float | str) and not isinstance(default, bool) and default != "":
+        says += f" Default: `{default}`."
+    return f"| {names} | {says} |"
