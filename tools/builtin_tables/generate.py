@@ -46,7 +46,7 @@ _ATOMIC_ANY: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.J
 
 # Structs of Go that JSON writes as something else.
 _NULL_STRUCTS: Final = ("time", "microtime", "json", "schemaorbool", "schemaorarray", "schemaorstrings")
-_ZERO_STRUCTS: Final = {"quantity": "0", "intorstring": 0, "duration": "0s"}
+_ZERO_STRUCTS: Final[Mapping[str, Any]] = {"quantity": "0", "intorstring": 0, "duration": "0s"}
 
 
 class MissingSourceError(RuntimeError):

@@ -92,7 +92,7 @@ def _kind(server: Server, group: str, version: str, path: str, resource: dict[st
     if "list" in resource["verbs"]:
         address = f"{path}/{resource['name']}"
         definitions = server.get(address, accept=_TABLE)[1]["columnDefinitions"]
-        names = ("name", "type", "format", "priority", "description")
+        names = ("name", "type", "format", "priority")  # descriptions are sentences, not facts
         entry["columns"] = [
             {name: definition[name] for name in names if definition[name]} for definition in definitions
         ]

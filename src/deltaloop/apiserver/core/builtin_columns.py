@@ -64,7 +64,7 @@ GENERIC: Final = Printer((NAME, CREATED_AT), _no_own_cells)
 def _columns() -> Mapping[tuple[str, str], tuple[PrinterColumn, ...]]:
     return {
         (entry.api_version, entry.kind): tuple(
-            PrinterColumn(column.name, column.type, "", column.description, column.format, column.priority)
+            PrinterColumn(column.name, column.type, "", format=column.format, priority=column.priority)
             for column in entry.columns
         )
         for entry in builtin_tables().kinds

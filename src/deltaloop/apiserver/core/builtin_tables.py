@@ -74,7 +74,6 @@ class Column(msgspec.Struct, frozen=True):
     type: str
     format: str = ""
     priority: int = 0
-    description: str = ""
 
 
 class KindEntry(msgspec.Struct, frozen=True):
