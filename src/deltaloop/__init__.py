@@ -145,6 +145,7 @@ _HOMES = {
     ),
     "deltaloop.errors": ("DeltaloopError",),
     "deltaloop.events": (
+        "ComponentRecorder",
         "EventApi",
         "EventRecorder",
         "EventRecorderOptions",

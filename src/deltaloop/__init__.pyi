@@ -101,6 +101,7 @@ from deltaloop.client import WriteOptions as WriteOptions
 from deltaloop.client import conditions as conditions
 from deltaloop.client import connect as connect
 from deltaloop.errors import DeltaloopError as DeltaloopError
+from deltaloop.events import ComponentRecorder as ComponentRecorder
 from deltaloop.events import EventApi as EventApi
 from deltaloop.events import EventRecorder as EventRecorder
 from deltaloop.events import EventRecorderOptions as EventRecorderOptions
@@ -200,6 +201,7 @@ __all__ = [
     "Client",
     "ClientConfig",
     "ClientOptions",
+    "ComponentRecorder",
     "ConfigError",
     "ConfigMapLock",
     "ConflictError",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from deltaloop.api import managed_fields
 from deltaloop.api.managed_fields import strip_managed_fields
-from deltaloop.api.resource import Resource
+from deltaloop.api.resource import ObjectMeta, Resource
 
 KEY = "managedFields"
 ESCAPED = "managed\\u0046ields"
@@ -134,28 +134,36 @@ def test_what_a_server_writes_is_cut_and_not_decoded(sort: bool, annotation: str
     assert stripped == raw[:start] + raw[end:]  # the very bytes: written again, they would have another order
 
 
-def no_value(_: object) -> None:
-    return None
+class _AnyMeta(ObjectMeta, frozen=True, gc=False, rename="camel"):
+    managed_fields: Any = None
 
 
-def never(*_: object) -> bool:
-    return False
+class _AnyEnvelope(msgspec.Struct, gc=False):
+    metadata: _AnyMeta
 
 
-SEEDED: dict[str, tuple[str, Any, bytes]] = {
+def only_before_the_mark(raw: bytes) -> object:
+    """Decode as if what follows the mark did not matter."""
+    return DECODE(raw[: raw.index(managed_fields._MARK) + len(managed_fields._MARK)] + b"}}")
+
+
+DECODE: Any = managed_fields._decode_marked
+LOOSE: Any = msgspec.json.Decoder(_AnyEnvelope).decode
+SEEDED: dict[str, tuple[Any, bytes]] = {
     "the first member of that name is taken": (
-        "_decode_candidate",
-        no_value,
+        LOOSE,
         b'{"kind":"X","spec":{"managedFields":[1]},"metadata":{"name":"a"}}',
     ),
     "a bracket in a text ends the list": (
-        "_BEFORE_TEXT",
-        b"",
+        only_before_the_mark,
         b'{"metadata":{"name":"a","managedFields":["]}]"]},"spec":{"x":["]"]}}',
     ),
-    "escapes are not looked for": (
-        "_has_escaped_letters",
-        never,
+    "a bracket of an inner list ends the list": (
+        only_before_the_mark,
+        b'{"metadata":{"name":"a","managedFields":[[1],[2]]}}',
+    ),
+    "the member may be there twice": (
+        LOOSE,
         b'{"metadata":{"managedFields":[],"name":"a","managed\\u0046ields":[1]}}',
     ),
 }
@@ -163,12 +171,20 @@ SEEDED: dict[str, tuple[str, Any, bytes]] = {
 
 @pytest.mark.parametrize("bug", SEEDED)
 def test_each_check_is_needed(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    name, broken, raw = SEEDED[bug]
+    broken, raw = SEEDED[bug]
     obj = Resource(raw, Resource.from_dict({"metadata": {"name": "a"}}).metadata)
     assert json.loads(strip_managed_fields(obj).raw) == naive(raw)
-    monkeypatch.setattr(managed_fields, name, broken)
+    monkeypatch.setattr(managed_fields, "_decode_marked", broken)
     try:
         wrong = json.loads(strip_managed_fields(obj).raw) != naive(raw)
     except ValueError:
         wrong = True
     assert wrong
+
+
+@settings(max_examples=100, deadline=None, database=None, derandomize=True)
+@given(text=st.text(st.sampled_from('"]}[{,:\\1a'), max_size=30))
+def test_no_end_of_the_list_is_right_by_chance(text: str) -> None:
+    raw = msgspec.json.encode({"metadata": {"name": "a", KEY: [text, [text]], "x": text}, text: {"y": [text]}})
+    obj = Resource(raw, Resource.from_dict({"metadata": {"name": "a"}}).metadata)
+    assert json.loads(strip_managed_fields(obj).raw) == naive(raw)

@@ -306,8 +306,8 @@ def _labels_and_patches(kubectl: Kubectl) -> None:
 
 
 def _deployments(kubectl: Kubectl) -> None:
-    first = {"name": "c", "image": "web:1", "env": [{"name": "A", "value": "1"}]}
-    second = {"name": "c", "image": "web:2", "env": [{"name": "B", "value": "2"}]}
+    first: dict[str, Any] = {"name": "c", "image": "web:1", "env": [{"name": "A", "value": "1"}]}
+    second: dict[str, Any] = {"name": "c", "image": "web:2", "env": [{"name": "B", "value": "2"}]}
     assert kubectl("apply", manifest=deployment(1, first)) == "deployment.apps/web created\n"
     done = kubectl.attempt("apply", manifest=deployment(2, second, {"name": "d", "image": "side:1"}))
     assert (done.stdout, done.stderr) == ("deployment.apps/web configured\n", "")

@@ -55,6 +55,16 @@ class Replicas:
         runs = name in self._running and self._running[name].returncode is None
         return runs and path.exists() and path.stat().st_size >= BUSY
 
+    def check(self) -> None:
+        """Notice at once if a replica has ended by itself, instead of waiting for a leader that cannot come.
+
+        Raises:
+            RuntimeError: Naming it, and how it ended.
+        """
+        for name, process in self._running.items():
+            if process.returncode is not None:
+                raise RuntimeError(f"{name} has ended by itself, with {process.returncode}")
+
     async def end(self, name: str, number: signal.Signals) -> int:
         """Send a signal, and wait for the death; return the exit code."""
         process = self._running.pop(name)
@@ -86,9 +96,11 @@ async def busy_leader(client: Client, replicas: Replicas, *, patience: float) ->
 
     Raises:
         TimeoutError: If there is none in time.
+        RuntimeError: If a replica has ended by itself.
     """
     async with asyncio.timeout(patience):
-        while not replicas.is_busy(name := await holder(client)):  # noqa: ASYNC110 - a file of another process
+        while not replicas.is_busy(name := await holder(client)):
+            replicas.check()
             await asyncio.sleep(0.05)
     return name
 

@@ -128,3 +128,25 @@ def test_input_that_is_wrong_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("not json")
     with pytest.raises(Exception, match="holds no recorded access"):
         read_access(tmp_path / "x")
+
+
+def test_triggers_that_read_the_same_are_one_line() -> None:
+    run = {
+        "controller": "a",
+        "key": "default/b",
+        "reconcile": 2,
+        "result": "success",
+        "error": "",
+        "secondsAgo": 1.0,
+        "seconds": 0.5,
+        "attempt": 1,
+        "triggers": ["requeue after", "informer resync", "requeue after"],
+        "triggersDropped": 0,
+        "writes": [],
+        "writesDropped": 0,
+    }
+    assert list(lines([run])) == [
+        "a default/b, reconcile 2: success (1.0 s ago, took 0.500 s, attempt 1)",
+        "  because  requeue after (2 times)",
+        "  because  informer resync",
+    ]

@@ -43,7 +43,7 @@ pytestmark = [pytest.mark.real_time, pytest.mark.timeout(20)]
 CM = kinds.CONFIG_MAP
 SAMPLE_CRD = Path(__file__).parents[2] / "examples" / "sample_controller" / "crd.yaml"
 FOO: ResourceType[Resource] = ResourceType("samples.deltaloop.dev", "v1alpha1", "Foo", "foos")
-PODS_OWN = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "a", "image": "x"}]}}
+PODS_OWN: dict[str, Any] = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "a", "image": "x"}]}}
 WIDGET_CRD: dict[str, Any] = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",

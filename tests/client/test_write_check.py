@@ -102,7 +102,7 @@ WRITES = {
     *("apply", "create", "create_subresource", "delete", "delete_collection", "evict", "patch"),
     *("scale", "update", "update_status"),
 }
-NO_VERBS = {"close", "config", "namespace", "options"}
+NO_VERBS = {"close", "config", "drops_managed_fields", "namespace", "options"}
 
 
 def make(transport: Any) -> Client:

@@ -15,7 +15,7 @@ import json
 import re
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -40,6 +40,10 @@ class Api(Caller):
         self.number = next(_numbers)
         self.namespace = f"case-{self.number}"
         self._compact = compact
+
+    def stream(self, path: str) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        """Open a stream, such as a watch, whatever its status."""
+        return self.session.get(self.url + path)
 
     @property
     def core(self) -> str:

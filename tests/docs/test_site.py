@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import re
+import tomllib
+from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
@@ -117,3 +120,30 @@ def test_a_wrong_site_is_found(page: str, tmp_path: Path) -> None:
 
 def test_an_empty_site_is_wrong(tmp_path: Path) -> None:
     assert links.check(tmp_path)[0]
+
+
+def required() -> set[tuple[str, str]]:
+    """Return name and least version of everything that pyproject.toml asks for."""
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    groups = [*config["project"]["optional-dependencies"].values(), *config["dependency-groups"].values()]
+    every: list[Any] = [
+        *config["project"]["dependencies"],
+        *config["build-system"]["requires"],
+        *chain.from_iterable(groups),
+    ]
+    texts = [re.sub(r"\[.*?\]", "", text) for text in every if isinstance(text, str)]
+    return {(name, version) for name, _, version in (text.partition(">=") for text in texts)}
+
+
+def missing(page: str) -> set[tuple[str, str]]:
+    """Return what is required and has no row with its name and version."""
+    listed: set[tuple[str, str]] = set()
+    for row in re.findall(r"^\| (.*?) \| (.*?) \|", page, re.MULTILINE):
+        listed |= {*zip(row[0].split(", "), row[1].split(", "), strict=False)}
+    return required() - listed
+
+
+def test_every_dependency_is_on_its_page_with_its_version() -> None:
+    page = (ROOT / "docs" / "dependencies.md").read_text()
+    assert missing(page) == set(), "docs/dependencies.md, the table at the top"
+    assert missing(page.replace("| aiohttp | 3.12 |", "| aiohttp | 3.11 |")) == {("aiohttp", "3.12")}

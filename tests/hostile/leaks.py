@@ -9,9 +9,11 @@ import tracemalloc
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from deltaloop.api.managed_fields import decode_stripped
 from deltaloop.api.resource import Resource
+from deltaloop.api.watch_event import decode_watch_event_in
 
-_MAKERS = (Resource.from_json, Resource.from_dict)
+_MAKERS = (Resource.from_json, Resource.from_dict, decode_stripped, decode_watch_event_in)
 _CACHE = 4_000  # interned texts and the like; an informer that is kept is much more
 _ALL = 64_000  # and tables of TLS, pools and settings that live as long as the process
 

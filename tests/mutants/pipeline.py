@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias, cast
 
 from deltaloop.api.kinds import POD
@@ -184,6 +184,9 @@ class DropsWhenFull(Mutation):
 class _Dropping(FifoBuffer[Resource]):
     def put(self, notification: Told) -> int:
         return 0 if self.is_full else super().put(notification)
+
+    def put_all(self, notifications: Sequence[Told]) -> int:
+        return sum(map(self.put, notifications))
 
 
 class KeepsTheFirstUpdate(Mutation):

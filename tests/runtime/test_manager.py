@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import signal
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -246,6 +248,35 @@ async def test_a_second_stop_waits_for_nothing() -> None:
         assert now() - began < 0.1
         free.set()
         await asyncio.sleep(0)
+
+
+@pytest.mark.real_time
+async def test_a_signal_that_comes_twice_within_a_moment_is_one_request_and_what_runs_may_end(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    free = asyncio.Event()
+    seen: list[str] = []
+
+    @controller("v1/ConfigMap")
+    async def reconcile(request: Request, ctx: Context) -> None:
+        await free.wait()
+        seen.append("in good order")
+
+    caplog.set_level(logging.INFO, "deltaloop.runtime")
+    async with world() as w:
+        manager = w.manager(reconcile, repeat_window=30.0)
+        task = asyncio.create_task(manager.run(handle_signals=True))
+        await w.put("a")
+        await until(lambda: manager.loops and len(manager.loops[0].runs))
+        for _ in range(3):
+            signal.raise_signal(signal.SIGTERM)
+        await until(lambda: manager._shutdown.stopping)
+        await asyncio.sleep(0.05)
+        free.set()
+        await task
+    assert seen == ["in good order"]
+    told = [record.getMessage() for record in caplog.records if "signal" in record.getMessage()]
+    assert told == ["ending in good order: a signal came"]
 
 
 async def test_a_cancelled_manager_ends_in_good_order_too() -> None:

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import json
 import logging
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,7 +18,11 @@ import deltaloop as dl
 from deltaloop.api.references import Trigger
 from deltaloop.metrics import ProgramMetrics
 from deltaloop.runtime import Context, HotLoopOptions, Request, controller
+from deltaloop.runtime.core.history import History
+from deltaloop.runtime.core.hot_loop import HotLoops
 from deltaloop.runtime.health_server import Listen
+from deltaloop.runtime.metrics import GuardedMetrics
+from deltaloop.runtime.observing import Observer
 from deltaloop.runtime.tracing import Tracing, reasons
 from tests.runtime.test_health_server import fetch
 from tests.runtime.worlds import CM, now, world
@@ -88,6 +92,65 @@ async def test_two_controllers_that_fight_are_both_slowed_down(caplog: pytest.Lo
     assert {name: told[name]["other"] for name in told} == {"wants-big": "wants-small", "wants-small": "wants-big"}
     assert told["wants-big"]["changes"] == ("data.size: small -> big",)
     assert 10 <= len(writes) <= 40  # thousands, if nobody slowed them down
+
+
+async def test_a_writer_of_another_program_is_named_by_one_read_of_the_server(caplog: pytest.LogCaptureFixture) -> None:
+    reads: list[str] = []
+
+    def note(method: str, path: str, *_: object) -> None:
+        if method == "GET" and path.endswith("/configmaps/a"):
+            reads.append(path)
+
+    @controller("v1/ConfigMap", name="maps", hot_loops=HOT)
+    async def reconcile(request: Request, ctx: Context) -> None:
+        found = await ctx.client.find(CM, request.name)
+        if request.name == "a" and found is not None and found["data"]["size"] != "small":
+            await ctx.client.patch(CM, "a", {"data": {"size": "small"}})
+
+    async def enlarge(client: dl.Client) -> None:
+        """Take the field over as a whole, so that our answers name nobody."""
+        options = dl.WriteOptions(field_manager="scaler")
+        async with client.watch(CM, namespace="default") as events:
+            async for event in events:
+                if event.object.name == "a" and event.object["data"]["size"] == "small":
+                    await client.patch(CM, "a", {"data": {"size": "big"}}, options=options)
+
+    async with (
+        world() as w,
+        dl.Client(
+            dl.ClientConfig(server=w.server.url, namespace="default"), options=dl.ClientOptions(on_request=note)
+        ) as ours,
+        w.running(reconcile, client=ours),
+    ):
+        other = asyncio.create_task(enlarge(w.client))
+        await w.put("a", size="none")
+        await asyncio.sleep(60.0)
+        other.cancel()
+    [told] = [vars(record) for record in caplog.records if "fight" in record.getMessage()]
+    assert (told["other"], told["changes"]) == ("scaler", ("data.size: big -> small",))
+    assert len(reads) == 1
+
+
+async def test_a_server_that_does_not_answer_that_read_holds_nothing_up(caplog: pytest.LogCaptureFixture) -> None:
+    class Marked(HotLoops):
+        def wants_to_see(self, key: str, *, triggers: Sequence[Trigger]) -> tuple[str, str] | None:
+            return "v1/ConfigMap", "default/a"
+
+        def saw(self, key: str, subject: tuple[str, str], obj: dl.Resource) -> None:
+            raise AssertionError("nothing was seen")
+
+    @controller("v1/ConfigMap", name="maps")
+    async def reconcile(request: Request, ctx: Context) -> None: ...
+
+    observer = Observer(reconcile, GuardedMetrics(None, "maps"), history=History(), tracing=Tracing())
+    observer._hot = Marked(HOT)
+    caplog.set_level(logging.DEBUG, "deltaloop.runtime")
+    async with dl.Client(dl.ClientConfig(server="http://127.0.0.1:1")) as nobody:
+        began = now()
+        await observer.look("default/a", triggers=[], client=nobody)
+        assert now() - began <= 2.0
+    [told] = [vars(record) for record in caplog.records if "could not be read" in record.getMessage()]
+    assert (told["key"], told["object"]) == ("default/a", "default/a")
 
 
 async def test_without_the_option_nothing_is_slowed_down() -> None:

@@ -311,6 +311,19 @@ def test_an_owner_in_another_namespace_or_without_a_uid_is_refused() -> None:
         add_finalizer({"metadata": ()}, "x")
 
 
+def test_the_kind_of_an_owner_may_be_given_by_its_name() -> None:
+    fields: dict[str, Any] = cm("a")
+    set_controller_reference(fields, owner(), "samples.deltaloop.dev/v1alpha1/Foo")
+    [reference] = fields["metadata"]["ownerReferences"]
+    assert (reference["apiVersion"], reference["kind"], reference["name"]) == (
+        "samples.deltaloop.dev/v1alpha1",
+        "Foo",
+        "owner",
+    )
+    with pytest.raises(InvalidInputError, match="'Foo' names no kind; write it like v1/Pod"):
+        set_owner_reference(fields, owner(), "Foo")
+
+
 def test_finalizers_of_a_plain_object() -> None:
     fields: dict[str, Any] = {}
     assert add_finalizer(fields, "x.dev/y")

@@ -10,6 +10,7 @@ import pytest
 
 import deltaloop as dl
 from deltaloop.api import kinds
+from deltaloop.api.errors import InvalidKeyError
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.runtime import (
@@ -337,4 +338,56 @@ async def test_what_a_context_does_not_have_is_named() -> None:
     async with world() as w, w.running(reconcile):
         await w.put("a")
         await asyncio.sleep(1.0)
-    assert errors == ["there is no event recorder: give one to Manager(recorder=...)"]
+    assert errors == [
+        (
+            "there is no event recorder: give one to Manager(..., recorder=EventRecorder(client, component=...)); "
+            "`deltaloop run` has one"
+        )
+    ]
+
+
+async def test_a_key_that_is_none_is_parked_and_takes_no_slot(caplog: pytest.LogCaptureFixture) -> None:
+    """What a map function makes of an annotation is whatever somebody wrote there."""
+    seen: list[str] = []
+    keys = ["a/b/c", "", "default/", "default/fine"]
+
+    @controller("v1/ConfigMap", predicates=[Where(lambda obj: False)], watches=[Watch("v1/Secret", to=lambda _: keys)])
+    async def reconcile(request: Request, ctx: Context) -> None:
+        seen.append(request.key)
+
+    async with world() as w, w.running(reconcile) as manager:
+        await w.client.create("v1/Secret", {"metadata": {"name": "s"}})
+        await asyncio.sleep(1.0)
+        assert seen == ["default/fine"]
+        assert sorted(letter.item for letter in manager.loops[0].queue.dead_letters()) == ["", "a/b/c", "default/"]
+        assert len(manager.loops[0].runs) == 0
+    assert caplog.text.count("TerminalError: nothing is reconciled: unexpected key format") == 3
+
+
+async def test_whatever_fails_before_a_reconcile_begins_gives_its_slot_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    @controller("v1/ConfigMap")
+    async def reconcile(request: Request, ctx: Context) -> None:
+        if request.name == "a":
+            seen.append(request.key)
+
+    failures = [OSError("a tracer of somebody else's fails")]
+
+    async with world() as w, w.running(reconcile) as manager:
+        begins = manager.loops[0]._observer.begins
+
+        def fails_once(context: Context) -> object:
+            if failures:
+                raise failures.pop()
+            return begins(context)
+
+        monkeypatch.setattr(manager.loops[0]._observer, "begins", fails_once)
+        await w.put("a")
+        await asyncio.sleep(1.0)
+        assert seen == ["default/a"]
+
+
+def test_a_channel_refuses_what_is_no_key() -> None:
+    with pytest.raises(InvalidKeyError, match="'a/b/c'"):
+        Channel().send("a/b/c")

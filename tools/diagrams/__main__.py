@@ -6,36 +6,47 @@ import re
 import sys
 from pathlib import Path
 
-from tools.diagrams.draw import block, svg
-from tools.diagrams.machines import all_diagrams
-from tools.diagrams.model import Diagram
+from tools.diagrams import cores
+from tools.diagrams.draw import block, svg, table_block
+from tools.diagrams.machines import all_diagrams, all_tables
+from tools.diagrams.model import Diagram, Table
 
 CONCEPTS = Path(__file__).parents[2] / "docs" / "concepts"
 
 
-def wanted(diagrams: list[Diagram]) -> dict[Path, str]:
+def wanted(diagrams: list[Diagram], tables: list[Table]) -> dict[Path, str]:
     """Return what each file should hold.
 
     Raises:
-        ValueError: If a page has no place for its diagram, or a place for one that there is not.
+        ValueError: If a page has no place for its diagram or table, or a place for one that there is not, or if no page
+            names some core.
     """
-    files: dict[Path, str] = {}
-    for diagram in diagrams:
-        files[CONCEPTS / "diagrams" / f"{diagram.name}.svg"] = svg(diagram)
-        page = CONCEPTS / f"{diagram.page}.md"
-        text = files.get(page) or page.read_text()
-        begin, end = f"<!-- diagram: {diagram.name} -->", "<!-- end of diagram -->"
-        if text.count(begin) != 1:
-            raise ValueError(f"{page.name} has no place, or more than one, for the diagram {diagram.name}")
-        before, _, rest = text.partition(begin)
-        _, _, after = rest.partition(end)
-        files[page] = f"{before}{begin}\n{block(diagram)}\n{end}{after}"
-    known = {diagram.name for diagram in diagrams}
-    for page in CONCEPTS.glob("*.md"):
-        for name in re.findall(r"<!-- diagram: (.*?) -->", page.read_text()):
-            if name not in known:
-                raise ValueError(f"{page.name} asks for a diagram that nobody draws: {name}")
-    return files
+    files: dict[Path, str] = {path: path.read_text() for path in CONCEPTS.glob("*.md")}
+    blocks = [(diagram.page, "diagram", diagram.name, block(diagram)) for diagram in diagrams]
+    blocks += [(table.page, "table", table.name, table_block(table)) for table in tables]
+    for name, what, which, text in blocks:
+        page = CONCEPTS / f"{name}.md"
+        files[page] = _with_block(page.name, files[page], what, which, text)
+    known = {(what, which) for _, what, which, _ in blocks}
+    for page, text in files.items():
+        for what, which in re.findall(r"<!-- (diagram|table): (.*?) -->", text):
+            if (what, which) not in known:
+                raise ValueError(f"{page.name} asks for a {what} that nobody draws: {which}")
+    every, used_by = cores.all_cores(), cores.drivers()
+    missing = cores.without_page([*files.values()], every)
+    if missing:
+        raise ValueError(f"no page of docs/concepts names {', '.join(missing)}")
+    files = {page: cores.filled(text, every, used_by) for page, text in files.items()}
+    return {**files, **{CONCEPTS / "diagrams" / f"{diagram.name}.svg": svg(diagram) for diagram in diagrams}}
+
+
+def _with_block(page: str, text: str, what: str, which: str, block_text: str) -> str:
+    begin, end = f"<!-- {what}: {which} -->", f"<!-- end of {what} -->"
+    if text.count(begin) != 1:
+        raise ValueError(f"{page} has no place, or more than one, for the {what} {which}")
+    before, _, rest = text.partition(begin)
+    _, _, after = rest.partition(end)
+    return f"{before}{begin}\n{block_text}\n{end}{after}"
 
 
 def stale(files: dict[Path, str]) -> list[str]:
@@ -47,7 +58,7 @@ def stale(files: dict[Path, str]) -> list[str]:
 
 def main() -> int:
     """Write everything, or only say what would be written; return the exit code."""
-    files = wanted(all_diagrams())
+    files = wanted(all_diagrams(), all_tables())
     names = stale(files)
     if "--check" in sys.argv[1:]:
         if names:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-from tools.diagrams.model import Diagram
+from tools.diagrams.model import Diagram, Table
 
 BOX_WIDTH: Final = 210
 LINE_HEIGHT: Final = 17
@@ -188,3 +188,10 @@ def block(diagram: Diagram) -> str:
             f"Drawn from `{diagram.source}`.",
         ]
     )
+
+
+def table_block(table: Table) -> str:
+    """Return what a page shows of a table that was made from the code."""
+    rows = [table.heads, tuple("---" for _ in table.heads), *table.rows]
+    lines = ["| " + " | ".join(cells) + " |" for cells in rows]
+    return "\n".join(["", *lines, "", f"Made from `{table.source}`."])  # a comment right above would not let it be one

@@ -121,6 +121,25 @@ class Diagram:
         return list(dict.fromkeys((step.before, step.after) for step in self.steps if step.before != step.after))
 
 
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What a core decides, case by case: rows that come from the code, for machines without states.
+
+    Attributes:
+        name: Name of the block in the page.
+        page: The page in ``docs/concepts`` that shows it, without its ending.
+        source: Module that it was made from.
+        heads: The head of each column.
+        rows: The cells, in words.
+    """
+
+    name: str
+    page: str
+    source: str
+    heads: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+
+
 def walked(name: str, page: str, title: str, source: str, machine: Machine[Any]) -> Diagram:
     """Return the diagram of a machine; the words are those of ``Diagram``."""
     states, steps = machine.walk()

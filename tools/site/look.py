@@ -2,9 +2,10 @@
 
     python -m tools.site.look [--pictures FOLDER]
 
-A page fails if it scrolls sideways, if a picture of it does not show, or if its main text is empty. Pictures of all
-pages go to ``build/look``. Where there is no Chromium (``CHROMIUM`` names it), that is said, and the exit code is 0:
-the checks of ``make docs`` have been made without one.
+A page fails if it scrolls sideways, if a picture of it does not show, or if its main text is empty. Then the site is
+served over HTTP, and the search box has to find something. Pictures of all pages go to ``build/look``. Where there is
+no Chromium (``CHROMIUM`` names it), that is said, and the exit code is 0: the checks of ``make docs`` have been made
+without one.
 """
 
 from __future__ import annotations
@@ -23,11 +24,22 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+from aiohttp import web
 
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "build" / "site"
 WIDTHS = {"telephone": (375, 800), "desk": (1280, 900)}
 PATIENCE = 20.0
+SEARCHED = "informer"
+FOUND = """
+new Promise(done => {
+  const look = () => {
+    const found = document.querySelector('.md-search-result__meta')?.innerText ?? '';
+    if (/^[0-9]/.test(found)) done(found); else setTimeout(look, 50);
+  };
+  look();
+})
+"""
 ASK = """
 new Promise(done => {
   const tell = () => {
@@ -94,6 +106,26 @@ class Browser:
             wrong.append("has no text")
         return wrong, base64.b64decode(shot["data"])
 
+    async def search(self, url: str) -> str:
+        """Open a page that is served with a search in its address; return what the search box says of what it found."""
+        await self.call("Page.navigate", url=url)
+        evaluated = await self.call("Runtime.evaluate", expression=FOUND, awaitPromise=True)
+        return str(evaluated["result"]["value"])
+
+
+@asynccontextmanager
+async def served(site: Path) -> AsyncGenerator[str, None]:
+    """Serve the site on the loopback interface, as a web server would: from a file, a page cannot load the index."""
+    app = web.Application()
+    app.router.add_static("/", site)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
 
 @asynccontextmanager
 async def browser(program: str) -> AsyncGenerator[Browser, None]:
@@ -154,7 +186,12 @@ async def look_at_all(program: str, pictures: Path) -> list[str]:
                 found, picture = await chromium.look(page, width, height)
                 _keep(picture, pictures / name / where.with_suffix(".png"))
                 wrong += [f"{where} ({name}): {what}" for what in found]
+        async with served(SITE) as url:
+            hits = await chromium.search(f"{url}/index.html?q={SEARCHED}")
+        if hits.startswith("0 "):
+            wrong.append(f"the search box finds nothing for {SEARCHED!r}")
     print(f"looked at {len(pages)} pages as {' and '.join(WIDTHS)}; {len(wrong)} wrong; pictures are in {pictures}")
+    print(f"searched for {SEARCHED!r} over HTTP: {hits}")
     return wrong
 
 

@@ -24,7 +24,7 @@ class ListOptions:
         send_initial_events: Whether a watch begins with the whole state (WatchList); None leaves it to the server.
         drop_managed_fields: Whether objects are wanted without ``metadata.managedFields``. Asked for by the Accept
             header (``drop=metadata.managedFields``, KEP-5958, alpha in Kubernetes 1.37); a server that does not know it
-            sends them.
+            sends them, and they are taken off as the objects are read.
     """
 
     label_selector: str = ""

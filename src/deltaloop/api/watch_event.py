@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from deltaloop.api.errors import MalformedObjectError
+from deltaloop.api.managed_fields import decode_stripped, strip_managed_fields
 from deltaloop.api.resource import DECODE_ERRORS, Resource, decode_metadata
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ApiError, Status, decode_status, error_from_status
@@ -62,9 +63,11 @@ _TYPES: Final = {event_type.value: event_type for event_type in EventType}
 _TYPE_STARTS: Final = len(b'{"type":"')
 # By the first letter of the type, which is enough to know the one beginning that is then compared whole.
 _BEGINNINGS: Final = {
-    event_type.value.encode()[0]: (event_type, b'{"type":"%b","object":' % event_type.value.encode())
+    event_type.value.encode()[0]: (event_type, beginning, len(beginning))
     for event_type in EventType
+    for beginning in (b'{"type":"%b","object":' % event_type.value.encode(),)
 }
+_CLOSE: Final = b"}"[0]
 
 
 def decode_watch_event(line: bytes, resource_type: ResourceType[Any] | None = None) -> WatchEvent:
@@ -74,14 +77,45 @@ def decode_watch_event(line: bytes, resource_type: ResourceType[Any] | None = No
         ApiError: For an ERROR event; the subclass that belongs to its Status.
         MalformedEventError: If the line is not JSON, has an unknown type, or carries no object with metadata.
     """
-    if len(line) > _TYPE_STARTS and (beginning := _BEGINNINGS.get(line[_TYPE_STARTS])) is not None:
-        event_type, start = beginning
-        if line.startswith(start) and line.endswith(b"}"):
-            raw = line[len(start) : -1]
-            try:
-                return WatchEvent(event_type, Resource(raw, decode_metadata(raw), resource_type))
-            except DECODE_ERRORS:
-                pass  # another layout, or a fault: the way below knows which, and says it
+    return decode_watch_event_in(line, 0, len(line), resource_type, False)
+
+
+def decode_watch_event_in(
+    data: bytes,
+    start: int,
+    end: int,
+    resource_type: ResourceType[Any] | None,
+    drop_managed_fields: bool,
+) -> WatchEvent:
+    """Decode one line of a watch stream, which lies between two places of ``data``; else as ``decode_watch_event``.
+
+    All arguments are positional, because it is called for each event.
+
+    Args:
+        data: Part of the stream.
+        start: Where the line begins.
+        end: Where it ends.
+        resource_type: What is watched.
+        drop_managed_fields: Whether to leave ``metadata.managedFields`` out.
+    """
+    if end - start > _TYPE_STARTS and (beginning := _BEGINNINGS.get(data[start + _TYPE_STARTS])) is not None:
+        event_type, begin, length = beginning
+        if data.startswith(begin, start, end) and data[end - 1] == _CLOSE:
+            if drop_managed_fields:
+                stripped = decode_stripped(data, start + length, end - 1, resource_type)
+                if stripped is not None:
+                    return WatchEvent(event_type, stripped)
+            else:
+                raw = data[start + length : end - 1]
+                try:
+                    return WatchEvent(event_type, Resource(raw, decode_metadata(raw), resource_type))
+                except DECODE_ERRORS:
+                    pass
+    event = _decode_slowly(data[start:end], resource_type)  # another layout, or a fault: this knows which, and says it
+    return WatchEvent(event.type, strip_managed_fields(event.object)) if drop_managed_fields else event
+
+
+def _decode_slowly(line: bytes, resource_type: ResourceType[Any] | None) -> WatchEvent:
     try:
         decoded = _decode_line(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

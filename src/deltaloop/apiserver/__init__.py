@@ -4,7 +4,8 @@ It owns the store with its revisions, the verbs, watches, discovery, users and f
 server leaves to the controller manager: garbage collection by owner references and clean-up of namespaces. It knows
 ``deltaloop.api`` and nothing else of this project; it meets the client on the wire only.
 
-    filters ──▶ handlers ──▶ core/operations ──▶ core/store ──▶ change_signal ──▶ watch_stream, controllers
+    filters ──▶ handlers ──▶ write_handlers ──▶ core/operations ──▶ core/store ──▶ change_signal
+                        └──▶ read_handlers ◀── watch_stream ◀────────────────────────────┴──▶ controllers
 """
 
 from deltaloop.apiserver.authentication import StaticUser as StaticUser

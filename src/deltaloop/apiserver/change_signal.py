@@ -8,7 +8,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final, final
 
-from deltaloop.apiserver.core.store import CompactedError, Store
+from deltaloop.apiserver.core.store import Store
+from deltaloop.apiserver.core.store_errors import CompactedError
 
 ALL_RESOURCES: Final = "*"
 

@@ -25,7 +25,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, final
 
-from deltaloop.apiserver.core.store import Change, Record, Store
+from deltaloop.apiserver.core.history import Change, Record
+from deltaloop.apiserver.core.store import Store
 from deltaloop.apiserver.errors import DataDirectoryError
 
 FILE_NAME: Final = "deltaloop.sqlite"

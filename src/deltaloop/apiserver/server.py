@@ -208,7 +208,7 @@ class ApiServer:
 
                 self._file = DataFile(options.data_dir, fsync=options.fsync)
                 self._file.load(self._store)
-                self._operations.serve_stored_crds(now=self._epoch())
+                self._operations.crds.serve_stored(now=self._epoch())
             self._credentials = credentials = credentials_of(options, self._token)
             self._token = credentials.token
             if credentials.authority is not None:

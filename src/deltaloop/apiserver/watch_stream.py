@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from aiohttp import web
@@ -49,53 +50,78 @@ async def send_watch(
 
     Cancellation (the client went away) leaves nothing behind.
     """
-    loop = asyncio.get_running_loop()
-    request, trouble = exchange.request, exchange.trouble
     response = web.StreamResponse(headers={**headers, "Content-Type": "application/json"})
     response.enable_chunked_encoding()
-
-    async def send(line: bytes) -> None:
-        async with asyncio.timeout(WRITE_PATIENCE):
-            await response.write(line)
-        trouble.sent()
-
+    stream = _Stream(exchange, response, watcher, rendering, epoch, settle)
     with signal.subscribe(resource) as changed:
         exchange.wake = changed.set
         try:
-            await response.prepare(request)
-            # aiohttp holds headers back until there is a body; a watch may have none for an hour.
-            await response.write(b"")
-            exchange.started()
+            await stream.begin()
             while not signal.closed:
                 changed.clear()
-                fate = trouble.fate(loop.time())
-                if fate is Fate.WAIT:
-                    await _wait(changed, until=trouble.until)
-                    continue
-                if fate is not Fate.SEND:
+                if not await stream.advance(changed, still_served):
                     break
-                # One at a time while a fault counts events.
-                sightings = watcher.poll(loop.time(), limit=1) if trouble.counts else watcher.poll(loop.time())
-                if settle is not None and sightings:
-                    await settle()
-                for sighting in sightings:
-                    await send(rendering.line(sighting, now=epoch()))
-                if watcher.ended or not (sightings or still_served()):
-                    break
-                if not sightings:
-                    await _wait(changed, until=watcher.next_due())
-            if trouble.fate(loop.time()) is Fate.CUT:
-                _cut(request)
-                return response
-            if trouble.fate(loop.time()) is Fate.EXPIRE:
-                await send(rendering.line(Sighting(None, status=expired()), now=epoch()))
-            await response.write_eof()
+            await stream.end()
         except TimeoutError:
-            _cut(request)
+            _cut(exchange.request)
         except ConnectionError:
             # The client has closed, and the cancellation that says so comes in the next turn of the loop.
             return response
     return response
+
+
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """One answer that is being written."""
+
+    exchange: Exchange
+    response: web.StreamResponse
+    watcher: Watcher
+    rendering: WatchRendering
+    epoch: Callable[[], float]
+    settle: Callable[[], Awaitable[None]] | None
+
+    async def begin(self) -> None:
+        await self.response.prepare(self.exchange.request)
+        # aiohttp holds headers back until there is a body; a watch may have none for an hour.
+        await self.response.write(b"")
+        self.exchange.started()
+
+    async def advance(self, changed: asyncio.Event, still_served: Callable[[], bool]) -> bool:
+        """Send what there is, or wait for more; tell whether the stream goes on."""
+        loop, trouble, watcher = asyncio.get_running_loop(), self.exchange.trouble, self.watcher
+        fate = trouble.fate(loop.time())
+        if fate is Fate.WAIT:
+            await _wait(changed, until=trouble.until)
+            return True
+        if fate is not Fate.SEND:
+            return False
+        # One at a time while a fault counts events.
+        sightings = watcher.poll(loop.time(), limit=1) if trouble.counts else watcher.poll(loop.time())
+        if self.settle is not None and sightings:
+            await self.settle()
+        for sighting in sightings:
+            await self._send(sighting)
+        if watcher.ended or not (sightings or still_served()):
+            return False
+        if not sightings:
+            await _wait(changed, until=watcher.next_due())
+        return True
+
+    async def end(self) -> None:
+        """End as a fault wants it, or properly."""
+        fate = self.exchange.trouble.fate(asyncio.get_running_loop().time())
+        if fate is Fate.CUT:
+            _cut(self.exchange.request)
+            return
+        if fate is Fate.EXPIRE:
+            await self._send(Sighting(None, status=expired()))
+        await self.response.write_eof()
+
+    async def _send(self, sighting: Sighting) -> None:
+        async with asyncio.timeout(WRITE_PATIENCE):
+            await self.response.write(self.rendering.line(sighting, now=self.epoch()))
+        self.exchange.trouble.sent()
 
 
 def _cut(request: web.BaseRequest) -> None:

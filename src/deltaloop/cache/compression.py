@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 _logger: Final = logging.getLogger("deltaloop.cache")
 _OVERHEAD: Final = 64  # bytes of the two Python objects that a compressed form adds
+# Parameters of zstd's fast cover. Left to itself it tries five segment lengths and keeps the best: measured with pods,
+# custom resources and mixed objects, that takes four times as long, and what it finds makes objects up to 10 % larger.
+_SEGMENT, _SEGMENTS, _DMER, _FREQUENCY_LOG = 2000, 8, 8, 20
 
 
 def require_zstd() -> None:
@@ -97,7 +100,9 @@ def train(samples: list[bytes], options: ZstdOptions) -> ZstdCodec:
 
     size = min(options.dictionary_size, sum(map(len, samples)) // 4)
     try:
-        dictionary = zstandard.train_dictionary(size, [*samples]).as_bytes()
+        dictionary = zstandard.train_dictionary(
+            size, [*samples], k=min(_SEGMENT, max(size // _SEGMENTS, _DMER)), d=_DMER, f=_FREQUENCY_LOG, accel=1
+        ).as_bytes()
     except zstandard.ZstdError:
         dictionary = b""
     return ZstdCodec(dictionary, level=options.level)

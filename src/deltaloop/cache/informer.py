@@ -41,7 +41,7 @@ from deltaloop.cache.handlers import HandlerOptions, ResourceEventHandler
 from deltaloop.cache.informer_options import InformerOptions
 from deltaloop.cache.listener import Registration
 from deltaloop.cache.lister import Lister, decoder
-from deltaloop.cache.listwatch import ListerWatcher
+from deltaloop.cache.listwatch import ListerWatcher, ManagedFieldsDropper
 from deltaloop.cache.metrics import CacheLevels, GuardedMetrics
 from deltaloop.cache.queue import new_queue
 from deltaloop.cache.received_objects import ReceivedObjects
@@ -92,7 +92,8 @@ class Informer(Generic[T]):
         self._metrics = GuardedMetrics(options.metrics, self.name)
         self._compression = CacheCompression.of(options.compression, self.name)
         received = ReceivedObjects(
-            keep_managed_fields=options.keep_managed_fields,
+            keep_managed_fields=options.keep_managed_fields
+            or (isinstance(lister_watcher, ManagedFieldsDropper) and lister_watcher.drops_managed_fields),
             transform=options.transform,
             compression=self._compression,
         )
@@ -408,11 +409,9 @@ class Informer(Generic[T]):
             return self._process_list(deltas, is_in_initial_list)  # batches are shorter, so this is a whole list
         told: list[Notification[Resource]] = []
         try:
-            told.extend(
-                notification
-                for notification in process_deltas(deltas, self.indexer, is_in_initial_list=is_in_initial_list)
-                if not isinstance(notification, UpdateNotification) or not notification.is_unchanged
-            )
+            for notification in process_deltas(deltas, self.indexer, is_in_initial_list=is_in_initial_list):
+                if not isinstance(notification, UpdateNotification) or not notification.is_unchanged:
+                    told.append(notification)  # noqa: PERF401 - what was processed before an error is told, too
         finally:  # those whose deltas were processed are told, even if one of the others has no key
             self._processor.distribute(told)
         return None

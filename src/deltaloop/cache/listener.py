@@ -139,14 +139,11 @@ class Listener(Generic[T]):
         """Put notifications into the buffer."""
         if self._closed or not notifications:
             return
-        put = self._buffer.put
         for notification in notifications:
             if type(notification) is AddNotification and notification.is_in_initial_list:
                 self._tracker.start()
-            undelivered = put(notification)
-            while undelivered:
-                self._tracker.finished()
-                undelivered -= 1
+        for _ in range(self._buffer.put_all(notifications)):
+            self._tracker.finished()
         self._filled.set()
 
     def resync(self, objects: Iterable[Resource]) -> None:
@@ -205,8 +202,20 @@ class Listener(Generic[T]):
 
     def _tell(self, notification: Notification[Resource]) -> Awaitable[object] | None:
         """Call the handler; return what is to be awaited, if it gives something like that."""
+        handler, decode = self._handler, self._decode
         try:
-            result = self._call(notification)
+            if isinstance(notification, UpdateNotification):
+                old = decode(notification.old)
+                # A resync shows as the same object twice, to typed handlers too.
+                result = handler.on_update(
+                    old, old if notification.old is notification.new else decode(notification.new)
+                )
+            elif isinstance(notification, AddNotification):
+                obj = decode(notification.obj)
+                result = handler.on_add(obj, is_in_initial_list=notification.is_in_initial_list)
+            else:
+                obj = decode(notification.obj)
+                result = handler.on_delete(obj, final_state_known=notification.final_state_known)
         except Exception as error:  # noqa: BLE001 - a handler may raise anything; it is reported
             self._lost(notification, error)
             return None
@@ -234,17 +243,6 @@ class Listener(Generic[T]):
             )
             return
         _logger.error("a handler raised; its notification is lost", extra=self._extra(notification), exc_info=error)
-
-    def _call(self, notification: Notification[Resource]) -> object:
-        handler, decode = self._handler, self._decode
-        if isinstance(notification, UpdateNotification):
-            old = decode(notification.old)
-            # A resync shows as the same object twice, to typed handlers too.
-            new = old if notification.old is notification.new else decode(notification.new)
-            return handler.on_update(old, new)
-        if isinstance(notification, AddNotification):
-            return handler.on_add(decode(notification.obj), is_in_initial_list=notification.is_in_initial_list)
-        return handler.on_delete(decode(notification.obj), final_state_known=notification.final_state_known)
 
     def _extra(self, notification: Notification[Resource]) -> dict[str, object]:
         return {

@@ -93,6 +93,20 @@ class BatchStream(Protocol):
         ...
 
 
+@runtime_checkable
+class ManagedFieldsDropper(Protocol):
+    """A client, or a source of objects, that says whether objects come without ``metadata.managedFields``.
+
+    For a client: if they are not wanted (``ListOptions.drop_managed_fields``). ``Client`` and ``ListWatch`` say it;
+    from others a cache takes them off itself.
+    """
+
+    @property
+    def drops_managed_fields(self) -> bool:
+        """Whether none of its objects has them."""
+        ...
+
+
 @final
 class ListWatch:
     """Lists and watches one kind through a client, in one namespace or all, by selectors.
@@ -124,8 +138,8 @@ class ListWatch:
                 What it changes must be the same for lists and watches, and versions and bookmarks are not its affair.
             metadata_only: Whether the server is asked for the metadata of objects and nothing else
                 (``PartialObjectMetadata``): a fraction of the bytes, where only names, labels or owners matter.
-            drop_managed_fields: Whether the server is asked to leave ``metadata.managedFields`` out; one that does not
-                know this (before Kubernetes 1.37, or by its feature gate) sends them all the same.
+            drop_managed_fields: Whether objects are asked for without ``metadata.managedFields``. A server that does
+                not know this (before Kubernetes 1.37, or by its feature gate) sends them; ``Client`` takes them off.
         """
         self.resource_type = resource_type
         self.namespace = namespace
@@ -136,6 +150,13 @@ class ListWatch:
         self._tweak = tweak
         self._client = client
         self._raw_type = cast("ResourceType[Resource]", dataclasses.replace(resource_type, model=None))
+
+    @property
+    def drops_managed_fields(self) -> bool:
+        """Whether no object has ``metadata.managedFields``, whatever the server sends."""
+        if not self._drop_managed_fields or self._tweak is not None:  # a tweak may ask for them again
+            return False
+        return isinstance(self._client, ManagedFieldsDropper) and self._client.drops_managed_fields
 
     async def list(self, options: ListOptions) -> ResourceList[Resource]:
         """Return one page of the list, by the selectors; items that cannot be read are in its ``unreadable``."""

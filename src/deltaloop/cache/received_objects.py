@@ -1,7 +1,8 @@
 """What is done with each object that comes from the server, before anything else sees it; no core, it decides nothing.
 
-``managedFields`` are taken off first, unless they are to be kept: a transform gets the smaller object. An object is
-compressed when it is what the cache will hold: as it comes, or if there is a transform, after that.
+``managedFields`` are taken off first, unless they are to be kept or the source has left them out, as our client does
+while it decodes: a transform gets the smaller object. An object is compressed when it is what the cache will hold: as
+it comes, or if there is a transform, after that.
 """
 
 from __future__ import annotations

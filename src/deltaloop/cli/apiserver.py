@@ -26,12 +26,23 @@ class ApiServerCommand:
         kubeconfig: Where to write a kubeconfig once the server listens; None writes none.
         client_certificate: Whether the kubeconfig has a client certificate instead of the token.
         load: File or directory with manifests to load at start.
+
+    Raises:
+        ValueError: If nobody could use the server, or there is no place for the client certificate.
     """
 
     server: ServerOptions
     kubeconfig: Path | None = None
     client_certificate: bool = False
     load: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.kubeconfig is None and not self.server.insecure_http and self.server.token is None:
+            raise ValueError(
+                "give --write-kubeconfig FILE, or a token: nobody can use the server otherwise (or --insecure-http)"
+            )
+        if self.client_certificate and (self.kubeconfig is None or self.server.insecure_http):
+            raise ValueError("--client-certificate needs --write-kubeconfig, and TLS")
 
 
 async def serve(command: ApiServerCommand, say: Callable[[str], None]) -> None:

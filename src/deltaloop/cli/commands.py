@@ -13,6 +13,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from deltaloop.api.logs import configure_logging
+from deltaloop.cli import apiserver_flags as flags
 from deltaloop.cli import controller_commands
 from deltaloop.cli.connection import ContextFlag, KubeconfigFlag
 
@@ -64,40 +65,18 @@ def apiserver(
     *,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.", min=0, max=65535)] = 0,
-    write_kubeconfig: Annotated[
-        Path | None, typer.Option(help="Write a kubeconfig here once the server listens; removed when it stops.")
-    ] = None,
-    client_certificate: Annotated[
-        bool, typer.Option("--client-certificate", help="Put a client certificate into the kubeconfig, not the token.")
-    ] = False,
-    insecure_http: Annotated[
-        bool, typer.Option("--insecure-http", help="Serve plain HTTP, and let anybody do everything.")
-    ] = False,
-    token: Annotated[
-        str, typer.Option(help="The bearer token; others see it in the process list, so rather use --token-file.")
-    ] = "",
-    token_file: Annotated[
-        Path | None, typer.Option(help="A file with the bearer token; or set DELTALOOP_TOKEN.")
-    ] = None,
-    token_auth_file: Annotated[
-        Path | None, typer.Option(help='Other users: a file with lines token,user,uid,"group1,group2".')
-    ] = None,
-    authorization_mode: Annotated[
-        str, typer.Option(help="AlwaysAllow, or RBAC: what roles and bindings allow.")
-    ] = "AlwaysAllow",
-    data_dir: Annotated[
-        Path | None, typer.Option(help="Keep objects here over restarts; without it everything is in memory.")
-    ] = None,
-    fsync: Annotated[
-        bool, typer.Option("--fsync", help="With --data-dir: each write is on the disk before its answer.")
-    ] = False,
-    load: Annotated[
-        Path | None, typer.Option(help="Load the manifests of this file or directory at start, CRDs first.")
-    ] = None,
+    write_kubeconfig: flags.WriteKubeconfig = None,
+    client_certificate: flags.ClientCertificate = False,
+    insecure_http: flags.InsecureHttp = False,
+    token: flags.Token = "",
+    token_file: flags.TokenFile = None,
+    token_auth_file: flags.TokenAuthFile = None,
+    authorization_mode: flags.AuthorizationMode = "AlwaysAllow",
+    data_dir: flags.DataDirectory = None,
+    fsync: flags.Fsync = False,
+    load: flags.Load = None,
     audit: Annotated[str, typer.Option(help="Append a line of JSON per request to this file; - is stdout.")] = "",
-    controllers: Annotated[
-        str, typer.Option(help="What runs beside the server: gc, namespace, coordinated-leases, with commas between.")
-    ] = "",
+    controllers: flags.Controllers = "",
     log_level: _LogLevel = "WARNING",
 ) -> None:
     """Run the embedded API server until Ctrl-C. It keeps everything in memory, unless --data-dir is given."""
@@ -105,32 +84,24 @@ def apiserver(
     from deltaloop.cli.apiserver import ApiServerCommand, audit_to, read_token, read_users, serve
 
     _configure(log_level)
-    names = frozenset(name.strip() for name in controllers.split(",") if name.strip())
     try:
-        secret = None if insecure_http and not (token or token_file) else read_token(token, token_file)
         options = ServerOptions(
             host=host,
             port=port,
             insecure_http=insecure_http,
-            token=secret,
+            token=None if insecure_http and not (token or token_file) else read_token(token, token_file),
             users=read_users(token_auth_file),
             authorization_mode=authorization_mode,
-            controllers=names,
+            controllers=frozenset(name.strip() for name in controllers.split(",") if name.strip()),
             data_dir=data_dir,
             fsync=fsync,
             audit=audit_to(audit),
         )
+        command = ApiServerCommand(
+            server=options, kubeconfig=write_kubeconfig, client_certificate=client_certificate, load=load
+        )
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    if write_kubeconfig is None and not insecure_http and secret is None:
-        raise typer.BadParameter(
-            "give --write-kubeconfig FILE, or a token: nobody can use the server otherwise (or --insecure-http)"
-        )
-    if client_certificate and (write_kubeconfig is None or insecure_http):
-        raise typer.BadParameter("--client-certificate needs --write-kubeconfig, and TLS")
-    command = ApiServerCommand(
-        server=options, kubeconfig=write_kubeconfig, client_certificate=client_certificate, load=load
-    )
     _run(serve(command, typer.echo), interrupted=0)
 
 

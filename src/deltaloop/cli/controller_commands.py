@@ -4,93 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
-from deltaloop.api.logs import configure_logging
 from deltaloop.cli import run_flags as flags
-from deltaloop.cli.connection import ContextFlag, KubeconfigFlag
-
-if TYPE_CHECKING:
-    from deltaloop.events import EventApi
 
 
-def run(
-    target: flags.TargetArgument,
-    *,
-    kubeconfig: KubeconfigFlag = None,
-    context: ContextFlag = None,
-    namespace: flags.OnlyNamespaceFlag = "",
-    embedded: flags.EmbeddedFlag = False,
-    load: flags.LoadFlag = None,
-    write_kubeconfig: flags.WriteKubeconfigFlag = None,
-    leader_elect: flags.LeaderElectFlag = False,
-    leader_election_id: flags.LeaseNameFlag = "",
-    leader_election_namespace: flags.LeaseNamespaceFlag = "",
-    identity: flags.IdentityFlag = "",
-    lease_duration: flags.LeaseDurationFlag = 15.0,
-    renew_deadline: flags.RenewDeadlineFlag = 10.0,
-    retry_period: flags.RetryPeriodFlag = 2.0,
-    event_api: flags.EventApiFlag = "v1",
-    metrics_bind_address: flags.MetricsAddressFlag = "",
-    health_probe_bind_address: flags.HealthAddressFlag = flags.DEFAULT_HEALTH,
-    metrics_cert: flags.MetricsCertFlag = None,
-    metrics_key: flags.MetricsKeyFlag = None,
-    metrics_token_review: flags.TokenReviewFlag = False,
-    drain_timeout: flags.DrainTimeoutFlag = 20.0,
-    shutdown_timeout: flags.ShutdownTimeoutFlag = 30.0,
-    preflight: flags.PreflightFlag = True,
-    record_access: flags.RecordAccessFlag = None,
-    log_format: flags.LogFormatFlag = "text",
-    log_level: flags.LogLevelFlag = "INFO",
-) -> None:
+@flags.with_flags_of(flags.RunFlags)
+def run(**values: Any) -> None:
     """Run the controllers of a module until SIGINT or SIGTERM; a second one ends at once."""
-    from deltaloop.cli.load_controllers import load_controllers
-    from deltaloop.cli.run import Cluster, LeaderElection, RunCommand
+    asked = flags.RunFlags(**values)
+    flags.configure(asked.log_format, asked.log_level)
+    command = asked.command()
     from deltaloop.cli.run import run as run_controllers
-    from deltaloop.leaderelection import LeaderElectionConfig
-    from deltaloop.runtime.health_server import Listen
 
-    _configure(log_format, log_level)
-    try:
-        cluster = Cluster(
-            kubeconfig=kubeconfig,
-            context=context,
-            embedded=embedded,
-            load=tuple(load or ()),
-            write_kubeconfig=write_kubeconfig,
-        )
-        config = LeaderElectionConfig(
-            lease_duration=lease_duration, renew_deadline=renew_deadline, retry_period=retry_period
-        )
-        metrics = Listen.parse(
-            metrics_bind_address or flags.DEFAULT_METRICS,
-            certificate=metrics_cert,
-            key=metrics_key,
-            token_review=metrics_token_review,
-        )
-        health = Listen.parse(health_probe_bind_address)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-    events = _event_api(event_api)
-    controllers = load_controllers(target)
-    lease = leader_election_id or "-".join(controller.name for controller in controllers)
-    election = LeaderElection(name=lease, namespace=leader_election_namespace, identity=identity, config=config)
-    command = RunCommand(
-        controllers=controllers,
-        cluster=cluster,
-        namespace=namespace or None,
-        election=election if leader_elect else None,
-        event_api=events,
-        metrics=metrics,
-        metrics_required=bool(metrics_bind_address),
-        health=health,
-        drain_timeout=drain_timeout,
-        shutdown_timeout=shutdown_timeout,
-        preflight=preflight,
-        record_access=record_access,
-    )
     asyncio.run(run_controllers(command, typer.echo))
 
 
@@ -128,7 +56,7 @@ def rbac(
     program = Program(
         namespace=namespace or None,
         lease_namespace=leader_election_namespace or None,
-        event_api=_event_api(event_api),
+        event_api=flags.event_api(event_api),
         token_review=metrics_token_review,
     )
     if recorded is not None:
@@ -181,22 +109,3 @@ def explain(
         return
     for line in lines(found):
         typer.echo(line)
-
-
-def _configure(log_format: str, log_level: str) -> None:
-    if log_format not in ("text", "json"):
-        raise typer.BadParameter(f"--log-format {log_format!r} is not text or json")
-    try:
-        configure_logging(output="json" if log_format == "json" else "text", level=log_level.upper())
-    except ValueError:
-        raise typer.BadParameter(f"{log_level!r} is not a level: DEBUG, INFO, WARNING or ERROR") from None
-
-
-def _event_api(name: str) -> EventApi:
-    from deltaloop.events import EventApi
-
-    try:
-        return EventApi(name.removeprefix("core/"))
-    except ValueError:
-        known = " or ".join(api.value for api in EventApi)
-        raise typer.BadParameter(f"--event-api {name!r} is not {known}") from None

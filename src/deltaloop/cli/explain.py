@@ -6,6 +6,7 @@ import json
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from http.client import HTTPException
 from typing import Any, Final, cast
@@ -75,8 +76,8 @@ def lines(reconciles: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             f"{run['controller']} {run['key']}, reconcile {run['reconcile']}: {run['result']}{error}"
             f" ({run['secondsAgo']:.1f} s ago, took {run['seconds']:.3f} s, attempt {run['attempt']})"
         )
-        for trigger in run["triggers"]:
-            yield f"  because  {trigger}"
+        for trigger, times in Counter[str](run["triggers"]).items():
+            yield f"  because  {trigger}{f' ({times} times)' if times > 1 else ''}"
         if run["triggersDropped"]:
             yield f"           and {run['triggersDropped']} more"
         for write in run["writes"]:

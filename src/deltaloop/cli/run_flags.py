@@ -1,11 +1,25 @@
-"""The flags of ``deltaloop run``, some of which ``rbac`` has, too; what they mean is in ``controller_commands.py``."""
+"""The flags of ``deltaloop run``, some of which ``rbac`` has, too, and what they ask for, as a ``RunCommand``."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, final, get_type_hints
 
 import typer
+
+from deltaloop.api.logs import configure_logging
+from deltaloop.cli.connection import ContextFlag, KubeconfigFlag
+
+if TYPE_CHECKING:
+    from deltaloop.cli.run import Cluster, LeaderElection, RunCommand
+    from deltaloop.events import EventApi
+    from deltaloop.leaderelection import LeaderElectionConfig
+    from deltaloop.runtime import Controller
+    from deltaloop.runtime.health_server import Listen
 
 DEFAULT_METRICS: Final = "127.0.0.1:8080"
 DEFAULT_HEALTH: Final = "127.0.0.1:8081"
@@ -69,3 +83,158 @@ RecordAccessFlag: TypeAlias = Annotated[
 ]
 LogFormatFlag: TypeAlias = Annotated[str, typer.Option(help="text or json.")]
 LogLevelFlag: TypeAlias = Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR.")]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFlags:
+    """The command line of ``deltaloop run``: one field is one flag, and its annotation says the help."""
+
+    target: TargetArgument
+    kubeconfig: KubeconfigFlag = None
+    context: ContextFlag = None
+    namespace: OnlyNamespaceFlag = ""
+    embedded: EmbeddedFlag = False
+    load: LoadFlag = None
+    write_kubeconfig: WriteKubeconfigFlag = None
+    leader_elect: LeaderElectFlag = False
+    leader_election_id: LeaseNameFlag = ""
+    leader_election_namespace: LeaseNamespaceFlag = ""
+    identity: IdentityFlag = ""
+    lease_duration: LeaseDurationFlag = 15.0
+    renew_deadline: RenewDeadlineFlag = 10.0
+    retry_period: RetryPeriodFlag = 2.0
+    event_api: EventApiFlag = "v1"
+    metrics_bind_address: MetricsAddressFlag = ""
+    health_probe_bind_address: HealthAddressFlag = DEFAULT_HEALTH
+    metrics_cert: MetricsCertFlag = None
+    metrics_key: MetricsKeyFlag = None
+    metrics_token_review: TokenReviewFlag = False
+    drain_timeout: DrainTimeoutFlag = 20.0
+    shutdown_timeout: ShutdownTimeoutFlag = 30.0
+    preflight: PreflightFlag = True
+    record_access: RecordAccessFlag = None
+    log_format: LogFormatFlag = "text"
+    log_level: LogLevelFlag = "INFO"
+
+    def command(self) -> RunCommand:
+        """Load the controllers; return what is to be run.
+
+        Raises:
+            typer.BadParameter: Naming a flag whose value cannot be used.
+            DeltaloopError: If there are no controllers to be had, or a name is none.
+        """
+        from deltaloop.cli.load_controllers import load_controllers
+        from deltaloop.cli.run import RunCommand
+
+        with _as_bad_parameters():
+            cluster, timing, metrics, health = self._cluster(), self._timing(), self._metrics(), self._health()
+        events = event_api(self.event_api)
+        controllers = load_controllers(self.target)
+        election = self._election(controllers, timing)
+        return RunCommand(
+            controllers=controllers,
+            cluster=cluster,
+            namespace=self.namespace or None,
+            election=election if self.leader_elect else None,
+            event_api=events,
+            metrics=metrics,
+            metrics_required=bool(self.metrics_bind_address),
+            health=health,
+            drain_timeout=self.drain_timeout,
+            shutdown_timeout=self.shutdown_timeout,
+            preflight=self.preflight,
+            record_access=self.record_access,
+        )
+
+    def _cluster(self) -> Cluster:
+        from deltaloop.cli.run import Cluster
+
+        return Cluster(
+            kubeconfig=self.kubeconfig,
+            context=self.context,
+            embedded=self.embedded,
+            load=tuple(self.load or ()),
+            write_kubeconfig=self.write_kubeconfig,
+        )
+
+    def _timing(self) -> LeaderElectionConfig:
+        from deltaloop.leaderelection import LeaderElectionConfig
+
+        return LeaderElectionConfig(
+            lease_duration=self.lease_duration, renew_deadline=self.renew_deadline, retry_period=self.retry_period
+        )
+
+    def _election(self, controllers: Sequence[Controller], timing: LeaderElectionConfig) -> LeaderElection:
+        from deltaloop.cli.run import LeaderElection
+
+        name = self.leader_election_id or "-".join(controller.name for controller in controllers)
+        return LeaderElection(
+            name=name, namespace=self.leader_election_namespace, identity=self.identity, config=timing
+        )
+
+    def _metrics(self) -> Listen | None:
+        from deltaloop.runtime.health_server import Listen
+
+        return Listen.parse(
+            self.metrics_bind_address or DEFAULT_METRICS,
+            certificate=self.metrics_cert,
+            key=self.metrics_key,
+            token_review=self.metrics_token_review,
+        )
+
+    def _health(self) -> Listen | None:
+        from deltaloop.runtime.health_server import Listen
+
+        return Listen.parse(self.health_probe_bind_address)
+
+
+def with_flags_of(kind: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command one flag for each field of a dataclass; it gets their values as keyword arguments."""
+
+    def declare(function: Callable[..., None]) -> Callable[..., None]:
+        hints = get_type_hints(kind, include_extras=True)
+        fields = inspect.signature(kind).parameters.values()
+        parameters = [field.replace(annotation=hints[field.name]) for field in fields]
+        setattr(function, "__signature__", inspect.Signature(parameters))  # noqa: B010 - functions declare none
+        function.__annotations__ = {name: hints[name] for name in hints}
+        return function
+
+    return declare
+
+
+def configure(log_format: str, log_level: str) -> None:
+    """Set the log up as the flags say.
+
+    Raises:
+        typer.BadParameter: If one of them is none.
+    """
+    if log_format not in ("text", "json"):
+        raise typer.BadParameter(f"--log-format {log_format!r} is not text or json")
+    try:
+        configure_logging(output="json" if log_format == "json" else "text", level=log_level.upper())
+    except ValueError:
+        raise typer.BadParameter(f"{log_level!r} is not a level: DEBUG, INFO, WARNING or ERROR") from None
+
+
+def event_api(name: str) -> EventApi:
+    """Return the API of Events that a flag names.
+
+    Raises:
+        typer.BadParameter: If there is none of that name.
+    """
+    from deltaloop.events import EventApi
+
+    try:
+        return EventApi(name.removeprefix("core/"))
+    except ValueError:
+        known = " or ".join(api.value for api in EventApi)
+        raise typer.BadParameter(f"--event-api {name!r} is not {known}") from None
+
+
+@contextmanager
+def _as_bad_parameters() -> Generator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None

@@ -69,6 +69,11 @@ class Client(ReadVerbs, WriteVerbs, SubresourceVerbs):
         super().__init__(config, sender, Discovery(sender), options=options)
 
     @property
+    def drops_managed_fields(self) -> bool:
+        """Whether ``ListOptions.drop_managed_fields`` holds whatever the server sends: it does."""
+        return True
+
+    @property
     def config(self) -> ClientConfig:
         """The configuration; its ``repr`` shows no secret."""
         return self._config

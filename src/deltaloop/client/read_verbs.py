@@ -129,7 +129,7 @@ class ReadVerbs(Caller):
         body = await self._sender.receive(
             known.path(namespace=namespace),
             query=options.to_query(),
-            sink=lambda: ListSplitter(known),
+            sink=lambda: ListSplitter(known, drop_managed_fields=options.drop_managed_fields),
             accept=list_accept(metadata_only=metadata_only, drop_managed_fields=options.drop_managed_fields),
             timeout=timeout,
             pool=self._pool,

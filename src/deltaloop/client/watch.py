@@ -8,7 +8,13 @@ from contextlib import asynccontextmanager
 from typing import Any, Final, final
 
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent, decode_watch_event
+from deltaloop.api.watch_event import (
+    EventType,
+    MalformedEventError,
+    WatchEvent,
+    decode_watch_event,
+    decode_watch_event_in,
+)
 from deltaloop.client.core.accept import watch_accept
 from deltaloop.client.core.framing import LineFramer
 from deltaloop.client.core.metadata_only import metadata_of
@@ -20,6 +26,7 @@ from deltaloop.client.sender import RequestSender
 _LIMITS: Final = WatchLimitOptions()
 _LARGEST_BATCH: Final = 100
 _BOOKMARK: Final = EventType.BOOKMARK
+_OPEN: Final = b"{"[0]
 
 
 @asynccontextmanager
@@ -48,7 +55,8 @@ async def open_watch(
         limits: When to give up a stream that is silent.
         on_warning: Called with each warning of the answer.
         metadata_only: Whether the events carry ``PartialObjectMetadata``.
-        drop_managed_fields: Whether the server is asked to leave ``metadata.managedFields`` out.
+        drop_managed_fields: Whether the events carry no ``metadata.managedFields``: the server is asked to leave them
+            out, and those that come nevertheless are taken off.
 
     Raises:
         ApiError: The server refused.
@@ -60,7 +68,14 @@ async def open_watch(
     async with sender.stream(path, query=asked, accept=accept, timeout=timeout, on_warning=on_warning) as answer:
         watch_limits = WatchLimits(limits, now=started_at, timeout_seconds=timeout_seconds)
         watch_limits.saw_bytes(asyncio.get_running_loop().time())  # the answer's headers
-        yield WatchStream(answer.chunks, resource_type, path, watch_limits, metadata_only=metadata_only)
+        yield WatchStream(
+            answer.chunks,
+            resource_type,
+            path,
+            watch_limits,
+            metadata_only=metadata_only,
+            drop_managed_fields=drop_managed_fields,
+        )
 
 
 @final
@@ -82,13 +97,15 @@ class WatchStream:
         limits: WatchLimits,
         *,
         metadata_only: bool = False,
+        drop_managed_fields: bool = False,
     ) -> None:
-        """Read ``chunks``; ``path`` is named in errors. ``metadata_only`` cuts off what was not asked for."""
+        """Read ``chunks``; ``path`` is named in errors. The two flags cut off what was not asked for."""
         self._chunks = chunks
         self._resource_type = resource_type
         self._path = path
         self._limits = limits
         self._metadata_only = metadata_only
+        self._drop_managed_fields = drop_managed_fields
         self._framer = LineFramer()
         self._failure: Exception | None = None  # what comes after the events that were given out last
         self._ended = False
@@ -131,13 +148,15 @@ class WatchStream:
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
-        take, resource_type, metadata_only = self._framer.take, self._resource_type, self._metadata_only
+        find, resource_type, metadata_only = self._framer.find, self._resource_type, self._metadata_only
+        decode, drops = decode_watch_event_in, self._drop_managed_fields
         events: list[WatchEvent] = []
-        while len(events) < limit and (line := take()) is not None:
-            if not line or line.isspace():
+        while len(events) < limit and (found := find()) is not None:
+            data, start, end = found
+            if start == end or (data[start] != _OPEN and data[start:end].isspace()):
                 continue
             try:
-                event = decode_watch_event(line, resource_type)
+                event = decode(data, start, end, resource_type, drops)
                 if metadata_only:
                     event = WatchEvent(event.type, metadata_of(event.object))
             except Exception as error:

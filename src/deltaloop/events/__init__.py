@@ -7,6 +7,7 @@ fails the work.
 Not here: watching events (cache), the clients (client).
 """
 
+from deltaloop.events.component_recorder import ComponentRecorder
 from deltaloop.events.core.correlation import CorrelatorOptions
 from deltaloop.events.core.draft import EventApi, EventDraft
 from deltaloop.events.core.event_object import event_field_selector
@@ -16,6 +17,7 @@ from deltaloop.events.options import EventClient, EventRecorderOptions
 from deltaloop.events.recorder import EventRecorder
 
 __all__ = [
+    "ComponentRecorder",
     "CorrelatorOptions",
     "EventApi",
     "EventClient",

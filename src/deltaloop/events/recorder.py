@@ -21,10 +21,10 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Final, Self, final
 
-from deltaloop.api.errors import InvalidInputError, MalformedObjectError
 from deltaloop.api.redaction import redact
-from deltaloop.api.references import ObjectReference, reference_to
+from deltaloop.api.references import ObjectReference
 from deltaloop.api.resource import Resource
+from deltaloop.events.component_recorder import ComponentRecorder
 from deltaloop.events.core.correlation import MESSAGE_LIMIT
 from deltaloop.events.core.delivery import Delivery, Outcome, Step, Wait
 from deltaloop.events.core.draft import Correlated, EventApi, EventDraft
@@ -35,6 +35,7 @@ from deltaloop.events.core.event_object import (
     default_instance,
     event_bodies,
     event_name,
+    reference_of,
 )
 from deltaloop.events.core.merging import EventMerger
 from deltaloop.events.options import EventClient, EventRecorderOptions
@@ -86,7 +87,8 @@ class EventRecorder:
         self._options = options if options is not None else EventRecorderOptions()
         check_component(self._options.api, component)
         self.component = component
-        self.instance: str = instance or default_instance(self._options.api, component, platform.node())
+        self._given_instance = instance
+        self.instance: str = self._instance_of(component)
         self._client = client
         self._watchers = tuple(watchers)
         self._clock = clock
@@ -116,6 +118,7 @@ class EventRecorder:
         action: str = "",
         related: Resource | ObjectReference | Mapping[str, Any] | None = None,
         annotations: Mapping[str, str] | None = None,
+        component: str = "",
     ) -> None:
         """Record that something happened to an object.
 
@@ -130,21 +133,21 @@ class EventRecorder:
                 if there is none.
             related: Another object that has to do with it.
             annotations: Annotations of the Event object; secrets in their values that are recognised are hidden.
+            component: Who reports; the recorder's by default. ``for_component`` says it once for many events.
 
         Raises:
-            InvalidInputError: If the type is unknown, or events.k8s.io would refuse the reason or the action.
+            InvalidInputError: If the type is unknown, or events.k8s.io would refuse reason, action or component.
             MalformedObjectError: If the object has no name.
         """
         check_event_type(event_type)
         check_words(self._options.api, reason=reason, action=action)
-        reference = _reference(obj)
-        other = _reference(related) if related is not None else None
+        check_component(self._options.api, component or self.component)
+        reference = reference_of(obj)
+        other = reference_of(related) if related is not None else None
         shown = str(redact(message))[:MESSAGE_LIMIT]
         shown_annotations = {str(key): str(redact(text)) for key, text in (annotations or {}).items()}
         with self._lock:
-            at, now = self._wall_clock(), self._clock()
-            nanoseconds = max(int(at.timestamp() * 1e6) * 1000, self._last_nanoseconds + 1)
-            self._last_nanoseconds = nanoseconds
+            at, now, nanoseconds = self._moment()
             draft = EventDraft(
                 name=event_name(reference.name, nanoseconds, fallback=str(uuid.uuid4())),
                 namespace=reference.namespace or "default",
@@ -152,8 +155,8 @@ class EventRecorder:
                 type=event_type,
                 reason=reason,
                 message=shown,
-                component=self.component,
-                instance=self.instance,
+                component=component or self.component,
+                instance=self._instance_of(component) if component else self.instance,
                 first_at=at,
                 last_at=at,
                 related=other,
@@ -165,6 +168,20 @@ class EventRecorder:
         if dropped:
             why = "the recorder is closed" if self._closed else "the queue is full"
             _log.warning("an event was dropped", extra=_names(draft, why=why, dropped=dropped))
+
+    def for_component(self, component: str) -> ComponentRecorder:
+        """Return a recorder for somebody else who reports through this one: one queue, one task, one set of limits.
+
+        Args:
+            component: Who reports, such as another controller of the same program.
+
+        Raises:
+            InvalidInputError: If the component is empty, or cannot be one in the API of the options.
+
+        Source: client-go's ``EventBroadcaster.NewRecorder``; controller-runtime's ``GetEventRecorderFor``.
+        """
+        check_component(self._options.api, component)
+        return ComponentRecorder(self, component)
 
     async def flush(self, timeout: float) -> bool:
         """Wait until everything recorded so far has been sent or given up, the counts of series included.
@@ -235,6 +252,15 @@ class EventRecorder:
                 _log.warning("events were not sent before the end", extra={"dropped": left, "counts": counts})
         if not self._sender.cancelled():
             self._sender.result()  # a bug of ours is shown, not hidden
+
+    def _moment(self) -> tuple[datetime, float, int]:
+        """Return the time, twice, and a number of nanoseconds that no event has yet. Called with the lock held."""
+        at = self._wall_clock()
+        self._last_nanoseconds = max(int(at.timestamp() * 1e6) * 1000, self._last_nanoseconds + 1)
+        return at, self._clock(), self._last_nanoseconds
+
+    def _instance_of(self, component: str) -> str:
+        return self._given_instance or default_instance(self._options.api, component, platform.node())
 
     def _take(self, draft: EventDraft, now: float) -> int:
         """Queue an event; return 0, or how many were dropped so far. Called with the lock held."""
@@ -365,22 +391,3 @@ class EventRecorder:
 
 def _names(event: EventDraft, **more: object) -> dict[str, object]:
     return {"object": str(event.reference), "event": f"{event.namespace}/{event.name}", "reason": event.reason, **more}
-
-
-def _reference(obj: Resource | ObjectReference | Mapping[str, Any]) -> ObjectReference:
-    reference = _any_reference(obj)
-    if not reference.name:
-        raise MalformedObjectError("an event needs an object with a name")
-    return reference
-
-
-def _any_reference(obj: Resource | ObjectReference | Mapping[str, Any]) -> ObjectReference:
-    if isinstance(obj, ObjectReference):
-        return obj
-    if isinstance(obj, Resource):
-        return reference_to(obj)
-    if isinstance(obj, Mapping):
-        return reference_to(Resource.from_dict(obj))
-    raise InvalidInputError(
-        f"an event is about a Resource, an ObjectReference or a mapping, not a {type(obj).__name__}"
-    )

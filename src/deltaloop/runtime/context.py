@@ -9,7 +9,7 @@ from collections.abc import Coroutine, MutableMapping
 from typing import Any, Final, TypeVar, final
 
 from deltaloop.api.references import Trigger
-from deltaloop.events import EventRecorder
+from deltaloop.events import ComponentRecorder
 from deltaloop.runtime.core.requests import Request
 from deltaloop.runtime.reconcile_client import ReconcileClient
 
@@ -72,7 +72,7 @@ class Context:
         triggers: tuple[Trigger, ...],
         triggers_dropped: int,
         attempts: int,
-        recorder: EventRecorder | None,
+        recorder: ComponentRecorder | None,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         """Made by a manager."""
@@ -91,14 +91,17 @@ class Context:
         self._loop = loop
 
     @property
-    def recorder(self) -> EventRecorder:
-        """The recorder of Events; from any thread.
+    def recorder(self) -> ComponentRecorder:
+        """The recorder of Events, which reports as this controller; from any thread.
 
         Raises:
             RuntimeError: If the manager has none.
         """
         if self._recorder is None:
-            raise RuntimeError("there is no event recorder: give one to Manager(recorder=...)")
+            raise RuntimeError(
+                "there is no event recorder: give one to Manager(..., recorder=EventRecorder(client, component=...)); "
+                "`deltaloop run` has one"
+            )
         return self._recorder
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:

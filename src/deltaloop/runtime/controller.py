@@ -9,7 +9,7 @@ Nothing runs and nothing is asked of a server until a ``Manager`` gets it. No co
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, final
 
@@ -89,6 +89,10 @@ class Controller:
             object.__setattr__(self, "name", kind_of(self.resource).lower())
         if not callable(self.function):
             raise InvalidControllerError(self.name, "its function cannot be called")
+        for name in ("owns", "watches", "sources", "writes", "predicates"):
+            given: Any = getattr(self, name)
+            if isinstance(given, str) or not isinstance(given, Iterable):
+                raise InvalidControllerError(self.name, f"{name} is one thing; it is a list: {name}=[...]")
         if self.workers < 1:
             raise InvalidControllerError(self.name, f"workers is {self.workers!r}; 1 or more is needed")
         if self.timeout is not None:

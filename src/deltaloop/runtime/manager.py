@@ -24,14 +24,14 @@ from deltaloop.api.errors import InvalidInputError
 from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.informer import Informer
 from deltaloop.client import Client
-from deltaloop.events import EventRecorder
+from deltaloop.events import ComponentRecorder, EventRecorder
 from deltaloop.leaderelection import LeaderElector, LeadershipLostError, Term
 from deltaloop.runtime.controller import Controller
 from deltaloop.runtime.core.access import rules_of_access
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.history import History
 from deltaloop.runtime.core.readiness import CacheState, Check, Leadership, readiness
-from deltaloop.runtime.core.shutdown import Abandon, Cancel, Drain, End, Run, Shutdown
+from deltaloop.runtime.core.shutdown import Abandon, Cancel, Drain, End, Heard, Run, Shutdown
 from deltaloop.runtime.errors import InvalidControllerError, ShutdownTimeoutError
 from deltaloop.runtime.health_pages import EXPLAIN_PATH, explanation, metrics_page, probe
 from deltaloop.runtime.health_server import HealthServer, only_local
@@ -45,6 +45,13 @@ from deltaloop.runtime.views import Views
 from deltaloop.runtime.wiring import CACHE_VERBS, connect_caches, look_up, wires_of
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
+
+_SIGNALLED: Final[Mapping[Heard, tuple[int, str]]] = {
+    Heard.BEGINS: (logging.INFO, "ending in good order: a signal came"),
+    Heard.REPEATED: (logging.DEBUG, "the same signal came again within a moment: it is taken for the same request"),
+    Heard.AT_ONCE: (logging.INFO, "ending at once: a second signal came"),
+    Heard.TOO_LATE: (logging.DEBUG, "a signal came while everything was ending"),
+}
 
 
 @final
@@ -72,14 +79,16 @@ class Manager:
             controllers: What it runs.
             elector: Whose leadership the workers need; None runs them at once. It must contend by a lock of the same
                 cluster, and contend again after a loss (its default), or the manager ends then.
-            recorder: For ``ctx.recorder``; whoever made it opens and closes it.
+            recorder: What ``ctx.recorder`` reports through, as the controller whose reconcile it is; whoever made it
+                opens and closes it.
             metrics: Hooks of controllers and their queues.
             metrics_page: Returns the page of ``/metrics`` and its content type.
             options: Options.
 
         Raises:
             InvalidControllerError: If two controllers have the same name.
-            InvalidInputError: If metrics are to be served, and there is no page of them.
+            InvalidInputError: If metrics are to be served, and there is no page of them; or if the name of a
+                controller cannot be the component of Events.
         """
         self.options: ManagerOptions = options or ManagerOptions()
         self.controllers: tuple[Controller, ...] = tuple(controllers)
@@ -90,13 +99,19 @@ class Manager:
             seen.add(controller.name)
         self._client = client
         self._elector = elector
-        self._recorder = recorder
+        self._recorders: dict[str, ComponentRecorder] = {}
+        if recorder is not None:
+            self._recorders = {name: recorder.for_component(name) for name in seen}
         self._metrics = metrics
         if self.options.metrics is not None and metrics_page is None:
             raise InvalidInputError("ManagerOptions.metrics needs Manager(metrics_page=...): there is nothing to serve")
         self._metrics_page = metrics_page
         self._servers: dict[str, HealthServer] = {}
-        self._shutdown = Shutdown(drain_timeout=self.options.drain_timeout, timeout=self.options.shutdown_timeout)
+        self._shutdown = Shutdown(
+            drain_timeout=self.options.drain_timeout,
+            timeout=self.options.shutdown_timeout,
+            repeat_window=self.options.repeat_window,
+        )
         self._changed = asyncio.Event()
         self._loops: list[ReconcileLoop] = []
         self._informers: list[Informer[Any]] = []
@@ -179,7 +194,8 @@ class Manager:
         options; a second one is the second stop. It goes on at the end.
 
         Args:
-            handle_signals: Whether SIGINT and SIGTERM call ``stop``; the second one ends at once.
+            handle_signals: Whether SIGINT and SIGTERM do what ``stop`` does. A second one ends at once; the same one
+                within ``repeat_window`` of the options is no second one: ``timeout`` and terminals send it twice.
 
         Raises:
             HealthServerError: If an address for health or metrics cannot be used.
@@ -218,10 +234,10 @@ class Manager:
                 loop.remove_signal_handler(number)
 
     def _signalled(self, number: int) -> None:
-        again = self._shutdown.stopping
-        message = "ending at once: a second signal came" if again else "ending in good order: a signal came"
-        _logger.info(message, extra={"signal": signal.Signals(number).name})
-        self.stop()
+        name = signal.Signals(number).name
+        heard = self._shutdown.stop(self._clock(), source=name)
+        _logger.log(*_SIGNALLED[heard], extra={"signal": name})
+        self._changed.set()
 
     async def _supervise(self, life: asyncio.Task[None]) -> asyncio.CancelledError | None:
         """Do what the shutdown says until everything has ended; return the cancellation that came meanwhile."""
@@ -318,7 +334,7 @@ class Manager:
                 attribution=attribution,
                 history=self._history,
                 tracing=tracing,
-                recorder=self._recorder,
+                recorder=self._recorders.get(plan.controller.name),
                 metrics=self._metrics,
                 clock=clock,
             )

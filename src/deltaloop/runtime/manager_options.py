@@ -8,6 +8,7 @@ from typing import final
 from deltaloop.cache.informer import InformerOptions
 from deltaloop.pacing.checks import require_not_negative, require_positive
 from deltaloop.runtime.core.access import Access
+from deltaloop.runtime.core.shutdown import REPEAT_WINDOW
 from deltaloop.runtime.health_server import Listen
 
 
@@ -25,6 +26,8 @@ class ManagerOptions:
         sync_timeout: How long the first lists may take (controller-runtime's ``CacheSyncTimeout``).
         drain_timeout: How long reconciles may go on by themselves when the program ends; then they are cancelled.
         shutdown_timeout: How long the whole end may take; then it goes without what still runs.
+        repeat_window: A signal that comes again within so long is the same request to end, not a second one; 0 counts
+            each.
         max_staleness: How long a cache may be without a sign of the server before ``/readyz`` says no.
         require_leadership: Whether ``/readyz`` says no on standbys.
         health: Where ``/healthz`` and ``/readyz`` are served; None nowhere.
@@ -39,6 +42,7 @@ class ManagerOptions:
     sync_timeout: float = 120.0
     drain_timeout: float = 20.0
     shutdown_timeout: float = 30.0
+    repeat_window: float = REPEAT_WINDOW
     max_staleness: float = 600.0
     require_leadership: bool = False
     health: Listen | None = None
@@ -48,4 +52,9 @@ class ManagerOptions:
     def __post_init__(self) -> None:
         """Refuse what is no time."""
         require_positive("ManagerOptions", sync_timeout=self.sync_timeout, max_staleness=self.max_staleness)
-        require_not_negative("ManagerOptions", drain_timeout=self.drain_timeout, shutdown_timeout=self.shutdown_timeout)
+        require_not_negative(
+            "ManagerOptions",
+            drain_timeout=self.drain_timeout,
+            shutdown_timeout=self.shutdown_timeout,
+            repeat_window=self.repeat_window,
+        )

@@ -9,7 +9,10 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, final
 
+from deltaloop.api.keys import split_meta_namespace_key
 from deltaloop.api.references import Trigger
+from deltaloop.client import Client
+from deltaloop.errors import DeltaloopError
 from deltaloop.runtime.context import Context
 from deltaloop.runtime.controller import Controller
 from deltaloop.runtime.core.history import History, Reconciled, WrittenObject
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 
+_LOOK_TIMEOUT: Final = 2.0
 _PATHS_KEPT: Final = 5
 _WRITES_KEPT: Final = 20
 
@@ -62,6 +66,32 @@ class Observer:
         if seconds > 0:
             self._metrics.slowed_down()
         return seconds
+
+    async def look(self, key: str, *, triggers: Sequence[Trigger], client: Client) -> None:
+        """Read an object whose other writer is about to be told of, so that the warning can name it.
+
+        One request for a warning, of at most ``_LOOK_TIMEOUT`` seconds. Without an answer the warning comes all the
+        same.
+
+        Args:
+            key: Whose reconcile begins.
+            triggers: Why, with their origins.
+            client: Client of the cluster.
+        """
+        subject = None if self._hot is None else self._hot.wants_to_see(key, triggers=triggers)
+        if self._hot is None or subject is None:
+            return
+        kind, object_key = subject
+        place = split_meta_namespace_key(object_key)
+        try:
+            obj = await client.get(kind, place.name, namespace=place.namespace or None, timeout=_LOOK_TIMEOUT)
+        except DeltaloopError as error:
+            extra = {"controller": self._name, "key": key, "kind": kind, "object": object_key}
+            _logger.debug(
+                "an object that is fought over could not be read", extra={**extra, "error": type(error).__name__}
+            )
+        else:
+            self._hot.saw(key, subject, obj)
 
     def begins(self, context: Context) -> Span | None:
         """Begin a reconcile's span; None if there is none."""

@@ -38,31 +38,44 @@ class AlreadyOwnedError(DeltaloopError):
 
 
 def set_controller_reference(
-    obj: MutableObject, owner: Resource, resource_type: ResourceType[Any] | None = None
+    obj: MutableObject, owner: Resource, resource_type: ResourceType[Any] | str | None = None
 ) -> None:
     """Make ``owner`` the controller of ``obj``: it goes when the owner goes, and its changes reconcile the owner.
 
     Args:
         obj: The object to write; changed in place.
         owner: Its owner to be.
-        resource_type: The owner's kind, if the owner does not say it itself.
+        resource_type: The owner's kind, or its name (``apps/v1/Deployment``), if the owner does not say it itself.
 
     Raises:
         AlreadyOwnedError: If something else controls it.
-        InvalidInputError: If the owner lives in another namespace, or has no uid.
+        InvalidInputError: If the owner lives in another namespace (an object without ``metadata.namespace`` has
+            none), has no uid, or its kind is named wrongly.
     """
-    _set(obj, controller_reference(owner, resource_type), owner)
+    _set(obj, _controller_reference(owner, resource_type), owner)
 
 
-def set_owner_reference(obj: MutableObject, owner: Resource, resource_type: ResourceType[Any] | None = None) -> None:
+def set_owner_reference(
+    obj: MutableObject, owner: Resource, resource_type: ResourceType[Any] | str | None = None
+) -> None:
     """Make ``owner`` an owner of ``obj``, one of several perhaps: the object goes when all of them are gone.
 
     Raises:
-        InvalidInputError: If the owner lives in another namespace, or has no uid.
+        InvalidInputError: If the owner lives in another namespace (an object without ``metadata.namespace`` has
+            none), has no uid, or its kind is named wrongly.
     """
-    full = controller_reference(owner, resource_type)
+    full = _controller_reference(owner, resource_type)
     plain = OwnerReference(api_version=full.api_version, kind=full.kind, name=full.name, uid=full.uid)
     _set(obj, plain, owner)
+
+
+def _controller_reference(owner: Resource, resource_type: ResourceType[Any] | str | None) -> OwnerReference:
+    if not isinstance(resource_type, str):
+        return controller_reference(owner, resource_type)
+    api_version, slash, kind = resource_type.rpartition("/")
+    if not (slash and api_version and kind):
+        raise InvalidInputError(f"{resource_type!r} names no kind; write it like v1/Pod or apps/v1/Deployment")
+    return msgspec.structs.replace(controller_reference(owner), api_version=api_version, kind=kind)
 
 
 def _set(obj: MutableObject, reference: OwnerReference, owner: Resource) -> None:
@@ -71,7 +84,8 @@ def _set(obj: MutableObject, reference: OwnerReference, owner: Resource) -> None
     if owner.namespace and owner.namespace != namespace:
         where = f"namespace {namespace!r}" if namespace else "no namespace"
         raise InvalidInputError(
-            f"{owner.key} cannot own an object with {where}: an owner with a namespace owns objects there only"
+            f"{owner.key} cannot own an object with {where}: an owner with a namespace owns objects there only;"
+            " set the object's metadata.namespace before its owner"
         )
     if not reference.uid:
         raise InvalidInputError(f"{owner.key} has no uid: only an object that was read from the server can own another")

@@ -13,9 +13,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, cast, final
 
+from deltaloop.api.errors import InvalidKeyError
 from deltaloop.api.references import Trigger
 from deltaloop.client import Client
-from deltaloop.events import EventRecorder
+from deltaloop.events import ComponentRecorder
 from deltaloop.runtime.context import Context
 from deltaloop.runtime.controller import Controller
 from deltaloop.runtime.core.attribution import Attribution
@@ -30,7 +31,7 @@ from deltaloop.runtime.observing import Observer
 from deltaloop.runtime.reconcile_client import ReconcileClient
 from deltaloop.runtime.tracing import Tracing, current
 from deltaloop.runtime.views import Views
-from deltaloop.workqueue import QueueShutDownError, RateLimitingQueue, Work
+from deltaloop.workqueue import QueueShutDownError, RateLimitingQueue, TerminalError, Work
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 
@@ -47,7 +48,7 @@ class ReconcileLoop:
         attribution: Attribution,
         history: History,
         tracing: Tracing,
-        recorder: EventRecorder | None,
+        recorder: ComponentRecorder | None,
         metrics: ControllerMetrics | None,
         clock: Callable[[], float],
     ) -> None:
@@ -59,7 +60,7 @@ class ReconcileLoop:
             attribution: Who wrote what, in the whole program.
             history: The last reconciles of the whole program.
             tracing: Makes spans.
-            recorder: Recorder of Events; None for none.
+            recorder: Recorder of Events, as this controller; None for none.
             metrics: Hooks; None for none.
             clock: Seconds of the event loop.
         """
@@ -152,12 +153,21 @@ class ReconcileLoop:
         if wait > 0:
             work.retry_after(wait)
             return
+        request, triggers = _request_of(work.key), self._triggers(work)
+        await self._observer.look(work.key, triggers=triggers, client=client)
+        if self._stopping:
+            work.put_back()
+            return
         run = self.runs.begin(work.key, self._clock())
         self.metrics.active_workers(len(self.runs))
-        context = self._context(work, run, client)
-        span = self._observer.begins(context)
-        with current(span):
-            execution = Execution(self.controller, context, self._pool)
+        try:
+            context = self._context(request, work, run, client, triggers)
+            span = self._observer.begins(context)
+            with current(span):
+                execution = Execution(self.controller, context, self._pool)
+        except BaseException:
+            self._has_ended(run)  # a slot that nothing runs in would be lost for good
+            raise
         cancelled = await self._until_ended(run, execution)
         if execution.future.done():
             self._has_ended(run)
@@ -217,19 +227,25 @@ class ReconcileLoop:
             return TimedOut(self.controller.timeout or 0.0)
         return execution.ended()
 
-    def _context(self, work: Work[str], run: Running, client: Client) -> Context:
+    def _triggers(self, work: Work[str]) -> tuple[Trigger, ...]:
+        """Return why a key is reconciled, own writes labelled."""
+        name = self.controller.name
+        return tuple(
+            self._attribution.label(trigger, controller=name)
+            for trigger in work.triggers
+            if isinstance(trigger, Trigger)
+        )
+
+    def _context(
+        self, request: Request, work: Work[str], run: Running, client: Client, triggers: tuple[Trigger, ...]
+    ) -> Context:
         def check(action: str) -> None:
             if run.reason is not None:
                 raise ReconcileStoppedError(run.key, run.reason, action)
 
         name = self.controller.name
-        triggers = tuple(
-            self._attribution.label(trigger, controller=name)
-            for trigger in work.triggers
-            if isinstance(trigger, Trigger)
-        )
         return Context(
-            Request.from_key(work.key),
+            request,
             controller=name,
             number=run.number,
             client=ReconcileClient(
@@ -270,3 +286,11 @@ class ReconcileLoop:
                 work.leave_to_caller()
                 self.queue.add_rate_limited(work.key)
                 self.queue.done(work.key)
+
+
+def _request_of(key: str) -> Request:
+    """Read a key; one that is none is parked, since it will never be one."""
+    try:
+        return Request.from_key(key)
+    except InvalidKeyError as error:
+        raise TerminalError(f"nothing is reconciled: {error}") from error

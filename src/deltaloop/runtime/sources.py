@@ -103,8 +103,11 @@ class Channel:
 
         Returns:
             False if it was dropped, because nobody listens and too much waits already.
+
+        Raises:
+            InvalidKeyError: If it is a text and no key.
         """
-        key = request if isinstance(request, str) else request.key
+        key = Request.from_key(request).key if isinstance(request, str) else request.key
         with self._lock:
             queues = [*self._queues]
             if not queues:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError, BadRequestError, MethodNotAllowedError, NotAcceptableError, NotFoundError
+from deltaloop.api.watch_event import EventType
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.encoding import (
     list_metadata,
@@ -17,12 +19,15 @@ from deltaloop.apiserver.core.encoding import (
     with_resource_version,
 )
 from deltaloop.apiserver.core.failures import FieldError, required
+from deltaloop.apiserver.core.listing import Listed
 from deltaloop.apiserver.core.registry import Registry
-from deltaloop.apiserver.core.rendering import choose_rendering
+from deltaloop.apiserver.core.rendering import Rendering, WatchRendering, choose_rendering
 from deltaloop.apiserver.core.requests import ResourcePath
 from deltaloop.apiserver.core.routing import find_route
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.store import Store
+from deltaloop.apiserver.core.table import Shape
+from deltaloop.apiserver.core.watching import Sighting
 
 
 def config_maps() -> ServedResource:
@@ -129,3 +134,60 @@ def test_routes() -> None:
     for method, path in refused:
         with pytest.raises(MethodNotAllowedError):
             verb(method, **path)
+
+
+DROP = "drop=metadata.managedFields"
+AS_PARTIAL = "as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+OWNED: dict[str, Any] = {"name": "a", "managedFields": [{"manager": "m", "operation": "Update"}]}
+
+
+def owned() -> Resource:
+    return Store().create("configmaps", "a", {"metadata": OWNED, "data": {"k": "v"}})
+
+
+def rendering_of(accept: str, shape: Shape) -> Rendering:
+    return choose_rendering(config_maps(), accept=accept, include_object="", shape=shape, now=0)
+
+
+@pytest.mark.parametrize(
+    ("accept", "dropped"),
+    [
+        (f"application/json;{DROP}", True),
+        ("application/json", False),
+        ("application/json;drop=", False),
+        ("application/json;drop=metadata", False),
+        ("application/json;drop=spec+metadata.managedFields", True),
+        (f"application/json;{AS_PARTIAL};{DROP}", True),
+        (f"application/json;{AS_PARTIAL}", False),
+        (f"application/yaml;{DROP}", False),
+        (f"text/html;{DROP}, application/json", False),
+    ],
+)
+def test_managed_fields_are_left_out_where_it_is_asked_for(accept: str, dropped: bool) -> None:
+    obj = msgspec.json.decode(rendering_of(accept, "object").object(owned()))
+    assert ("managedFields" in obj["metadata"]) is not dropped
+    assert obj["metadata"]["name"] == "a"
+    assert obj["metadata"]["resourceVersion"] == "2"
+
+
+@pytest.mark.parametrize("form", ["", ";as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"])
+def test_managed_fields_are_left_out_of_lists(form: str) -> None:
+    listed = Listed((owned(), stored()), list_metadata(7))
+    for accept, found in ((f"application/json{form}", [True, False]), (f"application/json{form};{DROP}", [False] * 2)):
+        items = msgspec.json.decode(rendering_of(accept, "list").list(listed))["items"]
+        assert ["managedFields" in item["metadata"] for item in items] == found
+
+
+@pytest.mark.parametrize("form", ["", f";{AS_PARTIAL}"])
+def test_managed_fields_are_left_out_of_watches(form: str) -> None:
+    rendering = WatchRendering(rendering_of(f"application/json{form};{DROP}", "watch"))
+    event = msgspec.json.decode(rendering.line(Sighting(EventType.ADDED, object=owned()), now=0))
+    assert (event["type"], event["object"]["metadata"]["name"]) == ("ADDED", "a")
+    assert "managedFields" not in event["object"]["metadata"]
+
+
+def test_a_table_stays_as_it_is() -> None:
+    accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    listed = Listed((owned(),), list_metadata(7))
+    assert rendering_of(f"{accept};{DROP}", "list").list(listed) == rendering_of(accept, "list").list(listed)
+    assert rendering_of(f"{accept};{DROP}", "object").object(owned()).count(b"managedFields") == 1

@@ -9,16 +9,13 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from deltaloop.apiserver.core.store import (
-    Change,
+from deltaloop.apiserver.core.history import Change
+from deltaloop.apiserver.core.store import Condition, Page, Store, encode_object
+from deltaloop.apiserver.core.store_errors import (
     CompactedError,
-    Condition,
     ConditionFailedError,
     KeyExistsError,
     KeyMissingError,
-    Page,
-    Store,
-    encode_object,
 )
 
 

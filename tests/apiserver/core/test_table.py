@@ -80,7 +80,7 @@ def test_a_table_of_a_list() -> None:
     assert (table["kind"], table["apiVersion"], table["metadata"]) == ("Table", "meta.k8s.io/v1", metadata)
     assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Data", "Age"]
     data = table["columnDefinitions"][1]
-    assert data["description"].startswith("Data contains the configuration data.")
+    assert data["description"] == ""
     assert {name: data[name] for name in ("name", "type", "format", "priority")} == {
         "name": "Data",
         "type": "string",

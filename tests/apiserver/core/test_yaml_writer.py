@@ -103,18 +103,20 @@ def test_the_order_of_keys() -> None:
     ]  # fmt: skip
 
 
+# A real server writes the key "<<" plain, too, which readers take for the keys of another map.
+_keys = st.text().filter(lambda text: text != "<<")
 _values = st.recursive(
     st.none()
     | st.booleans()
     | st.integers(-(2**53), 2**53)
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_keys, inner, max_size=4),
     max_leaves=12,
 )
 
 
-@given(st.dictionaries(st.text(), _values, max_size=5))
+@given(st.dictionaries(_keys, _values, max_size=5))
 def test_what_is_written_reads_as_what_it_was(value: dict[str, Any]) -> None:
     read = read_yaml(_yaml(value))
     assert _same(read, value), (read, value)

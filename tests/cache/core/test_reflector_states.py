@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable
 from operator import methodcaller
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from deltaloop.api.watch_event import EventType, WatchEvent
 from deltaloop.cache.core.listwatch import (
@@ -35,16 +35,10 @@ class Observed(ReflectorMachine):
 
     steps: ClassVar[Steps] = set()
 
-    @property
-    def phase(self) -> Phase:
-        return self._phase
-
-    @phase.setter
-    def phase(self, phase: Phase) -> None:
-        before = getattr(self, "_phase", None)
-        if before is not None:
-            type(self).steps.add((before, phase))
-        self._phase = phase
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "phase" and hasattr(self, "phase"):
+            type(self).steps.add((self.phase, value))
+        super().__setattr__(name, value)
 
 
 class ListsAfterACleanEnd(Observed):

@@ -13,8 +13,8 @@ import time
 
 from deltaloop.testing.control_plane import ControlPlane, ControlPlaneError, find_assets
 from tests.conformance.fuzz.differential import both
-from tests.conformance.fuzz.resources import RESOURCES
 from tests.conformance.fuzz.search import Search
+from tests.conformance.fuzz.sequences import FUZZED, UNCACHED
 from tests.conformance.target import EmbeddedTarget, RealTarget
 
 SHORTENING = 60.0
@@ -27,10 +27,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=None, help="chance by default; printed")
     parser.add_argument("--kinds", default="", help="only these kinds, with commas between them")
     options = parser.parse_args()
-    kinds = options.kinds.split(",") if options.kinds else [resource.kind for resource in RESOURCES]
-    resources = [resource for resource in RESOURCES if resource.kind in kinds]
+    kinds = options.kinds.split(",") if options.kinds else [resource.kind for resource in FUZZED]
+    resources = [resource for resource in FUZZED if resource.kind in kinds]
     if len(resources) < len(kinds):
-        parser.error(f"the kinds are {', '.join(resource.kind for resource in RESOURCES)}")
+        parser.error(f"the kinds are {', '.join(resource.kind for resource in FUZZED)}")
     seed = random.SystemRandom().randrange(2**32) if options.seed is None else options.seed
     try:
         assets = find_assets()
@@ -39,7 +39,9 @@ def main() -> None:
     if assets is None:
         sys.exit("no kube-apiserver was found: `make kube` builds one, or KUBEBUILDER_ASSETS names a folder with one")
     print(f"seed {seed}, {options.seconds:g} s, against kube-apiserver {assets.version}", flush=True)
-    with ControlPlane(assets) as server, asyncio.Runner() as runner:
+    plural = next(resource.plural for resource in FUZZED if resource.kind == UNCACHED)
+    flags = [f"--watch-cache-sizes={plural}#0"]
+    with ControlPlane(assets, extra_arguments=flags) as server, asyncio.Runner() as runner:
         servers = both(EmbeddedTarget(), RealTarget(server))
         until: list[float] = [time.monotonic() + options.seconds]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import json
 import re
 from collections import defaultdict
@@ -19,9 +20,10 @@ from urllib.parse import quote, urlencode
 
 from deltaloop.apiserver.core.patching import merge_patch
 from tests.apiserver.serving import Answer
-from tests.conformance.fuzz.resources import RESOURCES
-from tests.conformance.fuzz.steps import Step
-from tests.conformance.target import Api
+from tests.conformance.fuzz import definitions
+from tests.conformance.fuzz.sequences import FUZZED
+from tests.conformance.fuzz.steps import COMPACT, Step
+from tests.conformance.target import CRDS, Api
 
 SENTINEL: Final = "zz-sentinel"
 EVENT_SECONDS: Final = 8.0
@@ -29,7 +31,7 @@ _UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 # A number that stands alone: the examples in messages, such as '123-abc', are none of a server's.
 _NUMBER: Final = re.compile(r"(?<![\w'-])\d+(?![\w'-])")
-_TIMES: Final = frozenset({"creationTimestamp", "deletionTimestamp", "time"})
+_TIMES: Final = frozenset({"creationTimestamp", "deletionTimestamp", "lastTransitionTime", "disruptedPods", "time"})
 _OLD: Final = "1"
 # What messages say on one server only: input that is repeated, places in a program. The reasons are in the docs.
 PLAIN: Final = tuple(
@@ -43,13 +45,19 @@ PLAIN: Final = tuple(
         (r"(typed patch object \(.*?\): ).*", r"\1..."),
         (r"(illegal base64 data)( at input byte \d+)", r"\1"),
         (r"(parsing time ).*", r"\1..."),
-        # Which of several, and what Go calls bytes.
+        # Which of several, and what Go calls bytes and other types.
+        (r"( of type )v1\.SecretType", r"\1string"),
         (r"(json: cannot unmarshal )\w+ (into Go struct field ObjectMeta\.).*", r"\1... \2..."),
         (r"( of type map\[string\])\S+", r"\1..."),
         (
             r"(Invalid value: ).*: (?:error .*json: )?((?:illegal|parsing|json:|convert|no kind|cannot).*)",
             r"\1...: \2",
         ),
+        # Go's own words for what differs.
+        (r"(Forbidden: pod updates may not change fields .*?previously negative\)).*", r"\1"),
+        # What the cache of watches says, and what there is beneath it.
+        (r"(too old resource version: ).*", r"\1..."),
+        (r"The resourceVersion for the provided watch is too old.", r"too old resource version: ..."),
         (r"(convert new object )\(\S*/(.* to proper version: ).*", r"\1(\2..."),
     )
 )
@@ -155,7 +163,7 @@ class Words:
                 # Go walks its maps in another order each time, and checks metadata twice; the message repeats it all.
                 causes = sorted(fields["causes"], key=lambda cause: (cause.get("field", ""), cause["message"]))
                 fields = {**fields, "causes": [cause for at, cause in enumerate(causes) if cause not in causes[:at]]}
-            return {key: self.of(item, key) for key, item in fields.items()}
+            return {key: self.of(item, name if name == "disruptedPods" else key) for key, item in fields.items()}
         if isinstance(value, list):
             return [self.of(item, name) for item in cast("list[Any]", value)]
         if isinstance(value, str):
@@ -198,27 +206,70 @@ async def replay(api: Api, namespace: str, steps: Sequence[Step]) -> Transcript:
             if step.fresh:
                 await api.get(path.partition("?")[0])
             if step.watches:
-                response = await streams.enter_async_context(api.session.get(api.url + path))
+                response = await streams.enter_async_context(api.stream(path))
                 transcript.answers.append(response.status)
                 if response.status == 200:
                     following[number] = asyncio.create_task(_follow(response))
                     streams.callback(following[number].cancel)
-                continue
-            body = resolve(step.body, transcript.seen, namespace, _kind(step))
-            data = None if body is None else json.dumps(body).encode()
-            answer = await api.call(step.method, path, data, **{"Content-Type": step.content_type})
-            transcript.answers.append(_answered(answer))
-            transcript.seen.take(transcript.answers[-1]["body"])
+            elif step == COMPACT:
+                await _compact(api, f"{namespace} {number}")
+                transcript.answers.append("compacted")
+            elif definitions.defines(step):
+                await _define(api, namespace, step, number, transcript)
+            else:
+                answered = _answered(await _send(api, path, step, transcript.seen, namespace))
+                transcript.answers.append(answered)
+                transcript.seen.take(answered["body"])
         for plural in {step.path.rpartition("/")[2] for step in steps if step.watches}:
             await _send_sentinel(api, namespace, plural)
         for number, task in following.items():
             transcript.watches[number] = await task
+        if any(map(definitions.defines, steps)):
+            await api.delete(f"{CRDS}/{definitions.NAME.replace('NAMESPACE', namespace)}")
     return transcript
+
+
+async def _send(api: Api, path: str, step: Step, seen: Seen, namespace: str) -> Answer:
+    body = resolve(step.body, seen, namespace, _kind(step))
+    data = None if body is None else json.dumps(body).encode()
+    headers = {"Accept": step.accept} if step.accept else {}
+    return await api.call(step.method, path, data, **{"Content-Type": step.content_type, **headers})
+
+
+async def _compact(api: Api, why: str) -> None:
+    """Forget the past; writes before it see to it that every version that was answered belongs to it.
+
+    Two, because etcd keeps the last of the changes that it drops.
+    """
+    for time in ("once", "twice"):
+        change = {"metadata": {"annotations": {"compact": f"{why} {time}"}}}
+        written = await api.patch("/api/v1/namespaces/default", change)
+        assert written.status == 200, written.text
+    await api.compact()
+
+
+async def _define(api: Api, namespace: str, step: Step, number: int, transcript: Transcript) -> None:
+    """Send a step about a definition and wait until the server does as it says; that is what is compared."""
+    marked = dataclasses.replace(step, body=definitions.marked(step.body, number))
+    path = _url(step, transcript.seen, namespace)
+    answered = _answered(await _send(api, path, marked, transcript.seen, namespace))
+    if answered[""] < 400:
+        # What it is at once has neither been accepted nor established on a real server.
+        answered["body"] = "done"
+    found = await definitions.settled(api, namespace)
+    transcript.seen.take(found)
+    answered["settled"] = None
+    if found is not None:
+        metadata = {name: value for name, value in found["metadata"].items() if name != "managedFields"}
+        answered["settled"] = {**found, "metadata": metadata}
+    transcript.answers.append(answered)
 
 
 def _kind(step: Step) -> str:
     """Return the kind of what a step writes to; an object of another is of no use there."""
-    return next((resource.kind for resource in RESOURCES if f"/{resource.plural}/" in step.path), "")
+    if definitions.defines(step):
+        return definitions.KIND
+    return next((resource.kind for resource in FUZZED if f"/{resource.plural}/" in step.path), "")
 
 
 def _url(step: Step, seen: Seen, namespace: str) -> str:
@@ -233,6 +284,12 @@ def _answered(answer: Answer) -> dict[str, Any]:
         body = answer.json
     except ValueError:
         body = answer.text
+    table = cast("dict[str, Any]", body) if isinstance(body, dict) else {}
+    if table.get("kind") == "Table":
+        for column in table["columnDefinitions"]:
+            # The real server's is the documentation of the field, a text of its own.
+            if column["format"] == "name":
+                column["description"] = ""
     warnings: list[str] = cast("Any", answer.headers).getall("Warning", [])  # a multi-dict
     if answer.status >= 400:
         # Some refusals of the real server come before its advice on finalizers, some after.
@@ -241,7 +298,7 @@ def _answered(answer: Answer) -> dict[str, Any]:
 
 
 async def _send_sentinel(api: Api, namespace: str, plural: str) -> None:
-    resource = next(resource for resource in RESOURCES if resource.plural == plural)
+    resource = next(resource for resource in FUZZED if resource.plural == plural)
     labels = {"app": "x", "tier": "1"}
     metadata = {"name": SENTINEL, "labels": labels}
     body = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata, **resource.least}

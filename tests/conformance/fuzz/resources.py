@@ -25,7 +25,7 @@ class Resource:
         changes: Fields of a patch.
         pointers: Places for JSON patches.
         least: Fields that every object must have, beneath ``spec``.
-        graceful: Whether deleting may take time.
+        evicted: Whether evictions delete it.
     """
 
     kind: str
@@ -38,6 +38,7 @@ class Resource:
     status: bool = False
     scale: bool = False
     custom: bool = False
+    evicted: bool = False
 
     @property
     def path(self) -> str:
@@ -157,6 +158,16 @@ _SERVICE_SPEC: Final[dict[str, Any]] = {
 }
 
 
+_BUDGET_SPEC: Final[dict[str, Any]] = {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}}
+_BUDGET_STATUS: Final = some(
+    disruptionsAllowed=st.integers(0, 2),
+    observedGeneration=st.integers(0, 3),
+    currentHealthy=st.integers(0, 2),
+    desiredHealthy=st.integers(0, 2),
+    expectedPods=st.just(2),
+)
+
+
 def _with(base: dict[str, Any], **fields: st.SearchStrategy[Any]) -> Objects:
     """A base with some fields set anew."""
     return some(**fields).map(lambda chosen: {**base, **chosen})
@@ -184,7 +195,7 @@ RESOURCES: Final = (
         pointers=("/spec", "/spec/holderIdentity", "/spec/none"),
     ),
     Resource(
-        kind="Pod", api_version="v1", plural="pods", least={"spec": _ALONE}, status=True,
+        kind="Pod", api_version="v1", plural="pods", least={"spec": _ALONE}, status=True, evicted=True,
         spec=st.fixed_dictionaries(
             {"spec": _with(_ALONE, nodeName=st.just("n1"), terminationGracePeriodSeconds=st.sampled_from([5]))},
             optional={"status": _POD_STATUS},
@@ -207,6 +218,22 @@ RESOURCES: Final = (
         spec=st.fixed_dictionaries({"spec": _with(_SERVICE_SPEC, ports=_PORTS, selector=st.just({"app": "x"}))}),
         changes=some(spec=some(ports=_PORTS, selector=st.sampled_from([{"app": "x"}, {"app": None}]))),
         pointers=("/spec/selector", "/spec/selector/app", "/spec/ports/0/name"),
+    ),
+    Resource(
+        kind="PodDisruptionBudget", api_version="policy/v1", plural="poddisruptionbudgets", status=True,
+        least={"spec": _BUDGET_SPEC},
+        spec=st.fixed_dictionaries(
+            {"spec": _with(_BUDGET_SPEC, unhealthyPodEvictionPolicy=st.just("AlwaysAllow"))},
+            optional={"status": _BUDGET_STATUS},
+        ),
+        changes=some(
+            spec=some(
+                minAvailable=st.sampled_from([0, 1, "50%"]),
+                unhealthyPodEvictionPolicy=st.sampled_from(["AlwaysAllow", None]),
+            ),
+            status=_BUDGET_STATUS,
+        ),
+        pointers=("/spec/minAvailable", "/spec/selector/matchLabels/app", "/status/disruptionsAllowed"),
     ),
     Resource(
         kind="Widget", api_version=f"{GROUP}/v1", plural="widgets", status=True, scale=True, custom=True,

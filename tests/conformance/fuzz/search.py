@@ -15,8 +15,9 @@ from hypothesis import seed as seeded
 from hypothesis.errors import Flaky
 
 from tests.conformance.fuzz.differential import Difference, Pair
-from tests.conformance.fuzz.resources import RESOURCES, Resource
-from tests.conformance.fuzz.steps import LONGEST, REQUESTS, Step, sequences
+from tests.conformance.fuzz.resources import Resource
+from tests.conformance.fuzz.sequences import FUZZED, LONGEST, sequences
+from tests.conformance.fuzz.steps import REQUESTS, Step
 
 
 class _Over(KeyboardInterrupt):
@@ -38,15 +39,17 @@ class Search:
         resources: What the requests are about.
         requests: Which kinds of requests there are.
         tried: How many sequences were sent, and how many steps.
+        found_after: How many had been sent when the first difference was found; 0 if there was none.
         shortest: The shortest sequence that differs, and how.
     """
 
     pair: Pair
     runner: asyncio.Runner
     over: Callable[[bool], bool] = lambda _: False
-    resources: Sequence[Resource] = RESOURCES
+    resources: Sequence[Resource] = FUZZED
     requests: Sequence[str] = tuple(REQUESTS)
     tried: list[int] = field(default_factory=lambda: [0, 0])
+    found_after: int = 0
     shortest: tuple[list[Step], Difference] | None = None
     _verdicts: dict[str, Difference | None] = field(default_factory=dict[str, "Difference | None"])
 
@@ -85,6 +88,8 @@ class Search:
         self.tried[0] += 1
         self.tried[1] += len(steps)
         self._verdicts[key] = difference
+        if difference is not None and not self.found_after:
+            self.found_after = self.tried[0]
         if difference is not None and (self.shortest is None or len(str(steps)) <= len(str(self.shortest[0]))):
             self.shortest = steps, difference
         return difference

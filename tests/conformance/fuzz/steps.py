@@ -24,7 +24,6 @@ MERGE: Final = "application/merge-patch+json"
 JSON_PATCH: Final = "application/json-patch+json"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
 APPLY: Final = "application/apply-patch+yaml"
-LONGEST: Final = 14
 
 Query = tuple[tuple[str, str], ...]
 
@@ -43,6 +42,7 @@ class Step:
     body: Any = None
     content_type: str = "application/json"
     fresh: bool = False
+    accept: str = ""
 
     @property
     def watches(self) -> bool:
@@ -52,13 +52,16 @@ class Step:
         query = f"?{urlencode(self.query, safe='$:,/=!')}" if self.query else ""
         kind = "" if self.content_type == "application/json" else f" ({self.content_type.partition('/')[2]})"
         body = "" if self.body is None else f" {json.dumps(self.body)}"
-        return f"{self.method} {self.path}{query}{kind}{body}{' (fresh)' if self.fresh else ''}"
+        more = f"{' (fresh)' if self.fresh else ''}{' (table)' if self.accept else ''}"
+        return f"{self.method} {self.path}{query}{kind}{body}{more}"
 
     def __repr__(self) -> str:
         return str(self)
 
 
-NAMES: Final = st.sampled_from(["a", "a", "b"])
+# No request: the server is told to forget the past.
+COMPACT: Final = Step("COMPACT", "")
+NAMES: Final = st.sampled_from(["a", "a", "a", "b"])
 
 
 def _queries(**fields: st.SearchStrategy[str]) -> st.SearchStrategy[Query]:
@@ -98,6 +101,25 @@ def _creates(draw: st.DrawFn, resource: Resource) -> Step:
             some(resourceVersion=st.just("1"), uid=st.just("u"), namespace=st.sampled_from(["other", ""]))
         )
     return Step("POST", resource.path, draw(_WRITES), body, draw(_FORMATS))
+
+
+@st.composite
+def good_create(draw: st.DrawFn, resource: Resource, name: str, labels: dict[str, str] | None = None) -> Step:
+    """A create that is done: with nothing but labels and what an object of the kind must have."""
+    metadata: dict[str, Any] = {"name": name}
+    given = labels if labels is not None else draw(some(app=st.sampled_from(["x", "y"]), tier=st.just("1")))
+    if given:
+        metadata["labels"] = given
+    body = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata, **resource.least}
+    return Step("POST", resource.path, (), body)
+
+
+@st.composite
+def _labels(draw: st.DrawFn, resource: Resource) -> Step:
+    """A change by which an object comes to be chosen by selectors, or is chosen no more."""
+    label = st.sampled_from(["x", "y", None])
+    labels = draw(some(app=label, tier=st.sampled_from(["1", "3", None]), gone=st.sampled_from(["yes", None])))
+    return Step("PATCH", f"{resource.path}/{draw(NAMES)}", (), {"metadata": {"labels": labels}}, MERGE)
 
 
 @st.composite
@@ -148,6 +170,12 @@ def _operations(draw: st.DrawFn, resource: Resource) -> dict[str, Any]:
             some(op=st.sampled_from(["other", 1]), path=st.sampled_from(["", "data", 1]), more=st.just(1))
         )
     return operation
+
+
+@st.composite
+def _one_operation(draw: st.DrawFn, resource: Resource) -> Step:
+    """A JSON patch of one operation, so that no other one spoils it."""
+    return Step("PATCH", f"{resource.path}/{draw(NAMES)}", (), [draw(_operations(resource))], JSON_PATCH)
 
 
 @st.composite
@@ -215,6 +243,40 @@ def _reads(draw: st.DrawFn, resource: Resource) -> Step:
 
 
 @st.composite
+def _pages(draw: st.DrawFn, resource: Resource) -> Step:
+    """A first page, or one that goes on from another."""
+    query = (("limit", "1"), *draw(_queries(labelSelector=st.just("!gone"))))
+    if draw(st.booleans()):
+        query = (*query, ("continue", f"$continue:{draw(_BACK)}"))
+    return Step("GET", resource.path, query)
+
+
+@st.composite
+def _old_lists(draw: st.DrawFn, resource: Resource) -> Step:
+    """A list as it was at the version of some object."""
+    query = (("resourceVersion", f"$revision:{draw(_BACK)}"), ("resourceVersionMatch", "Exact"))
+    return Step("GET", resource.path, query, fresh=True)
+
+
+@st.composite
+def _evictions(draw: st.DrawFn, resource: Resource) -> Step:
+    name = draw(NAMES)
+    body: dict[str, Any] = {"kind": "Eviction", "apiVersion": "policy/v1", "metadata": {"name": name}}
+    if draw(st.integers(0, 9)) == 0:
+        body["metadata"] |= draw(some(name=st.sampled_from(["b", ""]), namespace=st.sampled_from(["NAMESPACE", "o"])))
+    if draw(st.integers(0, 2)) == 0:
+        body["deleteOptions"] = draw(
+            some(
+                gracePeriodSeconds=st.sampled_from([0, 5]),
+                dryRun=st.just(["All"]),
+                preconditions=_versions(),
+                propagationPolicy=st.sampled_from(["Foreground", "Background"]),
+            )
+        )
+    return Step("POST", f"{resource.path}/{name}/eviction", draw(_queries(dryRun=_DRY)), body)
+
+
+@st.composite
 def _watches(draw: st.DrawFn, resource: Resource) -> Step:
     query = (("watch", "1"), *draw(_queries(**_SELECTORS)))
     kind = draw(st.integers(0, 5))
@@ -256,6 +318,11 @@ REQUESTS: Final[Mapping[str, Callable[[Resource], st.SearchStrategy[Step]]]] = {
     "watch": _watches,
     "delete": _deletes,
     "scale": _scales,
+    "label": _labels,
+    "page": _pages,
+    "old": _old_lists,
+    "operation": _one_operation,
+    "evict": _evictions,
 }
 _OFTEN: Final = ("create", "patch")
 
@@ -266,12 +333,6 @@ def one_step(
 ) -> Step:
     """One request of these kinds for one of these resources."""
     resource = draw(st.sampled_from(resources))
-    kinds = [name for name in (*requests, *_OFTEN) if name in requests and (name != "scale" or resource.scale)]
+    there = {"scale": resource.scale, "evict": resource.evicted}
+    kinds = [name for name in (*requests, *_OFTEN) if name in requests and there.get(name, True)]
     return draw(REQUESTS[draw(st.sampled_from(kinds))](resource))
-
-
-def sequences(
-    longest: int = LONGEST, resources: Sequence[Resource] = RESOURCES, requests: Sequence[str] = tuple(REQUESTS)
-) -> st.SearchStrategy[list[Step]]:
-    """Sequences of requests of these kinds for these resources."""
-    return st.lists(one_step(resources, requests), min_size=1, max_size=longest)

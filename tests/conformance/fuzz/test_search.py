@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
-from typing import Any, Final
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, Final, cast
 
+import aiohttp
 import pytest
 
 from tests.apiserver.serving import Answer
+from tests.conformance.fuzz.definitions import GROUP, NAME, PLURAL
 from tests.conformance.fuzz.differential import Pair, both, first_difference
-from tests.conformance.fuzz.resources import RESOURCES
 from tests.conformance.fuzz.search import Search
-from tests.conformance.fuzz.steps import APPLY, JSON_PATCH, REQUESTS, Step
-from tests.conformance.target import Api, EmbeddedTarget
+from tests.conformance.fuzz.sequences import FUZZED
+from tests.conformance.fuzz.steps import APPLY, COMPACT, JSON_PATCH, MERGE, REQUESTS, Step
+from tests.conformance.target import CRDS, Api, EmbeddedTarget
 
 pytestmark = pytest.mark.timeout(30)
 
 SHORTENING = 0.5
+# Sequences within which chance finds each seeded bug, among all kinds and requests.
+ENOUGH = 1000
 
 
 class BuggyApi(Api):
@@ -40,7 +45,25 @@ class BuggyApi(Api):
             path = path.replace("limit=1", "limit=2")
         elif self.bug == "exact lists are new ones":
             path = path.replace("resourceVersionMatch=Exact", "resourceVersionMatch=NotOlderThan")
+        elif self.bug == "budgets are not asked" and path.endswith("/eviction"):
+            pod = path.removesuffix("/eviction")
+            return await self._evicted(await super().call(method, path, content, **headers), pod)
+        elif self.bug == "columns are fixed" and method in ("PUT", "PATCH") and path.startswith(CRDS):
+            content = cast("bytes", content).replace(b'"Size"', b'"Other"')
         return await super().call(method, path, content, **headers)
+
+    async def _evicted(self, answer: Answer, pod: str) -> Answer:
+        if answer.status != 429:
+            return answer
+        await super().call("DELETE", pod)
+        return Answer(201, answer.headers, b'{"kind": "Status", "apiVersion": "v1", "metadata": {}}')
+
+    def stream(self, path: str) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        return super().stream(path.replace("labelSelector", "none") if self.bug == "watches have no selector" else path)
+
+    async def compact(self) -> None:
+        if self.bug != "nothing is forgotten":
+            await super().compact()
 
 
 class BuggyTarget(EmbeddedTarget):
@@ -54,16 +77,24 @@ class BuggyTarget(EmbeddedTarget):
             yield buggy
 
 
-def _search(bug: str, *, examples: int, requests: Sequence[str] = tuple(REQUESTS), kinds: Sequence[str] = ()) -> Search:
+def _search(
+    bug: str,
+    *,
+    examples: int,
+    seed: int = 1,
+    shortening: float = SHORTENING,
+    requests: Sequence[str] = tuple(REQUESTS),
+    kinds: Sequence[str] = (),
+) -> Search:
     second = BuggyTarget()
     object.__setattr__(second, "bug", bug)
-    resources = [resource for resource in RESOURCES if not kinds or resource.kind in kinds]
+    resources = [resource for resource in FUZZED if not kinds or resource.kind in kinds]
     until: list[float] = []
 
     def over(found: bool) -> bool:
         # A short form of what was found is enough: shortening to the end takes longer than finding.
         if found and not until:
-            until.append(time.monotonic() + SHORTENING)
+            until.append(time.monotonic() + shortening)
         return found and time.monotonic() > until[0]
 
     with asyncio.Runner() as runner:
@@ -71,7 +102,7 @@ def _search(bug: str, *, examples: int, requests: Sequence[str] = tuple(REQUESTS
         pair: Pair = runner.run(servers.__aenter__())
         search = Search(pair, runner, over, resources, requests)
         try:
-            search.run(examples=examples, seed=1, longest=6)
+            search.run(examples=examples, seed=seed, longest=8)
         finally:
             runner.run(servers.__aexit__(None, None, None))
     return search
@@ -93,7 +124,24 @@ def test_a_seeded_bug_is_found_and_shortened() -> None:
     assert len(steps) <= 3
 
 
+def found_after(bug: str, *, seed: int, examples: int) -> int:
+    """Return how many sequences it takes to find a bug among all requests and kinds; 0 if these are not enough."""
+    return _search(bug, examples=examples, seed=seed, shortening=0.0).found_after
+
+
 _MAPS: Final = "/api/v1/namespaces/NAMESPACE/configmaps"
+_PODS: Final = "/api/v1/namespaces/NAMESPACE/pods"
+_BUDGETS: Final = "/apis/policy/v1/namespaces/NAMESPACE/poddisruptionbudgets"
+_SIZE: Final = {"name": "Size", "type": "integer", "jsonPath": ".spec.size"}
+
+
+def _definition(*columns: dict[str, str]) -> dict[str, Any]:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version: dict[str, Any] = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    version["additionalPrinterColumns"] = list(columns)
+    names = {"plural": PLURAL, "kind": "Thing"}
+    spec = {"group": GROUP, "scope": "Namespaced", "names": names, "versions": [version]}
+    return {"metadata": {"name": NAME}, "spec": spec}
 
 
 def _map(name: str = "a", **data: str) -> dict[str, Any]:
@@ -124,7 +172,44 @@ _FINDS: Final[dict[str, list[Step]]] = {
         Step("POST", _MAPS, (), _map("b")),
         Step("GET", _MAPS, (("resourceVersion", "$revision:1"), ("resourceVersionMatch", "Exact"))),
     ],
+    "budgets are not asked": [
+        Step("POST", _BUDGETS, (), {"metadata": {"name": "a"}, "spec": {"minAvailable": 1, "selector": {}}}),
+        Step("POST", _PODS, (), {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}),
+        Step("PATCH", f"{_PODS}/a/status", (), {"status": {"phase": "Running"}}, MERGE),
+        Step("POST", f"{_PODS}/a/eviction", (), {"metadata": {"name": "a"}}),
+    ],
+    "columns are fixed": [
+        Step("POST", CRDS, (), _definition()),
+        Step("PATCH", f"{CRDS}/{NAME}", (), {"spec": _definition(_SIZE)["spec"]}, MERGE),
+    ],
+    "nothing is forgotten": [
+        Step("POST", _MAPS, (), _map()),
+        COMPACT,
+        Step("GET", _MAPS, (("resourceVersion", "$revision:0"), ("resourceVersionMatch", "Exact"))),
+    ],
 }
+
+
+@pytest.mark.real_time
+async def test_a_selector_that_is_passed_over_shows_in_a_watch() -> None:
+    steps = [
+        Step("GET", _MAPS, (("watch", "1"), ("labelSelector", "app=x"), ("resourceVersion", "$revision:0"))),
+        Step("POST", _MAPS, (), _map()),
+    ]
+    second = BuggyTarget()
+    object.__setattr__(second, "bug", "watches have no selector")
+    async with both(EmbeddedTarget(), second) as pair:
+        found = await pair.compare(steps)
+        assert found is not None
+        assert (found.number, found.events) == (1, True)
+
+
+@pytest.mark.real_time
+@pytest.mark.skipif(not os.environ.get("DELTALOOP_FUZZ"), reason="takes minutes: DELTALOOP_FUZZ=1")
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("bug", [*sorted(_FINDS), "watches have no selector"])
+def test_chance_finds_each_seeded_bug(bug: str) -> None:
+    assert 0 < found_after(bug, seed=1, examples=ENOUGH) <= ENOUGH
 
 
 @pytest.mark.real_time

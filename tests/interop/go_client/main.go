@@ -162,7 +162,11 @@ func newDeployment() *appsv1.Deployment {
 			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")},
 			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")},
 		},
-		ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/", Port: port}}},
+		// Numbers as a server would set them: the comparison takes 0 for a number and not for one that is missing.
+		ReadinessProbe: &corev1.Probe{
+			ProbeHandler:   corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/", Port: port}},
+			TimeoutSeconds: 1, PeriodSeconds: 10, SuccessThreshold: 1, FailureThreshold: 3,
+		},
 	}
 	volume := corev1.Volume{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
 	return &appsv1.Deployment{

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import hypothesis.strategies as st
@@ -160,6 +161,115 @@ def test_the_other_one_is_found_in_our_answers_where_the_cache_has_no_managed_fi
     [found] = facts
     assert isinstance(found, HotLoop)
     assert (found.cause, found.other) == (Cause.FIGHT, named)
+
+
+def fought_over(version: int, replicas: int, *owners: dict[str, Any]) -> Resource:
+    metadata = {"name": "web", "namespace": "default", "uid": "u", "resourceVersion": str(version)}
+    fields = {"metadata": {**metadata, "managedFields": list(owners)}, "spec": {"replicas": replicas}}
+    return Resource.from_dict(fields, kinds.DEPLOYMENT)
+
+
+def foreign(version: int) -> Trigger:
+    return Trigger(
+        source="owner",
+        verb="update",
+        reference=reference_to(fought_over(version, 5), kinds.DEPLOYMENT),
+        new_resource_version=str(version),
+    )
+
+
+def drive_fight_with_looks(
+    loops: HotLoops, *, seen: Sequence[dict[str, Any]] | None, turns: int = 8
+) -> tuple[list[Fact], list[int]]:
+    """Fight without ``managedFields`` in the cache; return what is told, and the turns in which the server is asked."""
+    facts: list[Fact] = []
+    looks: list[int] = []
+
+    def begins(turn: int, trigger: Trigger) -> None:
+        subject = loops.wants_to_see("default/a", triggers=[trigger])
+        if subject is not None:
+            looks.append(turn)
+            if seen is not None:
+                loops.saw("default/a", subject, fought_over(2 * turn + 1, 5, *seen))
+
+    for turn in range(turns):
+        theirs = fought_over(2 * turn + 1, 5)
+        ours = fought_over(2 * turn + 2, 3, owns("deltaloop", 2 * turn + 1, "replicas"))
+        for trigger, writes in ((foreign(2 * turn + 1), [wrote(theirs, ours)]), (echo(ours), list[OwnWrite]())):
+            begins(turn, trigger)
+            facts += loops.observe(
+                "default/a", triggers=[trigger], writes=writes, succeeded=True, now=turn + len(writes) / 2
+            )
+    return facts, looks
+
+
+@pytest.mark.parametrize(
+    ("seen", "named"),
+    [
+        ([owns("old", 59, "template"), owns("hpa", 7, "replicas")], "hpa"),  # who has the field, not who wrote last
+        ([owns("hpa", 7, "paused"), owns("deltaloop", 9, "template")], "hpa"),  # it took the field away
+        ([], ""),
+        (None, ""),  # the server did not answer
+    ],
+    ids=["it has the field", "it took the field away", "nothing is known", "no answer"],
+)
+def test_the_server_is_asked_once_before_a_fight_is_told_of_and_names_the_other_one(
+    seen: list[dict[str, Any]] | None, named: str
+) -> None:
+    facts, looks = drive_fight_with_looks(HotLoops(OPTIONS), seen=seen)
+    [found] = facts
+    assert isinstance(found, HotLoop)
+    assert (found.cause, found.other, found.strikes) == (Cause.FIGHT, named, 4)
+    assert looks == [4]  # the fourth strike's reconcile, by the other one's write and not by the echo of ours
+
+
+def test_the_server_is_not_asked_about_what_the_cache_knows_or_nobody_fights_over() -> None:
+    loops = HotLoops(OPTIONS)
+    version = 1
+    for turn in range(8):
+        theirs = deployment(version, manager="hpa", replicas=5, paused=turn)
+        ours = deployment(version + 1, manager="deltaloop", replicas=3, paused=turn)
+        assert loops.wants_to_see("default/a", triggers=[foreign(version)]) is None
+        loops.observe("default/a", triggers=[], writes=[wrote(theirs, ours)], succeeded=True, now=float(turn))
+        version += 2
+    for times in range(6):
+        loops = HotLoops(OPTIONS)
+        drive_self_loop(loops, times=times)
+        assert loops.wants_to_see("default/a", triggers=[foreign(99)]) is None
+    assert loops.wants_to_see("default/b", triggers=[foreign(99)]) is None
+
+
+def test_an_answer_about_another_object_of_the_name_is_not_taken() -> None:
+    class AnswersAnother(HotLoops):
+        def saw(self, key: str, subject: tuple[str, str], obj: Resource) -> None:
+            fields = obj.to_dict()
+            fields["metadata"]["uid"] = "its successor"
+            super().saw(key, subject, Resource.from_dict(fields, kinds.DEPLOYMENT))
+
+    [found] = drive_fight_with_looks(AnswersAnother(OPTIONS), seen=[owns("hpa", 7, "replicas")])[0]
+    assert isinstance(found, HotLoop)
+    assert found.other == ""
+
+
+class LooksAtItsOwnEcho(HotLoops):
+    """Asks before the other one has written again: the fields are still ours."""
+
+    def wants_to_see(self, key: str, *, triggers: Sequence[Trigger]) -> tuple[str, str] | None:
+        return super().wants_to_see(key, triggers=[foreign(99)])
+
+
+class LooksEachTime(HotLoops):
+    def wants_to_see(self, key: str, *, triggers: Sequence[Trigger]) -> tuple[str, str] | None:
+        found = super().wants_to_see(key, triggers=triggers)
+        if found is not None:
+            self._keys[key].objects[found].marked = True
+        return found
+
+
+@pytest.mark.parametrize("mutant", [LooksAtItsOwnEcho, LooksEachTime])
+def test_looks_at_the_wrong_time_or_without_bound_are_seen(mutant: type[HotLoops]) -> None:
+    loops = mutant(HotLoopOptions(threshold=4, window=2.6, min_interval=1.0, max_interval=8.0, quiet=20.0))
+    assert drive_fight_with_looks(loops, seen=None)[1] != [4]
 
 
 def test_a_fight_is_over_after_a_quiet_time_not_by_its_own_echo() -> None:

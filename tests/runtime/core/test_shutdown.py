@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from deltaloop.runtime.core.shutdown import Abandon, Cancel, Drain, End, Phase, Run, Shutdown
+from deltaloop.runtime.core.shutdown import Abandon, Cancel, Drain, End, Heard, Phase, Run, Shutdown
 from tests.cache.machines import run_machine, show_the_bug, step
 
 
@@ -48,6 +48,32 @@ def test_draining_is_part_of_the_whole() -> None:
     assert shutdown.ask(5.0, running=1) == Abandon()
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "after", "heard"),
+    [
+        ("SIGTERM", "SIGTERM", 0.0, Heard.REPEATED),  # as `timeout` does
+        ("SIGTERM", "SIGTERM", 0.49, Heard.REPEATED),
+        ("SIGTERM", "SIGTERM", 0.5, Heard.AT_ONCE),
+        ("SIGTERM", "SIGINT", 0.0, Heard.AT_ONCE),
+        ("", "", 0.0, Heard.AT_ONCE),  # two calls of stop()
+    ],
+)
+def test_the_same_request_twice_within_a_moment_is_one(first: str, second: str, after: float, heard: Heard) -> None:
+    shutdown = Shutdown(drain_timeout=20.0, timeout=30.0)
+    assert shutdown.stop(100.0, source=first) is Heard.BEGINS
+    assert shutdown.stop(100.0 + after, source=second) is heard
+    expected = Drain(120.0) if heard is Heard.REPEATED else Abandon()
+    assert shutdown.ask(100.0 + after, running=1) == expected
+
+
+def test_the_moment_does_not_move_and_has_an_option() -> None:
+    shutdown = Shutdown(drain_timeout=20.0, timeout=30.0, repeat_window=2.0)
+    heard = [shutdown.stop(at, source="SIGINT") for at in (0.0, 1.0, 1.9, 2.1, 2.2)]
+    assert heard == [Heard.BEGINS, Heard.REPEATED, Heard.REPEATED, Heard.AT_ONCE, Heard.TOO_LATE]
+    each = Shutdown(drain_timeout=20.0, timeout=30.0, repeat_window=0.0)
+    assert [each.stop(0.0, source="SIGINT") for _ in range(2)] == [Heard.BEGINS, Heard.AT_ONCE]
+
+
 class ShutdownMachine(RuleBasedStateMachine):
     shutdown_class: Any = Shutdown
 
@@ -56,6 +82,7 @@ class ShutdownMachine(RuleBasedStateMachine):
         self.now = 0.0
         self.running = 0
         self.stops: list[float] = []
+        self.source = ""
         self.cancelled = False
         self.shutdown: Shutdown = self.shutdown_class(drain_timeout=5.0, timeout=8.0)
         self.last: object = Run()
@@ -69,14 +96,19 @@ class ShutdownMachine(RuleBasedStateMachine):
     def a_reconcile_ends(self) -> None:
         self.running = max(0, self.running - 1)
 
-    @rule(by=st.sampled_from([0.5, 2.5, 3.0, 8.0]))
+    @rule(by=st.sampled_from([0.4, 0.5, 2.5, 3.0, 8.0]))
     def time_passes(self, by: float) -> None:
         self.now += by
 
-    @rule()
-    def stop(self) -> None:
-        self.stops.append(self.now)
-        self.shutdown.stop(self.now)
+    @rule(source=st.sampled_from(["", "SIGINT", "SIGTERM"]))
+    def stop(self, source: str) -> None:
+        again = bool(self.stops and source and source == self.source and self.now - self.stops[0] < 0.5)
+        if not self.stops:
+            self.source = source
+        heard = self.shutdown.stop(self.now, source=source)
+        assert (heard is Heard.REPEATED) is again
+        if not again:
+            self.stops.append(self.now)
 
     @rule()
     def ask(self) -> None:
@@ -135,11 +167,38 @@ def _drains_for_ever(self: Any, now: float, *, running: int) -> Any:
 DrainsForEver = type("DrainsForEver", (Shutdown,), {"ask": _drains_for_ever})
 
 
+def _counts_each_signal(self: Any, now: float, *, source: str = "") -> Any:
+    """Takes what comes twice for two requests."""
+    return Shutdown.stop(self, now)
+
+
+CountsEachSignal = type("CountsEachSignal", (Shutdown,), {"stop": _counts_each_signal})
+
+
+def _moves_the_window(self: Any, now: float, *, source: str = "") -> Any:
+    """Never hears whoever goes on asking."""
+    heard = Shutdown.stop(self, now, source=source)
+    self._began_at = now if heard is Heard.REPEATED else self._began_at
+    return heard
+
+
+MovesTheWindow = type("MovesTheWindow", (Shutdown,), {"stop": _moves_the_window})
+_AGAIN = [step("stop", source="SIGTERM"), step("time_passes", by=0.4)]
+
+
 @pytest.mark.parametrize(
     ("mutant", "history"),
     [
-        (ReleasesAnyway, [step("a_reconcile_begins"), step("stop"), step("stop"), step("ask"), step("ask")]),
-        (DrainsForEver, [step("a_reconcile_begins"), step("stop"), step("time_passes", by=8.0), step("ask")]),
+        (
+            ReleasesAnyway,
+            [step("a_reconcile_begins"), step("stop", source=""), step("stop", source=""), step("ask"), step("ask")],
+        ),
+        (
+            DrainsForEver,
+            [step("a_reconcile_begins"), step("stop", source=""), step("time_passes", by=8.0), step("ask")],
+        ),
+        (CountsEachSignal, [step("a_reconcile_begins"), *_AGAIN, *_AGAIN]),
+        (MovesTheWindow, [step("a_reconcile_begins"), *_AGAIN, *_AGAIN, *_AGAIN]),
     ],
 )
 def test_the_machine_sees_seeded_bugs(mutant: Any, history: list[Any]) -> None:

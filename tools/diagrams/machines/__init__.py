@@ -1,13 +1,32 @@
-"""One module for each room: its machines as diagrams."""
+"""The machines as diagrams and tables: a module for each room, and a few for small cores that belong together."""
 
 from __future__ import annotations
 
-from tools.diagrams.machines import apiserver, cache, client, events, leaderelection, runtime, workqueue
-from tools.diagrams.model import Diagram
+from tools.diagrams.machines import (
+    apiserver,
+    cache,
+    client,
+    delays,
+    events,
+    faults,
+    leaderelection,
+    reconciles,
+    requests,
+    runtime,
+    server,
+    workqueue,
+)
+from tools.diagrams.model import Diagram, Table
 
-ROOMS = (workqueue, cache, client, leaderelection, events, runtime, apiserver)
+DRAWN = (workqueue, cache, client, requests, leaderelection, events, runtime, reconciles, apiserver)
+TABLES = (delays, reconciles, faults, server)
 
 
 def all_diagrams() -> list[Diagram]:
     """Walk every machine."""
-    return [diagram for room in ROOMS for diagram in room.diagrams()]
+    return [diagram for module in DRAWN for diagram in module.diagrams()]
+
+
+def all_tables() -> list[Table]:
+    """Ask every core that has no states about each of its cases."""
+    return [requests.retries(), *(table for module in TABLES for table in module.tables())]

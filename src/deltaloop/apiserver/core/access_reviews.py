@@ -100,7 +100,7 @@ def answer_rules(served: ServedResource, fields: Fields, *, user: User, authoriz
     if not namespace:
         raise failures.bad_request("no namespace on request")
     rules = authorizer.rules_for(user, namespace)
-    status = {
+    status: Fields = {
         "resourceRules": [_resource_rule(rule) for rule in rules if rule.resources],
         "nonResourceRules": [
             {"verbs": list(rule.verbs), "nonResourceURLs": list(rule.paths)} for rule in rules if rule.paths

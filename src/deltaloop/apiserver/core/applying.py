@@ -102,19 +102,11 @@ def apply_object(
         raise failures.not_found(served.type, name)
     if subresource == "scale" and current is not None:
         applied = scale_config(served, current.name, current.namespace, applied)
-    uid = text(at(applied, "metadata", "uid"))
     live = decode_object(served, current) if current is not None else None
     merged = apply_fields(writes.registry, served, live, applied, stamp, force=force, subresource=subresource)
     entries: list[Fields] = merged["metadata"].pop("managedFields", [])
     if live is None:
-        if uid:
-            decode_values(served, merged, applied=True)
-            reason = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
-            raise failures.conflict(served.type, name, reason)
-        merged["metadata"].setdefault("name", name)
-        if merged["metadata"]["name"] != name:
-            found = merged["metadata"]["name"]
-            raise failures.bad_request(f"the name of the object ({found}) does not match the name on the URL ({name})")
+        _check_new(served, name, text(at(applied, "metadata", "uid")), merged)
         created = writes.create(served, namespace, merged, stamp=stamp, dry_run=dry_run, entries=entries, updated=name)
         return Applied(created, created=True)
     sent = mapping(applied.get("metadata"))
@@ -133,3 +125,14 @@ def apply_object(
         entries=entries,
     )
     return Applied(updated, created=False)
+
+
+def _check_new(served: ServedResource, name: str, uid: str, merged: Fields) -> None:
+    """Refuse to create what was meant for an object that is not there, or for another name; set a missing name."""
+    if uid:
+        decode_values(served, merged, applied=True)
+        reason = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        raise failures.conflict(served.type, name, reason)
+    found = merged["metadata"].setdefault("name", name)
+    if found != name:
+        raise failures.bad_request(f"the name of the object ({found}) does not match the name on the URL ({name})")

@@ -29,7 +29,7 @@ _CONDITIONS: Final = _PREFIX + "conditions"
 _BEHAVIOR: Final = _PREFIX + "behavior"
 _ANNOTATIONS: Final = (_METRICS, _CURRENT, _CONDITIONS, _BEHAVIOR)
 _SAME_STATUS: Final = ("observedGeneration", "lastScaleTime", "currentReplicas", "desiredReplicas")
-_DEFAULT_UTILIZATION: Final = 80
+DEFAULT_UTILIZATION: Final = 80
 
 # v1's name of each part of a metric, and where v2 has it. ``source`` is of spec, ``status`` of status.
 _SOURCE_PARTS: Final[dict[str, tuple[tuple[str, tuple[str, ...]], ...]]] = {
@@ -114,6 +114,7 @@ _RULE_NAMES: Final = (
     ("Policies", "policies"),
     ("Tolerance", "tolerance"),
 )
+_CONDITION_NAMES: Final = ("type", "status", "lastTransitionTime", "reason", "message")
 _POLICY_NAMES: Final = (("Type", "type"), ("Value", "value"), ("PeriodSeconds", "periodSeconds"))
 
 
@@ -132,7 +133,8 @@ def autoscaler_to_v1(fields: Fields) -> Fields:
     if is_mapping(spec.get("behavior")):
         annotations[_BEHAVIOR] = _json(_behavior_to_go(mapping(spec["behavior"])))
     if items(status.get("conditions")):
-        annotations[_CONDITIONS] = _json(status["conditions"])
+        conditions = items(status["conditions"])
+        annotations[_CONDITIONS] = _json([_in_order(condition, _CONDITION_NAMES) for condition in conditions])
     new_spec: Fields = {name: spec[name] for name in ("scaleTargetRef", "minReplicas", "maxReplicas") if name in spec}
     if cpu is not None:
         new_spec["targetCPUUtilizationPercentage"] = at(cpu, "resource", "target", "averageUtilization")
@@ -153,7 +155,7 @@ def autoscaler_to_v2(fields: Fields) -> Fields:
     metrics = [_metric_to_v2(metric, _SOURCE_PARTS) for metric in _read_list(annotations, _METRICS)]
     use = spec.get("targetCPUUtilizationPercentage")
     if use is not None or not metrics:
-        metrics.append(_cpu_use(_DEFAULT_UTILIZATION if use is None else use))
+        metrics.append(_cpu_use(DEFAULT_UTILIZATION if use is None else use))
     new_spec["metrics"] = metrics
     behavior = _behavior_from_go(_read(annotations, _BEHAVIOR))
     if behavior:
@@ -190,7 +192,9 @@ def _metric_to_v1(metric: object, parts: dict[str, tuple[tuple[str, tuple[str, .
         found = at(metric, field)
         if not is_mapping(found):
             continue
-        values = {old: at(found, *way) for old, way in names}
+        values: Fields = {old: at(found, *way) for old, way in names}
+        if is_mapping(values.get("target")):
+            values["target"] = _in_order(values["target"], ("kind", "name", "apiVersion"))
         always = {old for old in values if (field, old) in _ALWAYS_VALUES}
         result[field] = {
             old: "0" if value is None else value for old, value in values.items() if value is not None or old in always
@@ -225,6 +229,16 @@ def _target_type(target: Fields) -> str:
     return "Value" if "value" in target else "AverageValue"
 
 
+def _in_order(fields: object, names: tuple[str, ...]) -> Fields:
+    """Return fields in the order in which Go writes them."""
+    return {name: at(fields, name) for name in names if at(fields, name) is not None}
+
+
+def has_metrics_beside(annotations: Fields) -> bool:
+    """Tell whether the annotations of an autoscaler of v1 hold metrics that can be read."""
+    return bool(_read_list(annotations, _METRICS))
+
+
 def _behavior_to_go(behavior: Fields) -> Fields:
     made: Fields = {}
     for go, name in _BEHAVIOR_NAMES:
@@ -232,8 +246,8 @@ def _behavior_to_go(behavior: Fields) -> Fields:
         made[go] = None
         if is_mapping(rules):
             made[go] = {there: rules.get(here) for there, here in _RULE_NAMES}
-            policies = rules.get("policies")
-            if isinstance(policies, list):
+            policies = items(rules.get("policies"))
+            if policies:
                 made[go]["Policies"] = [{there: at(item, here) for there, here in _POLICY_NAMES} for item in policies]
     return made
 

@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.builtin_tables import FieldType, StructType, builtin_tables, kind_types
 from deltaloop.apiserver.core.json_values import json_type
+from deltaloop.apiserver.core.quantity import MalformedQuantityError, canonical_quantity
 from deltaloop.apiserver.core.served_resource import ServedResource
 
 _SCALARS: Final[dict[str, tuple[type, ...]]] = {
@@ -22,9 +23,8 @@ _SCALARS: Final[dict[str, tuple[type, ...]]] = {
     "number": (int, float),
     "boolean": (bool,),
     "intstr": (int, str),
-    "quantity": (int, float, str),
 }
-_ZEROS: Final[dict[str, Any]] = {"string": "", "integer": 0, "boolean": False}
+_ZEROS: Final[dict[str, Any]] = {"string": "", "integer": 0, "boolean": False, "quantity": "0"}
 _GO_NAMES: Final = {"integer": "int32", "number": "float64", "boolean": "bool"}
 
 
@@ -118,6 +118,11 @@ def _word(types: Mapping[str, StructType], shape: str, value: Any, go: str, path
         if not isinstance(value, dict):
             raise _wrong(value, go, path, _go_type(shape))
         _struct(types, shape[1:], cast("dict[str, Any]", value), path)
+    elif shape == "quantity":
+        try:
+            canonical_quantity("" if isinstance(value, bool | dict | list) else str(value))
+        except MalformedQuantityError as error:
+            raise _WrongTypeError(str(error)) from None
     elif shape not in ("any", "atomic"):
         wanted = _SCALARS[shape]
         if not isinstance(value, wanted) or (isinstance(value, bool) and shape != "boolean"):

@@ -6,7 +6,7 @@ Source: sigs.k8s.io/json, strict decoding; the paths in messages are its.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from deltaloop.apiserver.core.builtin_tables import FieldShape, FieldType, StructType, builtin_tables, kind_types
 
@@ -35,26 +35,28 @@ def _has_unknown(types: Mapping[str, StructType], struct: StructType, fields: di
         shape = known.get(name)
         if shape is None:
             return True
-        if isinstance(value, dict | list) and value and shape not in _OPEN and _has_unknown_below(types, shape, value):
+        if type(value) in _CONTAINERS and value and _has_unknown_below(types, shape, value):
             return True
     return False
 
 
-_OPEN = ("any", "atomic", "string", "quantity")
+_CONTAINERS: Final = (dict, list)
 
 
 def _has_unknown_below(types: Mapping[str, StructType], shape: FieldType, value: Any) -> bool:
     if isinstance(shape, str):
-        if not shape.startswith("#") or not isinstance(value, dict):
+        if shape[0] != "#" or not isinstance(value, dict):
             return False
         return _has_unknown(types, types[shape[1:]], cast("dict[str, Any]", value))
-    inner = _inner(shape)
-    if inner is None or (isinstance(inner, str) and not inner.startswith("#")):
+    inner = shape.item or shape.value or shape.of
+    if inner is None or (isinstance(inner, str) and inner[0] != "#"):
         return False
     if shape.of is not None:
         return _has_unknown_below(types, inner, value)
-    values = [*cast("dict[str, Any]", value).values()] if isinstance(value, dict) else cast("list[Any]", value)
-    return any(_has_unknown_below(types, inner, item) for item in values)
+    for item in cast("dict[str, Any]", value).values() if isinstance(value, dict) else cast("list[Any]", value):
+        if type(item) in _CONTAINERS and item and _has_unknown_below(types, inner, item):
+            return True
+    return False
 
 
 def _inner(shape: FieldShape) -> FieldType | None:

@@ -26,6 +26,7 @@ from deltaloop.apiserver.core.quantity import canonical_quantity
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.service_allocation import Taken, allocate, keep_allocated
 from deltaloop.apiserver.core.store import Store
+from deltaloop.apiserver.core.validation.workloads import job_selector_errors
 
 Fields = dict[str, Any]
 
@@ -119,9 +120,10 @@ def _pod(created: Fields, store: Store, stamp: Stamp) -> list[FieldError]:
     if spec.get("preemptionPolicy") is None:
         spec["preemptionPolicy"] = policy
     _tolerate(spec)
-    created["status"] = {"phase": "Pending", "qosClass": qos_class(spec)}
+    status: Fields = {"phase": "Pending", "qosClass": qos_class(spec)}
     if items(spec.get("schedulingGates")):
-        created["status"]["conditions"] = [{**_GATED, "lastProbeTime": None, "lastTransitionTime": stamp.time}]
+        status["conditions"] = [{**_GATED, "lastProbeTime": None, "lastTransitionTime": stamp.time}]
+    created["status"] = status
     return []
 
 
@@ -193,18 +195,19 @@ def _persistent_volume(created: Fields, _store: Store, stamp: Stamp) -> list[Fie
 def _job(created: Fields, _store: Store, _stamp: Stamp) -> list[FieldError]:
     spec, metadata = mapping(created.get("spec")), created["metadata"]
     if spec.get("manualSelector") is True:
-        return []
+        return [*job_selector_errors(created)]
     template = dict(mapping(spec.get("template")))
     template_metadata = dict(mapping(template.get("metadata")))
     labels = dict(mapping(template_metadata.get("labels")))
-    labels.update(dict.fromkeys(_JOB_UID, metadata["uid"]) | dict.fromkeys(_JOB_NAME, metadata.get("name", "")))
+    labels |= dict.fromkeys(_JOB_UID, metadata["uid"])
+    labels |= dict.fromkeys(_JOB_NAME, metadata.get("name", ""))
     template_metadata["labels"] = labels
     selector = dict(mapping(spec.get("selector")))
     selector["matchLabels"] = {**mapping(selector.get("matchLabels")), _JOB_UID[0]: metadata["uid"]}
     created["spec"] = {**spec, "selector": selector, "template": {**template, "metadata": template_metadata}}
     if metadata.get("labels", {}) == mapping(at(spec, "template", "metadata", "labels")):
         metadata["labels"] = dict(labels)
-    return []
+    return [*job_selector_errors(created)]
 
 
 def _count_template(before: Fields, after: Fields) -> None:

@@ -206,13 +206,14 @@ def _is_zero(value: object) -> bool:
     return value == "" or (value == 0 and not isinstance(value, bool))
 
 
-def _canonical(fields: Fields, name: str) -> None:
+def _canonical(fields: Fields, name: str, *, of_resource: bool = False) -> None:
     value = fields[name]
     if isinstance(value, dict):
+        # Maps of quantities are lists of resources.
         held = cast("Fields", value)
         for key in held:
-            _canonical(held, key)
+            _canonical(held, key, of_resource=True)
     elif isinstance(value, str):
-        fields[name] = canonical_quantity(value)
+        fields[name] = canonical_quantity(value, of_resource=of_resource)
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        fields[name] = canonical_quantity(str(value))
+        fields[name] = canonical_quantity(str(value), of_resource=of_resource)

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from deltaloop.apiserver.core.json_values import at, items, mapping, text, texts
+from deltaloop.apiserver.core.autoscaler_conversion import DEFAULT_UTILIZATION, has_metrics_beside
+from deltaloop.apiserver.core.json_values import at, integer, is_mapping, items, mapping, text, texts
 
 Fields = dict[str, Any]
 Rule = Callable[[Fields], None]
@@ -22,7 +23,7 @@ _UNSET: Final = (None, "")
 
 
 def _pod(pod: Fields) -> None:
-    spec = mapping(pod.get("spec"))
+    spec = mapping(pod.setdefault("spec", {}))
     for name in ("containers", "initContainers"):
         for container in items(spec.get(name)):
             _requests_from_limits(mapping(container))
@@ -30,8 +31,7 @@ def _pod(pod: Fields) -> None:
                 for port in items(at(container, "ports")):
                     if mapping(port).get("hostPort") in (None, 0):
                         mapping(port)["hostPort"] = at(port, "containerPort")
-    if spec:
-        spec.setdefault("enableServiceLinks", True)
+    spec.setdefault("enableServiceLinks", True)
 
 
 def _requests_from_limits(container: Fields) -> None:
@@ -46,6 +46,8 @@ def _pod_spec(spec: Fields) -> None:
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if account:
         spec["serviceAccountName"] = spec["serviceAccount"] = account
+    if integer(spec.get("terminationGracePeriodSeconds")) < 0:
+        spec["terminationGracePeriodSeconds"] = 1
 
 
 def _container(container: Fields) -> None:
@@ -65,7 +67,7 @@ def _volume(volume: Fields) -> None:
     if not any(isinstance(value, dict) for value in volume.values()):
         volume["emptyDir"] = {}
     image = volume.get("image")
-    if isinstance(image, dict) and at(image, "pullPolicy") in _UNSET:
+    if is_mapping(image) and at(image, "pullPolicy") in _UNSET:
         mapping(volume["image"])["pullPolicy"] = pull_policy(text(at(image, "reference")))
 
 
@@ -120,6 +122,12 @@ def _stateful_set_strategy(strategy: Fields) -> None:
         mapping(strategy["rollingUpdate"]).setdefault("partition", 0)
 
 
+def _stateful_set_spec(spec: Fields) -> None:
+    for claim in items(spec.get("volumeClaimTemplates")):
+        if is_mapping(claim):
+            claim.update({"kind": "PersistentVolumeClaim", "apiVersion": "v1"})
+
+
 def _labels_of_template(owner: Fields) -> None:
     """Give an object without labels those of its template."""
     labels = mapping(at(owner, "spec", "template", "metadata", "labels"))
@@ -139,9 +147,7 @@ def _replication_controller(controller: Fields) -> None:
 def _job(job: Fields) -> None:
     # These are defaults of Jobs, not of the Jobs that a CronJob describes.
     _labels_of_template(job)
-    spec = mapping(job.get("spec"))
-    if not spec:
-        return
+    spec = mapping(job.setdefault("spec", {}))
     if spec.get("completions") is None and spec.get("parallelism") is None:
         spec["completions"] = 1
     spec.setdefault("parallelism", 1)
@@ -168,14 +174,21 @@ _SCALE_DOWN: Final[Fields] = {
 
 def _autoscaler_spec(spec: Fields) -> None:
     if not items(spec.get("metrics")):
-        target = {"type": "Utilization", "averageUtilization": 80}
+        target = {"type": "Utilization", "averageUtilization": DEFAULT_UTILIZATION}
         spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
     behavior = spec.get("behavior")
-    if isinstance(behavior, dict):
+    if is_mapping(behavior):
         spec["behavior"] = {
             "scaleUp": {**_SCALE_UP, **mapping(at(behavior, "scaleUp"))},
             "scaleDown": {**_SCALE_DOWN, **mapping(at(behavior, "scaleDown"))},
         }
+
+
+def _autoscaler_of_v1(autoscaler: Fields) -> None:
+    spec = mapping(autoscaler.setdefault("spec", {}))
+    unset = spec.get("targetCPUUtilizationPercentage") is None
+    if unset and not has_metrics_beside(mapping(at(autoscaler, "metadata", "annotations"))):
+        spec["targetCPUUtilizationPercentage"] = DEFAULT_UTILIZATION
 
 
 def _network_policy_spec(spec: Fields) -> None:
@@ -211,6 +224,7 @@ def _device_request(request: Fields) -> None:
 
 
 OBJECT_RULES: Final[Mapping[tuple[str, str], Rule]] = {
+    ("autoscaling/v1", "HorizontalPodAutoscaler"): _autoscaler_of_v1,
     ("v1", "Pod"): _pod,
     ("v1", "ReplicationController"): _replication_controller,
     ("v1", "Service"): _service,
@@ -221,6 +235,7 @@ OBJECT_RULES: Final[Mapping[tuple[str, str], Rule]] = {
 RULES: Final[Mapping[str, Rule]] = {
     "apps.v1.DaemonSetUpdateStrategy": _daemon_set_strategy,
     "apps.v1.DeploymentStrategy": _deployment_strategy,
+    "apps.v1.StatefulSetSpec": _stateful_set_spec,
     "apps.v1.StatefulSetUpdateStrategy": _stateful_set_strategy,
     "autoscaling.v2.HorizontalPodAutoscalerSpec": _autoscaler_spec,
     "core.v1.Container": _container,

@@ -1,6 +1,6 @@
 """What a delete does to one object: remove it, mark it, or nothing.
 
-    nothing holds it, no grace        removed
+    nothing holds it, no grace        removed; a pod is marked first
     finalizers, or a grace period     marked: deletionTimestamp and deletionGracePeriodSeconds are set
     marked already                    nothing, unless grace is shortened or the propagation policy changes
 
@@ -115,7 +115,8 @@ def delete_object(
         now: Seconds since 1970.
 
     Returns:
-        What becomes of it, and the object: to store if it is marked, to answer with in any case.
+        What becomes of it, and the object: to answer with, and to store unless it is as it was. A pod that is removed
+        is marked first, and its watchers see both.
 
     Raises:
         ConflictError: If a precondition fails.
@@ -128,7 +129,8 @@ def delete_object(
     grace = _grace(served, current, options)
     if "deletionTimestamp" in metadata:
         return _again(served, current, marked, grace, now=now)
-    if grace == 0 and not has_finalizers(served, marked):
+    removed = grace == 0 and not has_finalizers(served, marked)
+    if removed and not is_core(served, "pods"):
         return Fate.REMOVED, current
     metadata["deletionTimestamp"] = format_time(from_epoch(now + grace))
     metadata["deletionGracePeriodSeconds"] = grace
@@ -136,7 +138,7 @@ def delete_object(
         metadata["generation"] += 1
     if is_core(served, "namespaces"):
         marked["status"] = {**mapping(current.get("status")), "phase": "Terminating"}
-    return Fate.MARKED, marked
+    return Fate.REMOVED if removed else Fate.MARKED, marked
 
 
 def _again(
@@ -148,7 +150,7 @@ def _again(
         metadata["deletionTimestamp"] = format_time(from_epoch(now + grace))
         metadata["deletionGracePeriodSeconds"] = before = grace
     if before == 0 and not has_finalizers(served, marked):
-        return Fate.REMOVED, current
+        return Fate.REMOVED, marked if is_core(served, "pods") else current
     return (Fate.UNCHANGED, current) if marked == current else (Fate.MARKED, marked)
 
 
@@ -170,6 +172,8 @@ def _finalizers(served: ServedResource, current: dict[str, Any], options: Delete
 
 def _grace(served: ServedResource, current: dict[str, Any], options: DeleteOptions) -> int:
     if not is_core(served, "pods") or not at(current, "spec", "nodeName"):
+        return 0
+    if at(current, "status", "phase") in ("Succeeded", "Failed"):
         return 0
     if options.grace_period_seconds is not None:
         return options.grace_period_seconds

@@ -40,11 +40,13 @@ def check_eviction(eviction: Fields, *, namespace: str, name: str) -> Fields:
     Raises:
         BadRequestError: If it names another pod.
     """
-    if text(at(eviction, "metadata", "name")) != name:
-        raise failures.bad_request("name in URL does not match name in Eviction object")
     where = text(at(eviction, "metadata", "namespace"))
     if where and where != namespace:
-        raise failures.bad_request("namespace in URL does not match namespace in Eviction object")
+        raise failures.bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    if text(at(eviction, "metadata", "name")) != name:
+        raise failures.bad_request("name in URL does not match name in Eviction object")
     options = mapping(eviction.get("deleteOptions"))
     return {key: value for key, value in options.items() if key not in ("kind", "apiVersion")}
 
@@ -122,7 +124,7 @@ def _conditions(fields: Fields) -> list[Fields]:
 def _exhausted(budget: Fields, *, time: str) -> list[Fields]:
     """Return a budget's conditions when it has nothing more to give."""
     listed = _conditions(budget)
-    before = next((item for item in listed if item.get("type") == _ALLOWED), {})
+    before = next((item for item in listed if item.get("type") == _ALLOWED), Fields())
     changed = text(before.get("lastTransitionTime")) if before.get("status") == "False" else time
     condition = {
         "type": _ALLOWED,

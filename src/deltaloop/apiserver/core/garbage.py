@@ -29,10 +29,11 @@ from deltaloop.api.resource import OwnerReference, Resource
 from deltaloop.api.status import ApiError, NotFoundError
 from deltaloop.apiserver.core.deletion import FOREGROUND, ORPHAN, DeleteOptions
 from deltaloop.apiserver.core.encoding import decode_object
+from deltaloop.apiserver.core.history import Change
 from deltaloop.apiserver.core.objects import Stamp
 from deltaloop.apiserver.core.operations import Operations
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.store import Change, CompactedError
+from deltaloop.apiserver.core.store_errors import CompactedError
 
 
 class Place(NamedTuple):

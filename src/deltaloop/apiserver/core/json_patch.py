@@ -14,14 +14,13 @@ Source: gopkg.in/evanphx/json-patch.v4 v4.13.0, patch.go; observed on kube-apise
 
 from __future__ import annotations
 
-import copy
 import re
 from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
 from deltaloop.api.errors import DeltaloopError
-from deltaloop.apiserver.core.json_values import is_mapping, items
+from deltaloop.apiserver.core.json_values import copied, is_mapping, items
 
 MAX_COPIED: Final = 3 * 1024 * 1024
 
@@ -44,13 +43,13 @@ def apply_operations(document: Any, operations: list[Any]) -> Any:
     Raises:
         JsonPatchError: If one of them cannot be applied.
     """
-    copied = 0
+    copied_bytes = 0
     for operation in operations:
         fields: dict[str, Any] = operation if is_mapping(operation) else {}
         match fields.get("op"):
             case "add":
                 container, key = _found(document, fields, "path")
-                _add(container, key, copy.deepcopy(fields.get("value")))
+                _add(container, key, copied(fields.get("value")))
             case "remove":
                 container, key = _found(document, fields, "path")
                 _remove(container, key)
@@ -64,10 +63,10 @@ def apply_operations(document: Any, operations: list[Any]) -> Any:
                 _add(container, key, value)
             case "copy":
                 container, key = _found(document, fields, "from")
-                value = copy.deepcopy(_get(container, key))
+                value = copied(_get(container, key))
                 container, key = _found(document, fields, "path")
-                copied += len(_encode(value)) if value is not None else 0
-                if copied > MAX_COPIED:
+                copied_bytes += len(_encode(value)) if value is not None else 0
+                if copied_bytes > MAX_COPIED:
                     raise JsonPatchError("the copies of the patch are too large")
                 _add(container, key, value)
             case "test":
@@ -133,7 +132,7 @@ def _remove(container: Container, key: str) -> None:
 
 
 def _replace(document: Container, fields: dict[str, Any]) -> Container:
-    value = copy.deepcopy(fields.get("value"))
+    value = copied(fields.get("value"))
     if not _pointer(fields, "path"):
         if not isinstance(value, dict | list):
             raise JsonPatchError("only an object can replace an object")

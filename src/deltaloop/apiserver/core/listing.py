@@ -29,7 +29,8 @@ from deltaloop.apiserver.core.continuation import (
 from deltaloop.apiserver.core.encoding import list_metadata
 from deltaloop.apiserver.core.requests import ListQuery, parse_revision
 from deltaloop.apiserver.core.selection import Selection
-from deltaloop.apiserver.core.store import CompactedError, Store
+from deltaloop.apiserver.core.store import Store
+from deltaloop.apiserver.core.store_errors import CompactedError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

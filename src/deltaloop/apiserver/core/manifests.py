@@ -16,8 +16,9 @@ from deltaloop.api.errors import DeltaloopError
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core.json_values import at, is_mapping, items, mapping, text
 from deltaloop.apiserver.core.objects import Stamp, is_crd
-from deltaloop.apiserver.core.operations import Operations, key_of
+from deltaloop.apiserver.core.operations import Operations
 from deltaloop.apiserver.core.patching import PatchError, apply_patch
+from deltaloop.apiserver.core.storage_keys import key_of
 
 _FIRST: Final = {"Namespace": 0, "CustomResourceDefinition": 1}
 _MERGE: Final = "application/merge-patch+json"

@@ -212,6 +212,11 @@ def subdomain_errors(name: str, field: str) -> Iterator[FieldError]:
         yield invalid_value(field, f'"{name}"', _TEXTS[_SUBDOMAIN])
 
 
+def qualified_name_errors(name: str, field: str) -> Iterator[FieldError]:
+    """Yield what is wrong with a name that may have a domain before a slash, as keys of labels do."""
+    yield from _qualified_errors(name, field)
+
+
 def _path_segment_errors(name: str, field: str) -> Iterator[FieldError]:
     if name in (".", ".."):
         yield invalid_value(field, f'"{name}"', f"may not be '{name}'")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -71,7 +72,12 @@ class Stamp:
     @property
     def time(self) -> str:
         """``now`` as objects have it."""
-        return format_time(from_epoch(self.now))
+        return _shown_time(int(self.now))
+
+
+@lru_cache(maxsize=16)
+def _shown_time(now: int) -> str:
+    return format_time(from_epoch(now))
 
 
 def is_core(served: ServedResource, plural: str) -> bool:
@@ -204,7 +210,7 @@ def new_object(
     if served.generation:
         kept["generation"] = 1
     result = {**fields, "metadata": kept}
-    if served.status:
+    if served.status and not is_core(served, "nodes"):  # kubelets register nodes together with what they have
         result.pop("status", None)
         status = None if served.custom else initial_status(served.type.api_version, served.type.kind)
         if status is not None:
@@ -257,7 +263,9 @@ def updated_object(
     if is_core(served, "namespaces"):
         finalizers = [*texts(at(current, "spec", "finalizers"))]
         result["spec"] = {**mapping(fields.get("spec")), "finalizers": finalizers}
-    if served.generation and _desired(result) != _desired(current):
+    counted = served.generation and _desired(result) != _desired(current)
+    # A slice's labels say which Service it is of.
+    if counted or (served.type.plural == "endpointslices" and kept.get("labels") != old.get("labels")):
         kept["generation"] = kept.get("generation", 0) + 1
     return result
 

@@ -1,46 +1,35 @@
 """The verbs that change objects: what create, update, patch and delete do to the store and to what is served.
 
 Each call is one transaction: it runs to its end without giving way, so reading, deciding and writing cannot be
-interrupted by another request. Custom resource definitions have effects here, too: writing one changes the registry;
-deleting one removes its objects first and ends when the last of them is gone (finalizers may hold them).
+interrupted by another request. What writing a custom resource definition does beyond that is in ``crd_lifecycle``, how
+an object that was sent is read in ``sent_objects``, and what the server owns of it in ``objects``.
 
-Source: apiserver pkg/registry/generic/registry/store.go; apiextensions-apiserver pkg/controller/finalizer.
+Source: apiserver pkg/registry/generic/registry/store.go.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias, final
+from typing import Any, Final, final
 
 from deltaloop.api import kinds
-from deltaloop.api.keys import join_key
 from deltaloop.api.resource import Resource
-from deltaloop.api.status import ApiError, BadRequestError
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.builtin_decoding import decode_builtin
-from deltaloop.apiserver.core.builtin_strategies import (
-    immutability_errors,
-    prepare_builtin,
-    rule_errors,
-    without_empty_structs,
-)
-from deltaloop.apiserver.core.builtin_values import decode_values
+from deltaloop.apiserver.core.builtin_strategies import without_empty_structs
 from deltaloop.apiserver.core.builtin_writes import finish_new, finish_update, keep_given, prepare_new
 from deltaloop.apiserver.core.conversion import to_stored
-from deltaloop.apiserver.core.crd import CLEANUP_FINALIZER, default_crd, validate_crd
+from deltaloop.apiserver.core.crd_lifecycle import CrdLifecycle
 from deltaloop.apiserver.core.deletion import DeleteOptions, Fate, delete_object
-from deltaloop.apiserver.core.encoding import decode_object, encode_json
-from deltaloop.apiserver.core.failures import FieldError, invalid_value
-from deltaloop.apiserver.core.json_values import at, items, mapping
+from deltaloop.apiserver.core.encoding import decode_object, with_resource_version
 from deltaloop.apiserver.core.managed_fields import with_created, with_entries, with_updated
-from deltaloop.apiserver.core.metadata import check_metadata_types, mark_errors, metadata_errors, new_finalizer_errors
+from deltaloop.apiserver.core.metadata import mark_errors
+from deltaloop.apiserver.core.object_checks import changed_errors, new_errors, refuse
 from deltaloop.apiserver.core.objects import (
     GENERATED_TRIES,
     Stamp,
     check_custom_kind,
     check_identity,
-    check_kind,
     ends_with_update,
     generated_name,
     is_core,
@@ -49,31 +38,20 @@ from deltaloop.apiserver.core.objects import (
     updated_object,
 )
 from deltaloop.apiserver.core.registry import Registry
-from deltaloop.apiserver.core.requests import parse_revision
 from deltaloop.apiserver.core.scaling import apply_scale
-from deltaloop.apiserver.core.schema.admission import decode_by_schema, schema_errors
+from deltaloop.apiserver.core.schema.admission import decode_by_schema
 from deltaloop.apiserver.core.selection import EVERYTHING, Selection
+from deltaloop.apiserver.core.sent_objects import AsSent, check_versions, decode_sent
 from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.storage_keys import key_of, prefix_of, uid_conflict
 from deltaloop.apiserver.core.store import Store, encode_object
 from deltaloop.apiserver.core.stored_forms import StoredForms
-from deltaloop.apiserver.core.validation.kinds import new_object_errors, object_errors, update_errors
 
 FIRST_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 _UNDELETABLE: Final = frozenset({"default", "kube-public", "kube-system"})
 _NAMESPACES: Final = kinds.NAMESPACE.group_resource
-_CRDS: Final = kinds.CUSTOM_RESOURCE_DEFINITION.group_resource
-
-# Where etcd has the objects of kinds that have moved since.
-_PLACES: Final = {
-    "endpoints": "services/endpoints",
-    "ingresses.networking.k8s.io": "ingress",
-    "nodes": "minions",
-    "replicationcontrollers": "controllers",
-    "services": "services/specs",
-}
 
 Fields = dict[str, Any]
-AsSent: TypeAlias = Literal["whole", "patched", "applied"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,24 +62,6 @@ class Deleted:
     removed: bool
 
 
-def key_of(served: ServedResource, namespace: str, name: str) -> str:
-    """Return the key of an object in the store."""
-    return join_key(namespace if served.type.namespaced else "", name)
-
-
-def prefix_of(served: ServedResource, namespace: str) -> str:
-    """Return the beginning of the keys of a namespace; empty for all of them."""
-    return f"{namespace}/" if served.type.namespaced and namespace else ""
-
-
-def uid_conflict(served: ServedResource, namespace: str, name: str, *, wanted: str, found: str) -> ApiError:
-    """409: an update names an object that is not there any more, or never was."""
-    kind = served.type
-    place = f"{kind.group}/{kind.plural}" if served.custom else _PLACES.get(kind.group_resource, kind.plural)
-    key = f"/registry/{place}/{key_of(served, namespace, name)}"
-    return failures.uid_conflict(kind, name, storage_key=key, wanted=wanted, found=found)
-
-
 @final
 class Operations:
     """The changing verbs over one store and one registry."""
@@ -110,6 +70,7 @@ class Operations:
         """Work on this store and this registry."""
         self.store = store
         self.registry = registry
+        self.crds = CrdLifecycle(store, registry)
         self._forms = StoredForms()
 
     def read(self, served: ServedResource, namespace: str, name: str, *, revision: int | None = None) -> Resource:
@@ -153,13 +114,13 @@ class Operations:
         Raises:
             ApiError: What the real server answers in each case; nothing has changed then.
         """
-        self._decode(served, fields, as_sent="applied" if entries is not None else "whole")
+        decode_sent(served, fields, as_sent="applied" if entries is not None else "whole")
         metadata = check_identity(served, fields, namespace=namespace, name=updated)
         decode_by_schema(served.schema, fields, applied=entries is not None)
         if updated and "uid" in metadata and entries is None:
             raise uid_conflict(served, namespace, metadata.get("name", ""), wanted=metadata["uid"], found="")
         self._check_namespace(served, namespace, metadata)
-        self._check_crd_of(served)
+        self.crds.check_open(served)
         stamp.admit(served, namespace, None, fields)
         version = metadata.pop("resourceVersion", "")
         created = new_object(served, fields, metadata, stamp=stamp)
@@ -167,21 +128,7 @@ class Operations:
         generated = self._name(served, namespace, created["metadata"], stamp)
         name = created["metadata"].get("name", "")
         key = key_of(served, namespace, name)
-        if is_core(served, "namespaces"):
-            labels = {**created["metadata"].get("labels", {}), "kubernetes.io/metadata.name": name}
-            created["metadata"]["labels"] = labels
-        self._validate(
-            served,
-            name,
-            metadata_errors(served, created["metadata"])
-            + schema_errors(served.schema, created)
-            + rule_errors(served, created)
-            + object_errors(served, created)
-            + new_object_errors(served, created),
-        )
-        created = self._defaulted_crd(served, created, old=None)
-        created = self._owned(served, created, stamp) if entries is None else with_entries(created, entries)
-        self._validate(served, name, finish_new(served, created, self.store, stamp))
+        created = self._finished_new(served, created, stamp, entries)
         if version and not dry_run and not updated:
             raise failures.unexplained("resourceVersion should not be set on objects to be created")
         existing = self.store.get(served.storage, key)
@@ -192,7 +139,9 @@ class Operations:
             return _unstored(served, created, resource_version=version)
         if entries is not None:
             self._forms.differs(served, stamp.uid, fields)
-        return self.store.create(served.storage, key, _stored(served, self._applied_crd(served, created, stamp)))
+        return self.store.create(
+            served.storage, key, _stored(served, self.crds.applied(served, created, now=stamp.now))
+        )
 
     def update(
         self,
@@ -228,50 +177,27 @@ class Operations:
             fields = apply_scale(served, decode_object(served, self.read(served, namespace, name)), fields)
             subresource = ""
         as_sent = "applied" if entries is not None else as_sent
-        self._decode(served, fields, as_sent=as_sent)
+        decode_sent(served, fields, as_sent=as_sent)
         metadata = check_identity(served, fields, namespace=namespace, name=name, patched=as_sent == "patched")
         decode_by_schema(served.schema, fields, applied=entries is not None)
         current = self.read(served, namespace, name)
         before = decode_object(served, current)
         stamp.admit(served, namespace, before, fields)
-        errors = self._check_versions(served, current, metadata, as_sent=as_sent)
+        errors = check_versions(served, current, metadata, as_sent=as_sent)
         check_custom_kind(served, fields)
         errors += mark_errors(before["metadata"], metadata)
         if not subresource:
             keep_given(served, before, {**fields, "metadata": metadata})
         after = updated_object(served, before, fields, metadata, subresource=subresource)
-        errors += metadata_errors(served, after["metadata"]) + schema_errors(served.schema, after)
-        errors += rule_errors(served, after) + immutability_errors(served, before, after)
-        if not subresource:
-            errors += object_errors(served, after) + update_errors(served, before, after)
-        if "deletionTimestamp" in after["metadata"]:
-            old, new = before["metadata"].get("finalizers", []), after["metadata"].get("finalizers", [])
-            errors += new_finalizer_errors(old, new)
-        self._validate(served, name, errors)
-        if not subresource:
-            after = self._defaulted_crd(served, after, old=before)
-        if entries is None:
-            sent = metadata.get("managedFields")
-            owned = with_updated(
-                self.registry,
-                served,
-                before,
-                after,
-                sent,
-                stamp,
-                subresource=written,
-            )
-            after = {**after, "metadata": owned["metadata"]}
-        else:
-            after = with_entries(after, entries)
-        if not subresource:
-            self._validate(served, name, finish_update(served, before, after, self.store, stamp))
-        if dry_run:
+        refuse(served, name, errors + changed_errors(served, before, after, whole=not subresource))
+        sent = metadata.get("managedFields")
+        after = self._finished_update(served, before, after, stamp, entries, sent, written=written)
+        ends = ends_with_update(served, after)
+        if ends and not dry_run:
+            self._remove(served, current, now=stamp.now)
+        if ends or dry_run:
             return _unstored(served, after, resource_version=current.resource_version)
-        if ends_with_update(served, after):
-            self._remove(served.storage, current, now=stamp.now)
-            return _unstored(served, after, resource_version=current.resource_version)
-        after = self._applied_crd(served, after, stamp)
+        after = self.crds.applied(served, after, now=stamp.now)
         another = self._forms.differs(served, current.uid, fields if entries is not None and not subresource else None)
         return self.store.update(served.storage, current.key, _stored(served, after), always=another)
 
@@ -327,8 +253,10 @@ class Operations:
         if dry_run:
             return Deleted(_unstored(served, after, resource_version=current.resource_version), fate is Fate.REMOVED)
         if fate is Fate.REMOVED:
-            self._remove(served.storage, current, now=now)
-            return Deleted(current, removed=True)
+            if after != before:
+                current = self.store.update(served.storage, current.key, _stored(served, after))
+            self._remove(served, current, now=now)
+            return Deleted(with_resource_version(current, self.store.revision), removed=True)
         if fate is Fate.MARKED:
             current = self.store.update(served.storage, current.key, _stored(served, after))
             if is_crd(served):
@@ -367,32 +295,46 @@ class Operations:
             if served is not None and self.store.get(served.storage, fields["metadata"]["name"]) is None:
                 self.create(served, "", fields, stamp=stamps())
 
-    def serve_stored_crds(self, *, now: float) -> None:
-        """Serve the resources of the CRDs in a restored store; those that had their names keep them."""
-        crds = sorted(self.store.list(_CRDS).items, key=lambda crd: not _is_established(crd.to_dict()))
-        self._apply_crds(crds, now=now)
+    def _finished_new(
+        self, served: ServedResource, created: Fields, stamp: Stamp, entries: list[Fields] | None
+    ) -> Fields:
+        """Return a new object, checked, with its owners and what the server adds; it may not be stored yet."""
+        metadata = created["metadata"]
+        name = metadata.get("name", "")
+        if is_core(served, "namespaces"):
+            metadata["labels"] = {**metadata.get("labels", {}), "kubernetes.io/metadata.name": name}
+        refuse(served, name, new_errors(served, created))
+        created = self.crds.checked(served, created, old=None)
+        if entries is None:
+            owned = with_created(self.registry, served, without_empty_structs(served, created), stamp)
+            created = {**created, "metadata": owned["metadata"]}
+        else:
+            created = with_entries(created, entries)
+        refuse(served, name, finish_new(served, created, self.store, stamp))
+        return created
 
-    def _owned(self, served: ServedResource, created: Fields, stamp: Stamp) -> Fields:
-        owned = with_created(self.registry, served, without_empty_structs(served, created), stamp)
-        return {**created, "metadata": owned["metadata"]}
-
-    def _decode(self, served: ServedResource, fields: Fields, *, as_sent: AsSent) -> None:
-        try:
-            check_kind(served, fields)
-            if as_sent == "patched":
-                check_metadata_types(served, fields)
-            if served.custom:
-                return
-            decode_builtin(served, fields)
-            decode_values(served, fields, applied=as_sent == "applied")
-        except BadRequestError as error:
-            why = error.status.message.partition(": ")[2]
-            if as_sent == "patched":
-                raise failures.invalid_patch(invalid_value("patch", "the object that results", why)) from None
-            if as_sent == "applied" and not served.custom:
-                raise failures.not_convertible(served.type, fields, why) from None
-            raise
-        prepare_builtin(served, fields)
+    def _finished_update(
+        self,
+        served: ServedResource,
+        before: Fields,
+        after: Fields,
+        stamp: Stamp,
+        entries: list[Fields] | None,
+        sent: object,
+        *,
+        written: str,
+    ) -> Fields:
+        """Return a changed object with its owners and what the server adds; ``written`` is the subresource."""
+        whole = written in ("", "scale")
+        if whole:
+            after = self.crds.checked(served, after, old=before)
+        if entries is None:
+            after = with_updated(self.registry, served, before, after, sent, stamp, subresource=written)
+        else:
+            after = with_entries(after, entries)
+        if whole:
+            refuse(served, after["metadata"]["name"], finish_update(served, before, after, self.store, stamp))
+        return after
 
     def _name(self, served: ServedResource, namespace: str, metadata: Fields, stamp: Stamp) -> bool:
         base = metadata.get("generateName", "")
@@ -415,97 +357,16 @@ class Operations:
             name = metadata.get("name") or metadata.get("generateName", "")
             raise failures.namespace_terminating(served.type, name, namespace)
 
-    def _check_versions(
-        self, served: ServedResource, current: Resource, metadata: Fields, *, as_sent: AsSent
-    ) -> list[FieldError]:
-        uid = metadata.get("uid", "")
-        another = bool(uid) and uid != current.uid
-        if another and as_sent == "whole":
-            raise uid_conflict(served, current.namespace, current.name, wanted=uid, found=current.uid)
-        wanted = metadata.get("resourceVersion", "")
-        number = parse_revision(wanted)
-        if number is None:
-            shown = encode_json(wanted[:64]).decode()
-            raise failures.unexplained(f"strconv.ParseUint: parsing {shown}: invalid syntax")
-        if number == 0 and (served.custom or not served.unconditional_update):
-            error = invalid_value("metadata.resourceVersion", "0", "must be specified for an update")
-            raise failures.unversioned_update(served.type, current.name, error)
-        if number and wanted != current.resource_version:
-            raise failures.conflict(served.type, current.name)
-        return [invalid_value("metadata.uid", encode_json(uid).decode(), "field is immutable")] if another else []
-
-    def _validate(self, served: ServedResource, name: str, errors: list[FieldError]) -> None:
-        if errors:
-            raise failures.invalid(served.type, name, errors)
-
-    def _defaulted_crd(self, served: ServedResource, fields: Fields, *, old: Fields | None) -> Fields:
-        if not is_crd(served):
-            return fields
-        crd = default_crd(fields)
-        causes = validate_crd(crd, old=old)
-        if causes:
-            errors = [FieldError(cause.field, cause.reason, cause.message) for cause in causes]
-            raise failures.invalid(served.type, crd["metadata"]["name"], errors)
-        return crd
-
-    def _applied_crd(self, served: ServedResource, fields: Fields, stamp: Stamp) -> Fields:
-        if not is_crd(served):
-            return fields
-        return {**fields, "status": self.registry.apply_crd(fields, now=stamp.now)}
-
-    def _check_crd_of(self, served: ServedResource) -> None:
-        if not served.custom:
-            return
-        crd = self.store.get(_CRDS, served.type.group_resource)
-        if crd is not None and crd.deletion_timestamp is not None:
-            raise failures.method_not_allowed(
-                "create not allowed while custom resource definition is terminating",
-            )
-
-    def _remove(self, resource: str, current: Resource, *, now: float) -> None:
-        self.store.delete(resource, current.key)
+    def _remove(self, served: ServedResource, current: Resource, *, now: float) -> None:
+        self.store.delete(served.storage, current.key)
         self._forms.forget(current.uid)
-        if resource == _CRDS:
-            self._stop_serving(current.name, now=now)
-        elif self.store.count(resource) == 0:
-            self._finish_crd(resource, now=now)
+        self.crds.removed(served.storage, current.name, now=now)
 
     def _delete_objects_of(self, crd_name: str, *, now: float) -> None:
-        for served in self.registry.resources():
-            if served.custom and served.type.group_resource == crd_name:
-                self.delete_collection(served, "", DeleteOptions(), now=now)
-                break
-        if self.store.count(crd_name) == 0:
-            self._finish_crd(crd_name, now=now)
-
-    def _finish_crd(self, name: str, *, now: float) -> None:
-        """Let go of a CRD that is being deleted and has no objects any more."""
-        crd = self.store.get(_CRDS, name)
-        if crd is None or crd.deletion_timestamp is None:
-            return
-        finalizers = [item for item in crd.finalizers if item != CLEANUP_FINALIZER]
-        if not finalizers:
-            self._remove(_CRDS, crd, now=now)
-        elif len(finalizers) < len(crd.finalizers):
-            fields = crd.to_dict()
-            fields["metadata"]["finalizers"] = finalizers
-            self.store.update(_CRDS, crd.key, fields)
-
-    def _stop_serving(self, name: str, *, now: float) -> None:
-        """Serve a CRD no longer; its names may now be free for another that waits for them."""
-        self.registry.remove_crd(name)
-        self._apply_crds(self.store.list(_CRDS).items, now=now)
-
-    def _apply_crds(self, crds: Iterable[Resource], *, now: float) -> None:
-        for crd in crds:
-            fields = crd.to_dict()
-            fields["status"] = self.registry.apply_crd(fields, now=now)
-            self.store.update(_CRDS, crd.key, fields)
-
-
-def _is_established(crd: Fields) -> bool:
-    conditions = map(mapping, items(at(crd, "status", "conditions")))
-    return any(item.get("type") == "Established" and item.get("status") == "True" for item in conditions)
+        served = self.crds.resource_of(crd_name)
+        if served is not None:
+            self.delete_collection(served, "", DeleteOptions(), now=now)
+        self.crds.finish(crd_name, now=now)
 
 
 def _stored(served: ServedResource, fields: Fields) -> Fields:

@@ -13,7 +13,6 @@ Source: apiserver pkg/endpoints/handlers/patch.go.
 
 from __future__ import annotations
 
-import copy
 from typing import Any, Final, cast, final
 
 import msgspec
@@ -22,7 +21,7 @@ from deltaloop.api.errors import DeltaloopError
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.apply.options import APPLY_PATCH
 from deltaloop.apiserver.core.json_patch import JsonPatchError, apply_operations
-from deltaloop.apiserver.core.json_values import json_type, mapping
+from deltaloop.apiserver.core.json_values import copied, json_type, mapping
 from deltaloop.apiserver.core.patch_rules import rules_of
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.strategic_merge import StrategicMergeError, strategic_merge
@@ -105,7 +104,7 @@ def merge_patch(current: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any
 
     Source: RFC 7386, section 2; gopkg.in/evanphx/json-patch.v4 v4.13.0, merge.go.
     """
-    result = copy.deepcopy(current)
+    result: dict[str, Any] = copied(current)
     _merge_into(result, patch)
     return result
 
@@ -120,7 +119,7 @@ def _merge_into(target: dict[str, Any], patch: dict[str, Any]) -> None:
         elif isinstance(value, dict):
             _merge_into(cast("dict[str, Any]", present), cast("dict[str, Any]", value))
         else:
-            target[name] = copy.deepcopy(value)
+            target[name] = copied(value)
 
 
 def _without_nulls(value: object) -> Any:
@@ -148,7 +147,7 @@ def _not_decodable(value: object, go: str) -> PatchError:
 
 def _apply_strategic(current: dict[str, Any], patch: dict[str, Any], resource: ServedResource) -> dict[str, Any]:
     try:
-        result = copy.deepcopy(strategic_merge(current, patch, rules_of(resource.type)))
+        result = copied(strategic_merge(current, patch, rules_of(resource.type)))
     except StrategicMergeError as error:
         reasons = {400: "BadRequest", 422: "Invalid"}
         raise PatchError(error.code, reasons.get(error.code, ""), str(error)) from None
@@ -176,7 +175,7 @@ def _apply_json_patch(current: dict[str, Any], patch: object) -> dict[str, Any]:
             f"got {len(operations)}",
         )
     try:
-        result = apply_operations(copy.deepcopy(current), operations)
+        result = apply_operations(copied(current), operations)
     except JsonPatchError:
         raise PatchError(422, "Invalid", _REJECTED) from None
     if not isinstance(result, dict):

@@ -1,72 +1,152 @@
-"""Quantities in the form that Go writes them: ``0.5`` is ``500m``, ``1024Mi`` is ``1Gi``, ``1e3`` stays ``1e3``.
+"""Quantities as Go reads and writes them: ``0.5`` is ``500m``, ``1024Mi`` is ``1Gi``, ``1e3`` stays ``1e3``.
 
 The suffix says which of three formats a quantity has: powers of 1024, powers of 1000, or an exponent. The canonical
-form keeps the format, has no fraction, and takes the largest suffix that allows for that.
+form keeps the format, has no fraction, and takes the largest suffix that allows for that. What looks canonical at first
+sight is kept as it was written, so ``+1Ki`` and ``1.234`` stay. Nothing is finer than a billionth: it is rounded up,
+away from zero. Amounts of resources (``limits``, ``capacity``) are rounded up to thousandths.
 
-Source: apimachinery pkg/api/resource/quantity.go, ``CanonicalizeBytes``.
+Source: apimachinery pkg/api/resource/quantity.go (1.36), ``ParseQuantity`` and ``CanonicalizeBytes``.
 """
 
 from __future__ import annotations
 
 import re
-from decimal import ROUND_UP, Decimal
+from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
-from typing import Final
+from typing import Final, Literal, TypeAlias
+
+_Format: TypeAlias = Literal["decimal", "exponent", "binary"]
 
 _QUANTITY: Final = re.compile(
-    r"(?P<number>[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))(?:(?P<suffix>[KMGTPE]i|[numkMGTPE])|[eE](?P<exponent>[+-]?[0-9]+))?"
+    r"(?P<sign>[+-]?)0*(?P<whole>[0-9]*)(?:\.(?P<rest>[0-9]*))?(?P<suffix>[eEinumkKMGTP]*[-+]?[0-9]*)"
 )
+_EXPONENT: Final = re.compile(r"[eE](?P<power>[-+]?[0-9]+)")
+_WRONG_FORMAT: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+_WRONG_SUFFIX: Final = "unable to parse quantity's suffix"
 _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _DECIMAL: Final = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
-_SMALLEST: Final = Decimal("1e-9")
-_LONGEST: Final = 64
+_NANO: Final = 9
+_BILLION: Final = 10**_NANO
 _KIBI: Final = 1024
+_KEPT_DIGITS: Final = 18
+_KEPT_BINARY_DIGITS: Final = 14
+_MOST_BINARY: Final = 2**63 - 1
+# A real server takes minutes over exponents of ten digits; nobody has use for such numbers.
+_LONGEST: Final = 999
+
+
+class MalformedQuantityError(ValueError):
+    """What was sent is no quantity; the message says why, in the real server's words, without repeating it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Quantity:
+    """Whole billionths, the format, the finest power of ten that was written, and the text if it is kept."""
+
+    nanos: int
+    format: _Format
+    scale: int
+    kept: str | None
+
+
+def canonical_quantity(sent: str, *, of_resource: bool = False) -> str:
+    """Return a quantity in its canonical form.
+
+    Args:
+        sent: As it was written.
+        of_resource: Whether it is an amount of a resource, which is rounded up to thousandths.
+
+    Raises:
+        MalformedQuantityError: If it is none.
+    """
+    return _canonical(sent, of_resource)
+
+
+def amount(sent: object) -> Fraction:
+    """Return a quantity as a number; 0 for what is none."""
+    try:
+        return Fraction(_parse(str(sent)).nanos, _BILLION)
+    except MalformedQuantityError:
+        return Fraction(0)
 
 
 @lru_cache(maxsize=1024)
-def canonical_quantity(sent: str) -> str:
-    """Return a quantity in its canonical form; what is none comes back as it is."""
-    match = _QUANTITY.fullmatch(sent) if len(sent) <= _LONGEST else None
+def _canonical(sent: str, of_resource: bool) -> str:
+    found = _parse(sent)
+    nanos, kept = found.nanos, found.kept
+    if of_resource and found.scale < -3:
+        nanos, kept = _away_from_zero(nanos, 10**6) * 10**6, None
+    if kept is not None:
+        return kept
+    if found.format == "exponent":
+        return _with_exponent(nanos)
+    return _binary(nanos) if found.format == "binary" else _decimal(nanos)
+
+
+def _parse(sent: str) -> _Quantity:
+    sent = sent.strip()
+    match = _QUANTITY.fullmatch(sent) if 0 < len(sent) <= _LONGEST else None
     if match is None:
-        return sent
-    number, suffix, exponent = Decimal(match["number"]), match["suffix"] or "", match["exponent"]
-    if exponent is not None:
-        power = int(exponent)
-        return _with_exponent(number.scaleb(power)) if abs(power) <= _LONGEST else sent
-    if suffix.endswith("i"):
-        return _binary(number * _KIBI ** _BINARY.index(suffix))
-    return _decimal(number.scaleb(3 * (_DECIMAL.index(suffix) - 3)))
+        raise MalformedQuantityError(_WRONG_FORMAT)
+    whole, rest, suffix = match["whole"] or "0", match["rest"] or "", match["suffix"]
+    kind, power = _read_suffix(suffix)
+    digits = whole + rest
+    scale = (power if kind != "binary" else 0) - len(rest)
+    factor = 2**power if kind == "binary" else 1
+    number = int(digits) * factor
+    nanos = number * 10 ** (scale + _NANO) if scale >= -_NANO else _away_from_zero(number, 10 ** (-scale - _NANO))
+    if kind == "binary":
+        # The number of digits that powers of 1024 take is estimated as 3 for each 10 bits.
+        short = not rest and len(whole) + power * 3 // 10 <= _KEPT_BINARY_DIGITS
+        kept = short and bool(int(digits) & 7)
+        nanos = min(nanos, _MOST_BINARY * _BILLION)
+    else:
+        short = len(digits) <= _KEPT_DIGITS and scale >= -_NANO
+        kept = short and scale % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
+    return _Quantity(-nanos if match["sign"] == "-" else nanos, kind, scale, sent if kept else None)
 
 
-def _decimal(value: Decimal) -> str:
-    whole, power = _thousands(value)
+def _read_suffix(suffix: str) -> tuple[_Format, int]:
+    """Return the format, and the power of 10 or of 2."""
+    if suffix in _DECIMAL:
+        return "decimal", 3 * (_DECIMAL.index(suffix) - 3)
+    if suffix in _BINARY:
+        return "binary", 10 * _BINARY.index(suffix)
+    match = _EXPONENT.fullmatch(suffix)
+    if match is None or abs(int(match["power"])) > _LONGEST:
+        raise MalformedQuantityError(_WRONG_SUFFIX)
+    return "exponent", int(match["power"])
+
+
+def _away_from_zero(number: int, divisor: int) -> int:
+    return -(-number // divisor) if number >= 0 else number // divisor
+
+
+def _decimal(nanos: int) -> str:
+    whole, power = _thousands(nanos, last=len(_DECIMAL) - 4)
     return f"{whole}{_DECIMAL[power + 3]}" if whole else "0"
 
 
-def _with_exponent(value: Decimal) -> str:
-    whole, power = _thousands(value)
+def _with_exponent(nanos: int) -> str:
+    whole, power = _thousands(nanos, last=_LONGEST)
     return f"{whole}e{3 * power}" if whole and power else str(whole)
 
 
-def _thousands(value: Decimal) -> tuple[int, int]:
-    """Return a whole number and the power of 1000 that it is multiplied with; at most nine digits behind the point."""
-    nanos, power = int(value.quantize(_SMALLEST, rounding=ROUND_UP).scaleb(9)), -3
-    if not nanos:
-        return 0, 0
-    while nanos % 1000 == 0 and power < len(_DECIMAL) - 4:
+def _thousands(nanos: int, *, last: int) -> tuple[int, int]:
+    """Return a whole number and the power of 1000 that it is multiplied with."""
+    power = -3
+    while nanos and nanos % 1000 == 0 and power < last:
         nanos, power = nanos // 1000, power + 1
     return nanos, power
 
 
-def _binary(value: Decimal) -> str:
-    if value != value.to_integral_value():
+def _binary(nanos: int) -> str:
+    whole, fraction = divmod(nanos, _BILLION)
+    if fraction or abs(whole) < _KIBI:
         # A fraction of a byte is written in thousandths.
-        return _decimal(value)
-    whole, power = int(value), 0
-    if not whole:
-        return "0"
-    if abs(whole) < _KIBI:
-        return str(whole)
+        return _decimal(nanos)
+    power = 0
     while whole % _KIBI == 0 and power < len(_BINARY) - 1:
         whole, power = whole // _KIBI, power + 1
     return f"{whole}{_BINARY[power]}"

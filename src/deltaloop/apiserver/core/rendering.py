@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.managed_fields import strip_managed_fields
 from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType
 from deltaloop.apiserver.core import failures
@@ -48,15 +49,20 @@ class Rendering:
 
     def object(self, obj: Resource) -> bytes:
         """Write one object."""
+        obj = self.shown(obj)
         if self.output.form == "object":
             return whole_object(self.served, obj)
         return encode_json(self._shaped(decode_object(self.served, obj)))
 
+    def shown(self, obj: Resource) -> Resource:
+        """Return an object without what was asked to be left out."""
+        return strip_managed_fields(obj) if self.output.drop_managed_fields else obj
+
     def list(self, listed: Listed) -> bytes:
         """Write a list."""
         if self.output.form == "object":
-            return object_list(self.served, listed.items, listed.metadata)
-        objects = [decode_object(self.served, item) for item in listed.items]
+            return object_list(self.served, map(self.shown, listed.items), listed.metadata)
+        objects = [decode_object(self.served, self.shown(item)) for item in listed.items]
         if self.output.form == "table":
             table = to_table(
                 self.served,
@@ -132,7 +138,7 @@ class WatchRendering:
         event_type = sighting.type or EventType.BOOKMARK
         rendering = self._rendering
         if sighting.object is not None and rendering.output.form == "object":
-            return watch_line(event_type, whole_object(rendering.served, sighting.object))
+            return watch_line(event_type, rendering.object(sighting.object))
         return watch_line(event_type, encode_json(self._body(sighting, now)))
 
     def _body(self, sighting: Sighting, now: float) -> dict[str, Any]:
@@ -145,7 +151,7 @@ class WatchRendering:
             if rendering.output.form == "object":
                 return mark
             return self._table([], now, metadata=mark["metadata"])
-        fields = decode_object(rendering.served, sighting.object)
+        fields = decode_object(rendering.served, rendering.shown(sighting.object))
         if rendering.output.form == "partial":
             return partial_object(fields, rendering.output)
         return self._table([fields], now)

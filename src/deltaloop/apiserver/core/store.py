@@ -12,12 +12,8 @@ they are served in. Keys of ``metadata`` and all others are sorted, so that equa
 
 Keys are ``namespace/name`` or ``name``, compared as text, as etcd compares them: ``a-b/x`` sorts before ``a/x``.
 
-A ``Journal`` may be attached. It is told of every change and of every change that leaves the window, and what it has
-kept is enough to make the same store again, window and all (``restore``):
-
-    kept = the change of every present object + every change in the window
-
-so a watch or a continue token from before a restart goes on after it, as it does over a restart of etcd.
+A ``Journal`` may be attached (``history``). It is told of every change and of every change that leaves the window, and
+what it has kept is enough to make the same store again, window and all (``restore``).
 
 Source: etcd's revisions and compaction; apiserver pkg/storage/etcd3/store.go.
 """
@@ -29,86 +25,20 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final, Protocol, final
+from typing import Any, Final, final
 
 import msgspec
 
 from deltaloop.api.resource import Resource
+from deltaloop.apiserver.core.history import Change, Journal, Record
+from deltaloop.apiserver.core.store_errors import (
+    CompactedError,
+    ConditionFailedError,
+    KeyExistsError,
+    KeyMissingError,
+)
 
 _encoder: Final = msgspec.json.Encoder(order="deterministic")
-
-
-class StoreError(Exception):
-    """Root of what the store refuses; ``operations`` turns it into a Status."""
-
-
-@final
-class KeyExistsError(StoreError):
-    """An object that should not exist does."""
-
-
-@final
-class KeyMissingError(StoreError):
-    """An object that should exist does not."""
-
-
-@final
-class ConditionFailedError(StoreError):
-    """The object is not at the expected revision, or has another uid."""
-
-
-@final
-class CompactedError(StoreError):
-    """The revision asked for lies before the window.
-
-    Attributes:
-        compacted: The oldest revision that can be read.
-    """
-
-    def __init__(self, revision: int, compacted: int) -> None:
-        """Keep both revisions."""
-        super().__init__(f"revision {revision} is older than {compacted}, the oldest that is kept")
-        self.revision = revision
-        self.compacted = compacted
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One write: what was there before and after it; ``new`` is None for a deletion."""
-
-    revision: int
-    resource: str
-    key: str
-    old: Resource | None
-    new: Resource | None
-
-    @property
-    def size(self) -> int:
-        """Bytes of the objects that it keeps alive."""
-        return sum(len(obj.raw) for obj in (self.old, self.new) if obj is not None)
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """A change as a journal keeps it; ``value`` is the object's JSON in the store's form, or None for a deletion."""
-
-    revision: int
-    resource: str
-    key: str
-    value: bytes | None
-
-
-class Journal(Protocol):
-    """What makes a store's history durable. Called in order, inside a write: it must neither wait nor fail."""
-
-    def wrote(self, change: Change) -> None:
-        """Keep a change; its revision is the store's from now on."""
-
-    def dropped(self, change: Change) -> None:
-        """Forget what only this change needed: the object before it, and itself if it is a deletion."""
-
-    def renumbered(self, records: Iterable[Record], *, revision: int) -> None:
-        """Forget everything and keep these instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +124,8 @@ class Store:
         self._compacted = 1
         self._tables: dict[str, _Table] = {}
         self._changes: deque[Change] = deque()
+        self._dropped: dict[str, int] = {}  # the last change of each resource that has left the window
+        self._renumbered_at = 0
         self._held = 0
         self._journal: Journal | None = None
 
@@ -375,6 +307,10 @@ class Store:
         while self._changes and self._changes[0].revision <= revision:
             self._drop_oldest()
 
+    def has_dropped(self, resource: str, *, after: int) -> bool:
+        """Tell whether a change of a resource after a revision has left the window, so that some are missing."""
+        return max(self._dropped.get(resource, 0), self._renumbered_at) > after
+
     def renumber(self, *, revision: int = 1) -> None:
         """Count anew from a revision, as after a move to a new etcd: the objects stay, their resource versions go back.
 
@@ -390,7 +326,7 @@ class Store:
             records.append(Record(number, name, key, raw))
         self._changes.clear()
         self._held = 0
-        self._revision = self._compacted = revision + len(records)
+        self._revision = self._compacted = self._renumbered_at = revision + len(records)
         if self._journal is not None:
             self._journal.renumbered(records, revision=self._revision)
 
@@ -422,7 +358,7 @@ class Store:
     def _drop_oldest(self) -> None:
         dropped = self._changes.popleft()
         self._held -= dropped.size
-        self._compacted = dropped.revision
+        self._compacted = self._dropped[dropped.resource] = dropped.revision
         if self._journal is not None:
             self._journal.dropped(dropped)
 

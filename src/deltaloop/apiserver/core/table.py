@@ -5,8 +5,11 @@ serve wins. A Table has columns and rows of cells that the server computes, ages
 metadata unless ``includeObject`` says otherwise. On a watch each event carries a Table of one row, and only the first
 one has the column definitions.
 
+The parameter ``drop`` of a clause names fields to leave out, with ``+`` between them; there is one that can be,
+``metadata.managedFields``, and all others are passed over.
+
 Source: apiserver pkg/endpoints/handlers/response.go; apiextensions-apiserver
-pkg/registry/customresource/tableconvertor.
+pkg/registry/customresource/tableconvertor; KEP-5958.
 """
 
 from __future__ import annotations
@@ -52,11 +55,14 @@ class Output:
         form: The object as it is, a Table, or metadata only.
         version: Version of ``meta.k8s.io`` for the forms that need one.
         yaml: Whether the answer is YAML, not JSON.
+        drop_managed_fields: Whether objects are written without ``metadata.managedFields``; never so in a Table or in
+            YAML.
     """
 
     form: Form = "object"
     version: str = "v1"
     yaml: bool = False
+    drop_managed_fields: bool = False
 
     @property
     def api_version(self) -> str:
@@ -64,6 +70,7 @@ class Output:
         return f"meta.k8s.io/{self.version}"
 
 
+@lru_cache(maxsize=256)
 def negotiate(accept: str, *, shape: Shape = "object") -> Output | None:
     """Choose the form of an answer by the Accept header.
 
@@ -88,12 +95,13 @@ def _servable(clause: AcceptClause) -> Output | None:
     if not (clause.accepts_json or clause.is_yaml):
         return None
     wanted = clause.parameters.get("as")
+    drops = not clause.is_yaml and "metadata.managedFields" in clause.parameters.get("drop", "").split("+")
     if wanted is None:
-        return Output(yaml=clause.is_yaml)
+        return Output(yaml=clause.is_yaml, drop_managed_fields=drops)
     form, version = _FORMS.get(wanted), clause.parameters.get("v", "")
     if form is None or clause.parameters.get("g") != "meta.k8s.io" or version not in ("v1", "v1beta1"):
         return None
-    return Output(form, version, clause.is_yaml)
+    return Output(form, version, clause.is_yaml, drops and form != "table")
 
 
 def parse_include_object(value: str) -> IncludeObject:
@@ -140,6 +148,9 @@ def to_table(
     if metadata is None:
         version = at(listed[0], "metadata", "resourceVersion") if len(listed) == 1 else None
         metadata = {"resourceVersion": version} if version else {}
+    if not metadata.get("continue", True):
+        # Lists of custom resources always have one; a Table has none that is empty.
+        metadata = {name: value for name, value in metadata.items() if name != "continue"}
     return {
         "kind": "Table",
         "apiVersion": chosen.api_version,

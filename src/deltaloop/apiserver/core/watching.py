@@ -29,9 +29,11 @@ from deltaloop.api.status import Status
 from deltaloop.api.watch_event import EventType
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.encoding import with_resource_version
+from deltaloop.apiserver.core.history import Change
 from deltaloop.apiserver.core.requests import ListQuery, parse_revision
 from deltaloop.apiserver.core.selection import EVERYTHING, Selection
-from deltaloop.apiserver.core.store import Change, CompactedError, Store
+from deltaloop.apiserver.core.store import Store
+from deltaloop.apiserver.core.store_errors import CompactedError
 
 REVISION_WAIT: Final = 3.0
 BOOKMARK_BEFORE_DEADLINE: Final = 2.0
@@ -143,6 +145,7 @@ class Watcher:
         self._initial: deque[Resource] = deque()
         self._initial_revision = 0
         self._cursor = plan.revision
+        self._runs = False
         self._phase = _Phase.WAITING if plan.initial_events else _Phase.CHANGES
         if not plan.initial_events and plan.revision == 0:
             self._cursor = store.revision if plan.stale_at is None else plan.stale_at
@@ -197,6 +200,7 @@ class Watcher:
         page = self._store.list(self._plan.resource, prefix=self._plan.prefix, matches=matches, at=at)
         self._initial.extend(page.items)
         self._initial_revision = self._cursor = page.revision
+        self._runs = True
         self._phase = _Phase.INITIAL
         return ()
 
@@ -213,7 +217,12 @@ class Watcher:
         try:
             changes = self._store.changes_after(self._cursor, limit=limit)
         except CompactedError as error:
+            if self._runs and not self._store.has_dropped(self._plan.resource, after=self._cursor):
+                # What it has not seen was about other resources; a running watch outlives a compaction.
+                self._cursor = error.compacted
+                return ()
             return self._fail(failures.expired_watch(error.revision, error.compacted).status)
+        self._runs = True
         if not changes:
             return None
         self._cursor = changes[-1].revision

@@ -86,6 +86,11 @@ class AdaptedClient:
         self._packages = packages
         self._request_timeout = request_timeout
 
+    @property
+    def drops_managed_fields(self) -> bool:
+        """Whether ``ListOptions.drop_managed_fields`` holds whatever the server sends: it does."""
+        return True
+
     async def list(
         self,
         rt: ResourceType[Resource],
@@ -121,10 +126,11 @@ class AdaptedClient:
             if not limit.expired():
                 raise
             raise self._late(path) from error
+        drops = options.drop_managed_fields
         if not metadata_only:
-            return decode_list(rt, body)
+            return decode_list(rt, body, drop_managed_fields=drops)
         try:
-            return metadata_of_list(decode_list(rt, body))
+            return metadata_of_list(decode_list(rt, body, drop_managed_fields=drops))
         except UnreadableItemsError as error:
             raise UnreadableItemsError(metadata_of_list(error.page)) from None
 
@@ -172,7 +178,14 @@ class AdaptedClient:
         try:
             limits = WatchLimits(_LIMITS, now=started_at, timeout_seconds=asked)
             limits.saw_bytes(loop.time())  # the answer's headers
-            yield WatchStream(answer.chunks, rt, path, limits, metadata_only=metadata_only)
+            yield WatchStream(
+                answer.chunks,
+                rt,
+                path,
+                limits,
+                metadata_only=metadata_only,
+                drop_managed_fields=options.drop_managed_fields,
+            )
         finally:
             await opening.__aexit__(None, None, None)
 

@@ -29,6 +29,7 @@ Source: client-go tools/cache/shared_informer.go (``processorListener``, unbound
 from __future__ import annotations
 
 from collections import OrderedDict, deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, Protocol, TypeVar
@@ -88,6 +89,10 @@ class NotificationBuffer(Protocol[K]):
         """Let a notification wait; return how many items of the initial list will not be delivered because of it."""
         ...
 
+    def put_all(self, notifications: Sequence[Notification[K]]) -> int:
+        """Do what ``put`` does with several, in order."""
+        ...
+
     def take(self) -> tuple[Notification[K], bool] | None:
         """Take what is first in line, and whether it stands for an item of the initial list; None if nothing waits."""
         ...
@@ -131,6 +136,11 @@ class FifoBuffer(Generic[K]):
     def put(self, notification: Notification[K]) -> int:
         """Let it wait at the end; nothing is ever merged."""
         self._waiting.append(notification)
+        return 0
+
+    def put_all(self, notifications: Sequence[Notification[K]]) -> int:
+        """Let them wait at the end."""
+        self._waiting.extend(notifications)
         return 0
 
     def take(self) -> tuple[Notification[K], bool] | None:
@@ -197,6 +207,10 @@ class CoalescingBuffer(Generic[K]):
         entry.notification = merged
         entry.initial = counted > 0
         return counted - entry.initial
+
+    def put_all(self, notifications: Sequence[Notification[K]]) -> int:
+        """Let them wait, each merged with what waits for the same object."""
+        return sum(map(self.put, notifications))
 
     def take(self) -> tuple[Notification[K], bool] | None:
         """Take the one whose object has waited longest."""

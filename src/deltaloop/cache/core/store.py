@@ -91,13 +91,23 @@ class StoreIndex(Generic[V]):
     def update(self, key: str, obj: V) -> list[IndexFailure]:
         """File ``key`` under the values of ``obj``, and no longer under those of what it was before."""
         failures: list[IndexFailure] = []
-        changed: list[tuple[str, tuple[str, ...]]] = []
+        changed: list[tuple[str, tuple[str, ...]]] | None = None
         for name, function in self._functions.items():
-            values = _evaluate(name, function, key, obj, failures)
-            if values != self._values[name].get(key, ()):  # nearly always it is filed so already
-                changed.append((name, values))
-        for name, values in changed:
-            self._file(name, key, values)
+            filed = self._values[name].get(key, ())
+            try:
+                result: Any = function(obj)
+                if result.__class__ is list and len(result) == 1 and result[0].__class__ is str:  # nearly always
+                    values: tuple[str, ...] = filed if len(filed) == 1 and filed[0] == result[0] else (result[0],)
+                else:
+                    values = _strings_of(result)
+            except Exception as error:  # noqa: BLE001 - as in ``_evaluate``
+                failures.append(IndexFailure(name, key, error))
+                values = ()
+            if values is not filed and values != filed:
+                changed = [(name, values)] if changed is None else [*changed, (name, values)]
+        if changed is not None:
+            for name, values in changed:
+                self._file(name, key, values)
         return failures
 
     def delete(self, key: str) -> None:
@@ -227,7 +237,8 @@ class IndexedItems(Generic[V]):
             if obj is None:
                 self.delete(key)
             else:
-                failures += update(key, obj)
+                if failed := update(key, obj):
+                    failures += failed
                 items[key] = obj
         return before
 

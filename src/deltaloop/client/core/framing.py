@@ -40,22 +40,28 @@ class LineFramer:
     def take(self) -> bytes | None:
         """Return the next complete line; None if there is none, and then more has to be pushed.
 
-        A line is cut out when it is asked for. Whoever lets it go before the next one uses the same memory for all,
-        which the processor's cache then holds: 50 lines of 5 KB at once would push everything else out of it.
+        A line is cut out when it is asked for: 50 lines of 5 KB at once would push everything else out of the
+        processor's cache.
         """
-        end = self._slice.find(b"\n", self._start)
+        found = self.find()
+        return None if found is None else found[0][found[1] : found[2]]
+
+    def find(self) -> tuple[bytes, int, int] | None:
+        """Do what ``take`` does without copying: return bytes, and from where to where in them the line goes."""
+        start = self._start
+        end = self._slice.find(b"\n", start)
         if end < 0:
-            self._partial += self._slice[self._start :]
+            self._partial += self._slice[start:]
             self._slice, self._start = b"", 0
             return None
-        line = self._slice[self._start : end]
         self._start = end + 1
-        if self._partial:
-            self._partial += line
-            line = bytes(self._partial)
-            # A new one: clearing keeps the memory of the largest line ever seen.
-            self._partial = bytearray()
-        return line
+        if not self._partial:
+            return self._slice, start, end
+        self._partial += self._slice[start:end]
+        line = bytes(self._partial)
+        # A new one: clearing keeps the memory of the largest line ever seen.
+        self._partial = bytearray()
+        return line, 0, len(line)
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Take the next slice of the stream and return all lines that it completes, in order."""

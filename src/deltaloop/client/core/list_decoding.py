@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from deltaloop.api.errors import MalformedObjectError
+from deltaloop.api.managed_fields import decode_object_stripped
 from deltaloop.api.resource import decode_object
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.client.resource_list import ResourceList, UnreadableItemsError
@@ -34,7 +35,12 @@ _decode_list: Final = msgspec.json.Decoder(_List).decode
 
 
 def decode_list(
-    resource_type: ResourceType[T], body: bytes | bytearray, *, first_index: int = 0, size: int | None = None
+    resource_type: ResourceType[T],
+    body: bytes | bytearray,
+    *,
+    first_index: int = 0,
+    size: int | None = None,
+    drop_managed_fields: bool = False,
 ) -> ResourceList[T]:
     """Decode one page.
 
@@ -43,6 +49,7 @@ def decode_list(
         body: The answer.
         first_index: Index of the first item in errors, where items before it were taken off the body already.
         size: Bytes of the whole body in errors, for the same case.
+        drop_managed_fields: Whether the items are to have no ``metadata.managedFields``.
 
     Raises:
         MalformedObjectError: If the body is not JSON or not a list.
@@ -53,7 +60,9 @@ def decode_list(
         page = _decode_list(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise MalformedObjectError(_why_not(resource_type, len(body) if size is None else size, error)) from None
-    items, unreadable = decode_items(resource_type, page.items or (), first_index=first_index)
+    items, unreadable = decode_items(
+        resource_type, page.items or (), first_index=first_index, drop_managed_fields=drop_managed_fields
+    )
     meta = page.metadata
     decoded = ResourceList(
         items=tuple(items),
@@ -68,14 +77,19 @@ def decode_list(
 
 
 def decode_items(
-    resource_type: ResourceType[T], raws: Iterable[msgspec.Raw], *, first_index: int
+    resource_type: ResourceType[T],
+    raws: Iterable[msgspec.Raw],
+    *,
+    first_index: int,
+    drop_managed_fields: bool = False,
 ) -> tuple[list[T], list[MalformedObjectError]]:
     """Decode items; return those that are objects of the type, and for each other one an error that says which."""
     items: list[T] = []
     unreadable: list[MalformedObjectError] = []
+    decode = decode_object_stripped if drop_managed_fields else decode_object
     for index, raw in enumerate(raws, first_index):
         try:
-            items.append(decode_object(resource_type, raw))
+            items.append(decode(resource_type, raw))
         except MalformedObjectError as error:
             unreadable.append(MalformedObjectError(f"item {index} of a list of {resource_type}: {error}"))
     return items, unreadable

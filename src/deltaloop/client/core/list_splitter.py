@@ -31,6 +31,7 @@ from typing import Final, Generic, TypeVar, final
 import msgspec
 
 from deltaloop.api.errors import MalformedObjectError
+from deltaloop.api.managed_fields import decode_object_stripped
 from deltaloop.api.resource import decode_object
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.client.core.list_decoding import decode_items, decode_list
@@ -60,6 +61,7 @@ class ListSplitter(Generic[T]):
     __slots__ = (
         "_beginning",
         "_buffer",
+        "_drops",
         "_head",
         "_items",
         "_next_try",
@@ -70,13 +72,15 @@ class ListSplitter(Generic[T]):
         "_unreadable",
     )
 
-    def __init__(self, resource_type: ResourceType[T], *, step: int = _STEP) -> None:
+    def __init__(self, resource_type: ResourceType[T], *, step: int = _STEP, drop_managed_fields: bool = False) -> None:
         """Begin with nothing.
 
         Args:
             resource_type: What the items are.
             step: How many bytes are collected between two tries to take items off.
+            drop_managed_fields: Whether the items are to have no ``metadata.managedFields``.
         """
+        self._drops = drop_managed_fields
         self._resource_type = resource_type
         self._step = step
         self._buffer = bytearray()
@@ -117,7 +121,9 @@ class ListSplitter(Generic[T]):
         if self._head is not None:
             body = bytearray(self._head) + body
         try:
-            rest = decode_list(self._resource_type, body, first_index=self._taken, size=self._size)
+            rest = decode_list(
+                self._resource_type, body, first_index=self._taken, size=self._size, drop_managed_fields=self._drops
+            )
         except UnreadableItemsError as error:
             rest = error.page
         whole = replace(rest, items=(*self._items, *rest.items), unreadable=(*self._unreadable, *rest.unreadable))
@@ -168,13 +174,14 @@ class ListSplitter(Generic[T]):
 
     def _take_pieces(self, end: int) -> bool:
         pieces: list[T] = []
+        decode = decode_object_stripped if self._drops else decode_object
         start = 0
         with memoryview(self._buffer) as view:
             while start <= end:
                 border = self._buffer.find(self._beginning, start, end) if start < end else -1
                 stop = end if border < 0 else border
                 try:
-                    pieces.append(decode_object(self._resource_type, view[start : stop + 1]))
+                    pieces.append(decode(self._resource_type, view[start : stop + 1]))
                 except MalformedObjectError:
                     return False
                 start = stop + 2
@@ -184,7 +191,9 @@ class ListSplitter(Generic[T]):
         return True
 
     def _decode(self, raws: list[msgspec.Raw]) -> None:
-        items, unreadable = decode_items(self._resource_type, raws, first_index=self._taken)
+        items, unreadable = decode_items(
+            self._resource_type, raws, first_index=self._taken, drop_managed_fields=self._drops
+        )
         self._taken += len(raws)
         self._items.extend(items)
         self._unreadable.extend(unreadable)

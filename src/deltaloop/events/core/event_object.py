@@ -8,14 +8,15 @@ kubernetes pkg/apis/core/validation/events.go for what the server demands.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidInputError, MalformedObjectError
 from deltaloop.api.kinds import EVENT, EVENTS_V1_EVENT
-from deltaloop.api.references import ObjectReference
+from deltaloop.api.references import ObjectReference, reference_to
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.selectors import FieldRequirement, FieldSelector
@@ -195,3 +196,28 @@ def _reference(reference: ObjectReference) -> dict[str, Any]:
 def _cut(note: str) -> str:
     """Cut to what the server takes, which it counts in bytes; half a character is left out."""
     return note.encode(errors="replace")[:MESSAGE_LIMIT].decode(errors="ignore")
+
+
+def reference_of(obj: Resource | ObjectReference | Mapping[str, Any]) -> ObjectReference:
+    """Return what an event is about.
+
+    Raises:
+        InvalidInputError: If it is nothing that an event can be about.
+        MalformedObjectError: If it has no name.
+    """
+    reference = _any_reference(obj)
+    if not reference.name:
+        raise MalformedObjectError("an event needs an object with a name")
+    return reference
+
+
+def _any_reference(obj: Resource | ObjectReference | Mapping[str, Any]) -> ObjectReference:
+    if isinstance(obj, ObjectReference):
+        return obj
+    if isinstance(obj, Resource):
+        return reference_to(obj)
+    if isinstance(obj, Mapping):
+        return reference_to(Resource.from_dict(obj))
+    raise InvalidInputError(
+        f"an event is about a Resource, an ObjectReference or a mapping, not a {type(obj).__name__}"
+    )

@@ -19,6 +19,11 @@ others do stays calm, too: those triggers are not this program's, and nobody els
 generated names count as one object, with five times the threshold, because making many of them one by one is no
 mistake.
 
+Who the other writer of a fight is, only the server's ``managedFields`` say, and only until our next write takes the
+field over; caches leave them out by default. So before a fight is told of, at the last strike but one, the object is
+marked: the next reconcile that somebody else's write asks for has the driver read it from the server first
+(``wants_to_see``, ``saw``), one read for one warning.
+
 Bounded: ``limit`` keys, and ``_OBJECTS`` objects of each; those that have not written for longest are forgotten first.
 """
 
@@ -137,6 +142,8 @@ Fact: TypeAlias = HotLoop | Cooled
 @dataclass(slots=True)
 class _Written:
     last: OwnWrite | None = None
+    marked: bool = False
+    seen: Sequence[Mapping[str, Any]] = ()
     strikes: deque[float] = field(default_factory=deque[float])
 
 
@@ -179,6 +186,41 @@ class HotLoops:
         if known is None or known.hot is None:
             return 0.0
         return max(0.0, known.hot.next_at - now)
+
+    def wants_to_see(self, key: str, *, triggers: Sequence[Trigger]) -> tuple[str, str] | None:
+        """Return kind and key of an object to be read from the server before a reconcile; None for nothing.
+
+        It is wanted once; the answer goes to ``saw``.
+
+        Args:
+            key: Whose reconcile begins.
+            triggers: Why, with their origins: another write than our last one, by nobody of this program, shows that
+                the other writer has written again, and its name is there.
+        """
+        known = self._keys.get(key)
+        for subject, written in known.objects.items() if known is not None else ():
+            last = written.last
+            if not written.marked or last is None:
+                continue
+            for trigger in triggers:
+                of_object = trigger.reference is not None and trigger.reference.uid == last.uid
+                if of_object and not trigger.origin and trigger.new_resource_version != last.version:
+                    written.marked = False
+                    return subject
+        return None
+
+    def saw(self, key: str, subject: tuple[str, str], obj: Resource) -> None:
+        """Take an object as the server has it; only who owns its fields is kept.
+
+        Args:
+            key: Whose reconcile begins.
+            subject: What ``wants_to_see`` returned.
+            obj: The object.
+        """
+        known = self._keys.get(key)
+        written = None if known is None else known.objects.get(subject)
+        if written is not None and written.last is not None and written.last.uid == obj.uid:
+            written.seen = _managed_fields(obj)
 
     def observe(
         self, key: str, *, triggers: Sequence[Trigger], writes: Sequence[OwnWrite], succeeded: bool, now: float
@@ -241,8 +283,12 @@ class HotLoops:
                 hot.interval = min(2 * hot.interval, self._options.max_interval)
             hot.struck_at = now
             return []
-        wanted = self._options.threshold * (_GENERATED if write.subject[1] != write.key else 1)
+        generated = write.subject[1] != write.key
+        wanted = self._options.threshold * (_GENERATED if generated else 1)
         if len(strikes) < wanted:
+            present.marked = (
+                len(strikes) == wanted - 1 and bool(contested) and not generated and not _managed_fields(write.before)
+            )
             return []
         interval = self._options.min_interval
         known.hot = _Hot(cause, now, interval, now + interval, now)
@@ -254,7 +300,7 @@ class HotLoops:
                 kind=write.kind,
                 object_key=write.subject[1],
                 changes=show_changes(before, write.after, contested or changed_paths(before, write.after)),
-                other=_other(write, triggers, last, contested) if contested else "",
+                other=_other(write, triggers, last, contested, seen=present.seen) if contested else "",
                 strikes=len(strikes),
                 seconds=now - strikes[0],
                 interval=interval,
@@ -271,28 +317,46 @@ class HotLoops:
         return tuple(path for path in changed_paths(write.before, write.after) if path in theirs) if theirs else ()
 
 
-def _other(write: OwnWrite, triggers: Sequence[Trigger], last: OwnWrite | None, contested: Sequence[PathParts]) -> str:
-    """Say who else writes an object: another controller of this program, or the field manager that wrote last.
+def _other(
+    write: OwnWrite,
+    triggers: Sequence[Trigger],
+    last: OwnWrite | None,
+    contested: Sequence[PathParts],
+    *,
+    seen: Sequence[Mapping[str, Any]],
+) -> str:
+    """Say who else writes an object: another controller of this program, or the field manager that has the fields.
 
-    Caches leave ``managedFields`` out unless they are asked to keep them. What the server answers to a write has them:
-    who wrote between two answers is in the second, unless this write took everything over that was theirs. Then nobody
-    is named.
+    Without an answer of the server (``seen``) and without ``managedFields`` in the cache, what the server answers to
+    writes is left: who wrote between two answers is in the second, unless this write took everything over that was
+    theirs. Then nobody is named.
     """
     for trigger in reversed(triggers):
         of_object = trigger.reference is not None and trigger.reference.uid == write.uid
         if of_object and trigger.origin and not trigger.origin.startswith("self,"):
             return trigger.origin.partition(",")[0]
-    entries = _managed_fields(write.before)
-    if not entries and last is not None:
-        known = _managed_fields(last.after)
-        since = max((str(entry.get("time") or "") for entry in known), default="")
-        entries = [
-            entry
-            for entry in _managed_fields(write.after)
-            if entry not in known and str(entry.get("time") or "") >= since and not _owns_any(entry, contested)
-        ]
+    known = _managed_fields(None if last is None else last.after)
+    entries = seen or _managed_fields(write.before)
+    if entries:
+        owners = [entry for entry in entries if _owns_any(entry, contested)]
+        ours = [_who(entry) for entry in known if _owns_any(entry, contested)]
+        # Whoever takes a field away owns nothing of it; we did, and are not the other one.
+        return _newest(owners or [entry for entry in entries if entry not in known and _who(entry) not in ours])
+    since = max((str(entry.get("time") or "") for entry in known), default="")
+    changed = [entry for entry in _managed_fields(write.after) if entry not in known]
+    return _newest(
+        [entry for entry in changed if str(entry.get("time") or "") >= since and not _owns_any(entry, contested)]
+    )
+
+
+def _newest(entries: Sequence[Mapping[str, Any]]) -> str:
+    """Return the manager of the newest entry; empty for none."""
     found = [(str(entry.get("time") or ""), str(entry.get("manager") or "")) for entry in entries]
     return max(found, default=("", ""))[1]
+
+
+def _who(entry: Mapping[str, Any]) -> tuple[object, ...]:
+    return entry.get("manager"), entry.get("operation"), entry.get("subresource")
 
 
 def _managed_fields(obj: Resource | None) -> Sequence[Mapping[str, Any]]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self, TypeAlias, final
 
+from deltaloop.api.errors import InvalidKeyError
 from deltaloop.api.keys import join_key, meta_namespace_key, split_meta_namespace_key
 from deltaloop.api.references import Trigger, reference_to
 from deltaloop.api.resource import Resource
@@ -39,9 +40,11 @@ class Request:
         """Read a key.
 
         Raises:
-            InvalidKeyError: If it is none.
+            InvalidKeyError: If it is none, or names nothing.
         """
         found = split_meta_namespace_key(key)
+        if not found.name:
+            raise InvalidKeyError(key)
         return cls(found.namespace, found.name)
 
     def __str__(self) -> str:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from typing import Any
 
 import msgspec
@@ -34,7 +35,7 @@ def said(schema: dict[str, Any], value: Any) -> list[str]:
         ({"type": "integer"}, "a", 'Invalid value: "string": spec.x in body must be of type integer: "string"'),
         ({"type": "string"}, None, 'Invalid value: "null": spec.x in body must be of type string: "null"'),
         ({"type": "string", "minLength": 1}, "", 'Invalid value: "": spec.x in body should be at least 1 chars long'),
-        ({"type": "string", "maxLength": 1}, "ab", "Too long: may not be more than 1 bytes"),
+        ({"type": "string", "maxLength": 1}, "ab", "Too long: may not be more than 1 byte"),
         ({"type": "string", "pattern": "^a$"}, "a\n", "Invalid value: \"a\\n\": spec.x in body should match '^a$'"),
         ({"type": "string", "enum": ["a", "b"]}, "z", 'Unsupported value: "z": supported values: "a", "b"'),
         ({"type": "string", "format": "date"}, "2026-02-29", 'Invalid value: "2026-02-29": spec.x in body must be of type date: "2026-02-29"'),  # noqa: E501 - one rule a line
@@ -100,6 +101,44 @@ def test_duplicate_fields_have_paths() -> None:
         'duplicate field "a.b"',
         'duplicate field "c[0].d"',
     ]
+
+
+def slow_duplicates(body: bytes) -> bool:
+    twice = False
+
+    def build(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal twice
+        twice = twice or len(dict(pairs)) < len(pairs)
+        return dict(pairs)
+
+    json.loads(body, object_pairs_hook=build)
+    return twice
+
+
+LETTERS = ["", "a", "b", ":", "a:", r"\u003a", r"\u003A:", r"\"", r"\\", "{", "ä"]
+TEXTS = st.sampled_from([f'"{text}"' for text in LETTERS])
+VALUES = st.recursive(
+    TEXTS | st.sampled_from(["1", "1.0", "null", "true", "1e3", "-0"]),
+    lambda inner: (
+        st.lists(inner, max_size=3).map(lambda items: f"[{','.join(items)}]")
+        | st.lists(st.tuples(TEXTS, inner), max_size=4).map(
+            lambda pairs: "{" + " ,".join(f"{name} : {value}" for name, value in pairs) + "}"
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(VALUES)
+def test_no_duplicate_field_is_overlooked(text: str) -> None:
+    assert bool(duplicate_field_texts(text.encode())) is slow_duplicates(text.encode())
+
+
+@pytest.mark.parametrize(
+    "body", [rb'{"a":1,"a":"\u003a"}', b'{"a":":::","a":1}', rb'{"a":1,"\u0061":2}', b'{"a":NaN,"a":1}']
+)
+def test_duplicate_fields_that_are_hard_to_see(body: bytes) -> None:
+    assert duplicate_field_texts(body) == ['duplicate field "a"']
 
 
 NOT_STRUCTURAL: list[tuple[dict[str, Any], str]] = [

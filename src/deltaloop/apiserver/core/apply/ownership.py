@@ -62,6 +62,13 @@ class Target:
             return {step: below for step, below in fields.items() if step == self.only}
         return field_set.difference_below(fields, self.ignored) if self.ignored else fields
 
+    def differences(self, kind: MergeType, old: Fields, new: Fields) -> Comparison:
+        """Compare two objects in what can be written here; the rest will be as it was, whatever was sent."""
+        found = compare(kind, old, new)
+        if not (self.only or self.ignored) or found.same:
+            return found
+        return Comparison(self.counted(found.added), self.counted(found.modified), self.counted(found.removed))
+
 
 @dataclass(frozen=True, slots=True)
 class Manager:
@@ -206,7 +213,7 @@ def new_owners(new: Fields, writer: Manager, target: Target, *, time: str) -> Ow
 def _without_changed(
     owners: Owners, old: Fields, new: Fields, target: Target, *, but: Manager | None
 ) -> tuple[Owners, Comparison]:
-    compared = compare(target.type, old, new)
+    compared = target.differences(target.type, old, new)
     if compared.same and all(owned.api_version == target.api_version for owned in owners.values()):
         return dict(owners), compared
     comparisons = {target.api_version: compared}
@@ -217,7 +224,7 @@ def _without_changed(
             after[manager] = owned
             continue
         version = owned.api_version
-        seen = _compared(comparisons, version, old, new, target.type_of)
+        seen = _compared(comparisons, version, old, new, target)
         if seen is None:
             continue
         if version not in gone:
@@ -229,13 +236,13 @@ def _without_changed(
 
 
 def _compared(
-    comparisons: dict[str, Comparison], api_version: str, old: Fields, new: Fields, type_of: TypeOf
+    comparisons: dict[str, Comparison], api_version: str, old: Fields, new: Fields, target: Target
 ) -> Comparison | None:
     if api_version not in comparisons:
-        kind = type_of(api_version)
+        kind = target.type_of(api_version)
         if kind is None:
             return None
-        comparisons[api_version] = compare(kind, old, new)
+        comparisons[api_version] = target.differences(kind, old, new)
     return comparisons[api_version]
 
 
@@ -281,7 +288,7 @@ def _check_conflicts(owners: Owners, live: Fields, merged: Fields, applier: Mana
     conflicts: list[Conflict] = []
     for manager in sorted(owners, key=lambda one: (one.name, one.operation, one.api_version, one.subresource)):
         owned = owners[manager]
-        seen = _compared(comparisons, owned.api_version, live, merged, target.type_of)
+        seen = _compared(comparisons, owned.api_version, live, merged, target)
         if manager == applier or seen is None:
             continue
         changed = target.counted(field_set.union(seen.modified, seen.added))

@@ -83,6 +83,8 @@ def additions(kind: MergeType, zero: Any, new: dict[str, Any]) -> FieldSet:
     fields, element = kind.fields, kind.element or FREE
     for name, value in new.items():
         below = fields.get(name, element)
+        if not value and zero and name in zero and equal(zero[name], value):
+            continue
         if below.form == "scalar" or not value:
             result["f:" + name] = LEAF
         elif zero and name in zero and below.form == "map" and isinstance(value, dict):
@@ -150,17 +152,34 @@ def _compare_lists(kind: MergeType, old: list[Any], new: list[Any]) -> _Found | 
     sets: _Found = ({}, {}, {})
     element = kind.element or FREE
     before, after = _by_step(kind, old), _by_step(kind, new)
-    for step, value in after.items():
-        if step not in before:
-            sets[0][step] = everything(element, value)
-            continue
-        found = None if _identical(before[step], value) else _compare(element, before[step], value)
-        if found is not None:
-            _note(sets, step, found)
-    for step, value in before.items():
+    for step, values in after.items():
+        others = before.get(step, [])
+        if len(values) > 1 or len(others) > 1:
+            _compare_repeated(sets, element, step, others, values)
+        elif not others:
+            sets[0][step] = everything(element, values[0])
+        elif not _identical(others[0], values[0]):
+            found = _compare(element, others[0], values[0])
+            if found is not None:
+                _note(sets, step, found)
+    for step, values in before.items():
         if step not in after:
-            sets[2][step] = everything(element, value)
+            sets[2][step] = everything(element, values[0]) if len(values) == 1 else LEAF
     return sets if any(sets) else None
+
+
+def _compare_repeated(sets: _Found, element: MergeType, step: str, old: list[Any], new: list[Any]) -> None:
+    """Compare items that one side or both have several times: together they are one value, with nothing below it."""
+    if len(old) > 1 and len(new) > 1:
+        if not equal(old, new):
+            sets[1][step] = LEAF
+    elif len(old) > 1:
+        sets[0][step] = everything(element, new[0])
+        sets[2][step] = LEAF
+    else:
+        sets[0][step] = LEAF
+        if old:
+            sets[2][step] = everything(element, old[0])
 
 
 def _identical(left: Any, right: Any) -> bool:
@@ -183,11 +202,11 @@ def _note(sets: _Found, step: str, found: _Found) -> None:
             target[step] = LEAF if part.keys() == {SELF} else part
 
 
-def _by_step(kind: MergeType, value: list[Any]) -> dict[str, Any]:
-    """Return the items of a list by their steps; of items with the same step the first counts."""
-    found: dict[str, Any] = {}
+def _by_step(kind: MergeType, value: list[Any]) -> dict[str, list[Any]]:
+    """Return the items of a list by their steps; several may have the same one."""
+    found: dict[str, list[Any]] = {}
     for item in value:
-        found.setdefault(item_step(kind, item), item)
+        found.setdefault(item_step(kind, item), []).append(item)
     return found
 
 
@@ -209,7 +228,8 @@ def everything(kind: MergeType, value: Any) -> FieldSet:
         return LEAF
     result = {SELF: LEAF}
     for item in cast("list[Any]", value):
-        result[item_step(kind, item)] = everything(kind.element or FREE, item)
+        step = item_step(kind, item)
+        result[step] = LEAF if step in result else everything(kind.element or FREE, item)
     return result
 
 
@@ -239,8 +259,9 @@ def _fields_of(kind: MergeType, value: Any) -> FieldSet | None:
                 result["f:" + name] = below
     elif isinstance(value, list):
         for item in cast("list[Any]", value):
-            below = _fields_of(kind.element or FREE, item)
-            result[item_step(kind, item)] = {SELF: LEAF, **below} if below else LEAF
+            step = item_step(kind, item)
+            below = None if step in result else _fields_of(kind.element or FREE, item)
+            result[step] = {SELF: LEAF, **below} if below else LEAF
     return result or None
 
 

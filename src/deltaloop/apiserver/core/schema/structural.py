@@ -258,10 +258,7 @@ def _default_errors(schema: dict[str, Any], field: str) -> Iterator[FieldError]:
         for error in validate_value(node, value):
             place = "" if error.field == "<nil>" else error.field
             joined = place if place.startswith("[") or not place else f".{place}"
-            text = error.text.replace(": in body", f": {at_default} in body").replace(
-                ":  in body", f": {at_default} in body"
-            )
-            yield FieldError(f"{at_default}{joined}", error.reason, text)
+            yield FieldError(f"{at_default}{joined}", error.reason, error.text)
     for name, child, where in _children(schema, field):
         if name in ("properties", "additionalProperties", "items") and is_mapping(child):
             yield from _default_errors(child, where)

@@ -116,7 +116,7 @@ def _same(left: object, right: object) -> bool:
 
 def _check_text(node: SchemaNode, value: Any, path: str, errors: Errors) -> None:
     if node.max_length is not None and len(value) > node.max_length:
-        text = f"Too long: may not be more than {node.max_length} bytes"
+        text = f"Too long: may not be more than {node.max_length} byte{'' if node.max_length == 1 else 's'}"
         errors.append(FieldError(path, "FieldValueTooLong", text))
     if node.min_length is not None and len(value) < node.min_length:
         _wrong(path, value, f"should be at least {node.min_length} chars long", errors)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from decimal import Decimal
 from typing import Any, Final
 
 import msgspec
 
-from deltaloop.apiserver.core.failures import FieldError, invalid_value, not_supported, required
-from deltaloop.apiserver.core.json_values import at, integer, items, mapping, text
+from deltaloop.apiserver.core.failures import FieldError, forbidden_field, invalid_value, not_supported, required
+from deltaloop.apiserver.core.json_values import at, integer, is_mapping, items, mapping, text
 from deltaloop.apiserver.core.label_match import selects
 from deltaloop.apiserver.core.metadata import label_errors
 
@@ -19,9 +18,11 @@ NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 _LAST_PORT: Final = 65_535
-_QUANTITY: Final = re.compile(r"(?P<number>[+-]?[0-9.]+)(?P<suffix>[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?")
-_DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_BINARY: Final = "KMGTPE"
+_LONGEST_PORT_NAME: Final = 15
+_PORT_NAME: Final = re.compile("[-a-z0-9]+")
+_PERCENT: Final = re.compile("[0-9]+%")
+_EVERYTHING: Final = 100
+_ordered: Final = msgspec.json.Encoder().encode
 _encode: Final = msgspec.json.Encoder(order="sorted").encode
 
 
@@ -52,17 +53,54 @@ def port_errors(value: object, field: str) -> Iterator[FieldError]:
         yield invalid_value(field, str(number), f"must be between 1 and {_LAST_PORT}, inclusive")
 
 
-def amount(value: object) -> Decimal:
-    """Return a quantity as a number; 0 for what is none."""
-    match = _QUANTITY.fullmatch(str(value))
-    if match is None:
-        return Decimal(0)
-    number, suffix = Decimal(match["number"]), match["suffix"] or ""
-    if suffix.endswith("i"):
-        return number * Decimal(1024 ** (_BINARY.index(suffix[0]) + 1))
-    if suffix[:1] in ("e", "E") and len(suffix) > 1:
-        return number.scaleb(int(suffix[1:]))
-    return number.scaleb(_DECIMAL.get(suffix, 0))
+def port_name_errors(value: object, field: str) -> Iterator[FieldError]:
+    """Yield what is wrong with the name of a port."""
+    name = text(value)
+    problems = (
+        (len(name) > _LONGEST_PORT_NAME, f"must be no more than {_LONGEST_PORT_NAME} characters"),
+        (
+            not _PORT_NAME.fullmatch(name),
+            "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)",
+        ),
+        (not any("a" <= sign <= "z" for sign in name), "must contain at least one letter (a-z)"),
+        ("--" in name, "must not contain consecutive hyphens"),
+        (name.startswith("-") or name.endswith("-"), "must not begin or end with a hyphen"),
+    )
+    yield from (invalid_value(field, shown(name), problem) for found, problem in problems if found)
+
+
+def share_errors(value: object, field: str) -> Iterator[FieldError]:
+    """Yield an error unless a number of pods, or a percentage of them, could be one."""
+    if isinstance(value, str) and not _PERCENT.fullmatch(value):
+        text_ = (
+            "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex "
+            f"used for validation is '{_PERCENT.pattern}')"
+        )
+        yield invalid_value(field, shown(value), text_)
+    elif isinstance(value, int) and value < 0:
+        yield invalid_value(field, str(value), NOT_NEGATIVE)
+
+
+def most_percent_errors(value: object, field: str) -> Iterator[FieldError]:
+    """Yield an error if a percentage is more than everything."""
+    if isinstance(value, str) and _PERCENT.fullmatch(value) and int(value[:9].rstrip("%")) > _EVERYTHING:
+        yield invalid_value(field, shown(value), "must not be greater than 100%")
+
+
+def shown_selector(selector: object) -> str:
+    """Write a label selector with its fields in Go's order."""
+    if not is_mapping(selector):
+        return "null"
+    parts = [f'"matchLabels":{shown(at(selector, "matchLabels"))}'] if at(selector, "matchLabels") else []
+    expressions = [
+        _ordered(
+            {name: at(expression, name) for name in ("key", "operator", "values") if at(expression, name)}
+        ).decode()
+        for expression in items(at(selector, "matchExpressions"))
+    ]
+    if expressions:
+        parts.append(f'"matchExpressions":[{",".join(expressions)}]')
+    return f"{{{','.join(parts)}}}"
 
 
 def selector_errors(selector: object, field: str) -> Iterator[FieldError]:
@@ -73,6 +111,9 @@ def selector_errors(selector: object, field: str) -> Iterator[FieldError]:
             yield invalid_value(f"{path}.operator", shown(operator), "not a valid selector operator")
         elif operator in ("In", "NotIn") and not items(at(expression, "values")):
             yield required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
+        elif operator in ("Exists", "DoesNotExist") and items(at(expression, "values")):
+            text_ = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+            yield forbidden_field(f"{path}.values", text_)
     yield from label_errors(mapping(at(selector, "matchLabels")), f"{field}.matchLabels")
 
 

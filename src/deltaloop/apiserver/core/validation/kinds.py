@@ -8,7 +8,7 @@ from typing import Any, Final
 from deltaloop.apiserver.core.failures import FieldError
 from deltaloop.apiserver.core.json_values import mapping
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.validation import others, workloads
+from deltaloop.apiserver.core.validation import events, networks, others, policies, storage, workloads
 from deltaloop.apiserver.core.validation.pods import new_pod_errors, pod_spec_errors, pod_update_errors
 
 Fields = dict[str, Any]
@@ -21,42 +21,50 @@ def _pod_errors(pod: Fields) -> Iterator[FieldError]:
 _RBAC: Final = "rbac.authorization.k8s.io"
 
 _CHECKS: Final[Mapping[str, Callable[[Fields], Iterator[FieldError]]]] = {
+    "controllerrevisions.apps": others.revision_errors,
     "cronjobs.batch": workloads.cron_job_errors,
     "daemonsets.apps": workloads.daemon_set_errors,
     "deployments.apps": workloads.deployment_errors,
     "horizontalpodautoscalers.autoscaling": others.autoscaler_errors,
-    "ingresses.networking.k8s.io": others.ingress_errors,
+    "ingresses.networking.k8s.io": networks.ingress_errors,
     "jobs.batch": workloads.job_errors,
-    "networkpolicies.networking.k8s.io": others.network_policy_errors,
-    "persistentvolumeclaims": others.claim_errors,
-    "persistentvolumes": others.volume_errors,
+    "networkpolicies.networking.k8s.io": networks.network_policy_errors,
+    "persistentvolumeclaims": storage.claim_errors,
+    "persistentvolumes": storage.volume_errors,
+    "poddisruptionbudgets.policy": policies.budget_errors,
     "pods": _pod_errors,
-    "priorityclasses.scheduling.k8s.io": others.priority_class_errors,
+    "priorityclasses.scheduling.k8s.io": policies.priority_class_errors,
     "replicasets.apps": workloads.replica_set_errors,
     "replicationcontrollers": workloads.replication_controller_errors,
     "secrets": others.secret_errors,
     "services": others.service_errors,
     "statefulsets.apps": workloads.stateful_set_errors,
-    "storageclasses.storage.k8s.io": others.storage_class_errors,
-    f"clusterrolebindings.{_RBAC}": others.binding_errors,
-    f"clusterroles.{_RBAC}": others.role_errors,
-    f"rolebindings.{_RBAC}": others.binding_errors,
-    f"roles.{_RBAC}": others.role_errors,
+    "storageclasses.storage.k8s.io": storage.storage_class_errors,
+    f"clusterrolebindings.{_RBAC}": policies.binding_errors,
+    f"clusterroles.{_RBAC}": policies.role_errors,
+    f"rolebindings.{_RBAC}": policies.binding_errors,
+    f"roles.{_RBAC}": policies.role_errors,
 }
 _NEW: Final[Mapping[str, Callable[[Fields], Iterator[FieldError]]]] = {
-    "events": others.new_event_errors,
-    "events.events.k8s.io": others.new_event_of_events_errors,
+    "events": events.new_event_errors,
+    "events.events.k8s.io": events.new_event_of_events_errors,
     "pods": new_pod_errors,
 }
 _UPDATES: Final[Mapping[str, Callable[[Fields, Fields], Iterator[FieldError]]]] = {
     "daemonsets.apps": workloads.selector_update_errors,
     "deployments.apps": workloads.selector_update_errors,
+    "events.events.k8s.io": events.event_of_events_update_errors,
     "jobs.batch": workloads.job_update_errors,
+    "persistentvolumeclaims": storage.claim_update_errors,
     "pods": pod_update_errors,
+    "priorityclasses.scheduling.k8s.io": policies.priority_class_update_errors,
     "replicasets.apps": workloads.selector_update_errors,
     "secrets": others.secret_update_errors,
     "services": others.service_update_errors,
     "statefulsets.apps": workloads.stateful_set_update_errors,
+    "storageclasses.storage.k8s.io": storage.storage_class_update_errors,
+    f"clusterrolebindings.{_RBAC}": policies.binding_update_errors,
+    f"rolebindings.{_RBAC}": policies.binding_update_errors,
 }
 
 

@@ -1,23 +1,33 @@
-"""Services, Secrets, claims, ingresses, autoscalers, and the rest of what people write by hand.
+"""Services, Secrets, autoscalers and ControllerRevisions.
 
-Source: Kubernetes pkg/apis/core/validation, networking/validation, autoscaling/validation, rbac/validation (1.36).
+Source: Kubernetes pkg/apis/core/validation, autoscaling/validation, apps/validation (1.36).
 """
 
 from __future__ import annotations
 
+import base64
 import ipaddress
 from collections.abc import Iterator
 from typing import Any, Final
 
-from deltaloop.apiserver.core.failures import FieldError, duplicate, invalid_value, not_supported, required
+import msgspec
+
+from deltaloop.apiserver.core.failures import (
+    FieldError,
+    duplicate,
+    forbidden_field,
+    invalid_value,
+    not_supported,
+    required,
+)
 from deltaloop.apiserver.core.json_values import at, integer, items, mapping, text, texts
-from deltaloop.apiserver.core.metadata import label_name_errors, subdomain_errors
+from deltaloop.apiserver.core.metadata import label_errors, label_name_errors, subdomain_errors
 from deltaloop.apiserver.core.validation.checks import (
     IMMUTABLE,
     PROTOCOLS,
-    amount,
     one_of,
     port_errors,
+    port_name_errors,
     shown,
 )
 
@@ -25,7 +35,8 @@ Fields = dict[str, Any]
 
 _SERVICE_TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _AFFINITIES: Final = ("ClientIP", "None")
-_ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+_TRAFFIC_POLICIES: Final = ("Cluster", "Local")
+_NO_ADDRESS: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 _SECRET_KEYS: Final = {
     "kubernetes.io/tls": ("tls.crt", "tls.key"),
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
@@ -33,7 +44,15 @@ _SECRET_KEYS: Final = {
     "kubernetes.io/ssh-auth": ("ssh-privatekey",),
 }
 _ACCOUNT: Final = "kubernetes.io/service-account.name"
-_HIGHEST_PRIORITY: Final = 1_000_000_000
+_DOCKER: Final = ".dockerconfigjson"
+# What each type of metric is described by.
+_METRIC_PARTS: Final = {
+    "ContainerResource": "containerResource",
+    "External": "external",
+    "Object": "object",
+    "Pods": "pods",
+    "Resource": "resource",
+}
 
 
 def service_errors(service: Fields) -> Iterator[FieldError]:
@@ -53,15 +72,30 @@ def service_errors(service: Fields) -> Iterator[FieldError]:
             yield from subdomain_errors(name.removesuffix("."), "spec.externalName")
     yield from one_of(spec.get("sessionAffinity"), "spec.sessionAffinity", _AFFINITIES)
     yield from _address_errors(spec)
-    yield from _service_port_errors(ports)
+    yield from _service_port_errors(ports, kind)
+    yield from label_errors(mapping(spec.get("selector")), "spec.selector")
+    yield from _policy_errors(spec, kind)
+
+
+def _policy_errors(spec: Fields, kind: str) -> Iterator[FieldError]:
+    external, internal = spec.get("externalTrafficPolicy"), spec.get("internalTrafficPolicy")
+    if external and kind not in ("NodePort", "LoadBalancer") and not texts(spec.get("externalIPs")):
+        text_ = "may only be set for externally-accessible services"
+        yield invalid_value("spec.externalTrafficPolicy", shown(external), text_)
+    elif external:
+        yield from one_of(external, "spec.externalTrafficPolicy", _TRAFFIC_POLICIES)
+    if internal:
+        yield from one_of(internal, "spec.internalTrafficPolicy", _TRAFFIC_POLICIES)
 
 
 def _address_errors(spec: Fields) -> Iterator[FieldError]:
     sent = texts(spec.get("clusterIPs")) or ((text(spec["clusterIP"]),) if spec.get("clusterIP") else ())
     for place, address in enumerate(sent):
         if address != "None" and not _is_address(address):
-            text_ = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
-            yield invalid_value(f"spec.clusterIPs[{place}]", shown(address), text_)
+            yield invalid_value(f"spec.clusterIPs[{place}]", shown(address), _NO_ADDRESS)
+    for place, address in enumerate(texts(spec.get("externalIPs"))):
+        if not _is_address(address):
+            yield invalid_value(f"spec.externalIPs[{place}]", shown(address), _NO_ADDRESS)
 
 
 def _is_address(value: str) -> bool:
@@ -72,7 +106,7 @@ def _is_address(value: str) -> bool:
     return True
 
 
-def _service_port_errors(ports: list[Any]) -> Iterator[FieldError]:
+def _service_port_errors(ports: list[Any], kind: str) -> Iterator[FieldError]:
     names: set[str] = set()
     seen: set[tuple[int, str]] = set()
     repeated: list[FieldError] = []
@@ -88,8 +122,10 @@ def _service_port_errors(ports: list[Any]) -> Iterator[FieldError]:
         names.add(name)
         yield from port_errors(number, f"{where}.port")
         yield from one_of(protocol, f"{where}.protocol", PROTOCOLS)
-        if not isinstance(target, str):
-            yield from port_errors(target, f"{where}.targetPort")
+        check = port_name_errors if isinstance(target, str) else port_errors
+        yield from check(target, f"{where}.targetPort")
+        if kind == "ClusterIP" and integer(at(port, "nodePort")):
+            yield forbidden_field(f"{where}.nodePort", "may not be used when `type` is 'ClusterIP'")
         key = (integer(number), protocol)
         if key in seen:
             value = (
@@ -116,11 +152,22 @@ def secret_errors(secret: Fields) -> Iterator[FieldError]:
     for key in _SECRET_KEYS.get(kind, ()):
         if key not in data:
             yield required(f"data[{key}]")
+    if kind == "kubernetes.io/dockerconfigjson" and _DOCKER in data and not _is_json(text(data[_DOCKER])):
+        # What is wrong with it would show a part of it.
+        yield invalid_value(f"data[{_DOCKER}]", '"<secret contents redacted>"', "it is no JSON")
     if kind == "kubernetes.io/basic-auth" and not data.keys() & {"username", "password"}:
         yield required("data[username]")
         yield required("data[password]")
     if kind == "kubernetes.io/service-account-token" and not at(secret, "metadata", "annotations", _ACCOUNT):
         yield required(f"metadata.annotations[{_ACCOUNT}]")
+
+
+def _is_json(encoded: str) -> bool:
+    try:
+        msgspec.json.decode(base64.b64decode(encoded))
+    except (msgspec.DecodeError, ValueError):
+        return False
+    return True
 
 
 def secret_update_errors(before: Fields, after: Fields) -> Iterator[FieldError]:
@@ -129,84 +176,17 @@ def secret_update_errors(before: Fields, after: Fields) -> Iterator[FieldError]:
         yield invalid_value("type", shown(after.get("type")), IMMUTABLE)
 
 
-def new_event_errors(event: Fields) -> Iterator[FieldError]:
-    """Yield what is wrong with a new event of the core group."""
-    yield from _event_place_errors(event, at(event, "involvedObject", "namespace"))
-    if event.get("eventTime") is not None:
-        for name in ("reportingComponent", "reportingInstance", "action", "reason"):
-            if not event.get(name):
-                yield required(name)
-
-
-def new_event_of_events_errors(event: Fields) -> Iterator[FieldError]:
-    """Yield what is wrong with a new event of events.k8s.io, which has to say more."""
-    yield from _event_place_errors(event, at(event, "regarding", "namespace"))
-    if event.get("eventTime") is None:
-        yield required("eventTime")
-    else:
-        for name in ("reportingController", "reportingInstance", "action", "reason"):
-            if not event.get(name):
-                yield required(name)
-    kind = text(event.get("type"))
-    if kind not in ("Normal", "Warning"):
-        yield invalid_value("type", shown(kind), "has invalid value: " + kind)
-
-
-def _event_place_errors(event: Fields, about: object) -> Iterator[FieldError]:
-    """What is about something without a namespace goes to the namespace ``default``."""
-    namespace, place = text(at(event, "metadata", "namespace")), text(about)
-    if place != namespace and not (not place and namespace in ("default", "kube-system")):
-        yield invalid_value("involvedObject.namespace", shown(place), "does not match event.namespace")
-
-
-def claim_errors(claim: Fields) -> Iterator[FieldError]:
-    """Yield what is wrong with a PersistentVolumeClaim."""
-    spec = mapping(claim.get("spec"))
-    modes = texts(spec.get("accessModes"))
-    if not modes:
-        yield required("spec.accessModes", "at least 1 access mode is required")
-    for mode in modes:
-        yield from one_of(mode, "spec.accessModes", _ACCESS_MODES)
-    storage = at(spec, "resources", "requests", "storage")
-    if storage is None:
-        yield required("spec.resources[storage]")
-    elif amount(storage) <= 0:
-        yield invalid_value("spec.resources[storage]", shown(storage), "must be greater than zero")
-
-
-def volume_errors(volume: Fields) -> Iterator[FieldError]:
-    """Yield what is wrong with a PersistentVolume."""
-    spec = mapping(volume.get("spec"))
-    if not texts(spec.get("accessModes")):
-        yield required("spec.accessModes")
-    for mode in texts(spec.get("accessModes")):
-        yield from one_of(mode, "spec.accessModes", _ACCESS_MODES)
-    capacity = spec.get("capacity")
-    if not capacity:
-        yield required("spec.capacity")
-    if not isinstance(capacity, dict) or "storage" not in capacity:
-        text_ = f'Unsupported value: {shown(capacity)}: supported values: "storage"'
-        yield FieldError("spec.capacity", "FieldValueNotSupported", text_)
-
-
-def ingress_errors(ingress: Fields) -> Iterator[FieldError]:
-    """Yield what is wrong with an Ingress."""
-    spec = mapping(ingress.get("spec"))
-    if not items(spec.get("rules")) and spec.get("defaultBackend") is None:
-        yield invalid_value("spec", "null", "either `defaultBackend` or `rules` must be specified")
-    for place, rule in enumerate(items(spec.get("rules"))):
-        for number, path in enumerate(items(at(rule, "http", "paths"))):
-            if at(path, "pathType") is None:
-                field = f"spec.rules[{place}].http.paths[{number}].pathType"
-                yield required(field, "pathType must be specified")
-
-
 def autoscaler_errors(autoscaler: Fields) -> Iterator[FieldError]:
     """Yield what is wrong with the numbers of an autoscaler, and with what it scales."""
     spec = mapping(autoscaler.get("spec"))
     least, most = spec.get("minReplicas"), integer(spec.get("maxReplicas"))
     if isinstance(least, int) and least < 1:
         yield invalid_value("spec.minReplicas", str(least), "must be greater than or equal to 1")
+        if least == 0 and not any(
+            at(metric, "type") in ("Object", "External") for metric in items(spec.get("metrics"))
+        ):
+            text_ = "must specify at least one Object or External metric to support scaling to zero replicas"
+            yield forbidden_field("spec.metrics", text_)
     if most < 1:
         yield required("spec.maxReplicas", "must be set and greater than 0")
     if isinstance(least, int) and most < least:
@@ -214,45 +194,16 @@ def autoscaler_errors(autoscaler: Fields) -> Iterator[FieldError]:
     for name in ("kind", "name"):
         if not at(spec, "scaleTargetRef", name):
             yield required(f"spec.scaleTargetRef.{name}")
+    for place, metric in enumerate(items(spec.get("metrics"))):
+        kind = text(at(metric, "type"))
+        if kind not in _METRIC_PARTS:
+            yield not_supported(f"spec.metrics[{place}].type", kind, _METRIC_PARTS)
+        elif not isinstance(at(metric, _METRIC_PARTS[kind]), dict):
+            field = f"spec.metrics[{place}].{_METRIC_PARTS[kind]}"
+            yield required(field, "must populate information for the given metric source")
 
 
-def binding_errors(binding: Fields) -> Iterator[FieldError]:
-    """Yield what is wrong with the role that a RoleBinding or ClusterRoleBinding names."""
-    known = ("Role", "ClusterRole") if at(binding, "metadata", "namespace") else ("ClusterRole",)
-    yield from one_of(at(binding, "roleRef", "kind") or "", "roleRef.kind", known)
-    if not at(binding, "roleRef", "name"):
-        yield required("roleRef.name")
-
-
-def role_errors(role: Fields) -> Iterator[FieldError]:
-    """Yield which parts of its rules a Role or ClusterRole lacks."""
-    for place, rule in enumerate(items(role.get("rules"))):
-        where = f"rules[{place}]"
-        if not texts(at(rule, "verbs")):
-            yield required(f"{where}.verbs", "verbs must contain at least one value")
-        if texts(at(rule, "nonResourceURLs")):
-            continue
-        if not texts(at(rule, "apiGroups")):
-            yield required(f"{where}.apiGroups", "resource rules must supply at least one api group")
-        if not texts(at(rule, "resources")):
-            yield required(f"{where}.resources", "resource rules must supply at least one resource")
-
-
-def storage_class_errors(storage_class: Fields) -> Iterator[FieldError]:
-    """Yield an error if a StorageClass names no provisioner."""
-    if not storage_class.get("provisioner"):
-        yield required("provisioner")
-
-
-def priority_class_errors(priority_class: Fields) -> Iterator[FieldError]:
-    """Yield an error if a PriorityClass of a user is as high as those of the system."""
-    name = text(at(priority_class, "metadata", "name"))
-    if integer(priority_class.get("value")) > _HIGHEST_PRIORITY and not name.startswith("system-"):
-        text_ = f"Forbidden: maximum allowed value of a user defined priority is {_HIGHEST_PRIORITY}"
-        yield FieldError("value", "FieldValueForbidden", text_)
-
-
-def network_policy_errors(policy: Fields) -> Iterator[FieldError]:
-    """Yield an error for each type of policy that there is not."""
-    for place, name in enumerate(texts(at(policy, "spec", "policyTypes"))):
-        yield from one_of(name, f"spec.policyTypes[{place}]", ("Ingress", "Egress"))
+def revision_errors(revision: Fields) -> Iterator[FieldError]:
+    """Yield an error if a ControllerRevision holds nothing."""
+    if revision.get("data") is None:
+        yield required("data", "data is mandatory")

@@ -5,7 +5,6 @@ Source: Kubernetes pkg/apis/core/validation/validation.go (1.36).
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -17,15 +16,21 @@ from deltaloop.apiserver.core.failures import (
     missing,
     required,
 )
-from deltaloop.apiserver.core.json_values import at, integer, items, mapping, text
-from deltaloop.apiserver.core.metadata import label_errors, label_name_errors, subdomain_errors
+from deltaloop.apiserver.core.json_values import at, integer, is_mapping, items, mapping, text
+from deltaloop.apiserver.core.metadata import (
+    label_errors,
+    label_name_errors,
+    qualified_name_errors,
+    subdomain_errors,
+)
+from deltaloop.apiserver.core.quantity import amount
 from deltaloop.apiserver.core.validation.checks import (
     NOT_NEGATIVE,
     PROTOCOLS,
-    amount,
     not_negative,
     one_of,
     port_errors,
+    port_name_errors,
     shown,
 )
 
@@ -46,7 +51,28 @@ _PROBE_NUMBERS: Final = (
     "failureThreshold",
 )
 _MAX_SECONDS: Final = 2_147_483_647
-_LONGEST_PORT_NAME: Final = 15
+_VALUE_SOURCES: Final = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
+_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
+# Names that stand for something in quotas, but not in containers.
+_QUOTA_RESOURCES: Final = (
+    "configmaps",
+    "limits.cpu",
+    "limits.ephemeral-storage",
+    "limits.memory",
+    "persistentvolumeclaims",
+    "pods",
+    "replicationcontrollers",
+    "requests.cpu",
+    "requests.ephemeral-storage",
+    "requests.memory",
+    "requests.storage",
+    "resourcequotas",
+    "secrets",
+    "services",
+    "services.loadbalancers",
+    "services.nodeports",
+    "storage",
+)
 # What a volume's source cannot do without.
 _VOLUME_NEEDS: Final = {
     "secret": "secretName",
@@ -79,6 +105,8 @@ def pod_spec_errors(spec: Fields, path: str) -> Iterator[FieldError]:
                 yield duplicate(f"{where}.name", shown(name))
             names.add(name)
             yield from _container_errors(mapping(container), where, volumes, ports)
+            if spec.get("hostNetwork") is True and group != "ephemeralContainers":
+                yield from _host_network_errors(items(at(container, "ports")), f"{where}.ports")
         if group == "initContainers":
             ports = set()
     yield from one_of(spec.get("restartPolicy"), f"{path}.restartPolicy", _RESTART_POLICIES)
@@ -121,18 +149,23 @@ def _container_errors(container: Fields, path: str, volumes: set[str], host_port
             yield from _probe_errors(mapping(container[probe]), f"{path}.{probe}", once=probe != "readinessProbe")
 
 
+def _host_network_errors(ports: list[Any], path: str) -> Iterator[FieldError]:
+    for place, port in enumerate(ports):
+        number = integer(at(port, "hostPort"))
+        if number != integer(at(port, "containerPort")):
+            text_ = "must match `containerPort` when `hostNetwork` is true"
+            yield invalid_value(f"{path}[{place}].hostPort", str(number), text_)
+
+
 def _port_list_errors(ports: list[Any], path: str, host_ports: set[str]) -> Iterator[FieldError]:
     names: set[str] = set()
     for place, port in enumerate(ports):
         where, name = f"{path}[{place}]", text(at(port, "name"))
         if name:
-            if len(name) > _LONGEST_PORT_NAME:
-                yield invalid_value(f"{where}.name", shown(name), "must be no more than 15 characters")
-            elif not all(sign.isascii() and (sign.islower() or sign.isdigit() or sign == "-") for sign in name):
-                text_ = "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)"
-                yield invalid_value(f"{where}.name", shown(name), text_)
-            elif name in names:
-                yield duplicate(f"{where}.name", shown(name))
+            wrong = [*port_name_errors(name, f"{where}.name")]
+            if not wrong and name in names:
+                wrong.append(duplicate(f"{where}.name", shown(name)))
+            yield from wrong
             names.add(name)
         number, host_port = integer(at(port, "containerPort")), integer(at(port, "hostPort"))
         if not number:
@@ -158,9 +191,15 @@ def _variable_errors(variable: Fields, path: str) -> Iterator[FieldError]:
         yield invalid_value(f"{path}.name", shown(name), text_)
     if isinstance(variable.get("valueFrom"), dict) and variable.get("value"):
         yield invalid_value(f"{path}.valueFrom", '""', "may not be specified when `value` is not empty")
+    sources = [name for name in _VALUE_SOURCES if isinstance(at(variable, "valueFrom", name), dict)]
+    if isinstance(variable.get("valueFrom"), dict) and not sources:
+        *others, last = (f"`{name}`" for name in _VALUE_SOURCES)
+        yield invalid_value(f"{path}.valueFrom", '""', f"must specify one of: {', '.join(others)} or {last}")
+    elif len(sources) > 1 and not variable.get("value"):
+        yield invalid_value(f"{path}.valueFrom", '""', "may not have more than one field specified at a time")
     for source in ("configMapKeyRef", "secretKeyRef"):
         reference = at(variable, "valueFrom", source)
-        if isinstance(reference, dict):
+        if is_mapping(reference):
             yield from subdomain_errors(text(at(reference, "name")), f"{path}.valueFrom.{source}.name")
             if not at(reference, "key"):
                 yield required(f"{path}.valueFrom.{source}.key")
@@ -181,10 +220,20 @@ def _mount_errors(mounts: list[Any], path: str, volumes: set[str]) -> Iterator[F
         seen.add(target)
 
 
+def _resource_name_errors(name: str, field: str) -> Iterator[FieldError]:
+    wrong = [*qualified_name_errors(name, field)]
+    if "/" not in name and name not in _RESOURCES and not name.startswith("hugepages-"):
+        if not wrong and name not in _QUOTA_RESOURCES:
+            wrong.append(invalid_value(field, shown(name), "must be a standard resource type or fully qualified"))
+        wrong.append(invalid_value(field, shown(name), "must be a standard resource for containers"))
+    yield from wrong
+
+
 def _resource_errors(resources: Fields, path: str) -> Iterator[FieldError]:
     limits, requests = mapping(resources.get("limits")), mapping(resources.get("requests"))
     for group, amounts in (("limits", limits), ("requests", requests)):
         for name, value in amounts.items():
+            yield from _resource_name_errors(name, f"{path}.{group}[{name}]")
             if amount(value) < 0:
                 yield invalid_value(f"{path}.{group}[{name}]", shown(value), NOT_NEGATIVE)
     for name, value in requests.items():
@@ -199,10 +248,14 @@ def _probe_errors(probe: Fields, path: str, *, once: bool) -> Iterator[FieldErro
         yield required(path, "must specify a handler type")
     for name in handlers[1:]:
         yield forbidden_field(f"{path}.{name}", "may not specify more than 1 handler type")
-    if handlers[:1] == ["httpGet"]:
-        port = at(probe, "httpGet", "port")
-        if not isinstance(port, str):
-            yield from port_errors(port, f"{path}.httpGet.port")
+    for name in handlers[:1]:
+        if name == "exec":
+            if not items(at(probe, "exec", "command")):
+                yield required(f"{path}.exec.command")
+            continue
+        port = at(probe, name, "port")
+        check = port_name_errors if isinstance(port, str) else port_errors
+        yield from check(port, f"{path}.{name}.port")
     yield from not_negative(probe, *_PROBE_NUMBERS, path=path)
     threshold = integer(probe.get("successThreshold"))
     if once and threshold > 1:
@@ -225,12 +278,17 @@ def _volume_errors(volume: Fields, path: str, names: set[str]) -> Iterator[Field
         needed = _VOLUME_NEEDS.get(source)
         if needed and not at(volume, source, needed):
             yield required(f"{path}.{source}.{needed}")
+    if amount(at(volume, "emptyDir", "sizeLimit")) < 0:
+        yield forbidden_field(f"{path}.emptyDir.sizeLimit", "SizeLimit field must be a valid resource quantity")
 
 
 def _toleration_errors(toleration: Fields, path: str) -> Iterator[FieldError]:
     operator, value = text(toleration.get("operator")), text(toleration.get("value"))
     if operator == "Exists" and value:
         yield invalid_value(f"{path}.operator", shown(value), "value must be empty when `operator` is 'Exists'")
+    elif not toleration.get("key") and operator != "Exists":
+        text_ = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+        yield invalid_value(f"{path}.operator", shown(operator), text_)
     elif operator not in ("", "Equal", "Exists"):
         yield from one_of(operator, f"{path}.operator", ("Equal", "Exists"))
     if toleration.get("effect"):
@@ -245,13 +303,14 @@ def new_pod_errors(pod: Fields) -> Iterator[FieldError]:
 
 def pod_update_errors(before: Fields, after: Fields) -> Iterator[FieldError]:
     """Yield what an update of a pod changes although it must not; the message ends before the real server's diff."""
-    old, new = mapping(before.get("spec")), copy.deepcopy(mapping(after.get("spec")))
+    old, new = mapping(before.get("spec")), dict(mapping(after.get("spec")))
     for group in ("containers", "initContainers"):
         if len(items(old.get(group))) != len(items(new.get(group))):
             yield forbidden_field(f"spec.{group}", "pod updates may not add or remove containers")
             return
-        for mine, theirs in zip(items(new.get(group)), items(old.get(group)), strict=True):
-            mapping(mine)["image"] = at(theirs, "image")
+        if items(new.get(group)):
+            pairs = zip(items(new[group]), items(old.get(group)), strict=True)
+            new[group] = [{**mapping(mine), "image": at(theirs, "image")} for mine, theirs in pairs]
     tolerations = items(old.get("tolerations"))
     if all(toleration in items(new.get("tolerations")) for toleration in tolerations):
         new["tolerations"] = tolerations

@@ -5,7 +5,6 @@ Source: Kubernetes pkg/apis/apps/validation, pkg/apis/batch/validation (1.36).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -14,18 +13,29 @@ from deltaloop.apiserver.core.json_values import at, integer, mapping, text
 from deltaloop.apiserver.core.label_match import selects
 from deltaloop.apiserver.core.validation.checks import (
     IMMUTABLE,
+    most_percent_errors,
     not_negative,
     one_of,
     selector_errors,
+    share_errors,
     shown,
+    shown_selector,
     template_errors,
 )
 from deltaloop.apiserver.core.validation.pods import pod_spec_errors
+from deltaloop.apiserver.core.validation.schedules import schedule_problem
 
 Fields = dict[str, Any]
 
-_PERCENT: Final = re.compile("[0-9]+%")
 _JOB_POLICIES: Final = ("OnFailure", "Never")
+_JOB_NUMBERS: Final = (
+    "parallelism",
+    "completions",
+    "activeDeadlineSeconds",
+    "backoffLimit",
+    "ttlSecondsAfterFinished",
+)
+_JOB_UID: Final = "batch.kubernetes.io/controller-uid"
 _SET_UPDATES: Final = (
     "replicas",
     "ordinals",
@@ -45,7 +55,7 @@ def deployment_errors(deployment: Fields) -> Iterator[FieldError]:
     """Yield what is wrong with a Deployment."""
     spec = mapping(deployment.get("spec"))
     yield from not_negative(spec, "replicas", path="spec")
-    yield from _selector_and_template(spec, "deployment")
+    yield from _selector_and_template(spec, "deployment", "ReplicaSet")
     yield from _strategy_errors(mapping(spec.get("strategy")))
     yield from not_negative(spec, "minReadySeconds", "revisionHistoryLimit", path="spec")
     deadline = spec.get("progressDeadlineSeconds")
@@ -57,14 +67,20 @@ def replica_set_errors(owner: Fields) -> Iterator[FieldError]:
     """Yield what is wrong with a ReplicaSet."""
     spec = mapping(owner.get("spec"))
     yield from not_negative(spec, "replicas", "minReadySeconds", path="spec")
-    yield from _selector_and_template(spec, "deployment")
+    yield from _selector_and_template(spec, "deployment", "ReplicaSet")
 
 
 def stateful_set_errors(owner: Fields) -> Iterator[FieldError]:
     """Yield what is wrong with a StatefulSet."""
     spec = mapping(owner.get("spec"))
     yield from not_negative(spec, "replicas", "minReadySeconds", path="spec")
-    yield from _selector_and_template(spec, "statefulset")
+    yield from _selector_and_template(spec, "statefulset", "StatefulSet")
+    policy = text(spec.get("podManagementPolicy"))
+    if policy not in ("OrderedReady", "Parallel"):
+        yield invalid_value("spec.podManagementPolicy", shown(policy), "must be 'OrderedReady' or 'Parallel'")
+    strategy = mapping(spec.get("updateStrategy"))
+    if strategy.get("type") not in ("RollingUpdate", "OnDelete"):
+        yield invalid_value("spec.updateStrategy", _shown_strategy(strategy), "must be 'RollingUpdate' or 'OnDelete'")
 
 
 def daemon_set_errors(owner: Fields) -> Iterator[FieldError]:
@@ -72,9 +88,14 @@ def daemon_set_errors(owner: Fields) -> Iterator[FieldError]:
     spec = mapping(owner.get("spec"))
     if spec.get("selector") == {}:
         yield invalid_value("spec.selector", "{}", "empty selector is invalid for daemonset")
-    yield from selector_errors(spec.get("selector"), "spec.selector")
-    yield from template_errors(spec, "spec")
-    yield from _template_spec_errors(spec)
+    wrong = [*selector_errors(spec.get("selector"), "spec.selector")]
+    yield from wrong
+    if spec.get("selector") != {} and not wrong:
+        yield from template_errors(spec, "spec")
+    yield from _template_spec_errors(spec, "DaemonSet")
+    strategy = mapping(spec.get("updateStrategy"))
+    if strategy.get("type") not in ("RollingUpdate", "OnDelete"):
+        yield _no_strategy("spec.updateStrategy", strategy, ("RollingUpdate", "OnDelete"))
     yield from not_negative(spec, "minReadySeconds", "revisionHistoryLimit", path="spec")
 
 
@@ -92,10 +113,10 @@ def replication_controller_errors(owner: Fields) -> Iterator[FieldError]:
         yield invalid_value(
             "spec.template.metadata.labels", shown(labels), "`selector` does not match template `labels`"
         )
-    yield from _template_spec_errors(spec)
+    yield from _template_spec_errors(spec, "ReplicationController")
 
 
-def _selector_and_template(spec: Fields, kind: str) -> Iterator[FieldError]:
+def _selector_and_template(spec: Fields, kind: str, owner: str) -> Iterator[FieldError]:
     selector = spec.get("selector")
     wrong = [*selector_errors(selector, "spec.selector")]
     yield from wrong
@@ -104,51 +125,49 @@ def _selector_and_template(spec: Fields, kind: str) -> Iterator[FieldError]:
     elif selector == {}:
         yield invalid_value("spec.selector", "{}", f"empty selector is invalid for {kind}")
     elif wrong:
-        yield invalid_value("spec.selector", shown(selector), "invalid label selector")
+        text_ = "" if owner == "StatefulSet" else ": invalid label selector"
+        yield FieldError("spec.selector", "FieldValueInvalid", f"Invalid value: {shown_selector(selector)}{text_}")
     if selector != {} and not wrong:
         yield from template_errors(spec, "spec")
-    yield from _template_spec_errors(spec)
+    yield from _template_spec_errors(spec, owner)
 
 
-def _template_spec_errors(spec: Fields) -> Iterator[FieldError]:
+def _template_spec_errors(spec: Fields, owner: str) -> Iterator[FieldError]:
     """Yield what is wrong with pods that are always started again."""
     pod_spec = mapping(at(spec, "template", "spec"))
     yield from pod_spec_errors(pod_spec, "spec.template.spec")
     if pod_spec.get("restartPolicy") in _JOB_POLICIES:
         yield not_supported("spec.template.spec.restartPolicy", text(pod_spec["restartPolicy"]), ("Always",))
     if pod_spec.get("activeDeadlineSeconds") is not None:
-        text_ = "activeDeadlineSeconds in ReplicaSet is not Supported"
+        text_ = f"activeDeadlineSeconds in {owner} is not Supported"
         yield forbidden_field("spec.template.spec.activeDeadlineSeconds", text_)
 
 
 def _strategy_errors(strategy: Fields) -> Iterator[FieldError]:
     kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
     if kind not in ("Recreate", "RollingUpdate"):
-        value = shown({"Type": kind, "RollingUpdate": rolling}).replace('{"RollingUpdate":null,', "{")
-        value = value[:-1] + ',"RollingUpdate":null}' if rolling is None else value
-        listed = 'supported values: "Recreate", "RollingUpdate"'
-        yield FieldError("spec.strategy", "FieldValueNotSupported", f"Unsupported value: {value}: {listed}")
+        yield _no_strategy("spec.strategy", strategy, ("Recreate", "RollingUpdate"))
     if kind == "Recreate" and rolling is not None:
         text_ = "may not be specified when strategy `type` is 'Recreate'"
         yield forbidden_field("spec.strategy.rollingUpdate", text_)
     if kind != "RollingUpdate":
         return
     for name in ("maxUnavailable", "maxSurge"):
-        yield from _share_errors(at(rolling, name), f"spec.strategy.rollingUpdate.{name}")
+        yield from share_errors(at(rolling, name), f"spec.strategy.rollingUpdate.{name}")
+    yield from most_percent_errors(at(rolling, "maxUnavailable"), "spec.strategy.rollingUpdate.maxUnavailable")
     if at(rolling, "maxUnavailable") in (0, "0%") and at(rolling, "maxSurge") in (0, "0%"):
         value = shown(at(rolling, "maxUnavailable"))
         yield invalid_value("spec.strategy.rollingUpdate.maxUnavailable", value, "may not be 0 when `maxSurge` is 0")
 
 
-def _share_errors(value: object, field: str) -> Iterator[FieldError]:
-    if isinstance(value, str) and not _PERCENT.fullmatch(value):
-        text_ = (
-            "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex "
-            f"used for validation is '{_PERCENT.pattern}')"
-        )
-        yield invalid_value(field, shown(value), text_)
-    elif isinstance(value, int) and value < 0:
-        yield invalid_value(field, str(value), "must be greater than or equal to 0")
+def _shown_strategy(strategy: Fields) -> str:
+    return f'{{"Type":{shown(strategy.get("type"))},"RollingUpdate":{shown(strategy.get("rollingUpdate"))}}}'
+
+
+def _no_strategy(field: str, strategy: Fields, known: tuple[str, ...]) -> FieldError:
+    listed = ", ".join(f'"{name}"' for name in known)
+    text_ = f"Unsupported value: {_shown_strategy(strategy)}: supported values: {listed}"
+    return FieldError(field, "FieldValueNotSupported", text_)
 
 
 def job_errors(job: Fields) -> Iterator[FieldError]:
@@ -158,7 +177,9 @@ def job_errors(job: Fields) -> Iterator[FieldError]:
 
 def job_spec_errors(spec: Fields, path: str) -> Iterator[FieldError]:
     """Yield what is wrong with the spec of a Job, or of those that a CronJob makes."""
-    yield from not_negative(spec, "parallelism", "completions", "backoffLimit", path=path)
+    yield from not_negative(spec, *_JOB_NUMBERS, path=path)
+    if spec.get("completionMode") is not None:
+        yield from one_of(spec["completionMode"], f"{path}.completionMode", ("NonIndexed", "Indexed"))
     pod_spec = mapping(at(spec, "template", "spec"))
     where = f"{path}.template.spec"
     always = pod_spec.get("restartPolicy") == "Always"
@@ -168,15 +189,15 @@ def job_spec_errors(spec: Fields, path: str) -> Iterator[FieldError]:
 
 
 def cron_job_errors(cron_job: Fields) -> Iterator[FieldError]:
-    """Yield what is wrong with a CronJob; of the schedule only the number of its parts is looked at."""
+    """Yield what is wrong with a CronJob; its time zone is not looked at."""
     spec = mapping(cron_job.get("spec"))
     schedule = text(spec.get("schedule"))
-    parts = schedule.split()
+    problem = schedule_problem(schedule)
     if not schedule:
         yield required("spec.schedule")
-    elif not schedule.startswith("@") and len(parts) != 5:
-        text_ = f"expected exactly 5 fields, found {len(parts)}: [{' '.join(parts)}]"
-        yield invalid_value("spec.schedule", shown(schedule), text_)
+    elif problem:
+        yield invalid_value("spec.schedule", shown(schedule), problem)
+    yield from not_negative(spec, "startingDeadlineSeconds", path="spec")
     yield from one_of(spec.get("concurrencyPolicy"), "spec.concurrencyPolicy", ("Allow", "Forbid", "Replace"))
     yield from not_negative(spec, "successfulJobsHistoryLimit", "failedJobsHistoryLimit", path="spec")
     yield from job_spec_errors(mapping(at(spec, "jobTemplate", "spec")), "spec.jobTemplate.spec")
@@ -195,8 +216,22 @@ def stateful_set_update_errors(before: Fields, after: Fields) -> Iterator[FieldE
         yield forbidden_field("spec", _SET_REFUSAL)
 
 
+def job_selector_errors(job: Fields) -> Iterator[FieldError]:
+    """Yield an error unless a Job selects its own pods: by its uid, or by what its author has written."""
+    spec, uid = mapping(job.get("spec")), text(at(job, "metadata", "uid"))
+    selector, labels = spec.get("selector"), at(spec, "template", "metadata", "labels")
+    if selector is None:
+        yield required("spec.selector")
+    if spec.get("manualSelector") is not True and selector != {"matchLabels": {_JOB_UID: uid}}:
+        yield invalid_value("spec.selector", shown_selector(selector), "`selector` not auto-generated")
+    if selector is None or not selects(mapping(selector), mapping(labels)):
+        value = shown(labels)
+        yield invalid_value("spec.template.metadata.labels", value, "`selector` does not match template `labels`")
+
+
 def job_update_errors(before: Fields, after: Fields) -> Iterator[FieldError]:
     """Yield an error for each part of a Job that must stay as it is; while it is suspended, its template may change."""
+    yield from job_selector_errors(after)
     old, new = mapping(before.get("spec")), mapping(after.get("spec"))
     watched = ["selector", "completionMode", "podFailurePolicy"]
     if old.get("suspend") is not True:

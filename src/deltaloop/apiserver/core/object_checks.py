@@ -1,0 +1,55 @@
+"""All that is looked at before an object is written: metadata, schema, rules of its kind, and what it was before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.builtin_strategies import immutability_errors, rule_errors
+from deltaloop.apiserver.core.failures import FieldError
+from deltaloop.apiserver.core.metadata import metadata_errors, new_finalizer_errors
+from deltaloop.apiserver.core.schema.admission import schema_errors
+from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.validation.kinds import new_object_errors, object_errors, update_errors
+
+Fields = dict[str, Any]
+
+
+def new_errors(served: ServedResource, created: Fields) -> list[FieldError]:
+    """Return what is wrong with a new object."""
+    return (
+        metadata_errors(served, created["metadata"])
+        + schema_errors(served.schema, created)
+        + rule_errors(served, created)
+        + object_errors(served, created)
+        + new_object_errors(served, created)
+    )
+
+
+def changed_errors(served: ServedResource, before: Fields, after: Fields, *, whole: bool) -> list[FieldError]:
+    """Return what is wrong with a changed object, and with changing it so.
+
+    Args:
+        served: Its resource.
+        before: The object as it is.
+        after: The object as it is to be.
+        whole: Whether it was written as a whole, not through a subresource.
+    """
+    errors = metadata_errors(served, after["metadata"]) + schema_errors(served.schema, after)
+    errors += rule_errors(served, after) + immutability_errors(served, before, after)
+    if whole:
+        errors += object_errors(served, after) + update_errors(served, before, after)
+    if "deletionTimestamp" in after["metadata"]:
+        old, new = before["metadata"].get("finalizers", []), after["metadata"].get("finalizers", [])
+        errors += new_finalizer_errors(old, new)
+    return errors
+
+
+def refuse(served: ServedResource, name: str, errors: list[FieldError]) -> None:
+    """Refuse a write if there are errors.
+
+    Raises:
+        InvalidError: Naming all of them.
+    """
+    if errors:
+        raise failures.invalid(served.type, name, errors)

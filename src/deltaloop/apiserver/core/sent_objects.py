@@ -1,0 +1,95 @@
+"""An object as somebody sent it: read as its kind, and held against the one that is there.
+
+How it came about decides in which words it is refused: as a ``whole``, ``patched`` (from the present object), or
+``applied``.
+
+Source: apiserver pkg/endpoints/handlers/create.go, update.go, patch.go; pkg/registry/rest/update.go.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+from deltaloop.api.resource import Resource
+from deltaloop.api.status import BadRequestError
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.builtin_decoding import decode_builtin
+from deltaloop.apiserver.core.builtin_strategies import prepare_builtin
+from deltaloop.apiserver.core.builtin_values import decode_values
+from deltaloop.apiserver.core.encoding import encode_json
+from deltaloop.apiserver.core.failures import FieldError, invalid_value
+from deltaloop.apiserver.core.metadata import check_metadata_types
+from deltaloop.apiserver.core.objects import check_kind
+from deltaloop.apiserver.core.requests import parse_revision
+from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.storage_keys import uid_conflict
+
+Fields = dict[str, Any]
+AsSent: TypeAlias = Literal["whole", "patched", "applied"]
+
+
+def decode_sent(served: ServedResource, fields: Fields, *, as_sent: AsSent) -> None:
+    """Read an object as its kind and fill in its defaults, in place.
+
+    Raises:
+        ApiError: If it cannot be read; which one depends on how it came about.
+    """
+    try:
+        check_kind(served, fields)
+        if as_sent == "patched":
+            check_metadata_types(served, fields)
+        if served.custom:
+            return
+        _decode_values(served, fields, as_sent=as_sent)
+    except BadRequestError as error:
+        why = error.status.message.partition(": ")[2]
+        if as_sent == "patched":
+            raise failures.invalid_patch(invalid_value("patch", "the object that results", why)) from None
+        if as_sent == "applied" and not served.custom:
+            raise failures.not_convertible(served.type, fields, why) from None
+        raise
+    prepare_builtin(served, fields)
+
+
+def _decode_values(served: ServedResource, fields: Fields, *, as_sent: AsSent) -> None:
+    try:
+        decode_builtin(served, fields)
+        decode_values(served, fields, applied=as_sent == "applied")
+    except BadRequestError:
+        # The first wrong value is named, and metadata comes before the rest in what people send.
+        check_metadata_types(served, fields)
+        raise
+
+
+def check_versions(served: ServedResource, current: Resource, metadata: Fields, *, as_sent: AsSent) -> list[FieldError]:
+    """Hold what an update says of uid and resource version against the present object.
+
+    Args:
+        served: The resource.
+        current: The present object.
+        metadata: Of the object as sent, normalized.
+        as_sent: How it came about.
+
+    Returns:
+        What is wrong, to be told with whatever else may be.
+
+    Raises:
+        ConflictError: If it is about another object or another version.
+        InvalidError: If the kind must not be updated without a version.
+        ApiError: 500 if the version is no number, as the real server answers.
+    """
+    uid = metadata.get("uid", "")
+    another = bool(uid) and uid != current.uid
+    if another and as_sent == "whole":
+        raise uid_conflict(served, current.namespace, current.name, wanted=uid, found=current.uid)
+    wanted = metadata.get("resourceVersion", "")
+    number = parse_revision(wanted)
+    if number is None:
+        shown = encode_json(wanted[:64]).decode()
+        raise failures.unexplained(f"strconv.ParseUint: parsing {shown}: invalid syntax")
+    if number == 0 and (served.custom or not served.unconditional_update):
+        error = invalid_value("metadata.resourceVersion", "0", "must be specified for an update")
+        raise failures.unversioned_update(served.type, current.name, error)
+    if number and wanted != current.resource_version:
+        raise failures.conflict(served.type, current.name)
+    return [invalid_value("metadata.uid", encode_json(uid).decode(), "field is immutable")] if another else []

@@ -1,0 +1,37 @@
+"""The keys of objects in the store, and what etcd calls them where a message of the real server shows it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from deltaloop.api.keys import join_key
+from deltaloop.api.status import ApiError
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.served_resource import ServedResource
+
+# Where etcd has the objects of kinds that have moved since.
+_PLACES: Final = {
+    "endpoints": "services/endpoints",
+    "ingresses.networking.k8s.io": "ingress",
+    "nodes": "minions",
+    "replicationcontrollers": "controllers",
+    "services": "services/specs",
+}
+
+
+def key_of(served: ServedResource, namespace: str, name: str) -> str:
+    """Return the key of an object in the store."""
+    return join_key(namespace if served.type.namespaced else "", name)
+
+
+def prefix_of(served: ServedResource, namespace: str) -> str:
+    """Return the beginning of the keys of a namespace; empty for all of them."""
+    return f"{namespace}/" if served.type.namespaced and namespace else ""
+
+
+def uid_conflict(served: ServedResource, namespace: str, name: str, *, wanted: str, found: str) -> ApiError:
+    """409: an update names an object that is not there any more, or never was."""
+    kind = served.type
+    place = f"{kind.group}/{kind.plural}" if served.custom else _PLACES.get(kind.group_resource, kind.plural)
+    key = f"/registry/{place}/{key_of(served, namespace, name)}"
+    return failures.uid_conflict(kind, name, storage_key=key, wanted=wanted, found=found)

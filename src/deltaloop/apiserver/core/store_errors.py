@@ -1,0 +1,39 @@
+"""What the store refuses."""
+
+from __future__ import annotations
+
+from typing import final
+
+
+class StoreError(Exception):
+    """Root of what the store refuses; ``operations`` turns it into a Status."""
+
+
+@final
+class KeyExistsError(StoreError):
+    """An object that should not exist does."""
+
+
+@final
+class KeyMissingError(StoreError):
+    """An object that should exist does not."""
+
+
+@final
+class ConditionFailedError(StoreError):
+    """The object is not at the expected revision, or has another uid."""
+
+
+@final
+class CompactedError(StoreError):
+    """The revision asked for lies before the window.
+
+    Attributes:
+        compacted: The oldest revision that can be read.
+    """
+
+    def __init__(self, revision: int, compacted: int) -> None:
+        """Keep both revisions."""
+        super().__init__(f"revision {revision} is older than {compacted}, the oldest that is kept")
+        self.revision = revision
+        self.compacted = compacted

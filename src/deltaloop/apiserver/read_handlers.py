@@ -1,0 +1,153 @@
+"""Answers requests that read: get, list and watch. Core: ``core/listing.py``, ``core/watching.py``."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Awaitable, Callable
+from typing import final
+
+from aiohttp import web
+
+from deltaloop.apiserver.answering import Answering
+from deltaloop.apiserver.change_signal import ChangeSignal
+from deltaloop.apiserver.core import failures, requests
+from deltaloop.apiserver.core.encoding import decode_object, encode_json
+from deltaloop.apiserver.core.listing import lagging, plan_list, run_list
+from deltaloop.apiserver.core.rendering import WatchRendering
+from deltaloop.apiserver.core.routing import Route
+from deltaloop.apiserver.core.scaling import scale_of
+from deltaloop.apiserver.core.storage_keys import prefix_of
+from deltaloop.apiserver.core.watching import REVISION_WAIT, Watcher, plan_watch, watch_seconds
+from deltaloop.apiserver.documents import json_answer
+from deltaloop.apiserver.exchange import Exchange
+from deltaloop.apiserver.watch_stream import send_watch
+
+
+@final
+class ReadHandlers:
+    """The answers of one server to requests that change nothing."""
+
+    def __init__(
+        self,
+        answering: Answering,
+        signal: ChangeSignal,
+        *,
+        bookmark_interval: float,
+        settle: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        """Answer from a store.
+
+        Args:
+            answering: The store, and how answers are written.
+            signal: Tells of every write.
+            bookmark_interval: Seconds between bookmarks of a watch.
+            settle: Waits until the store's writes are durable; None if they are not kept.
+        """
+        self._answering = answering
+        self._store = answering.operations.store
+        self._signal = signal
+        self._bookmark_interval = bookmark_interval
+        self._settle = settle
+
+    async def _reach(self, revision: int) -> None:
+        """Wait until the store has come to a revision.
+
+        Raises:
+            ServerTimeoutError: If it has not after 3 seconds.
+        """
+        if revision <= self._store.revision:
+            return
+        try:
+            with self._signal.subscribe() as changed:
+                async with asyncio.timeout(REVISION_WAIT):
+                    while revision > self._store.revision and not self._signal.closed:
+                        changed.clear()
+                        await changed.wait()
+        except TimeoutError:
+            raise failures.too_large_resource_version(revision, self._store.revision) from None
+
+    async def get(self, request: web.BaseRequest, route: Route, *, stale_at: int | None = None) -> web.Response:
+        """Answer with one object, or with its ``Scale``.
+
+        Args:
+            request: The request.
+            route: What it is about.
+            stale_at: The revision to answer from; None is the present one.
+
+        Raises:
+            ApiError: What the caller is to answer with instead.
+        """
+        rendering = self._answering.rendering(request, route.served)
+        await self._reach(requests.check_revision(request.query.get("resourceVersion", "")))
+        found = self._answering.operations.read(route.served, route.namespace, route.name, revision=stale_at)
+        if route.subresource == "scale":
+            body = encode_json(scale_of(route.served, decode_object(route.served, found)))
+            return json_answer(body, self._answering.headers)
+        return json_answer(rendering.object(found), self._answering.headers)
+
+    async def list(self, request: web.BaseRequest, route: Route, *, stale_at: int | None = None) -> web.Response:
+        """Answer with a list, or a page of one; the arguments are those of ``get``.
+
+        Raises:
+            ApiError: What the caller is to answer with instead.
+        """
+        served = route.served
+        rendering = self._answering.rendering(request, served, "list")
+        query = requests.parse_list_query(request.query)
+        requests.check_list_query(query)
+        selection = self._answering.selection(query, served)
+        plan = plan_list(query)
+        await self._reach(plan.not_older_than)
+        plan = lagging(plan, stale_at)
+        listed = run_list(
+            self._store,
+            plan,
+            resource=served.storage,
+            prefix=prefix_of(served, route.namespace),
+            selection=selection,
+            custom=served.custom,
+        )
+        return json_answer(rendering.list(listed), self._answering.headers)
+
+    async def watch(self, exchange: Exchange, route: Route) -> web.StreamResponse:
+        """Answer with a stream of events, until its deadline or the server's end.
+
+        Cancellation (the client went away) leaves nothing behind.
+
+        Raises:
+            ApiError: What the caller is to answer with instead; not once the stream has begun.
+        """
+        request = exchange.request
+        served = route.served
+        rendering = self._answering.rendering(request, served, "watch")
+        query = requests.named_query(requests.parse_list_query(request.query), route.name)
+        requests.check_watch_query(query)
+        resource = served.storage
+        plan = plan_watch(
+            query,
+            resource=resource,
+            prefix=prefix_of(served, route.namespace),
+            selection=self._answering.selection(query, served),
+        )
+        watcher = Watcher(
+            self._store,
+            dataclasses.replace(plan, stale_at=exchange.stale_at),
+            now=asyncio.get_running_loop().time(),
+            seconds=watch_seconds(query, chance=self._answering.chance()),
+            bookmark_interval=self._bookmark_interval,
+        )
+        kind = served.type
+        return await send_watch(
+            exchange,
+            watcher=watcher,
+            rendering=WatchRendering(rendering),
+            signal=self._signal,
+            resource=resource,
+            epoch=self._answering.epoch,
+            still_served=lambda: (
+                self._answering.operations.registry.find(kind.group, kind.version, kind.plural) is not None
+            ),
+            headers=self._answering.headers,
+            settle=self._settle,
+        )

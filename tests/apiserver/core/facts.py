@@ -1,0 +1,86 @@
+"""Asks the cores alone, without HTTP, what the facts of ``tests/conformance`` ask a server."""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from typing import Any
+
+from deltaloop.api.status import ApiError
+from deltaloop.apiserver.core.encoding import decode_object
+from deltaloop.apiserver.core.objects import Stamp
+from deltaloop.apiserver.core.operations import Operations
+from deltaloop.apiserver.core.patching import merge_patch
+from deltaloop.apiserver.core.registry import Registry
+from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.store import Store
+from tests.conformance.builtin_facts import Fact, ask, expected
+
+NAMESPACE = "some-namespace"
+NOW = 1_767_323_045.0
+_REGISTRY = Registry()  # of built-in kinds only, so nothing changes it
+
+
+class Cores:
+    """A store, a registry, and the verbs over them."""
+
+    def __init__(self) -> None:
+        self.numbers = itertools.count(1)
+        self.operations = Operations(Store(), _REGISTRY)
+        self.operations.ensure_namespaces(stamps=self.stamp)
+        namespaces = self.served("", "v1", "namespaces")
+        self.operations.create(namespaces, "", {"metadata": {"name": NAMESPACE}}, stamp=self.stamp())
+
+    def stamp(self) -> Stamp:
+        number = next(self.numbers)
+        return Stamp(now=NOW, uid=str(uuid.UUID(int=number)), chance=number * 0.618 % 1)
+
+    def served(self, group: str, version: str, plural: str) -> ServedResource:
+        found = self.operations.registry.find(group, version, plural)
+        assert found is not None
+        return found
+
+    async def send(self, verb: str, path: str, body: Any) -> tuple[int, dict[str, Any]]:
+        _, root, *parts = path.split("/")
+        group = "" if root == "api" else parts.pop(0)
+        version = parts.pop(0)
+        namespace = parts[1] if parts[0] == "namespaces" else ""
+        plural, *rest = parts[2:] if namespace else parts
+        served = self.served(group, version, plural)
+        try:
+            code, found = self._do(served, verb, namespace, rest[0] if rest else "", body)
+        except ApiError as error:
+            status = error.status
+            told = status.details.causes if status.details is not None else ()
+            causes = [{"field": cause.field, "message": cause.message} for cause in told]
+            return error.code, {"message": status.message, "details": {"causes": causes}}
+        return code, {"kind": served.type.kind, "apiVersion": served.type.api_version, **found}
+
+    def _do(
+        self, served: ServedResource, verb: str, namespace: str, name: str, body: Any
+    ) -> tuple[int, dict[str, Any]]:
+        if verb == "create":
+            made = self.operations.create(served, namespace, body, stamp=self.stamp())
+            return 201, decode_object(served, made)
+        if verb == "get":
+            return 200, decode_object(served, self.operations.read(served, namespace, name))
+        changed = self.operations.patch(
+            served,
+            namespace,
+            name,
+            lambda present: merge_patch(present, body),
+            stamp=self.stamp(),
+            subresource="status" if verb == "status" else "",
+        )
+        return 200, decode_object(served, changed)
+
+
+def check_facts(facts: list[Fact]) -> None:
+    """Fail with the case that is answered otherwise."""
+    cores = Cores()
+    for place, fact in enumerate(facts):
+        coroutine = ask(fact, cores.send, namespace=NAMESPACE, name=f"fact-{place}-z")
+        try:
+            coroutine.send(None)
+        except StopIteration as done:
+            assert done.value == expected(fact), fact["case"]  # noqa: PT017 - the coroutine's result, not an error

@@ -1,0 +1,131 @@
+"""What sequences of requests with an aim showed to be different once: deletes, definitions, compaction, ownership."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.conformance.target import CRDS, Api, conformance, pod, widget_crd
+
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+
+@conformance(
+    "delete: a pod that goes at once is marked first, and its watchers see both",
+    ("on no node", {}, {}, None),
+    ("without grace", {"nodeName": "n1"}, {}, {"gracePeriodSeconds": 0}),
+    ("finished", {"nodeName": "n1"}, {"phase": "Succeeded"}, None),
+)
+async def test_a_pod_is_marked_first(api: Api, spec: dict[str, Any], status: dict[str, Any], options: Any) -> None:
+    await api.created(api.pods, pod("a", **spec))
+    if status:
+        assert (await api.patch(f"{api.pods}/a/status", {"status": status})).status == 200
+    at = (await api.get(f"{api.pods}/a")).revision
+    async with api.watch(f"{api.pods}?watch=1&resourceVersion={at}") as watch:
+        answer = await api.delete(f"{api.pods}/a", options)
+        events = [await api.next_event(watch) for _ in range(2)]
+    assert [event["type"] for event in events] == ["MODIFIED", "DELETED"]
+    for metadata in (answer.json["metadata"], *(event["object"]["metadata"] for event in events)):
+        assert "deletionTimestamp" in metadata
+        assert (metadata["deletionGracePeriodSeconds"], metadata["generation"]) == (0, 2)
+    (await api.get(f"{api.pods}/a")).refuses(404, "NotFound")
+
+
+@conformance("compaction: a watch that runs outlives it")
+async def test_a_running_watch_outlives_a_compaction(api: Api) -> None:
+    made = await api.config_map("a")
+    async with api.watch(f"{api.config_maps}?watch=1&resourceVersion={made.revision}") as watch:
+        await api.config_map("b")
+        assert (await api.next_event(watch))["object"]["metadata"]["name"] == "b"
+        await api.created(f"{api.core}/secrets", {"metadata": {"name": "s"}})
+        await api.compact()
+        await api.config_map("c")
+        event = await api.next_event(watch)
+    assert (event["type"], event["object"]["metadata"].get("name")) == ("ADDED", "c")
+
+
+@conformance("apply: an empty object that is applied twice has no owners")
+async def test_an_empty_lease_applied_twice(api: Api) -> None:
+    leases = f"/apis/coordination.k8s.io/v1/namespaces/{api.namespace}/leases"
+    body = {"kind": "Lease", "apiVersion": "coordination.k8s.io/v1", "metadata": {"name": "a"}}
+    for _ in range(2):
+        answer = await api.apply(f"{leases}/a", body)
+        assert answer.status in (200, 201), answer.text
+        assert "managedFields" not in answer.json["metadata"]
+
+
+@conformance("owners: an item that is twice in a set is one thing, an item that is there once another")
+async def test_a_finalizer_that_is_there_twice(api: Api) -> None:
+    await api.created(
+        f"{api.config_maps}?fieldManager=first",
+        {"metadata": {"name": "a", "finalizers": ["e.com/f", "e.com/f", "e.com/g"]}},
+    )
+    changed = {"metadata": {"finalizers": ["e.com/f", "e.com/g"]}}
+    patched = await api.patch(f"{api.config_maps}/a?fieldManager=second", changed)
+    owned = {
+        entry["manager"]: entry["fieldsV1"]["f:metadata"]["f:finalizers"]
+        for entry in patched.json["metadata"]["managedFields"]
+    }
+    assert owned == {"first": {".": {}, 'v:"e.com/g"': {}}, "second": {'v:"e.com/f"': {}}}
+
+
+@conformance("decoding: wrong metadata is told before a wrong value after it")
+async def test_the_first_wrong_value_is_named(api: Api) -> None:
+    body = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a", "annotations": {"a": True}}}
+    answer = await api.post(api.config_maps, {**body, "binaryData": {"b": "?"}})
+    assert "json: cannot unmarshal bool into Go struct field" in answer.refuses(400, "BadRequest")
+
+
+def _numbers(default: object) -> dict[str, Any]:
+    return {"type": "object", "properties": {"size": {"type": "integer", "default": default}}}
+
+
+@conformance(
+    "CRDs: what all versions have alike is named as a field of the spec",
+    ("one version", ("v1",), "spec.validation.openAPIV3Schema.properties[size].default"),
+    ("two that are alike", ("v1", "v2"), "spec.validation.openAPIV3Schema.properties[size].default"),
+)
+async def test_where_a_wrong_schema_is(api: Api, versions: tuple[str, ...], field: str) -> None:
+    answer = await api.post(CRDS, widget_crd(api.group(), versions=versions, schema=_numbers("x")))
+    answer.refuses(422, "Invalid")
+    causes = [(cause["field"], cause["message"]) for cause in answer.json["details"]["causes"]]
+    assert causes == [(field, 'Invalid value: "string":  in body must be of type integer: "string"')]
+
+
+@conformance("CRDs: a wrong schema of one of several versions is named there")
+async def test_where_one_wrong_schema_is(api: Api) -> None:
+    crd = widget_crd(api.group(), versions=("v1", "v2"))
+    crd["spec"]["versions"][1]["schema"] = {"openAPIV3Schema": _numbers("x")}
+    answer = await api.post(CRDS, crd)
+    answer.refuses(422, "Invalid")
+    fields = [cause["field"] for cause in answer.json["details"]["causes"]]
+    assert fields == ["spec.versions[1].schema.openAPIV3Schema.properties[size].default"]
+
+
+@conformance("CRDs: a printer column without a description is given one; an empty Table has no token")
+async def test_the_table_of_a_custom_resource(api: Api) -> None:
+    path = await api.widgets(columns=[{"name": "Size", "type": "integer", "jsonPath": ".spec.size"}])
+    table = (await api.get(path, Accept=TABLE)).json
+    description = "Custom resource definition column (in JSONPath format): .spec.size"
+    assert table["columnDefinitions"][1]["description"] == description
+    assert "continue" not in table["metadata"]
+
+
+@conformance("apply: what a subresource does not take changes no owner")
+async def test_what_status_does_not_take_keeps_its_owner(api: Api) -> None:
+    await api.created(f"{api.pods}?fieldManager=first", pod("a", terminationGracePeriodSeconds=30))
+    body = {"kind": "Pod", "apiVersion": "v1", **pod("a", terminationGracePeriodSeconds=5)}
+    answer = await api.apply(f"{api.pods}/a/status", body, query="&force=true")
+    assert answer.status == 200, answer.text
+    assert answer.json["spec"]["terminationGracePeriodSeconds"] == 30
+    owned = next(each for each in answer.json["metadata"]["managedFields"] if each["manager"] == "first")
+    assert "f:terminationGracePeriodSeconds" in owned["fieldsV1"]["f:spec"]
+
+
+@conformance("delete: an object that is returned has the version of its removal")
+async def test_the_version_of_a_removal(api: Api) -> None:
+    services = f"{api.core}/services"
+    made = await api.created(services, {"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}})
+    async with api.watch(f"{services}?watch=1&resourceVersion={made.revision}") as watch:
+        answer = await api.delete(f"{services}/a")
+        event = await api.next_event(watch)
+    assert event["object"]["metadata"]["resourceVersion"] == answer.revision != made.revision

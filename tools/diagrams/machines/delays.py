@@ -1,0 +1,87 @@
+"""How long an item waits by each rate limiter, and what follows which error of a list or a watch."""
+
+from __future__ import annotations
+
+from tools.diagrams.model import Table
+
+from deltaloop.cache.core.reactions import DECISIONS, Decision, Fault, Place
+from deltaloop.workqueue import (
+    BucketRateLimiter,
+    ByErrorRateLimiter,
+    ItemExponentialFailureRateLimiter,
+    ItemFastSlowRateLimiter,
+    MaxOfRateLimiter,
+    RateLimiter,
+    WithJitterRateLimiter,
+    WithMaxWaitRateLimiter,
+)
+
+ITEM = "default/web"
+FAILURES = (1, 2, 3, 4, 11, 19)
+
+
+def _noon() -> float:
+    return 0.0
+
+
+def _middle() -> float:
+    return 0.5
+
+
+def _limiters() -> list[tuple[str, RateLimiter[str]]]:
+    """Return each limiter with the words that make it; no time passes, and chance is always in the middle."""
+    slow = ItemExponentialFailureRateLimiter(1.0, 60.0)
+    return [
+        ("`ItemExponentialFailureRateLimiter()`", ItemExponentialFailureRateLimiter()),
+        ("`ItemExponentialFailureRateLimiter(1, 60)`", slow),
+        (
+            "`ItemFastSlowRateLimiter(0.1, 30, max_fast_attempts=3)`",
+            ItemFastSlowRateLimiter(0.1, 30, max_fast_attempts=3),
+        ),
+        ("`BucketRateLimiter(qps=10, burst=2)`", BucketRateLimiter(clock=_noon, qps=10, burst=2)),
+        (
+            "`MaxOfRateLimiter` of the first and the bucket",
+            MaxOfRateLimiter[str](ItemExponentialFailureRateLimiter(), BucketRateLimiter(clock=_noon, qps=10, burst=2)),
+        ),
+        (
+            "`WithMaxWaitRateLimiter` of the first, 10 s",
+            WithMaxWaitRateLimiter[str](ItemExponentialFailureRateLimiter(), max_delay=10.0),
+        ),
+        (
+            "`WithJitterRateLimiter` of the second, 0.1",
+            WithJitterRateLimiter[str](ItemExponentialFailureRateLimiter(1.0, 60.0), factor=0.1, chance=_middle),
+        ),
+        (
+            "`ByErrorRateLimiter`, 2 s for this error",
+            ByErrorRateLimiter[str]([(OSError, 2.0)], default=ItemExponentialFailureRateLimiter()),
+        ),
+    ]
+
+
+def rate_limiters() -> Table:
+    """Let one item fail again and again."""
+    rows: list[tuple[str, ...]] = []
+    for words, limiter in _limiters():
+        delays = [limiter.when(ITEM, error=OSError()) for _ in range(max(FAILURES))]
+        rows.append((words, *(f"{delays[number - 1]:.4g} s" for number in FAILURES)))
+    heads = ("limiter", *(f"failure {number}" for number in FAILURES))
+    return Table("rate-limiters", "rate-limiters", "workqueue/core/limiters.py", heads, rows)
+
+
+def reactions() -> Table:
+    """Write the reflector's table of errors: a row for each place and each thing that follows there."""
+    rows: list[tuple[str, ...]] = []
+    for place in Place:
+        special = {fault: DECISIONS[place, fault] for fault in Fault if (place, fault) in DECISIONS}
+        for decision in dict.fromkeys(special.values()):
+            faults = ", ".join(fault.value for fault, what in special.items() if what is decision)
+            rows.append((place.value, faults, decision.value))
+        if len(special) < len(Fault):
+            rows.append((place.value, "anything else" if special else "anything", Decision.LIST_LATER.value))
+    heads = ("the error came in a", "what was wrong", "what follows")
+    return Table("reactions", "reflector", "cache/core/reactions.py", heads, rows)
+
+
+def tables() -> list[Table]:
+    """Make both."""
+    return [rate_limiters(), reactions()]

@@ -1,0 +1,292 @@
+"""A reconcile that runs, whether a program is ready, what predicates pass, and a compressed cache's dictionary."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+from tools.diagrams.model import Diagram, Machine, Move, Table, walked
+
+from deltaloop.api.resource import Resource
+from deltaloop.cache.core.dictionary_training import DictionaryTraining, TrainingPhase, ZstdOptions
+from deltaloop.leaderelection.core.heartbeat import Beat, Heartbeat, Silent
+from deltaloop.runtime.core.predicates import (
+    AnnotationsChanged,
+    Change,
+    GenerationChanged,
+    HasLabels,
+    LabelsChanged,
+    PathChanged,
+    Predicate,
+    ResourceVersionChanged,
+)
+from deltaloop.runtime.core.readiness import CacheState, Leadership, readiness
+from deltaloop.runtime.core.running import Leave, Runs, Stop, StopReason, Warn
+
+KEY = "default/web"
+
+# -- one run of a reconcile
+
+
+class _Run:
+    """One slot, a time limit of 30 s."""
+
+    def __init__(self) -> None:
+        self.runs = Runs(slots=1, timeout=30.0)
+        self.now = 0.0
+        self.said = ""
+        self.reason = ""
+
+    def begin(self) -> None:
+        self.runs.begin(KEY, self.now)
+        self.said = "runs"
+
+    def ask(self) -> None:
+        effect = self.runs.ask(self.runs.present()[0], self.now)
+        if isinstance(effect, Stop):
+            self.said = "told to stop"
+            self.reason = "it took too long" if effect.reason is StopReason.TIMEOUT else "interrupted"
+        elif isinstance(effect, Warn):
+            self.said = "told to stop, and named in a warning"
+        elif isinstance(effect, Leave):
+            self.said = "left behind: nobody waits for it"
+
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+        self.ask()
+
+    def interrupt(self) -> None:
+        self.runs.interrupt(self.runs.present()[0])
+        self.ask()
+
+    def abandon(self) -> None:
+        self.runs.abandon()
+        self.ask()
+
+    def end(self) -> None:
+        self.runs.ended(self.runs.present()[0])
+        self.said = self.reason = ""
+
+
+def _run_view(run: _Run) -> str:
+    return run.said or "the slot is free"
+
+
+def _run_moves(run: _Run) -> Iterable[Move[_Run]]:
+    if not run.said:
+        yield "a worker takes a key", lambda run: run.begin()
+        return
+    yield "it ends", lambda run: run.end()
+    if run.said == "runs":
+        yield "its time limit passes", lambda run: run.wait(30.0)
+        yield "leadership is lost, or the program ends", lambda run: run.interrupt()
+    elif run.said.startswith("told"):
+        yield "10 s pass", lambda run: run.wait(10.0)
+        yield "the program cannot wait any longer", lambda run: run.abandon()
+
+
+# -- the sign of life of an event loop that leads
+
+
+class _Loop:
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.heartbeat = Heartbeat(0.0, interval=1.0, deadline=8.0)
+        self.state = "idle"
+
+    def ask(self, seconds: float) -> None:
+        self.now += seconds
+        effect = self.heartbeat.ask(self.now)
+        if isinstance(effect, Beat):
+            self.state = "asked for a sign of life"
+        elif isinstance(effect, Silent):
+            self.state = "silent: the term ends"
+
+    def answer(self) -> None:
+        self.heartbeat.answered(self.now)
+        if not isinstance(self.heartbeat.ask(self.now), Silent):
+            self.state = "idle"
+
+
+def _loop_view(loop: _Loop) -> str:
+    return loop.state
+
+
+def _loop_moves(loop: _Loop) -> Iterable[Move[_Loop]]:
+    if loop.state == "idle":
+        yield "the interval has passed", lambda loop: loop.ask(1.0)
+    else:
+        yield "the loop answers", lambda loop: loop.answer()
+        yield "the deadline passes", lambda loop: loop.ask(8.0)
+
+
+# -- training a dictionary
+
+FEW = ZstdOptions(page=3, fewest=2)
+"""The defaults are 500 and 32; the states are the same."""
+
+
+class _NoCodec:
+    """Stands for a compressor: what it makes is of no interest here."""
+
+    def compress(self, raw: bytes) -> bytes:
+        return raw
+
+    def decompress(self, data: bytes) -> bytes:
+        return data
+
+
+class _Cache:
+    def __init__(self) -> None:
+        self.training = DictionaryTraining(FEW)
+        self.seen = 0
+        self.listed = False
+
+    def see(self) -> None:
+        self.seen += 1
+        if self.training.phase is not TrainingPhase.DONE:
+            self.training.saw(_object(name=f"web-{self.seen}"))
+
+    def list(self) -> None:
+        self.listed = True
+        self.training.list_complete()
+
+    def finish(self) -> None:
+        for _ in self.training.finish(_NoCodec()):
+            pass
+
+
+def _cache_view(cache: _Cache) -> str:
+    phase = cache.training.phase
+    if phase is TrainingPhase.COLLECTING:
+        return "collecting: there are enough objects" if cache.training.is_due else "collecting"
+    return "training, beside the cache" if phase is TrainingPhase.TRAINING else "done: objects are compressed"
+
+
+def _cache_identity(cache: _Cache) -> Hashable:
+    return _cache_view(cache), min(cache.seen, FEW.page), cache.listed
+
+
+def _cache_moves(cache: _Cache) -> Iterable[Move[_Cache]]:
+    yield "an object comes", lambda cache: cache.see()
+    if not cache.listed:
+        yield "the first list is complete", lambda cache: cache.list()
+    if cache.training.is_due:
+        yield "samples are handed out", lambda cache: cache.training.begin()
+    if cache.training.phase is TrainingPhase.TRAINING:
+        yield "the dictionary is there", lambda cache: cache.finish()
+
+
+def _object(*, name: str = "web", version: int = 1, **metadata: Any) -> Resource:
+    replicas = metadata.pop("replicas", 1)
+    fields = {"name": name, "namespace": "default", "uid": "1", "resourceVersion": str(version), **metadata}
+    return Resource.from_dict({"metadata": fields, "spec": {"replicas": replicas}})
+
+
+# -- what predicates pass
+
+
+def predicates() -> Table:
+    """Show one change of each sort to every predicate that the room brings along."""
+    old = _object(generation=1, labels={"app": "web"})
+    same: dict[str, Any] = {"generation": 1, "labels": {"app": "web"}}
+    scaled: dict[str, Any] = {**same, "generation": 2, "replicas": 2}
+    relabelled: dict[str, Any] = {**same, "labels": {"app": "other"}}
+    annotated: dict[str, Any] = {**same, "annotations": {"a": "b"}}
+    changes = {
+        "a new object": Change(verb="add", old=None, new=old),
+        "a deleted one": Change(verb="delete", old=old, new=None),
+        "a resync": Change(verb="update", old=old, new=old),
+        "spec.replicas": Change(verb="update", old=old, new=_object(version=2, **scaled)),
+        "status": Change(verb="update", old=old, new=_object(version=2, **same)),
+        "a label": Change(verb="update", old=old, new=_object(version=2, **relabelled)),
+        "an annotation": Change(verb="update", old=old, new=_object(version=2, **annotated)),
+    }
+    known: list[Predicate] = [
+        GenerationChanged(),
+        ResourceVersionChanged(),
+        LabelsChanged(),
+        AnnotationsChanged(),
+        PathChanged("spec.replicas"),
+        HasLabels("app=web"),
+        ~HasLabels("app=web"),
+        GenerationChanged() | LabelsChanged(),
+        HasLabels("app=web") & GenerationChanged(),
+    ]
+    rows = [
+        (
+            f"`{predicate!r}`".replace("|", "\\|"),
+            *("yes" if predicate.allows(change) else "–" for change in changes.values()),
+        )
+        for predicate in known
+    ]
+    return Table("predicates", "changes", "runtime/core/predicates.py", ("passes", *changes), rows)
+
+
+# -- whether a program is ready
+
+
+def readinesses() -> Table:
+    """Ask for readiness in each situation."""
+    fresh = CacheState(name="v1/Pod", synced=True, last_confirmed_at=100.0)
+    behind = CacheState(name="v1/Pod", synced=False, last_confirmed_at=None)
+    stale = CacheState(name="v1/Pod", synced=True, last_confirmed_at=0.0)
+    cases: list[tuple[str, CacheState, Leadership, bool, bool]] = [
+        ("caches not started", behind, Leadership.NONE, False, False),
+        ("a cache without its first list", behind, Leadership.NONE, True, False),
+        ("synced, no election", fresh, Leadership.NONE, True, False),
+        ("synced, leading", fresh, Leadership.LEADING, True, False),
+        ("synced, standby", fresh, Leadership.STANDBY, True, False),
+        ("a cache without a sign for too long", stale, Leadership.NONE, True, False),
+        ("the program ends", fresh, Leadership.NONE, True, True),
+    ]
+    rows: list[tuple[str, ...]] = []
+    for words, cache, leadership, started, stopping in cases:
+        answers: list[str] = []
+        for required in (False, True):
+            checks = readiness(
+                [cache],
+                leadership,
+                started=started,
+                stopping=stopping,
+                now=100.0,
+                max_staleness=60.0,
+                require_leadership=required,
+            )
+            failed = [f"`{check.name}`" for check in checks if not check.ok]
+            answers.append(f"no: {', '.join(failed)}" if failed else "ready")
+        rows.append((words, *answers))
+    heads = ("situation", "`/readyz`", "with `require_leadership`")
+    return Table("readiness", "reconciles", "runtime/core/readiness.py", heads, rows)
+
+
+def tables() -> list[Table]:
+    """Make both."""
+    return [predicates(), readinesses()]
+
+
+def diagrams() -> list[Diagram]:
+    """Walk them all."""
+    return [
+        walked(
+            "running",
+            "reconciles",
+            "One slot of a controller, with a time limit of 30 s",
+            "runtime/core/running.py",
+            Machine(_Run, _run_moves, view=_run_view, identity=_run_view),
+        ),
+        walked(
+            "heartbeat",
+            "leader-election",
+            "The event loop of a leader, and its sign of life",
+            "leaderelection/core/heartbeat.py",
+            Machine(_Loop, _loop_moves, view=_loop_view, identity=_loop_view),
+        ),
+        walked(
+            "dictionary-training",
+            "compression",
+            "The dictionary of a compressed cache",
+            "cache/core/dictionary_training.py",
+            Machine(_Cache, _cache_moves, view=_cache_view, identity=_cache_identity),
+        ),
+    ]
