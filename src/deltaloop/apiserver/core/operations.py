@@ -70,7 +70,7 @@ class Operations:
         """Work on this store and this registry."""
         self.store = store
         self.registry = registry
-        self.crds = CrdLifecycle(store, registry)
+        self.crds: CrdLifecycle = CrdLifecycle(store, registry)
         self._forms = StoredForms()
 
     def read(self, served: ServedResource, namespace: str, name: str, *, revision: int | None = None) -> Resource:
