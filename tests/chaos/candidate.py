@@ -41,7 +41,7 @@ class LogTransport:
         return HttpResponse(status=201, body=request.body)
 
     def stream(self, request: HttpRequest) -> Any:
-        raise NotImplementedError(f"a candidate of this run only writes; asked for {request.path}")
+        raise AssertionError(f"a candidate of this run only writes; asked for {request.path}")
 
     async def close(self) -> None:
         """The connection ends with the process."""

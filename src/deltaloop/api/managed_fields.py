@@ -12,7 +12,7 @@ is in it, and nothing about the layout is assumed that is not checked on the obj
 4. The member goes with the comma before it, else with the comma behind it, else alone.
 
 What fails a check (indented JSON, names written with escapes, nested lists, objects within the object that carry the
-name before their metadata does) is decoded into its parts and written again, which takes three times as long.
+name before their metadata does) is decoded into its parts and written again, which takes longer.
 
 What is cut out is thrown away unread: whether it is JSON is checked only for objects that keep it.
 """

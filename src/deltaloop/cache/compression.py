@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 _logger: Final = logging.getLogger("deltaloop.cache")
 _OVERHEAD: Final = 64  # bytes of the two Python objects that a compressed form adds
-# Parameters of zstd's fast cover. Left to itself it tries five segment lengths and keeps the best: measured with pods,
-# custom resources and mixed objects, that takes four times as long, and what it finds makes objects up to 10 % larger.
+# Parameters of zstd's fast cover. Left to itself it tries five segment lengths, which takes several times as long and
+# finds nothing better for pods, custom resources and mixed objects.
 _SEGMENT, _SEGMENTS, _DMER, _FREQUENCY_LOG = 2000, 8, 8, 20
 
 

@@ -378,9 +378,7 @@ class ReflectorMachine:
         if version and not self._initial_events_first:
             self.resource_version = version
         self._stream_events += 1
-        counts.last_confirmed_at = now
-        if counts.last_error is not None:
-            counts.succeeded(now)
+        counts.succeeded(now)
         return Verdict.BOOKMARK if event_type is _BOOKMARK else _APPLY
 
     def watch_ended(self, now: float, *, chance: float) -> Reaction | None:
