@@ -5,11 +5,13 @@ informer. The real one is a kube-apiserver with its etcd (``make kube`` builds t
 
     start        from the start of the process until it answers ``/readyz``; for the embedded one also what it takes
                  beyond importing aiohttp, as CPU time of one process and by the clock
-    creates      config maps of a few hundred bytes, one after the other over one connection
+    creates      config maps of a few hundred bytes, one after the other over one connection, in 90 s at most
     memory       resident size per object, after the creates and before (a real server: with its etcd)
-    watches      100 watchers of one resource while it changes at 1 000 changes per second, or as fast as the server
-                 takes them: how many a second were written, how many events arrived, and how long after the last
-                 answer the last watcher had everything
+    watches      100 watchers of one resource while it changes for 5 s at 1 000 changes per second, or as fast as the
+                 server takes them: how many a second were written, how many events arrived, and how long after the
+                 last answer the last watcher had everything
+
+Figures are printed as they are taken, and once more as a table.
 
     python bench/apiserver.py [--objects 10000] [--watchers 100] [--rate 1000] [--seconds 5]
         [--json build/bench-apiserver.json]
@@ -20,6 +22,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import base64
+import contextlib
 import json
 import os
 import ssl
@@ -28,7 +31,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,8 +41,8 @@ from deltaloop.api.yaml_reader import read_yaml
 from deltaloop.testing.control_plane import ControlPlane, find_assets
 
 PATH = "/api/v1/namespaces/default/configmaps"
-LIMIT = 300.0
-WRITERS = 8
+CREATING, ARRIVING, LIMIT = 90.0, 30.0, 180.0
+WRITERS, CHANGED = 8, 100
 START = """
 import time, sys
 began = time.perf_counter(), time.process_time()
@@ -76,6 +78,11 @@ class Server:
             timeout=aiohttp.ClientTimeout(total=None),
         )
 
+    def note(self, name: str, value: float) -> None:
+        """Keep a figure, and print it: what comes later may take long."""
+        self.figures[name] = value
+        print(f"  {self.name}: {name} {value:.3f}", flush=True)
+
     def resident(self) -> int:
         """Return the resident size of its processes in bytes."""
         return sum(_resident(process) for process in self.processes)
@@ -86,7 +93,7 @@ def _resident(process: int) -> int:
     return int(shown.stdout.strip()) * 1024
 
 
-@contextmanager
+@contextlib.contextmanager
 def embedded() -> Generator[Server]:
     """Run ``deltaloop apiserver``."""
     with tempfile.TemporaryDirectory() as folder:
@@ -106,7 +113,7 @@ def embedded() -> Generator[Server]:
                 process.kill()
 
 
-@contextmanager
+@contextlib.contextmanager
 def real() -> Generator[Server | None]:
     """Run a kube-apiserver, if there is one."""
     assets = find_assets()
@@ -142,73 +149,80 @@ def beyond_aiohttp() -> dict[str, float]:
 
 
 async def creates(server: Server, count: int) -> None:
-    """Create objects over one connection, and see what they weigh."""
+    """Create objects over one connection, as many as there is time for, and see what they weigh."""
     async with server.session(1) as session:
         async with session.get(PATH) as answer:
             await answer.read()
         before = server.resident()
         began = time.perf_counter()
-        for number in range(count):
-            body = {"metadata": {"name": f"object-{number}", "labels": {"app": "bench"}}, "data": {"key": "v" * 200}}
+        made = 0
+        while made < count and time.perf_counter() - began < CREATING:
+            body = {"metadata": {"name": f"object-{made}", "labels": {"app": "bench"}}, "data": {"key": "v" * 200}}
             async with session.post(PATH, json=body) as answer:
                 await answer.read()
                 if answer.status != 201:
                     raise SystemExit(f"{server.name}: a create was answered with {answer.status}")
+            made += 1
         took = time.perf_counter() - began
-    server.figures["creates/s"] = count / took
-    server.figures["create, ms"] = took / count * 1e3
-    server.figures["KiB/object"] = (server.resident() - before) / count / 1024
+    server.note("created", made)
+    server.note("creates/s", made / took)
+    server.note("create, ms", took / made * 1e3)
+    server.note("KiB/object", (server.resident() - before) / made / 1024)
 
 
 async def watches(server: Server, watchers: int, rate: int, seconds: float) -> None:
-    """Change objects at a rate while many watch."""
-    names = [f"object-{number}" for number in range(100)]
-    total = int(rate * seconds)
+    """Change objects at a rate, for so long, while many watch."""
     async with server.session(0) as session:
         async with session.get(f"{PATH}?limit=1") as answer:
             revision = (await answer.json())["metadata"]["resourceVersion"]
-        finished: list[float] = []
-        arrived = 0
+        seen = [0] * watchers
+        last = [0.0] * watchers
         written = 0
+        progress = asyncio.Event()
 
-        async def watch(opened: asyncio.Event) -> None:
-            nonlocal arrived
-            seen = 0
+        async def watch(number: int, opened: asyncio.Event) -> None:
             async with session.get(f"{PATH}?watch=1&resourceVersion={revision}", read_bufsize=2**20) as stream:
                 opened.set()
                 async for part in stream.content.iter_any():
-                    lines = part.count(b"\n")
-                    seen += lines
-                    arrived += lines
-                    if seen >= total:
-                        break
-            finished.append(time.perf_counter())
+                    seen[number] += part.count(b"\n")
+                    last[number] = time.perf_counter()
+                    progress.set()
 
         async def write(position: int, began: float) -> None:
             nonlocal written
-            for number in range(position, total, WRITERS):
+            for number in range(position, int(rate * seconds), WRITERS):
                 await asyncio.sleep(began + number / rate - time.perf_counter())
+                if time.perf_counter() - began > seconds:
+                    return
                 body = json.dumps({"data": {"n": str(number)}}).encode()
                 headers = {"Content-Type": "application/merge-patch+json"}
-                async with session.patch(f"{PATH}/{names[number % 100]}", data=body, headers=headers) as answer:
+                async with session.patch(f"{PATH}/object-{number % CHANGED}", data=body, headers=headers) as answer:
                     await answer.read()
+                    if answer.status != 200:
+                        raise SystemExit(f"{server.name}: a change was answered with {answer.status}")
                 written += 1
 
         opened = [asyncio.Event() for _ in range(watchers)]
-        tasks = [asyncio.create_task(watch(event)) for event in opened]
+        tasks = [asyncio.create_task(watch(number, event)) for number, event in enumerate(opened)]
         await asyncio.gather(*(event.wait() for event in opened))
         began = time.perf_counter()
         await asyncio.gather(*(write(position, began) for position in range(WRITERS)))
         acknowledged = time.perf_counter()
-        try:
-            async with asyncio.timeout(60):
-                await asyncio.gather(*tasks)
-        except TimeoutError:
-            print(f"{server.name}: {watchers - len(finished)} watchers had not seen everything after a minute")
-        end = max(finished, default=time.perf_counter())
-    server.figures["changes/s"] = written / (acknowledged - began)
-    server.figures["events/s"] = arrived / (end - began)
-    server.figures["last event after, ms"] = max(0.0, end - acknowledged) * 1e3
+        server.note("changes/s", written / (acknowledged - began))
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(ARRIVING):
+                while min(seen) < written:
+                    progress.clear()
+                    await progress.wait()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    behind = sum(each < written for each in seen)
+    if behind:
+        print(f"{server.name}: {behind} watchers had not seen everything {ARRIVING:.0f} s after the last change")
+    end = max(last)
+    server.note("events/s", sum(seen) / (end - began))
+    server.note("last event after, ms", max(0.0, end - acknowledged) * 1e3)
 
 
 async def measure(server: Server, options: argparse.Namespace) -> None:

@@ -21,6 +21,8 @@ from deltaloop.apiserver.persistence import FILE_NAME, DataFile
 from tests.apiserver.serving import CONFIG_MAPS, CRDS, WIDGETS, Caller, config_map, serving, widget, widget_crd
 from tests.cli.processes import WATCHED_COMMAND
 
+SERVICES = "/api/v1/namespaces/default/services"
+
 
 def rows(directory: Path) -> int:
     connection = sqlite3.connect(directory / FILE_NAME)
@@ -52,6 +54,23 @@ async def test_objects_revisions_and_the_window_outlive_a_restart(tmp_path: Path
             ]
         assert seen == [("ADDED", "b"), ("MODIFIED", "a"), ("DELETED", "b")]
         assert int((await on.call.created(CONFIG_MAPS, config_map("c"))).revision) == revision + 1
+
+
+async def test_addresses_of_services_outlive_a_restart(tmp_path: Path) -> None:
+    def service(name: str, **spec: Any) -> dict[str, Any]:
+        return {"metadata": {"name": name}, "spec": {"type": "NodePort", "ports": [{"port": 80}], **spec}}
+
+    async with serving(data_dir=tmp_path) as on:
+        first = await on.call.created(SERVICES, service("a"))
+    async with serving(data_dir=tmp_path) as on:
+        again = await on.call.get(f"{SERVICES}/a")
+        assert again.json == first.json
+        spec = first.json["spec"]
+        for taken in ({"clusterIP": spec["clusterIP"]}, {"ports": spec["ports"]}):
+            refused = await on.call.post(SERVICES, service("b", **taken))
+            assert refused.status == 422, refused.text
+            assert "already allocated" in refused.json["message"]
+        assert (await on.call.created(SERVICES, service("b"))).json["spec"]["clusterIP"] != spec["clusterIP"]
 
 
 async def test_crds_are_served_again_and_credentials_are_kept(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
+
+from multidict import CIMultiDictProxy
 
 from tests.conformance.target import CRDS, Api, conformance, pod, widget_crd
 
@@ -129,3 +131,18 @@ async def test_the_version_of_a_removal(api: Api) -> None:
         answer = await api.delete(f"{services}/a")
         event = await api.next_event(watch)
     assert event["object"]["metadata"]["resourceVersion"] == answer.revision != made.revision
+
+
+@conformance(
+    "patch: what one leaves without an apiVersion has no fields that are known",
+    ("warned of", "", 400, ["data", "metadata"]),
+    ("strict", "?fieldValidation=Strict", 422, []),
+)
+async def test_a_patch_that_takes_the_version(api: Api, query: str, code: int, unknown: list[str]) -> None:
+    await api.config_map("a", {"k": "v"})
+    answer = await api.patch(f"{api.config_maps}/a{query}", {"apiVersion": ""})
+    assert answer.status == code, answer.text
+    headers = cast("CIMultiDictProxy[str]", answer.headers)
+    assert headers.getall("Warning", []) == [f'299 - "unknown field \\"{name}\\""' for name in unknown]
+    words = "undeterminable" if code == 400 else 'strict decoding error: unknown field "data", unknown field "metadata"'
+    assert words in answer.json["message"]

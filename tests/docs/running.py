@@ -15,8 +15,6 @@ import inspect
 import io
 import os
 import re
-import signal
-import subprocess
 import sys
 import tomllib
 from collections.abc import Coroutine, Generator
@@ -32,6 +30,7 @@ from deltaloop.cli.kubeconfig_file import write_kubeconfig
 from tests.blocking.serving import serving
 from tests.docs import console
 from tests.docs.snippets import Block
+from tests.docs.terminal import Terminals
 
 ROOT = Path(__file__).parents[2]
 LIMIT = 15.0
@@ -60,9 +59,22 @@ class Page:
     def __init__(self, name: str, folder: Path, runner: asyncio.Runner) -> None:
         self.module = ModuleType("page_" + re.sub(r"\W", "_", name))
         self.module.__dict__.update(dl=dl, asyncio=asyncio)
+        self._name = name
         self._folder = folder
         self._runner = runner
         self._printed = ""
+        self._terminals = Terminals(folder)
+
+    def close(self) -> None:
+        """End the programs that commands have started."""
+        try:
+            self._terminals.close()
+        except AssertionError as error:
+            raise SnippetError(f"{self._name}: {error}") from error
+
+    def abandon(self) -> None:
+        """Kill them."""
+        self._terminals.kill()
 
     def run(self, block: Block) -> None:
         """Run or check one block.
@@ -139,38 +151,14 @@ class Page:
         assert found, "no command; in a console block they begin with `$ `"
         for command in found:
             console.check(command)
-        if block.ask.run or block.ask.stops_after is not None:
-            self._printed = "".join(self._command(command, block.ask.stops_after) for command in found)
-            if block.language == "console" and block.ask.run:
-                shown = [line for line in block.text.splitlines() if not line.startswith("$ ")]
-                compare("\n".join(shown), self._printed, block.where)
-
-    def _command(self, command: str, stops_after: float | None) -> str:
-        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-        with subprocess.Popen(
-            command,
-            shell=True,
-            cwd=self._folder,
-            env={**os.environ, "PATH": path, "PYTHONPATH": str(self._folder), "COLUMNS": "120"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        ) as process:
-            try:
-                printed, _ = process.communicate(timeout=LIMIT if stops_after is None else stops_after)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGINT)
-                try:
-                    printed, _ = process.communicate(timeout=LIMIT)
-                finally:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.killpg(process.pid, signal.SIGKILL)
-                assert stops_after is not None, f"{command!r} did not end within {LIMIT:g} s"
-                return printed
-        assert stops_after is None, f"{command!r} ended by itself:\n{printed}"
-        assert process.returncode == 0, f"{command!r} ended with {process.returncode}:\n{printed}"
-        return printed
+        for word in block.ask.without:
+            assert any(word in command for command in found), f"no command has the word {word!r}"
+        if block.ask.skip:
+            return
+        self._printed = self._terminals.run(found, skipped=block.ask.without)
+        if block.language == "console":
+            shown = [line for line in block.text.splitlines() if not line.startswith("$ ")]
+            compare("\n".join(shown), self._printed, block.where)
 
     def _compare(self, block: Block) -> None:
         compare(block.text, self._printed, block.where)
@@ -241,7 +229,12 @@ def open_page(name: str, folder: Path) -> Generator[Page]:
             os.chdir(folder)
             sys.path.insert(0, str(folder))
             sys.modules[page.module.__name__] = page.module
-            yield page
+            try:
+                yield page
+            except BaseException:
+                page.abandon()
+                raise
+            page.close()
         finally:
             os.chdir(here)
             sys.path.remove(str(folder))

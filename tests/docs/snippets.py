@@ -8,7 +8,7 @@ above a fence says what is special about it; readers of the page do not see it:
 - ``<!-- snippet: stops after 0.5 s -->``: runs without end, and is cancelled. It fails if it ends by itself.
 - ``<!-- snippet: fails with ConflictError -->``: ends with this exception.
 - ``<!-- snippet: prints -->``: stands above a ``text`` block: what the block before it printed; ``...`` is anything.
-- ``<!-- snippet: run -->``: stands above console commands that are quick: they are run, in order, in the page's folder.
+- ``<!-- snippet: without rollout, --watch: REASON -->``: stands above commands; those with such a word are not run.
 - ``<!-- snippet: NAME -->``: is run by another test, which names it.
 
 ``<!-- snippet: hidden``, lines of Python, ``-->`` is code that readers do not need to see, at this place: what a
@@ -16,8 +16,9 @@ fragment stands on, or a call of what it defines.
 
 A fence with ``title="controller.py"`` is written to a file of that name in the page's folder, where later blocks can
 import it and commands find it; Python is imported at once, unless its name begins with ``test_``. A block that defines
-tests is run by pytest. Commands are run nowhere unless asked for: ``make`` and ``deltaloop`` are checked by their
-targets, commands and options. The page's folder has the repository's ``examples``.
+tests is run by pytest. Commands are run in the page's folder; how, and which of them, ``terminal`` says. All are
+checked: ``make`` by its targets, ``deltaloop`` by its commands and options. The page's folder has the repository's
+``examples``.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Ask:
     stops_after: float | None = None
     fails_with: str = ""
     prints: bool = False
-    run: bool = False
+    without: tuple[str, ...] = ()
     named: str = ""
 
 
@@ -79,8 +80,10 @@ def read_ask(text: str, where: str) -> Ask:
         return Ask(stops_after=float(stops[1]))
     if (fails := re.fullmatch(r"fails with (\w+)", words)) is not None:
         return Ask(fails_with=fails[1])
-    if words in ("prints", "run"):
-        return Ask(prints=words == "prints", run=words == "run")
+    if (without := re.fullmatch(r"without (\S[^:]*): (\S.{9,})", words)) is not None:
+        return Ask(without=tuple(word.strip() for word in without[1].split(",")))
+    if words == "prints":
+        return Ask(prints=True)
     if words not in ("skip", "hidden") and _NAME.fullmatch(words):
         return Ask(named=words)
     raise PageError(f"{where}: nobody knows what `snippet: {words}` means; a skip needs a reason")

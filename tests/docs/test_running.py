@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs import console
+from tests.docs import console, terminal
 from tests.docs.running import SnippetError, open_page
 from tests.docs.snippets import PageError, blocks
 
@@ -57,10 +57,23 @@ GOOD = """
     assert WORD == "hello"
     ```
 
-    <!-- snippet: run -->
     ```console
     $ cat greeting.py
     WORD = ...
+    ```
+
+    ```sh
+    deltaloop apiserver --write-kubeconfig other.kubeconfig
+    ```
+
+    ```sh
+    cat other.kubeconfig
+    ```
+
+    <!-- snippet: without nonsense: nobody has such a file -->
+    ```sh
+    cat nonsense
+    podman build .
     ```
 
     ```python title="test_greeting.py"
@@ -100,8 +113,10 @@ WRONG = {
     "a command that is not there": "```console\n$ deltaloop nonsense\n```",
     "a target that is not there": "```sh\nmake nonsense\n```",
     "a slip in a program's name": "```sh\ndetlaloop apiserver\n```",
-    "a command that fails": "<!-- snippet: run -->\n```sh\ncat nonsense\n```",
-    "another output of a command": "<!-- snippet: run -->\n```console\n$ cat examples/__init__.py\nnonsense\n```",
+    "a command that fails": "```sh\ncat nonsense\n```",
+    "a program that does not start": "```sh\ndeltaloop run nonsense.py --embedded\n```",
+    "commands to leave out that are not there": "<!-- snippet: without dog: no dogs are here -->\n```sh\ncat a\n```",
+    "another output of a command": "```console\n$ cat examples/__init__.py\nnonsense\n```",
     "YAML that cannot be read": "```yaml\na: [1\n```",
     "TOML that cannot be read": "```toml\na =\n```",
     "a file that is not there": '```python\n--8<-- "examples/nonsense.py"\n```',
@@ -142,6 +157,23 @@ def test_a_wrong_snippet_is_found(text: str, tmp_path: Path) -> None:
 def test_what_cannot_be_read_is_an_error(text: str) -> None:
     with pytest.raises(PageError, match=r"docs/page\.md:\d"):
         blocks("docs/page.md", text)
+
+
+@pytest.mark.parametrize(
+    ("command", "runs", "words"),
+    [
+        ("deltaloop run a.py  # until Ctrl-C", True, "the workers start"),
+        ("deltaloop run --help", True, None),
+        ("deltaloop leader-elect --id 1", True, "successfully acquired lease"),
+        ("deltaloop leader-elect --id 1 -- ./a.sh", True, None),
+        ("deltaloop rbac a.py > roles.yaml", True, None),
+        ("make test", False, None),
+        ("pip install deltaloop", False, None),
+        ("cat a | podman load", False, None),
+    ],
+)
+def test_which_commands_run_and_how(command: str, runs: bool, words: str | None) -> None:
+    assert (terminal.runs_here(command), terminal.ready_words(command)) == (runs, words)
 
 
 def test_commands_are_found_in_pipes_and_lists() -> None:

@@ -3,7 +3,7 @@
 They come from the tables (``builtin_tables``). Reviews, which are answered and never stored, are no resources here.
 
 Source: Kubernetes 1.36, ``api/discovery`` for names and verbs; the ``strategy.go`` of each kind in ``pkg/registry`` for
-generations and for updates without a resource version.
+generations, for updates without a resource version, and for what writes to ``/status`` change.
 """
 
 from __future__ import annotations
@@ -40,6 +40,25 @@ _CREATED_ON_UPDATE: Final = frozenset(
     }
 )
 
+# What PrepareForUpdate of a status strategy does not take back from the object as it was; most kinds take nothing back.
+_CLIENTS_METADATA: Final = frozenset({"annotations", "finalizers", "generateName", "labels", "ownerReferences"})
+_STATUS_METADATA: Final = {
+    "deployments.apps": _CLIENTS_METADATA - {"labels"},
+    "pods.": _CLIENTS_METADATA - {"ownerReferences"},
+    **dict.fromkeys(
+        (
+            "apiservices.apiregistration.k8s.io",
+            "flowschemas.flowcontrol.apiserver.k8s.io",
+            "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
+            "resourceclaims.resource.k8s.io",
+            "servicecidrs.networking.k8s.io",
+            "validatingadmissionpolicies.admissionregistration.k8s.io",
+            "volumeattachments.storage.k8s.io",
+        ),
+        frozenset[str](),
+    ),
+}
+
 
 def _type(entry: KindEntry) -> ResourceType[Resource]:
     known = _KNOWN.get((entry.group, entry.version, entry.kind))
@@ -58,6 +77,7 @@ def _served(entry: KindEntry) -> ServedResource:
         categories=entry.categories,
         verbs=entry.verbs,
         status="status" in entry.subresources,
+        status_metadata=_STATUS_METADATA.get(f"{entry.plural}.{entry.group}", _CLIENTS_METADATA),
         scale=scale,
         scale_paths=ScalePaths(label_selector=entry.selector) if scale else None,
         finalize="finalize" in entry.subresources,

@@ -137,7 +137,13 @@ def warning_header(text: str) -> str:
 
 def _found(served: ServedResource, fields: dict[str, Any], body: bytes, mode: FieldValidation) -> tuple[str, ...]:
     if not served.custom:
-        dropped = drop_unknown_fields(served.type.api_version, served.type.kind, fields)
+        # What a patch left without a version is read as a type that has no fields.
+        has_type = body or fields.get("apiVersion")
+        dropped = (
+            drop_unknown_fields(served.type.api_version, served.type.kind, fields)
+            if has_type
+            else sorted(fields.keys() - {"apiVersion", "kind"})
+        )
         if mode is FieldValidation.IGNORE:
             return ()
         return (*duplicate_field_texts(body), *(f'unknown field "{path}"' for path in dropped))

@@ -1,7 +1,7 @@
 """``metadata.managedFields`` of what this server serves: which types a resource has, and which fields do not count.
 
-A field that the endpoint resets belongs to nobody there: ``status`` where it is a subresource, everything else on
-``/status``.
+A field that the endpoint resets belongs to nobody there: ``status`` where it is a subresource; on ``/status`` the spec,
+and metadata as far as that endpoint leaves it alone.
 
 Source: the ``GetResetFields`` of each kind's strategy in Kubernetes pkg/registry; apiextensions-apiserver
 pkg/registry/customresource/strategy.go, status_strategy.go.
@@ -22,7 +22,7 @@ from deltaloop.apiserver.core.apply.field_manager import (
     created_entries,
     updated_entries,
 )
-from deltaloop.apiserver.core.apply.field_set import FieldSet
+from deltaloop.apiserver.core.apply.field_set import LEAF, FieldSet, field_step
 from deltaloop.apiserver.core.apply.merge_type import MergeType, built_in_type, custom_type
 from deltaloop.apiserver.core.apply.ownership import ConflictsError, Target
 from deltaloop.apiserver.core.json_values import at, mapping, text
@@ -33,6 +33,7 @@ from deltaloop.apiserver.core.served_resource import ServedResource
 Fields = dict[str, Any]
 
 _STATUS: Final = "f:status"
+_SHARED_METADATA: Final = ("labels", "ownerReferences")  # what some kinds' /status leaves alone, and others' does not
 _FINALIZERS: Final[FieldSet] = {"f:spec": {"f:finalizers": {}}}
 
 
@@ -143,12 +144,25 @@ def _target(registry: Registry, served: ServedResource, subresource: str) -> Tar
     ignored: FieldSet = {}
     only = ""
     if subresource == "status":
-        only = _STATUS
+        only, ignored = _reset_by_status(served)
     elif served.status:
         ignored = {_STATUS: {}}
         if is_core(served, "namespaces"):
             ignored |= _FINALIZERS
     return Target(served.type.api_version, _types_of(registry, served), ignored=ignored, only=only)
+
+
+def _reset_by_status(served: ServedResource) -> tuple[str, FieldSet]:
+    """Return the one field that counts on ``/status``, or "" and the fields that do not."""
+    if not served.status_metadata:
+        return _STATUS, {}
+    kept = {field_step(name): LEAF for name in _SHARED_METADATA if name not in served.status_metadata}
+    ignored: FieldSet = {"f:spec": LEAF}
+    if kept:
+        ignored["f:metadata"] = kept
+    if served.type.plural == "certificatesigningrequests":
+        ignored["f:status"] = {"f:conditions": LEAF}  # /approval sets some of them
+    return "", ignored
 
 
 def _types_of(registry: Registry, served: ServedResource) -> Callable[[str], MergeType | None]:

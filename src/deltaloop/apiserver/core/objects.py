@@ -2,7 +2,7 @@
 
 The server owns uid, creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds, generation (where it counts),
 resourceVersion and managedFields (``managed_fields``). Where status is a subresource, the main endpoint
-leaves it alone and ``/status`` changes nothing else.
+leaves it alone and ``/status`` changes nothing else, but for metadata of most built-in kinds.
 
 Source: apiserver pkg/registry/rest/create.go, update.go; apiextensions-apiserver
 pkg/registry/customresource/strategy.go.
@@ -243,15 +243,21 @@ def updated_object(
         metadata: Its normalized metadata.
         subresource: "", ``status`` or ``finalize``.
     """
+    old = current["metadata"]
     if subresource == "status":
         result = {name: value for name, value in current.items() if name != "status"}
-        return {**result, "status": fields["status"]} if fields.get("status") is not None else result
+        result["metadata"] = _with_status_metadata(served, old, metadata)
+        status = fields.get("status")
+        quality = at(current, "status", "qosClass") if is_core(served, "pods") else None
+        if quality and not mapping(status).get("qosClass"):
+            status = {**mapping(status), "qosClass": quality}
+        return {**result, "status": status} if status is not None else result
     if subresource in served.parts:
         return _with_part(current, fields, subresource)
     if subresource == "finalize":
         finalizers = [*texts(at(fields, "spec", "finalizers"))]
-        return {**current, "spec": {**mapping(current.get("spec")), "finalizers": finalizers}}
-    old = current["metadata"]
+        kept = _with_status_metadata(served, old, metadata)
+        return {**current, "metadata": kept, "spec": {**mapping(current.get("spec")), "finalizers": finalizers}}
     kept = {name: value for name, value in metadata.items() if name not in _SERVER_FIELDS}
     kept.pop("generation", None)
     kept.update({name: old[name] for name in _KEPT_FIELDS if name in old})
@@ -263,11 +269,27 @@ def updated_object(
     if is_core(served, "namespaces"):
         finalizers = [*texts(at(current, "spec", "finalizers"))]
         result["spec"] = {**mapping(fields.get("spec")), "finalizers": finalizers}
+        result["metadata"] = kept = with_name_label(kept)
     counted = served.generation and _desired(result) != _desired(current)
     # A slice's labels say which Service it is of.
     if counted or (served.type.plural == "endpointslices" and kept.get("labels") != old.get("labels")):
         kept["generation"] = kept.get("generation", 0) + 1
     return result
+
+
+def _with_status_metadata(served: ServedResource, old: dict[str, Any], sent: dict[str, Any]) -> dict[str, Any]:
+    """Return the metadata that a write to ``/status`` or ``/finalize`` leaves."""
+    taken = served.status_metadata
+    if not taken:
+        return old
+    result = {name: value for name, value in old.items() if name not in taken}
+    result |= {name: sent[name] for name in sent if name in taken}
+    return with_name_label(result) if is_core(served, "namespaces") else result
+
+
+def with_name_label(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Return a namespace's metadata with the label by which its name is selected."""
+    return {**metadata, "labels": {**mapping(metadata.get("labels")), "kubernetes.io/metadata.name": metadata["name"]}}
 
 
 def _with_part(current: dict[str, Any], fields: dict[str, Any], subresource: str) -> dict[str, Any]:

@@ -36,6 +36,7 @@ from deltaloop.apiserver.core.objects import (
     is_crd,
     new_object,
     updated_object,
+    with_name_label,
 )
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.scaling import apply_scale
@@ -299,10 +300,9 @@ class Operations:
         self, served: ServedResource, created: Fields, stamp: Stamp, entries: list[Fields] | None
     ) -> Fields:
         """Return a new object, checked, with its owners and what the server adds; it may not be stored yet."""
-        metadata = created["metadata"]
-        name = metadata.get("name", "")
-        if is_core(served, "namespaces"):
-            metadata["labels"] = {**metadata.get("labels", {}), "kubernetes.io/metadata.name": name}
+        name = created["metadata"].get("name", "")
+        if name and is_core(served, "namespaces"):
+            created = {**created, "metadata": with_name_label(created["metadata"])}
         refuse(served, name, new_errors(served, created))
         created = self.crds.checked(served, created, old=None)
         if entries is None:

@@ -51,6 +51,7 @@ class ServedResource:
         categories: Such as ``all``.
         verbs: What can be done with it.
         status: Whether ``status`` is a subresource of its own.
+        status_metadata: Fields of metadata that a write to ``/status`` changes, too.
         scale: Whether there is a ``scale`` subresource.
         scale_paths: Where ``scale`` reads and writes; None without that subresource.
         finalize: Whether there is a ``finalize`` subresource (namespaces).
@@ -77,6 +78,7 @@ class ServedResource:
     categories: tuple[str, ...] = ()
     verbs: tuple[str, ...] = ALL_VERBS
     status: bool = False
+    status_metadata: frozenset[str] = frozenset()
     scale: bool = False
     scale_paths: ScalePaths | None = None
     finalize: bool = False
