@@ -1,7 +1,7 @@
-"""Reads the commands of a console block and checks what can be checked without running them.
+"""Reads the commands of a console block and checks what can be checked without running them; ``terminal`` runs them.
 
 ``make TARGET`` must be a target. ``deltaloop COMMAND --option`` must be a command with that option and as many
-arguments: it is read by the command line's own parser, and not run. Of other programs only the names are checked,
+arguments: it is read by the command line's own parser. Of other programs only the names are checked,
 against a list, so that a slip in ``deltaloop`` or ``make`` does not go by as an unknown program.
 """
 

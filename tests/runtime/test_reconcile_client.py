@@ -29,6 +29,7 @@ from deltaloop.runtime import (
 )
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.views import CacheView, Views
+from deltaloop.runtime.wiring import cached_form
 from tests.runtime.worlds import CM, World, now, world
 
 
@@ -86,6 +87,31 @@ async def test_own_writes_are_seen_in_get_list_and_indexes_before_the_cache_has_
         assert len(h.view.overlay) == 0
         assert h.attribution.writer(created.uid, updated.resource_version) == ("maps", 41)
         assert h.attribution.writer(created.uid, "") == ("maps", 41)
+
+
+@pytest.mark.parametrize("keep", [False, True])
+async def test_own_writes_have_the_form_of_cached_objects(keep: bool) -> None:
+    def marked(obj: Resource) -> Resource:
+        fields = obj.to_dict()
+        fields["data"] = {"seen": "yes"}
+        return Resource.from_dict(fields, CM)
+
+    options = dl.InformerOptions(keep_managed_fields=keep, transform=marked)
+    async with world() as w, InformerFactory(w.client, options=options) as factory:
+        informer = factory.informer(CM)
+        await factory.wait_for_sync()
+        view = CacheView(informer, namespace=None, transform=cached_form(options), clock=now)
+        views = Views()
+        views.add(CM, view)
+        client = ReconcileClient(w.client, views, attribution=Attribution(), controller="maps", number=1)
+        created = await client.create(CM, cm("a", team="red"))
+        assert "managedFields" in created["metadata"]
+        at_once = await client.get(CM, "a")
+        await informer.at_least(created.resource_version)
+        later = informer.indexer.get_by_key("default/a")
+        assert later is not None
+        assert ("managedFields" in at_once["metadata"]) is keep
+        assert at_once.to_dict() == later.to_dict()
 
 
 async def test_what_a_finalizer_holds_is_still_there_after_its_deletion() -> None:

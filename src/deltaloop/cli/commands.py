@@ -20,7 +20,7 @@ from deltaloop.cli.connection import ContextFlag, KubeconfigFlag
 T = TypeVar("T")
 
 app: typer.Typer = typer.Typer(
-    help="Controllers for Kubernetes in Python: an embedded API server, and a demo.",
+    help="Controllers for Kubernetes in Python: run them, see why they ran, and try them on an embedded API server.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

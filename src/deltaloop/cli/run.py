@@ -178,6 +178,8 @@ async def run(command: RunCommand, show: Callable[[str], object]) -> int:
             print(f"error: {error}", file=sys.stderr, flush=True)
             if command.record_access is not None:
                 save_access(command.record_access, recorded)
+            if command.cluster.embedded and command.cluster.write_kubeconfig is not None:
+                remove_kubeconfig(command.cluster.write_kubeconfig)
             os._exit(1)
         finally:
             if command.record_access is not None:
@@ -228,12 +230,13 @@ async def _connected(
         async with connect(kubeconfig=cluster.kubeconfig, context=cluster.context or None, options=options) as client:
             yield client
         return
-    from deltaloop.apiserver import ApiServer, read_manifests
+    from deltaloop.apiserver import ApiServer, ServerOptions, read_manifests
 
     if cluster.write_kubeconfig is not None:
         check_may_write(cluster.write_kubeconfig)
     manifests = [manifest for path in cluster.load for manifest in read_manifests(path)]
-    async with ApiServer() as server, AsyncExitStack() as stack:
+    controllers = frozenset({"gc", "namespace"})  # as beside a controller in a cluster
+    async with ApiServer(ServerOptions(controllers=controllers)) as server, AsyncExitStack() as stack:
         server.load(manifests)
         hint = ""
         if cluster.write_kubeconfig is not None:

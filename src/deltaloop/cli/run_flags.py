@@ -62,7 +62,7 @@ MetricsAddressFlag: TypeAlias = Annotated[
     str, typer.Option(metavar="HOST:PORT", help=f"Where /metrics is; {DEFAULT_METRICS} by default, 0 for none.")
 ]
 HealthAddressFlag: TypeAlias = Annotated[
-    str, typer.Option(metavar="HOST:PORT", help="Where /healthz and /readyz are; 0 for none.")
+    str, typer.Option(metavar="HOST:PORT", help="Where /healthz, /readyz and /explain are; 0 for none.")
 ]
 MetricsCertFlag: TypeAlias = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Certificate of /metrics, as PEM.")
@@ -75,7 +75,7 @@ TokenReviewFlag: TypeAlias = Annotated[
 DrainTimeoutFlag: TypeAlias = Annotated[float, typer.Option(help="Seconds that reconciles have to end by themselves.")]
 ShutdownTimeoutFlag: TypeAlias = Annotated[float, typer.Option(help="Seconds that the whole end may take.")]
 PreflightFlag: TypeAlias = Annotated[
-    bool, typer.Option("--preflight/--no-preflight", help="Ask first what this account may list and watch.")
+    bool, typer.Option("--preflight/--no-preflight", help="Ask first if this account may do what is declared.")
 ]
 RecordAccessFlag: TypeAlias = Annotated[
     Path | None,

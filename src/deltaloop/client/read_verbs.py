@@ -324,8 +324,8 @@ class ReadVerbs(Caller):
     ) -> Any:
         """Wait until an object fulfils a condition, and return it as it was then; None for ``deleted()``.
 
-        No state is missed: the object is listed, then watched from there. Streams that end, expired versions and
-        failures that may pass are survived. Cancelling closes the watch.
+        The object is listed, then watched from there: no state is missed but after a 410. Streams that end, expired
+        versions and failures that may pass are survived. Cancelling closes the watch.
 
         Args:
             rt: What kind of object; the verbs ``list`` and ``watch`` must be allowed.

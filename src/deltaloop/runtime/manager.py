@@ -339,9 +339,8 @@ class Manager:
                 clock=clock,
             )
             self._loops.append(loop)
-            transform = options.informers.transform
             self._informers += connect_caches(
-                loop, plan, factory, views, namespace=options.namespace, transform=transform, clock=clock
+                loop, plan, factory, views, namespace=options.namespace, options=options.informers, clock=clock
             )
         self._informers = [*dict.fromkeys(self._informers)]
         await stack.enter_async_context(factory)

@@ -16,7 +16,7 @@ from deltaloop.errors import DeltaloopError
 from deltaloop.runtime.context import Context
 from deltaloop.runtime.controller import Controller
 from deltaloop.runtime.core.history import History, Reconciled, WrittenObject
-from deltaloop.runtime.core.hot_loop import Cooled, HotLoop, HotLoops
+from deltaloop.runtime.core.hot_loop import Cause, Cooled, HotLoop, HotLoops
 from deltaloop.runtime.core.outcomes import Case, Decision
 from deltaloop.runtime.core.own_writes import OwnWrite, changed_paths, path_text
 from deltaloop.runtime.metrics import GuardedMetrics
@@ -178,10 +178,10 @@ class Observer:
                         "seconds": round(fact.seconds, 3),
                         "interval": fact.interval,
                     }
-                    if fact.other:
+                    if fact.cause is Cause.FIGHT:
                         _logger.warning(
                             "two writers fight over fields of an object; the key is slowed down",
-                            extra={**extra, "other": fact.other},
+                            extra={**extra, "other": fact.other or "unknown"},
                         )
                     else:
                         _logger.warning("a key keeps re-triggering itself and is slowed down", extra=extra)

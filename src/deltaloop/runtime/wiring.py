@@ -12,10 +12,12 @@ from typing import Any, final
 
 from deltaloop.api.errors import UnknownResourceError
 from deltaloop.api.kinds import parse_resource_type
+from deltaloop.api.managed_fields import strip_managed_fields
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.informer import Informer
+from deltaloop.cache.informer_options import InformerOptions
 from deltaloop.client import Client
 from deltaloop.runtime.controller import Controller, as_watch
 from deltaloop.runtime.core.access import READ_VERBS, Access, Rule, implied_rules, rules_for, rules_of_access
@@ -169,7 +171,7 @@ def connect_caches(
     views: Views,
     *,
     namespace: str | None,
-    transform: Callable[[Resource], Resource] | None,
+    options: InformerOptions,
     clock: Callable[[], float],
 ) -> list[Informer[Any]]:
     """Have the changes of a controller's kinds queue keys, and make their caches readable; return the informers.
@@ -180,7 +182,7 @@ def connect_caches(
         factory: Shares informers among all controllers.
         views: Gets the caches that hold all objects of a namespace.
         namespace: The manager's namespace; None for all.
-        transform: What informers make of objects before they cache them.
+        options: Of the informers.
         clock: Seconds of the event loop.
     """
     informers: list[Informer[Any]] = []
@@ -197,7 +199,7 @@ def connect_caches(
         informers.append(informer)
         if not watch.label_selector and not watch.field_selector:
             held = (place or namespace) if wire.kind.namespaced else None
-            views.add(wire.kind, CacheView(informer, namespace=held, transform=transform, clock=clock))
+            views.add(wire.kind, CacheView(informer, namespace=held, transform=cached_form(options), clock=clock))
         if wire.mapper is not None:
             handler = Enqueue(
                 loop.queue,
@@ -209,3 +211,13 @@ def connect_caches(
             )
             informer.add_event_handler(handler, name=f"{wires.controller.name}: {wire.source}")
     return informers
+
+
+def cached_form(options: InformerOptions) -> Callable[[Resource], Resource] | None:
+    """Return what informers make of objects before they cache them; None if nothing."""
+    transform = options.transform
+    if options.keep_managed_fields:
+        return transform
+    if transform is None:
+        return strip_managed_fields
+    return lambda obj: transform(strip_managed_fields(obj))

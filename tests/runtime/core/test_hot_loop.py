@@ -324,7 +324,7 @@ def test_what_is_watched_is_bounded() -> None:
     loops = HotLoops(OPTIONS)
     for number in range(50):
         after = deployment(2)
-        loops.observe(f"default/{number}", triggers=[], writes=[wrote(None, after)], succeeded=True, now=0.0)
+        loops.observe(f"default/{number}", triggers=[], writes=[wrote(deployment(1), after)], succeeded=True, now=0.0)
     assert len(loops) == 5
 
 
@@ -480,3 +480,15 @@ class TakesEveryForeignWriteForAFight(HotLoops):
 def test_seeded_bugs_are_found(mutant: type[HotLoops]) -> None:
     with pytest.raises(AssertionError):
         check(mutant, 300)
+
+
+def test_a_change_of_what_no_cache_holds_says_nothing_about_a_loop() -> None:
+    loops = HotLoops(OPTIONS)
+    for turn in range(3 * OPTIONS.threshold):
+        written = wrote(None, deployment(1), verb="patch")  # whether it changed anything, nobody knows
+        assert not loops.observe(
+            "default/a", triggers=[echo(deployment(1))], writes=[written], succeeded=True, now=turn
+        )
+    assert wrote(None, deployment(1), verb="create").is_known_change
+    assert wrote(deployment(1), deployment(2)).is_known_change
+    assert not wrote(deployment(1), deployment(1)).is_known_change

@@ -36,7 +36,7 @@ less than a second are followed by a wait if they fail the same way.
 says so; then the same stream goes on. What comes is held until then, and is one ``Listed``. A version that the server
 refuses is answered by "" at once. A server that does not offer it (400, 422 and the like), or that sends nothing for
 30 s, is asked for pages for half an hour; never is the time for the whole measured. Any other failure costs this round
-only. Upstream tries again and again at once (kubernetes#138557).
+only. Upstream tries again and again at once (kubernetes#140902).
 
 **Probes.** A server that was restored from a backup has versions lower than ours. It may accept a watch from the
 future, and then be silent. So when a watch is begun anew (after a broken one always, after a clean end if the last look
@@ -429,8 +429,8 @@ class ReflectorMachine:
         return now - self._watch_asked_at < _VERY_SHORT and self._stream_events == 0
 
     def _may_resume_at_once(self, now: float) -> bool:
-        # A server that answers each watch with one event and a close would be asked as fast as it can answer. client-
-        # go does that.
+        # A server that answers each watch with one event and a close would be asked as fast as it can answer.
+        # client-go does that.
         if now - self._watch_asked_at >= _VERY_SHORT:
             self._short_streams = 0
             return True

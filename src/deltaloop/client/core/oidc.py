@@ -4,7 +4,7 @@ A kubeconfig's ``auth-provider`` of the name ``oidc`` has an id token, which is 
 token. Shortly before the id token expires, the issuer's discovery document is read and a new one is asked for at the
 token endpoint that it names. When to do so: ``core/expiring_credential.py``.
 
-Nothing of what the issuer says is in a message, except the registered error codes of OAuth.
+Nothing of what the issuer says is in a message, except a code of OAuth's form, such as `invalid_grant`.
 
 Source: client-go plugin/pkg/client/auth/oidc/oidc.go; OpenID Connect Discovery 1.0; RFC 6749 sections 2.3.1, 5.2, 6.
 """

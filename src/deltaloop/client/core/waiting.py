@@ -6,8 +6,9 @@
       └───── the list failed, wait ─┐   ┌─ it ended ──────┤ watch again from the last version seen
                                     └───┴─ it broke, wait ┘
 
-No state of the object can be missed: the watch begins where the list ended, and again where the watch before it ended.
-A list fulfils it or not by the one object of that name, or by there being none.
+The watch begins where the list ended, and again where the watch before it ended, so that no state of the object is
+missed; except after a 410, when the object is listed anew, and what it was in between is not seen. A list fulfils it or
+not by the one object of that name, or by there being none.
 
 Waits between failures double from 0.5 s to 10 s, and begin again once something was received. A watch that ends within
 a second of its beginning without an event counts as a failure, or a server that ends each watch at once would be asked

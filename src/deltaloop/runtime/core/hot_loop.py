@@ -234,7 +234,8 @@ class HotLoops:
             succeeded: Whether it ended well.
             now: Seconds.
         """
-        effective = [write for write in writes if write.effective]
+        # What no cache holds cannot be what triggers: such a write says nothing about a loop.
+        effective = [write for write in writes if write.is_known_change]
         known = self._keys.get(key)
         if known is None:
             if not effective:

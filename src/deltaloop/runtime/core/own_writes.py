@@ -52,8 +52,13 @@ class OwnWrite:
 
     @property
     def effective(self) -> bool:
-        """Whether it changed anything: a write of what is there already gives no new version."""
+        """Whether it may have changed something: a write of what is there already gives no new version."""
         return self.before is None or self.before.resource_version != self.version
+
+    @property
+    def is_known_change(self) -> bool:
+        """Whether it changed something for certain: a change of what no cache holds may have changed nothing."""
+        return self.effective and (self.before is not None or self.verb in ("create", "delete"))
 
     @property
     def subject(self) -> tuple[str, str]:
