@@ -9,13 +9,15 @@ import logging
 import pytest
 
 from deltaloop.api.kinds import POD
+from deltaloop.api.resource import Resource
 from deltaloop.api.status import GoneError
 from deltaloop.cache.core.consistency import ConsistencyReport, compare, state_of
 from deltaloop.cache.core.notification_buffer import BufferPolicy
-from deltaloop.cache.errors import NotFreshError
-from deltaloop.cache.handlers import HandlerOptions
+from deltaloop.cache.errors import InformerStoppedError, NotFreshError
+from deltaloop.cache.handlers import HandlerFuncs, HandlerOptions
 from deltaloop.cache.informer import Informer, InformerOptions
-from tests.cache.fake_source import FakeSource, expired
+from deltaloop.cache.queue import QueueKind
+from tests.cache.fake_source import FakeSource, api_error, expired
 from tests.cache.objects import pod
 from tests.cache.test_informer import STILL, running, settle
 from tests.cache.test_informer_features import Slow
@@ -66,6 +68,41 @@ async def test_it_waits_until_nothing_is_on_its_way() -> None:
         with pytest.raises(NotFreshError):
             await informer.check_consistency(timeout=1.0)
         assert (await informer.check_consistency()).is_consistent
+
+
+@pytest.mark.parametrize("kind", list(QueueKind))
+async def test_a_list_that_is_still_told_is_not_compared_at_the_version_before_it(kind: QueueKind) -> None:
+    source = FakeSource()
+    source.put("a")
+    informer = Informer(source, POD, options=dataclasses.replace(STILL, queue=kind))
+    comparing: list[asyncio.Task[ConsistencyReport]] = []
+
+    def compare_in_the_middle(obj: Resource) -> None:
+        if obj.name == "p0":
+            comparing.append(asyncio.create_task(informer.check_consistency()))
+
+    informer.add_event_handler(HandlerFuncs(on_add=compare_in_the_middle))
+    async with running(informer):
+        for number in range(2_600):
+            source.put(f"p{number}", silent=True)
+        source.break_watches(expired())
+        await asyncio.sleep(60)
+        report = await comparing[0]
+    assert report.resource_version == informer.resource_version
+    assert report.is_consistent
+
+
+async def test_an_informer_that_stopped_before_it_synced_has_nothing_to_compare() -> None:
+    source = FakeSource()
+    source.list_faults.extend([api_error(500)] * 100)
+    informer = Informer(source, POD, options=STILL)
+    task = asyncio.create_task(informer.run())
+    comparing = asyncio.create_task(informer.check_consistency(timeout=None))
+    await settle()
+    task.cancel()
+    with pytest.raises(InformerStoppedError):
+        await comparing
+    await asyncio.wait([task])
 
 
 async def test_it_is_off_by_default_and_can_be_made_again_and_again(caplog: pytest.LogCaptureFixture) -> None:

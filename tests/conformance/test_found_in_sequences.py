@@ -144,3 +144,51 @@ async def test_a_patch_that_takes_the_version(api: Api, query: str, code: int, u
     assert headers.getall("Warning", []) == [f'299 - "unknown field \\"{name}\\""' for name in unknown]
     words = "undeterminable" if code == 400 else 'strict decoding error: unknown field "data", unknown field "metadata"'
     assert words in answer.json["message"]
+
+
+@conformance(
+    "patch: what one makes another kind of is refused in the words of how far it was read",
+    ("no version", "", "Secret", "YQ==", "converting (core.Secret) to (core.ConfigMap): unknown conversion"),
+    (
+        "of another group",
+        "",
+        "Deployment",
+        "",
+        'no kind "Deployment" is registered for the internal version of group ""',
+    ),
+    ("a version", "v1", "Secret", "YQ==", "converting (v1.Secret) to (core.ConfigMap): unknown conversion"),
+    ("with wrong data", "v1", "Secret", "v", "illegal base64 data at input byte 0"),
+    ("unknown", "v1", "Nonsense", "", 'no kind "Nonsense" is registered for version "v1"'),
+)
+async def test_a_patch_that_makes_another_kind(api: Api, version: str, kind: str, value: str, words: str) -> None:
+    await api.config_map("a", {"k": value})
+    answer = await api.patch(f"{api.config_maps}/a", {"apiVersion": version, "kind": kind})
+    assert answer.status == 422, answer.text
+    assert words in answer.json["details"]["causes"][0]["message"]
+
+
+@conformance(
+    "secrets: where bytes cease to be base64",
+    *((value or "nothing", value, place) for value, place in (
+        ("v", 0), ("YQ==Y", 4), ("YWJjY", 4), ("YWJjYQ", 4), ("YWJjYQ=", 7), ("YWJj=", 4), ("YW=j", 2), ("Y===", 1),
+        ("YWE==", 4), ("Y?==", 1), ("YWJj?", 4), ("YWJjYQ==YWJj", 8),
+    )),
+)  # fmt: skip
+async def test_bytes_that_are_not_base64(api: Api, value: str, place: int) -> None:
+    answer = await api.post(f"{api.core}/secrets", {"metadata": {"name": "a"}, "data": {"k": value}})
+    assert answer.status == 400, answer.text
+    assert answer.json["message"].endswith(f"illegal base64 data at input byte {place}")
+
+
+@conformance("apply: a status that is not written here gives the manager a time, and is no change the second time")
+async def test_an_apply_with_a_status(api: Api) -> None:
+    body = pod("a")
+    await api.created(api.pods, body)
+    await api.apply(f"{api.pods}/a", body, manager="plain")
+    applied = {**body, "status": {"phase": "Running"}}
+    first = await api.apply(f"{api.pods}/a", applied, manager="with-status")
+    again = await api.apply(f"{api.pods}/a", applied, manager="with-status")
+    assert first.json["status"]["phase"] == "Pending"
+    assert again.revision == first.revision
+    times = {entry["manager"]: "time" in entry for entry in first.json["metadata"]["managedFields"]}
+    assert times["with-status"]

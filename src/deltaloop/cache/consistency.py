@@ -17,7 +17,7 @@ from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError
 from deltaloop.cache.core.consistency import ConsistencyReport, State, compare, state_of
-from deltaloop.cache.errors import NotFreshError, describe_error
+from deltaloop.cache.errors import InformerStoppedError, NotFreshError, describe_error
 from deltaloop.cache.listwatch import ListerWatcher
 from deltaloop.cache.queue import Queue
 from deltaloop.cache.store import Indexer
@@ -64,6 +64,7 @@ class ConsistencyChecker:
 
         Raises:
             NotFreshError: If something always is on its way.
+            InformerStoppedError: If the informer stopped before its cache was whole.
             GoneError: If the server does not have that version any more.
             ApiError, TransportError: If it does not answer.
         """
@@ -71,7 +72,11 @@ class ConsistencyChecker:
         limit = asyncio.timeout(timeout)
         try:
             async with limit:
-                while len(queue) or not queue.has_synced:
+                while not (queue.is_idle and queue.has_synced):
+                    if queue.closed:
+                        raise InformerStoppedError(
+                            f"the informer of {self._name} has stopped: it has nothing to compare"
+                        )
                     await queue.wait_for_progress()
         except TimeoutError:
             if not limit.expired():
@@ -100,7 +105,7 @@ class ConsistencyChecker:
             await asyncio.sleep(period)
             try:
                 await self.check(timeout=period)
-            except (ApiError, TransportError, NotFreshError) as error:
+            except (ApiError, TransportError, NotFreshError, InformerStoppedError) as error:
                 _logger.debug(
                     "a cache could not be compared with its server",
                     extra={"resource": self._name, "error": describe_error(error)},

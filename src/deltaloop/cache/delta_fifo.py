@@ -83,6 +83,11 @@ class DeltaFIFO(WaitingQueue[V]):
         return popped.deltas
 
     @property
+    def is_idle(self) -> bool:
+        """Whether nothing waits, and nothing is being processed."""
+        return not self._processing and not len(self)
+
+    @property
     def has_synced(self) -> bool:
         """Whether everything of the initial list was popped and processed; may be read from any thread."""
         return self._deltas.has_synced and not self._processing

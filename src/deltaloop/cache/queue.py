@@ -78,6 +78,11 @@ class Queue(Protocol[V]):
         """The version that everything processed amounts to; "" before the first one."""
         ...
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing waits, and nothing is being processed."""
+        ...
+
     async def wait_for_progress(self) -> None:
         """Wait until something comes or was processed."""
         ...

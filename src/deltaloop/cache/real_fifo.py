@@ -105,5 +105,10 @@ class RealFIFO(WaitingQueue[V]):
             self._wake()
         return batch.deltas
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing waits, and nothing is being processed."""
+        return self._entries.is_idle
+
     def _take(self) -> Batch[V] | None:
         return self._entries.pop() if self._room is None else self._entries.pop(self._room())

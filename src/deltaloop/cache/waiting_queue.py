@@ -167,6 +167,11 @@ class WaitingQueue(ABC, Generic[V]):
         """The version that everything processed amounts to; "" before the first one."""
         return self._core.processed_version
 
+    @property
+    @abstractmethod
+    def is_idle(self) -> bool:
+        """Whether nothing waits, and nothing is being processed: ``processed_version`` is that of the store."""
+
     async def wait_for_progress(self) -> None:
         """Wait until something comes or was processed; cancellation leaves nothing behind."""
         await self._change()

@@ -28,7 +28,7 @@ from deltaloop.client.oidc import OidcCredentials
 _log = logging.getLogger("deltaloop.client")
 
 _EXEC_EXTENSION: Final = "client.authentication.k8s.io/exec"
-_REMOVED_PROVIDERS: Final = {"gcp": "gke-gcloud-auth-plugin", "azure": "kubelogin", "openstack": "an exec plugin"}
+_REMOVED_PROVIDERS: Final = {"gcp": "gke-gcloud-auth-plugin", "azure": "kubelogin"}
 
 
 def read_credentials(user: Entry, cluster: Entry) -> Credentials | None:

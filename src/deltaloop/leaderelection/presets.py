@@ -7,10 +7,13 @@ from typing import Final
 from deltaloop.leaderelection.config import LeaderElectionConfig
 
 CORE_COMPONENTS: Final = LeaderElectionConfig(lease_duration=15.0, renew_deadline=10.0, retry_period=2.0)
-"""What the scheduler and the controller manager of Kubernetes use; our default. Failover within 17 s at the worst."""
+"""What the scheduler and the controller manager of Kubernetes use; our default.
+
+A leader that is just gone is replaced within 24 s at the worst: the lease, and two waits of up to 2.2 retry periods.
+"""
 
 CONTROL_PLANE_UPGRADES: Final = LeaderElectionConfig(lease_duration=137.0, renew_deadline=107.0, retry_period=26.0)
-"""OpenShift's: survives 78 s without an API server, and takes up to 163 s to replace a leader that is just gone.
+"""OpenShift's: survives 78 s without an API server, and takes up to 252 s to replace a leader that is just gone.
 
 Source: openshift/library-go pkg/config/leaderelection, ``LeaderElectionDefaulting``.
 """

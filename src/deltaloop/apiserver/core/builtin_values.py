@@ -25,6 +25,8 @@ _MICRO_TIMES: Final = {
 }
 _LAYOUT: Final = "2006-01-02T15:04:05.000000Z07:00"
 _MICRO_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[+-]\d\d:\d\d)")
+_BASE64: Final = re.compile(rb"[A-Za-z0-9+/]*={0,2}")
+_PADDING: Final = ord("=")
 _LETTERS: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 
 
@@ -65,14 +67,27 @@ def _bytes(value: object) -> str:
     if not isinstance(value, str):
         return ""  # null is no bytes; other types are refused before
     sent = re.sub(r"[\r\n]", "", value).encode()
-    padding = len(sent) - len(sent.rstrip(b"="))
-    good = sent[: len(sent) - padding]
-    wrong = next((place for place, sign in enumerate(good) if sign not in _LETTERS), None)
-    if wrong is not None:
-        raise ValueError(f"illegal base64 data at input byte {wrong}")
-    if len(sent) % 4 or padding > 2:
-        raise ValueError("illegal base64 data")
+    if len(sent) % 4 or not _BASE64.fullmatch(sent):
+        raise ValueError(f"illegal base64 data at input byte {_corrupt_at(sent)}")
     return base64.b64encode(base64.b64decode(sent)).decode()
+
+
+def _corrupt_at(sent: bytes) -> int:
+    """Return where bytes cease to be base64, as Go's decoder counts it."""
+    for start in range(0, len(sent), 4):
+        for place in range(4):
+            here = start + place
+            if here == len(sent):
+                return start
+            if sent[here] in _LETTERS:
+                continue
+            if sent[here] != _PADDING or place < 2:
+                return here
+            end = here + (4 - place)
+            if place == 2 and here + 1 < len(sent) and sent[here + 1] != _PADDING:
+                return here
+            return min(end, len(sent))
+    return len(sent)
 
 
 def _micro_time(value: str) -> str:

@@ -79,6 +79,21 @@ def with_entries(fields: Fields, entries: list[Fields]) -> Fields:
     return {**fields, "metadata": metadata}
 
 
+def with_old_times(before: Fields, after: Fields) -> Fields:
+    """Return an applied object with the entries that it had, if their times are all that differs.
+
+    Source: apiserver pkg/endpoints/handlers/fieldmanager/equality.go.
+    """
+    old, new = (_timeless(each["metadata"].get("managedFields", [])) for each in (before, after))
+    if old == new and with_entries(before, []) == with_entries(after, []):
+        return with_entries(after, before["metadata"].get("managedFields", []))
+    return after
+
+
+def _timeless(entries: list[Fields]) -> list[Fields]:
+    return [{name: value for name, value in entry.items() if name != "time"} for entry in entries]
+
+
 def apply_fields(
     registry: Registry,
     served: ServedResource,

@@ -185,6 +185,25 @@ def check_kind(served: ServedResource, fields: dict[str, Any]) -> None:
         )
 
 
+def check_patched_kind(served: ServedResource, fields: dict[str, Any]) -> None:
+    """Refuse another kind that a patch made of an object and left without a version: it is looked for in the group.
+
+    Raises:
+        BadRequestError: If it is another one.
+    """
+    kind, wanted = fields.get("kind") or served.type.kind, served.type.kind
+    if served.custom or fields.get("apiVersion") or kind == wanted:
+        return
+    group = served.type.group
+    internal = group.partition(".")[0] or "core"
+    beginning = f"{kind} cannot be handled as a {wanted}: "
+    if any(known == kind and version.rpartition("/")[0] == group for version, known in kind_types()):
+        raise failures.bad_request(
+            f"{beginning}converting ({internal}.{kind}) to ({internal}.{wanted}): unknown conversion"
+        )
+    raise failures.bad_request(f'{beginning}no kind "{kind}" is registered for the internal version of group "{group}"')
+
+
 def _check_registered(served: ServedResource, api_version: str, kind: str) -> None:
     """Refuse another kind in the words of a server that decodes by what the body says it is."""
     version = api_version.rpartition("/")[2]

@@ -22,7 +22,7 @@ from deltaloop.apiserver.core.conversion import to_stored
 from deltaloop.apiserver.core.crd_lifecycle import CrdLifecycle
 from deltaloop.apiserver.core.deletion import DeleteOptions, Fate, delete_object
 from deltaloop.apiserver.core.encoding import decode_object, with_resource_version
-from deltaloop.apiserver.core.managed_fields import with_created, with_entries, with_updated
+from deltaloop.apiserver.core.managed_fields import with_created, with_entries, with_old_times, with_updated
 from deltaloop.apiserver.core.metadata import mark_errors
 from deltaloop.apiserver.core.object_checks import changed_errors, new_errors, refuse
 from deltaloop.apiserver.core.objects import (
@@ -331,7 +331,7 @@ class Operations:
         if entries is None:
             after = with_updated(self.registry, served, before, after, sent, stamp, subresource=written)
         else:
-            after = with_entries(after, entries)
+            after = with_old_times(before, with_entries(after, entries))
         if whole:
             refuse(served, after["metadata"]["name"], finish_update(served, before, after, self.store, stamp))
         return after

@@ -8,18 +8,22 @@ Source: apiserver pkg/endpoints/handlers/create.go, update.go, patch.go; pkg/reg
 
 from __future__ import annotations
 
+import copy
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import BadRequestError
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.builtin_decoding import decode_builtin
 from deltaloop.apiserver.core.builtin_strategies import prepare_builtin
+from deltaloop.apiserver.core.builtin_tables import builtin_tables
 from deltaloop.apiserver.core.builtin_values import decode_values
 from deltaloop.apiserver.core.encoding import encode_json
 from deltaloop.apiserver.core.failures import FieldError, invalid_value
 from deltaloop.apiserver.core.metadata import check_metadata_types
-from deltaloop.apiserver.core.objects import check_kind
+from deltaloop.apiserver.core.objects import check_kind, check_patched_kind
 from deltaloop.apiserver.core.requests import parse_revision
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage_keys import uid_conflict
@@ -35,6 +39,9 @@ def decode_sent(served: ServedResource, fields: Fields, *, as_sent: AsSent) -> N
         ApiError: If it cannot be read; which one depends on how it came about.
     """
     try:
+        if as_sent == "patched":
+            check_patched_kind(served, fields)
+            _decode_as_said(served, fields)
         check_kind(served, fields)
         if as_sent == "patched":
             check_metadata_types(served, fields)
@@ -49,6 +56,17 @@ def decode_sent(served: ServedResource, fields: Fields, *, as_sent: AsSent) -> N
             raise failures.not_convertible(served.type, fields, why) from None
         raise
     prepare_builtin(served, fields)
+
+
+def _decode_as_said(served: ServedResource, fields: Fields) -> None:
+    """Read what a patch made another built-in kind of as that kind: what is wrong with that is said first."""
+    api_version, kind = fields.get("apiVersion") or "", fields.get("kind") or ""
+    if served.custom or kind == served.type.kind:
+        return
+    for entry in builtin_tables().kinds:
+        if (entry.api_version, entry.kind) == (api_version, kind):
+            said = ResourceType[Resource](entry.group, entry.version, kind, entry.plural, entry.namespaced)
+            _decode_values(replace(served, type=said), copy.deepcopy(fields), as_sent="patched")
 
 
 def _decode_values(served: ServedResource, fields: Fields, *, as_sent: AsSent) -> None:

@@ -130,6 +130,11 @@ class InOrderQueue(Generic[V]):
         """The version that everything processed amounts to; "" before the first one."""
         return self._version
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing waits, and nothing that was popped is still being dealt with."""
+        return not self._entries and not self._processing
+
     def key_of(self, obj: V | DeletedFinalStateUnknown[V]) -> str:
         """Return the key of an object or of a stand-in for a deleted one."""
         return obj.key if isinstance(obj, DeletedFinalStateUnknown) else self._key_func(obj)

@@ -56,6 +56,11 @@ class Target:
             raise ValueError(f"{self.api_version} is not served")
         return kind
 
+    @property
+    def counts_all(self) -> bool:
+        """Whether every field can be written here."""
+        return not (self.only or self.ignored)
+
     def counted(self, fields: FieldSet) -> FieldSet:
         """Return the fields that can be written here."""
         if self.only:
@@ -65,7 +70,7 @@ class Target:
     def differences(self, kind: MergeType, old: Fields, new: Fields) -> Comparison:
         """Compare two objects in what can be written here; the rest will be as it was, whatever was sent."""
         found = compare(kind, old, new)
-        if not (self.only or self.ignored) or found.same:
+        if self.counts_all or found.same:
             return found
         return Comparison(self.counted(found.added), self.counted(found.modified), self.counted(found.removed))
 
@@ -280,7 +285,8 @@ def apply_owners(
     after.pop(applier, None)
     if stripped:
         after[applier] = replace(mine, fields=stripped)
-    return merged, after, not compared.same
+    # What cannot be written here is a change all the same, though it will not be stored.
+    return merged, after, not (compared.same and (target.counts_all or compare(target.type, live, merged).same))
 
 
 def _check_conflicts(owners: Owners, live: Fields, merged: Fields, applier: Manager, target: Target) -> None:
