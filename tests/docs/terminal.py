@@ -201,7 +201,8 @@ def runs_here(command: str) -> bool:
 
 def ready_words(command: str) -> str | None:
     """Return what a program that serves prints when it is ready; None for one that ends by itself."""
-    words = next(iter(console.simple_commands(command)), [])
+    found = console.simple_commands(command)
+    words = found[0] if found else []
     if words[:1] != ["deltaloop"] or "--help" in words or (words[1] == "leader-elect" and "--" in words):
         return None
     return _READY.get(words[1])

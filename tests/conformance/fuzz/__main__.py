@@ -13,8 +13,9 @@ import time
 
 from deltaloop.testing.control_plane import ControlPlane, ControlPlaneError, find_assets
 from tests.conformance.fuzz.differential import both
+from tests.conformance.fuzz.resources import UNCACHED
 from tests.conformance.fuzz.search import Search
-from tests.conformance.fuzz.sequences import FUZZED, UNCACHED
+from tests.conformance.fuzz.sequences import FUZZED
 from tests.conformance.target import EmbeddedTarget, RealTarget
 
 SHORTENING = 60.0

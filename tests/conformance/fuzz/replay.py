@@ -31,6 +31,7 @@ _UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 # A number that stands alone: the examples in messages, such as '123-abc', are none of a server's.
 _NUMBER: Final = re.compile(r"(?<![\w'-])\d+(?![\w'-])")
+_ENTRY: Final = ("manager", "operation", "subresource", "apiVersion")
 _TIMES: Final = frozenset({"creationTimestamp", "deletionTimestamp", "lastTransitionTime", "disruptedPods", "time"})
 _OLD: Final = "1"
 # What messages say on one server only: input that is repeated, places in a program. The reasons are in the docs.
@@ -165,7 +166,11 @@ class Words:
                 fields = {**fields, "causes": [cause for at, cause in enumerate(causes) if cause not in causes[:at]]}
             return {key: self.of(item, name if name == "disruptedPods" else key) for key, item in fields.items()}
         if isinstance(value, list):
-            return [self.of(item, name) for item in cast("list[Any]", value)]
+            items = cast("list[Any]", value)
+            if name == "managedFields" and all(isinstance(item, dict) for item in items):
+                # They are in the order of their seconds, and a slow server needs more of them for the same sequence.
+                items = sorted(items, key=lambda entry: [str(entry.get(key, "")) for key in _ENTRY])
+            return [self.of(item, name) for item in items]
         if isinstance(value, str):
             return self._text(value, name)
         return value

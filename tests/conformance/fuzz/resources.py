@@ -12,6 +12,8 @@ from typing import Any, Final
 from hypothesis import strategies as st
 
 GROUP: Final = "fuzz.example.com"
+# The kind that the real server of the fuzzer keeps no cache of: a cache would remember what was compacted.
+UNCACHED: Final = "Secret"
 
 Objects = st.SearchStrategy[dict[str, Any]]
 

@@ -17,13 +17,11 @@ from typing import Final
 from hypothesis import strategies as st
 
 from tests.conformance.fuzz import definitions
-from tests.conformance.fuzz.resources import RESOURCES, Resource
+from tests.conformance.fuzz.resources import RESOURCES, UNCACHED, Resource
 from tests.conformance.fuzz.steps import COMPACT, MERGE, REQUESTS, Step, good_create, one_step
 
 LONGEST: Final = 14
 FUZZED: Final = (*RESOURCES, definitions.THINGS[0])
-# The kind that the real server of the fuzzer keeps no cache of: a cache would remember what was compacted.
-UNCACHED: Final = "Secret"
 _FIRST: Final = st.sampled_from([("a",), ("a",), ("a", "b"), ("b", "a")])
 
 
