@@ -192,3 +192,18 @@ async def test_an_apply_with_a_status(api: Api) -> None:
     assert again.revision == first.revision
     times = {entry["manager"]: "time" in entry for entry in first.json["metadata"]["managedFields"]}
     assert times["with-status"]
+
+
+@conformance(
+    "built-in kinds: what is neither a number nor text is read as a number",
+    ("true", True),
+    ("object", {}),
+    ("1.5", 1.5),
+)
+async def test_a_value_that_is_a_number_or_text(api: Api, value: Any) -> None:
+    budgets = f"/apis/policy/v1/namespaces/{api.namespace}/poddisruptionbudgets"
+    answer = await api.post(budgets, {"metadata": {"name": "a"}, "spec": {"minAvailable": value, "selector": {}}})
+    assert answer.status == 400, answer.text
+    assert answer.json["message"].endswith(
+        "into Go struct field PodDisruptionBudgetSpec.spec.minAvailable of type int32"
+    )

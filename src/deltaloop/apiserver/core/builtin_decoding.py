@@ -126,7 +126,8 @@ def _word(types: Mapping[str, StructType], shape: str, value: Any, go: str, path
     elif shape not in ("any", "atomic"):
         wanted = _SCALARS[shape]
         if not isinstance(value, wanted) or (isinstance(value, bool) and shape != "boolean"):
-            raise _wrong(value, go, path, _GO_NAMES.get(shape, "string"))
+            # Go reads what is no text as a number.
+            raise _wrong(value, go, path, "int32" if shape == "intstr" else _GO_NAMES.get(shape, "string"))
 
 
 def _go_type(shape: FieldType) -> str:
