@@ -47,5 +47,5 @@ def test_the_numbers_on_the_page_are_the_defaults() -> None:
     assert "each 30 minutes" in PAGE
     assert "6 minutes have passed" in PAGE
     assert (options.max_tries, options.retry_delay, options.queue_size, options.close_timeout) == (12, 10, 1000, 5)
-    for text in ("12 tries, 10 s apart", "1000 may wait", "`close_timeout` (5 s)"):
+    for text in ("12 tries in all (`max_tries`), 10 s apart", "1000 may wait", "`close_timeout` (5 s)"):
         assert text in PAGE
