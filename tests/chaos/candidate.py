@@ -72,18 +72,27 @@ async def main() -> None:
 
     asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, stop_at_the_next_write)
 
+    async def write(term: Term) -> bool:
+        asked_at = boot_time()
+        fields = {"identity": identity, "token": term.fencing_token, "asked_at": asked_at}
+        # Counted from the start of the last renewal, not asked of the guard.
+        until = term.lease_until - duration + deadline
+        try:
+            await term.client.create("v1/Event", {"metadata": {"name": "write"}, **fields, "deadline": until})
+        except LeadershipLostError:
+            await log.say({"kind": "guard", **fields})
+            return False
+        return True
+
     async def work(term: Term) -> None:
-        while True:
-            asked_at = boot_time()
-            fields = {"identity": identity, "token": term.fencing_token, "asked_at": asked_at}
-            # Counted from the start of the last renewal, not asked of the guard.
-            until = term.lease_until - duration + deadline
-            try:
-                await term.client.create("v1/Event", {"metadata": {"name": "write"}, **fields, "deadline": until})
-            except LeadershipLostError:
-                await log.say({"kind": "guard", **fields})
-                await asyncio.sleep(3600)  # until the cancellation comes
-            await asyncio.sleep(pause)
+        try:
+            while True:
+                # What a guard has refused is refused for good; the cancellation comes.
+                refused = not await write(term)
+                await asyncio.sleep(3600 if refused else pause)
+        except asyncio.CancelledError:
+            await write(term)  # as a clean-up may; it comes too late
+            raise
 
     async with connect(kubeconfig=kubeconfig) as client:
         lock = LeaseLock(client, namespace="default", name="chaos", identity=identity)

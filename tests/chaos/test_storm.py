@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 from pathlib import Path
 from typing import Any, cast
@@ -17,7 +18,8 @@ from tests.chaos.storm_processes import storm_of_processes
 
 
 @pytest.mark.real_time
-async def test_everything_converges_through_failures_and_restarts() -> None:
+async def test_everything_converges_through_failures_and_restarts(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.CRITICAL, logger="deltaloop")  # records that are kept keep tracebacks, and those memory
     report = await run(objects=40, restarts=2, limit=15.0)
     assert report.missing == [], report.lines()
     assert (report.server_restarts, report.leader_restarts) == (1, 2)
