@@ -195,13 +195,16 @@ def test_what_makes_no_role_is_refused(module: str, arguments: list[str], messag
 
 
 @asynccontextmanager
-async def program(server: ApiServer, file: Path, *flags: str) -> AsyncGenerator[Process]:
-    """Run a module in a process of its own, which ends with this at the latest."""
+async def program(server: ApiServer | None, file: Path, *flags: str) -> AsyncGenerator[Process]:
+    """Run a module in a process of its own, which ends with this at the latest; without a server, on its own one."""
     config = file.with_name("config")
-    config.write_text(yaml.safe_dump(server.kubeconfig()))
-    common = ["--kubeconfig", str(config), "--log-format", "json", "--metrics-bind-address", "0"]
+    cluster = ["--embedded", "--write-kubeconfig", str(config)]
+    if server is not None:
+        config.write_text(yaml.safe_dump(server.kubeconfig()))
+        cluster = ["--kubeconfig", str(config)]
+    common = ["--log-format", "json", "--metrics-bind-address", "0"]
     process = await asyncio.create_subprocess_exec(
-        *COMMAND, "run", str(file), *common, *flags, stdout=PIPE, stderr=STDOUT, limit=2**20
+        *COMMAND, "run", str(file), *cluster, *common, *flags, stdout=PIPE, stderr=STDOUT, limit=2**20
     )
     try:
         yield process
@@ -275,3 +278,17 @@ async def test_a_second_signal_ends_a_program_that_does_not_end(tmp_path: Path) 
         code, rest = await end_of(process)
     assert code == 1, rest
     assert "1 reconcile(s) did not end in time and were left behind: namespace: default" in rest
+
+
+@pytest.mark.real_time
+async def test_a_forced_end_leaves_no_kubeconfig_behind(tmp_path: Path) -> None:
+    file = tmp_path / "stuck.py"
+    file.write_text(STUCK)
+    flags = ["--health-probe-bind-address", "0", "--drain-timeout", "0.1", "--shutdown-timeout", "0.2"]
+    async with program(None, file, *flags) as process:
+        await read_until(process, "reconciling for ever")
+        assert (tmp_path / "config").exists()
+        process.send_signal(signal.SIGINT)
+        code, rest = await end_of(process)
+    assert code == 1, rest
+    assert not (tmp_path / "config").exists()

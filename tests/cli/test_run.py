@@ -36,6 +36,11 @@ async def test_an_embedded_server_has_the_manifests_and_a_kubeconfig_for_others_
         foo = {"metadata": {"name": "a"}, "spec": {"deploymentName": "a"}}
         await eventually(lambda: client.create("samples.deltaloop.dev/v1alpha1/Foo", foo), every=0.02)
         await eventually(lambda: names == ["a"], every=0.02)
+        # Garbage is collected, as beside a controller in a cluster.
+        owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "00000000-0000-0000-0000-000000000001"}
+        owned = {"metadata": {"name": "owned", "ownerReferences": [owner]}}
+        await client.create(dl.kinds.CONFIG_MAP, owned)
+        await client.wait_for(dl.kinds.CONFIG_MAP, "owned", dl.conditions.deleted(), timeout=10)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

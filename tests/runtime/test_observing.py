@@ -19,7 +19,8 @@ from deltaloop.api.references import Trigger
 from deltaloop.metrics import ProgramMetrics
 from deltaloop.runtime import Context, HotLoopOptions, Request, controller
 from deltaloop.runtime.core.history import History
-from deltaloop.runtime.core.hot_loop import HotLoops
+from deltaloop.runtime.core.hot_loop import Cause, HotLoop, HotLoops
+from deltaloop.runtime.core.outcomes import ROWS, Case, Decision
 from deltaloop.runtime.health_server import Listen
 from deltaloop.runtime.metrics import GuardedMetrics
 from deltaloop.runtime.observing import Observer
@@ -129,6 +130,27 @@ async def test_a_writer_of_another_program_is_named_by_one_read_of_the_server(ca
     [told] = [vars(record) for record in caplog.records if "fight" in record.getMessage()]
     assert (told["other"], told["changes"]) == ("scaler", ("data.size: big -> small",))
     assert len(reads) == 1
+
+
+def test_a_fight_with_somebody_unknown_is_told_as_a_fight(caplog: pytest.LogCaptureFixture) -> None:
+    fight = HotLoop(
+        key="default/a", cause=Cause.FIGHT, kind="v1/ConfigMap", object_key="default/a", changes=("data.size",),
+        other="", strikes=10, seconds=5.0, interval=1.0,
+    )  # fmt: skip
+
+    class Told(HotLoops):
+        def observe(self, key: str, **_: object) -> tuple[HotLoop, ...]:
+            return (fight,)
+
+    @controller("v1/ConfigMap", name="maps")
+    async def reconcile(request: Request, ctx: Context) -> None: ...
+
+    observer = Observer(reconcile, GuardedMetrics(None, "maps"), history=History(), tracing=Tracing())
+    decision = Decision(case=Case.NOTHING, row=ROWS[Case.NOTHING])
+    observer._observe_heat(Told(HOT), "default/a", [], [], decision, 0.0)
+    [told] = caplog.records
+    assert "two writers fight" in told.getMessage()
+    assert (vars(told)["cause"], vars(told)["other"]) == ("fight", "unknown")
 
 
 async def test_a_server_that_does_not_answer_that_read_holds_nothing_up(caplog: pytest.LogCaptureFixture) -> None:

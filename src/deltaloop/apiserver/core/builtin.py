@@ -15,7 +15,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.builtin_tables import KindEntry, builtin_tables
 from deltaloop.apiserver.core.conversion import CONVERSIONS
-from deltaloop.apiserver.core.served_resource import ScalePaths, ServedResource
+from deltaloop.apiserver.core.served_resource import CLIENTS_METADATA, ScalePaths, ServedResource
 
 _REVIEWS: Final = ("authentication.k8s.io", "authorization.k8s.io")
 # Two groups, one storage.
@@ -41,10 +41,9 @@ _CREATED_ON_UPDATE: Final = frozenset(
 )
 
 # What PrepareForUpdate of a status strategy does not take back from the object as it was; most kinds take nothing back.
-_CLIENTS_METADATA: Final = frozenset({"annotations", "finalizers", "generateName", "labels", "ownerReferences"})
 _STATUS_METADATA: Final = {
-    "deployments.apps": _CLIENTS_METADATA - {"labels"},
-    "pods.": _CLIENTS_METADATA - {"ownerReferences"},
+    "deployments.apps": CLIENTS_METADATA - {"labels"},
+    "pods.": CLIENTS_METADATA - {"ownerReferences"},
     **dict.fromkeys(
         (
             "apiservices.apiregistration.k8s.io",
@@ -77,7 +76,7 @@ def _served(entry: KindEntry) -> ServedResource:
         categories=entry.categories,
         verbs=entry.verbs,
         status="status" in entry.subresources,
-        status_metadata=_STATUS_METADATA.get(f"{entry.plural}.{entry.group}", _CLIENTS_METADATA),
+        status_metadata=_STATUS_METADATA.get(f"{entry.plural}.{entry.group}", CLIENTS_METADATA),
         scale=scale,
         scale_paths=ScalePaths(label_selector=entry.selector) if scale else None,
         finalize="finalize" in entry.subresources,

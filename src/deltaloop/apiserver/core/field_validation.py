@@ -91,7 +91,7 @@ def check_patched(
     Raises:
         InvalidError: If the mode is ``STRICT`` and there would be any; it names ``patch``, as the real server does.
     """
-    found = (*_patch_texts(patch, mode), *_found(served, fields, b"", mode))
+    found = (*_patch_texts(patch, mode), *_found(served, fields, b"", mode, typed=bool(fields.get("apiVersion"))))
     if found and mode is FieldValidation.STRICT:
         result = msgspec.json.encode(msgspec.json.encode(fields).decode()).decode()
         raise failures.invalid_patch(invalid_value("patch", result, _STRICT + ", ".join(found)))
@@ -135,13 +135,14 @@ def warning_header(text: str) -> str:
     return f'299 - "{escaped}"'
 
 
-def _found(served: ServedResource, fields: dict[str, Any], body: bytes, mode: FieldValidation) -> tuple[str, ...]:
+def _found(
+    served: ServedResource, fields: dict[str, Any], body: bytes, mode: FieldValidation, *, typed: bool = True
+) -> tuple[str, ...]:
     if not served.custom:
         # What a patch left without a version is read as a type that has no fields.
-        has_type = body or fields.get("apiVersion")
         dropped = (
             drop_unknown_fields(served.type.api_version, served.type.kind, fields)
-            if has_type
+            if typed
             else sorted(fields.keys() - {"apiVersion", "kind"})
         )
         if mode is FieldValidation.IGNORE:

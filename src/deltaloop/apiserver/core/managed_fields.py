@@ -28,12 +28,11 @@ from deltaloop.apiserver.core.apply.ownership import ConflictsError, Target
 from deltaloop.apiserver.core.json_values import at, mapping, text
 from deltaloop.apiserver.core.objects import Stamp, is_core
 from deltaloop.apiserver.core.registry import Registry
-from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.served_resource import CLIENTS_METADATA, ServedResource
 
 Fields = dict[str, Any]
 
 _STATUS: Final = "f:status"
-_SHARED_METADATA: Final = ("labels", "ownerReferences")  # what some kinds' /status leaves alone, and others' does not
 _FINALIZERS: Final[FieldSet] = {"f:spec": {"f:finalizers": {}}}
 
 
@@ -171,7 +170,7 @@ def _reset_by_status(served: ServedResource) -> tuple[str, FieldSet]:
     """Return the one field that counts on ``/status``, or "" and the fields that do not."""
     if not served.status_metadata:
         return _STATUS, {}
-    kept = {field_step(name): LEAF for name in _SHARED_METADATA if name not in served.status_metadata}
+    kept = {field_step(name): LEAF for name in CLIENTS_METADATA - served.status_metadata}
     ignored: FieldSet = {"f:spec": LEAF}
     if kept:
         ignored["f:metadata"] = kept

@@ -195,12 +195,9 @@ def check_patched_kind(served: ServedResource, fields: dict[str, Any]) -> None:
     if served.custom or fields.get("apiVersion") or kind == wanted:
         return
     group = served.type.group
-    internal = group.partition(".")[0] or "core"
     beginning = f"{kind} cannot be handled as a {wanted}: "
     if any(known == kind and version.rpartition("/")[0] == group for version, known in kind_types()):
-        raise failures.bad_request(
-            f"{beginning}converting ({internal}.{kind}) to ({internal}.{wanted}): unknown conversion"
-        )
+        raise failures.bad_request(beginning + _no_conversion(served, f"{_internal(served)}.{kind}"))
     raise failures.bad_request(f'{beginning}no kind "{kind}" is registered for the internal version of group "{group}"')
 
 
@@ -212,11 +209,16 @@ def _check_registered(served: ServedResource, api_version: str, kind: str) -> No
     if (api_version, kind) not in kind_types() and (api_version, kind) != (served.type.api_version, wanted):
         raise failures.bad_request(f'{beginning}no kind "{kind}" is registered for version "{api_version}"')
     if kind != wanted:
-        # Go's name of what objects of any version are converted to: the group's first part.
-        internal = served.type.group.partition(".")[0] or "core"
-        raise failures.bad_request(
-            f"{beginning}converting ({version}.{kind}) to ({internal}.{wanted}): unknown conversion"
-        )
+        raise failures.bad_request(beginning + _no_conversion(served, f"{version}.{kind}"))
+
+
+def _no_conversion(served: ServedResource, found: str) -> str:
+    return f"converting ({found}) to ({_internal(served)}.{served.type.kind}): unknown conversion"
+
+
+def _internal(served: ServedResource) -> str:
+    """Return Go's name of what objects of any version are converted to: the group's first part."""
+    return served.type.group.partition(".")[0] or "core"
 
 
 def new_object(

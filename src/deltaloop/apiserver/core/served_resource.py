@@ -9,6 +9,8 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 
 ALL_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+# What of metadata is the client's to change.
+CLIENTS_METADATA: Final = frozenset({"annotations", "finalizers", "generateName", "labels", "ownerReferences"})
 SUBRESOURCE_VERBS: Final = ("get", "patch", "update")
 
 
