@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.conformance.target import Api, conformance
+from tests.conformance.target import Api, conformance, deployment
 
 NOTHING: dict[str, Any] = {}
 
@@ -142,3 +142,55 @@ async def test_roles_and_bindings(api: Api) -> None:
     )
     assert made.json["subjects"] == [subject]
     assert made.json["roleRef"] == role
+
+
+@conformance("apply: a declared field goes with the last thing below it, and takes what nobody owns with it")
+async def test_a_field_takes_its_defaults_with_it(api: Api) -> None:
+    body: Any = deployment("a")
+    container = body["spec"]["template"]["spec"]["containers"][0]
+    container["livenessProbe"] = {"httpGet": {"port": 80}}
+    made = await api.apply(f"{api.deployments}/a", body)
+    assert made.json["spec"]["template"]["spec"]["containers"][0]["livenessProbe"]["periodSeconds"] == 10
+    del container["livenessProbe"]
+    after = await api.apply(f"{api.deployments}/a", body)
+    assert after.status == 200, after.text
+    assert "livenessProbe" not in after.json["spec"]["template"]["spec"]["containers"][0]
+    widgets = await api.widgets()
+    widget = api.widget("a", {"colour": "red"})
+    made = await api.apply(f"{widgets}/a", widget)
+    assert made.json["spec"] == {"colour": "red", "mode": "plain"}
+    del widget["spec"]
+    assert "spec" not in (await api.apply(f"{widgets}/a", widget)).json
+
+
+@conformance("apply: bytes of a secret that came as text go with the field that held them")
+async def test_text_of_a_secret_that_is_applied_no_more(api: Api) -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}}
+    path = f"{api.core}/secrets/a"
+    made = await api.apply(path, {**secret, "stringData": {"k": "1"}, "data": {"l": "YQ=="}})
+    assert made.json["data"] == {"k": "MQ==", "l": "YQ=="}
+    kept = await api.apply(path, {**secret, "data": {}})
+    assert kept.json["data"] == {"k": "MQ=="}
+    assert "data" not in (await api.apply(path, secret)).json
+
+
+@conformance("apply: a field that is kept and loses all that was below it is null, which a schema may refuse")
+async def test_a_field_that_is_kept_without_anything_below_it(api: Api) -> None:
+    widgets = await api.widgets()
+    await api.apply(f"{widgets}/a", api.widget("a", {"free": {"x": 1}}))
+    refused = await api.apply(f"{widgets}/a", api.widget("a", {"free": {}}))
+    refused.refuses(422, "Invalid")
+    assert refused.json["details"]["causes"][0]["field"] == "spec.free"
+    map_of_labels = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "labels": {"x": "y"}}}
+    await api.apply(f"{api.config_maps}/a", map_of_labels)
+    map_of_labels["metadata"] = {"name": "a", "labels": {}}
+    after = await api.apply(f"{api.config_maps}/a", map_of_labels)
+    assert "labels" not in after.json["metadata"]
+
+
+@conformance("apply: null is nothing to lay over an object")
+async def test_null_over_an_object(api: Api) -> None:
+    widgets = await api.widgets()
+    await api.apply(f"{widgets}/a", api.widget("a", {"free": {"x": {"y": 1}}}), manager="one")
+    after = await api.apply(f"{widgets}/a", api.widget("a", {"free": {"x": None}}), manager="two")
+    assert after.json["spec"]["free"] == {"x": {"y": 1}}

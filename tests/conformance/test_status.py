@@ -155,3 +155,43 @@ async def test_the_label_of_a_namespace(api: Api, below: str) -> None:
     after = await api.put(f"{path}{below}", made)
     assert after.status == 200, after.text
     assert after.json["metadata"]["labels"] == {"a": "b", "kubernetes.io/metadata.name": name}
+
+
+@conformance("pods: one address and the first of several are the same, and one of each family is enough")
+async def test_addresses_of_a_pod(api: Api) -> None:
+    await api.created(api.pods, pod("a"))
+    path = f"{api.pods}/a/status"
+
+    async def after(**status: Any) -> tuple[Any, Any]:
+        answer = await api.patch(path, {"status": status})
+        assert answer.status == 200, answer.text
+        return answer.json["status"].get("podIP"), answer.json["status"].get("podIPs")
+
+    assert await after(podIP="10.1.2.3") == ("10.1.2.3", [{"ip": "10.1.2.3"}])
+    both = [{"ip": "10.1.2.3"}, {"ip": "fd00::1"}]
+    assert await after(podIPs=both) == ("10.1.2.3", both)
+    assert await after(podIP=None) == ("10.1.2.3", both)
+    assert await after(podIP="10.1.2.4") == ("10.1.2.4", [{"ip": "10.1.2.4"}])
+    assert await after(podIP=None, podIPs=None) == (None, None)
+    for addresses, field, words in (
+        (["x"], "status.podIPs[0]", "must be a valid IP address"),
+        (["10.1.2.3", "10.1.2.4"], "status.podIPs", "may specify no more than one IP for each IP family"),
+    ):
+        refused = await api.patch(path, {"status": {"podIPs": [{"ip": address} for address in addresses]}})
+        refused.refuses(422, "Invalid")
+        assert (refused.json["details"]["causes"][0]["field"]) == field
+        assert words in refused.json["message"]
+    hosts = await api.patch(path, {"status": {"hostIPs": [{"ip": "10.0.0.1"}]}})
+    hosts.refuses(422, "Invalid")
+    assert hosts.json["details"]["causes"][0]["field"] == "status.hostIPs[0].ip"
+
+
+@conformance("nodes: one range of addresses for pods and the first of several are the same")
+async def test_ranges_of_a_node(api: Api) -> None:
+    name = api.name("node")
+    made = await api.created("/api/v1/nodes", {"metadata": {"name": name}, "spec": {"podCIDR": "10.1.0.0/24"}})
+    assert made.json["spec"]["podCIDRs"] == ["10.1.0.0/24"]
+    refused = await api.post("/api/v1/nodes", {"metadata": {"name": f"{name}-b"}, "spec": {"podCIDRs": ["x"]}})
+    refused.refuses(422, "Invalid")
+    assert "must be a valid CIDR value" in refused.json["message"]
+    await api.delete(f"/api/v1/nodes/{name}")

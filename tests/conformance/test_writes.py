@@ -129,12 +129,15 @@ async def test_generation_without_a_status_subresource(api: Api) -> None:
     assert (after.json["status"], after.json["metadata"]["generation"]) == ({"size": 2}, 2)
 
 
-@conformance("generation: of a deployment it grows with its spec")
+@conformance("generation: of a deployment it grows with its spec and its annotations")
 async def test_generation_of_a_deployment(api: Api) -> None:
     made = await api.created(api.deployments, deployment("a"))
     after = await api.patch(f"{api.deployments}/a", {"spec": {"replicas": 3}})
     same = await api.patch(f"{api.deployments}/a", {"metadata": {"labels": {"l": "1"}}})
-    assert [answer.json["metadata"]["generation"] for answer in (made, after, same)] == [1, 2, 2]
+    annotated = await api.patch(f"{api.deployments}/a", {"metadata": {"annotations": {"n": "1"}}})
+    status = await api.patch(f"{api.deployments}/a/status", {"metadata": {"annotations": {"n": "2"}}})
+    counted = [answer.json["metadata"]["generation"] for answer in (made, after, same, annotated, status)]
+    assert counted == [1, 2, 2, 3, 3]
 
 
 @conformance("generation: the mark of a deletion counts")

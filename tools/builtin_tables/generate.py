@@ -25,7 +25,7 @@ HERE: Final = Path(__file__).parent
 SERVER: Final = HERE.parents[1] / "src" / "deltaloop" / "apiserver"
 TARGET: Final = SERVER / "builtin_kinds.json.gz"
 KUBERNETES: Final = "1.36"
-_SCALARS: Final = ("string", "integer", "number", "boolean")
+_SCALARS: Final = ("string", "number", "boolean")
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _PREFIXES: Final = (
     (_META, "meta.v1."),
@@ -39,6 +39,8 @@ _SPECIAL: Final = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": "quantity",
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": "intstr",
     "io.k8s.apimachinery.pkg.runtime.RawExtension": "atomic",
+    _META + "Time": "time",
+    _META + "MicroTime": "micro_time",
     _META + "FieldsV1": "any",
 }
 _ATOMIC_ANY: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON"
@@ -122,8 +124,12 @@ class Types:
         given: Any = schema.get("type")
         kinds = cast("list[str]", given) if isinstance(given, list) else [given]
         kind = next((name for name in kinds if name != "null"), "")
+        if kind == "string" and schema.get("format") == "byte":
+            return "bytes"
         if kind in _SCALARS:
             return kind
+        if kind == "integer":
+            return schema.get("format", "int64")
         if kind == "array":
             made = {"list": self._type(schema["items"]), **marks}
             list_type = schema.get("x-kubernetes-list-type", "atomic")

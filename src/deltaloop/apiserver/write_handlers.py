@@ -171,9 +171,10 @@ class WriteHandlers:
         warnings: list[str] = []
 
         def change(current: dict[str, Any]) -> dict[str, Any]:
-            shown = scale_of(served, current, may_be_unset=True) if route.subresource == "scale" else current
-            result = apply_patch(content_type, shown, body, served)
-            if route.subresource != "scale":
+            of_kind = route.subresource != "scale"
+            shown = current if of_kind else scale_of(served, current, may_be_unset=True)
+            result = apply_patch(content_type, shown, body, served, of_kind=of_kind)
+            if of_kind:
                 warnings.extend(check_patched(served, result, body, mode))
                 warnings.extend(owner_warnings(mapping(result.get("metadata")), " after mutating admission happens"))
                 request[WARNINGS] = tuple(warnings)

@@ -18,6 +18,7 @@ from deltaloop.apiserver.core import (
     service_allocation,
 )
 from deltaloop.apiserver.core.validation import (
+    addresses,
     checks,
     events,
     kinds,
@@ -133,7 +134,8 @@ def no_errors(*_: object, **__: object) -> tuple[object, ...]:
         (networks, "_is_network", true, "networkpolicies"),
         (others, "_SECRET_KEYS", {}, "secrets"),
         (others, "_METRIC_PARTS", {"X": "x", "Resource": "resource"}, "horizontalpodautoscalers"),
-        (others, "_is_address", true, "services"),
+        (others, "is_address", true, "services"),
+        (addresses, "_network_family", {"10.1.0.0/24": 4}.get, "nodes"),
         (pods, "_RESTART_POLICIES", ("Sometimes",), "pods"),
         (pods, "_VOLUME_NEEDS", {}, "pods"),
         (pods, "_VALUE_SOURCES", ("fieldRef",), "pods"),

@@ -42,16 +42,18 @@ PLAIN: Final = tuple(
         (r"( is invalid: ).*", r"\1..."),
         (r' in scheme "pkg/\S+"', ""),
         (r".*(Object 'Kind' is missing in ).*", r"\1..."),
+        (r"(json: cannot unmarshal \w+ into Go struct field \.\w+ of type string) \(.*", r"\1"),
         (r"(, Key: )(/registry)", r"\1"),
         (r"(typed patch object \(.*?\): ).*", r"\1..."),
         (r"(illegal base64 data)( at input byte \d+)", r"\1"),
         (r"(parsing time ).*", r"\1..."),
         # Which of several, and what Go calls bytes and other types.
-        (r"( of type )v1\.SecretType", r"\1string"),
+        (r"( of type )v1\.(?:SecretType|PodPhase)", r"\1string"),
+        (r"(cannot convert int64 to )\w+\.\w+", r"\1string"),
         (r"(json: cannot unmarshal )\w+ (into Go struct field ObjectMeta\.).*", r"\1... \2..."),
         (r"( of type map\[string\])\S+", r"\1..."),
         (
-            r"(Invalid value: ).*: (?:error .*json: )?((?:illegal|parsing|json:|convert|no kind|cannot).*)",
+            r"(Invalid value: ).*: (?:error .*json: )?((?:illegal|parsing|json:|convert|no kind|can|unreco|strict).*)",
             r"\1...: \2",
         ),
         # Go's own words for what differs.

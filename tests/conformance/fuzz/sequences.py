@@ -4,6 +4,7 @@ mixed        anything about any of the resources
 focused      one resource, whose first objects are good ones
 watched      the same, while watches with selectors run, labels change and the past is forgotten
 applied      one object that several managers apply, and that others change
+operated     one object with labels, and JSON patches of one operation each
 evicted      pods, a budget that selects them, evictions
 defined      a custom resource that is defined, changed and deleted beneath its objects
 compacted    old versions, watches and continue tokens after the servers have forgotten the past
@@ -50,6 +51,14 @@ def _applied(draw: st.DrawFn, longest: int, resources: Sequence[Resource]) -> li
     resource = draw(st.sampled_from(resources))
     steps = [draw(one_step([resource], ["apply"])) for _ in range(2)]
     kinds = ["apply", "apply", "apply", "patch", "update", "delete", "read"]
+    return steps + draw(st.lists(one_step([resource], kinds), min_size=1, max_size=max(longest - len(steps), 1)))
+
+
+@st.composite
+def _operated(draw: st.DrawFn, longest: int, resources: Sequence[Resource]) -> list[Step]:
+    resource = draw(st.sampled_from(resources))
+    steps = [draw(good_create(resource, "a", labels={"app": "x"}))]
+    kinds = ["operation", "operation", "operation", "patch"]
     return steps + draw(st.lists(one_step([resource], kinds), min_size=1, max_size=max(longest - len(steps), 1)))
 
 
@@ -113,7 +122,7 @@ def sequences(
         aims += [st.lists(one_step(there, requests), min_size=1, max_size=longest), focused, focused, focused]
     if set(requests) >= set(REQUESTS):
         if there:
-            aims += [_watched(longest, there), _applied(longest, there)]
+            aims += [_watched(longest, there), _applied(longest, there), _operated(longest, there)]
         if {"Pod", "PodDisruptionBudget"} <= by_kind.keys():
             aims.append(_evicted(longest, by_kind["Pod"], by_kind["PodDisruptionBudget"]))
         if "Thing" in by_kind:

@@ -10,13 +10,13 @@ from typing import Any, Protocol
 
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.builtin_values import decode_values
 from deltaloop.apiserver.core.encoding import decode_object
 from deltaloop.apiserver.core.json_values import at, mapping, text
 from deltaloop.apiserver.core.managed_fields import apply_fields
 from deltaloop.apiserver.core.objects import Stamp
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.scaling import scale_config
+from deltaloop.apiserver.core.sent_objects import decode_sent
 from deltaloop.apiserver.core.served_resource import ServedResource
 
 Fields = dict[str, Any]
@@ -130,7 +130,7 @@ def apply_object(
 def _check_new(served: ServedResource, name: str, uid: str, merged: Fields) -> None:
     """Refuse to create what was meant for an object that is not there, or for another name; set a missing name."""
     if uid:
-        decode_values(served, merged, applied=True)
+        decode_sent(served, merged, as_sent="applied")
         reason = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
         raise failures.conflict(served.type, name, reason)
     found = merged["metadata"].setdefault("name", name)

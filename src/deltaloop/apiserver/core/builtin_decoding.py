@@ -8,31 +8,53 @@ Source: sigs.k8s.io/json; the words of the errors are those of Go's encoding/jso
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, cast
 
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.builtin_tables import FieldType, StructType, builtin_tables, kind_types
+from deltaloop.apiserver.core.builtin_values import read_bytes, read_micro_time, read_time
 from deltaloop.apiserver.core.json_values import json_type
 from deltaloop.apiserver.core.quantity import MalformedQuantityError, canonical_quantity
 from deltaloop.apiserver.core.served_resource import ServedResource
 
+_TEXT: Final = (str,)
 _SCALARS: Final[dict[str, tuple[type, ...]]] = {
-    "string": (str,),
-    "integer": (int,),
+    "string": _TEXT,
+    "int32": (int,),
+    "int64": (int,),
     "number": (int, float),
     "boolean": (bool,),
     "intstr": (int, str),
+    "bytes": _TEXT,
+    "time": _TEXT,
+    "micro_time": _TEXT,
 }
-_ZEROS: Final[dict[str, Any]] = {"string": "", "integer": 0, "boolean": False, "quantity": "0"}
-_GO_NAMES: Final = {"integer": "int32", "number": "float64", "boolean": "bool"}
+_SMALLEST_TOO_LARGE: Final = {"int32": 1 << 31, "int64": 1 << 63, "intstr": 1 << 31}
+_READ: Final[dict[str, Callable[[str], str]]] = {
+    "bytes": read_bytes,
+    "time": read_time,
+    "micro_time": read_micro_time,
+}
+_ZEROS: Final[dict[str, Any]] = {"string": "", "bytes": "", "int32": 0, "int64": 0, "boolean": False, "quantity": "0"}
+# Go reads what is no text as a number.
+_GO_NAMES: Final = {
+    "int32": "int32",
+    "int64": "int64",
+    "intstr": "int32",
+    "number": "float64",
+    "boolean": "bool",
+    "bytes": "[]uint8",
+}
 
 
 def decode_builtin(served: ServedResource, fields: dict[str, Any]) -> None:
-    """Check the types of an object's fields and drop what is empty, in place; metadata is checked elsewhere.
+    """Check the types of an object's fields, write bytes and times in their own form, and drop what is empty, in place.
+
+    Metadata is checked elsewhere.
 
     Raises:
-        BadRequestError: Naming the field and both types, never the data.
+        BadRequestError: Naming the field and both types, or what is wrong with a value; never the data.
     """
     name = None if served.custom else kind_types().get((served.type.api_version, served.type.kind))
     if name is None:
@@ -43,7 +65,7 @@ def decode_builtin(served: ServedResource, fields: dict[str, Any]) -> None:
     try:
         for field in [field for field in fields if field not in ("metadata", "kind", "apiVersion")]:
             _field(types, struct, kind, fields, field, field)
-    except _WrongTypeError as error:
+    except (_WrongTypeError, ValueError) as error:
         raise failures.bad_request(
             f'{kind} in version "{served.type.version}" cannot be handled as a {kind}: {error}'
         ) from None
@@ -67,7 +89,7 @@ def _field(
     if value is None:
         del fields[field]
     elif shape is not None:
-        _value(types, shape, value, go, path)
+        fields[field] = _value(types, shape, value, go, path)
         if isinstance(value, dict | list) and not value and _is_collection(shape):
             del fields[field]
 
@@ -80,54 +102,68 @@ def _is_collection(shape: FieldType) -> bool:
     return False
 
 
-def _value(types: Mapping[str, StructType], shape: FieldType, value: Any, go: str, path: str) -> None:
+def _value(types: Mapping[str, StructType], shape: FieldType, value: Any, go: str, path: str) -> Any:
+    """Return a value as Go writes it; containers are changed in place."""
     if isinstance(shape, str):
-        _word(types, shape, value, go, path)
-    elif shape.of is not None:
-        _value(types, shape.of, value, go, path)
-    elif shape.item is not None:
+        return _word(types, shape, value, go, path)
+    if shape.of is not None:
+        return _value(types, shape.of, value, go, path)
+    if shape.item is not None:
         if not isinstance(value, list):
             raise _wrong(value, go, path, f"[]{_go_type(shape.item)}")
         values = cast("list[Any]", value)
-        _fill(shape.item, values, [place for place, item in enumerate(values) if item is None])
-        _items(types, shape.item, values, go, path)
-    elif shape.value is not None:
+        _items(types, shape.item, values, enumerate(values), go, path)
+        return values
+    if shape.value is not None:
         if not isinstance(value, dict):
-            raise _wrong(value, go, path, f"map[string]{_go_type(shape.value)}")
+            raise _wrong(value, go, path, _go_map(shape.value))
         fields = cast("dict[str, Any]", value)
-        _fill(shape.value, fields, [key for key, item in fields.items() if item is None])
-        _items(types, shape.value, fields.values(), go, path)
+        _items(types, shape.value, fields, fields.items(), go, path)
+        return fields
+    return value
 
 
-def _fill(shape: FieldType, holder: Any, nulls: Iterable[Any]) -> None:
-    """Put what Go has in the place of nulls: it cannot leave an item out."""
+def _items(
+    types: Mapping[str, StructType], shape: FieldType, holder: Any, found: Iterable[tuple[Any, Any]], go: str, path: str
+) -> None:
+    # Go cannot leave an item out: it has its zero in the place of a null.
     zero = _ZEROS.get(shape) if isinstance(shape, str) else None
-    if zero is not None:
-        for place in nulls:
+    for place, item in found:
+        if item is not None:
+            holder[place] = _value(types, shape, item, go, path)
+        elif zero is not None:
             holder[place] = zero
 
 
-def _items(types: Mapping[str, StructType], shape: FieldType, values: Iterable[Any], go: str, path: str) -> None:
-    for value in values:
-        if value is not None:
-            _value(types, shape, value, go, path)
-
-
-def _word(types: Mapping[str, StructType], shape: str, value: Any, go: str, path: str) -> None:
-    if shape.startswith("#"):
+def _word(types: Mapping[str, StructType], shape: str, value: Any, go: str, path: str) -> Any:
+    if shape[0] == "#":
         if not isinstance(value, dict):
             raise _wrong(value, go, path, _go_type(shape))
-        _struct(types, shape[1:], cast("dict[str, Any]", value), path)
-    elif shape == "quantity":
-        try:
-            canonical_quantity("" if isinstance(value, bool | dict | list) else str(value))
-        except MalformedQuantityError as error:
-            raise _WrongTypeError(str(error)) from None
-    elif shape not in ("any", "atomic"):
-        wanted = _SCALARS[shape]
-        if not isinstance(value, wanted) or (isinstance(value, bool) and shape != "boolean"):
-            # Go reads what is no text as a number.
-            raise _wrong(value, go, path, "int32" if shape == "intstr" else _GO_NAMES.get(shape, "string"))
+        fields = cast("dict[str, Any]", value)
+        _struct(types, shape[1:], fields, path)
+        return fields
+    if shape == "quantity":
+        _check_quantity(value)
+        return value
+    if shape in ("any", "atomic"):
+        return value
+    found: object = value
+    kind = type(found)
+    if kind not in _SCALARS[shape]:
+        raise _wrong(value, go, path, _go_type(shape))
+    if kind is int and shape in _SMALLEST_TOO_LARGE:
+        limit = _SMALLEST_TOO_LARGE[shape]
+        if not -limit <= value < limit:
+            raise _wrong(value, go, path, _go_type(shape))
+    read = _READ.get(shape)
+    return read(value) if read is not None else value
+
+
+def _check_quantity(value: object) -> None:
+    try:
+        canonical_quantity("" if isinstance(value, bool | dict | list) else str(value))
+    except MalformedQuantityError as error:
+        raise _WrongTypeError(str(error)) from None
 
 
 def _go_type(shape: FieldType) -> str:
@@ -136,6 +172,13 @@ def _go_type(shape: FieldType) -> str:
     return shape[1:].split(".", 1)[-1] if shape.startswith("#") else _GO_NAMES.get(shape, "string")
 
 
+def _go_map(shape: FieldType) -> str:
+    # The only map of quantities in the API has a name of its own.
+    return "v1.ResourceList" if shape == "quantity" else f"map[string]{_go_type(shape)}"
+
+
 def _wrong(value: object, go: str, path: str, wanted: str) -> _WrongTypeError:
     found = json_type(value)
+    if isinstance(value, int | float) and not isinstance(value, bool) and wanted in ("int32", "int64"):
+        found = f"number {value}"
     return _WrongTypeError(f"json: cannot unmarshal {found} into Go struct field {go}.{path} of type {wanted}")

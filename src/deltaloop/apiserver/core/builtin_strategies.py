@@ -3,6 +3,7 @@
     Secret               ``stringData`` is written into ``data``; the type is ``Opaque`` unless it is said
     Secret, ConfigMap    once ``immutable``, neither the data nor that can be changed; keys could be names of files
     Lease                a duration is more than 0, transitions are at least 0
+    Pod, Node            one address, or range of them, and the first of several are the same
     those with structs   ``spec`` and ``status`` are always written, be they empty, and nobody owns them then
 
 Source: Kubernetes pkg/apis/core/v1/conversion.go, defaults.go; pkg/apis/core/validation.
@@ -19,7 +20,7 @@ from typing import Any, Final
 from deltaloop.apiserver.core.builtin_tables import builtin_tables, kind_types
 from deltaloop.apiserver.core.defaulting import complete_object, without_zeros
 from deltaloop.apiserver.core.failures import FieldError, forbidden_field, invalid_value
-from deltaloop.apiserver.core.json_values import mapping
+from deltaloop.apiserver.core.json_values import at, items, mapping
 from deltaloop.apiserver.core.objects import is_core
 from deltaloop.apiserver.core.scaling import replicas_errors
 from deltaloop.apiserver.core.served_resource import ServedResource
@@ -36,8 +37,25 @@ def prepare_builtin(served: ServedResource, fields: dict[str, Any]) -> None:
         complete_object(served.type.api_version, served.type.kind, fields)
     for name in struct_fields(served):
         fields.setdefault(name, {})
-    if not is_core(served, "secrets"):
-        return
+    if is_core(served, "pods"):
+        _agree_on_first(mapping(fields["status"]), "podIP", "podIPs", key="ip")
+    if is_core(served, "nodes"):
+        _agree_on_first(mapping(fields["spec"]), "podCIDR", "podCIDRs")
+    if is_core(served, "secrets"):
+        _encode_texts(fields)
+
+
+def _agree_on_first(part: dict[str, Any], one: str, several: str, *, key: str = "") -> None:
+    """Let an old field with one value and a newer one with several say the same; what the old one says counts."""
+    alone, found = part.get(one), items(part.get(several))
+    first = at(found[0], key) if found and key else found[0] if found else None
+    if alone and alone != first:
+        part[several] = [{key: alone} if key else alone]
+    elif first:
+        part[one] = first
+
+
+def _encode_texts(fields: dict[str, Any]) -> None:
     texts = fields.pop("stringData", None)
     if texts:
         written = {key: base64.b64encode(str(value).encode()).decode() for key, value in mapping(texts).items()}

@@ -13,7 +13,9 @@ It is a part of the code, and read with it. Its form is JSON:
 
 A field's type is a word or an object:
 
-    string integer number boolean     scalars
+    string boolean                    scalars
+    int32 int64 number                whole numbers, and any
+    bytes time micro_time             texts: in base64, RFC 3339 to the second, and with six digits below it
     quantity intstr                   a number or a text
     any, atomic                       anything; merged field by field, or replaced as a whole
     #core.v1.PodSpec                  a struct of the table

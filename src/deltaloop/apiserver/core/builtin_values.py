@@ -1,8 +1,8 @@
-"""Values of built-in kinds that are more than their JSON type: bytes in base64, and times with microseconds.
+"""Values of built-in kinds that are more than their JSON type: bytes in base64, and times.
 
-A body that has others cannot be decoded, which is not the same as invalid: nothing else of it is looked at.
+Each is read and written in its own form. What is refused is never repeated.
 
-Source: Go encoding/base64; apimachinery pkg/apis/meta/v1/micro_time.go.
+Source: Go encoding/base64, time; apimachinery pkg/apis/meta/v1/time.go, micro_time.go.
 """
 
 from __future__ import annotations
@@ -10,62 +10,25 @@ from __future__ import annotations
 import base64
 import contextlib
 import re
-from typing import Any, Final
+from typing import Final
 
 from deltaloop.api.errors import InvalidInputError
-from deltaloop.api.times import format_micro_time, parse_time
-from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.json_values import at, mapping
-from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.api.times import format_micro_time, format_time, parse_time
 
-_BYTES: Final = {"configmaps": ("binaryData",), "secrets": ("data",)}
-_MICRO_TIMES: Final = {
-    "leases": (("spec", "renewTime"), ("spec", "acquireTime")),
-    "events": (("eventTime",), ("series", "lastObservedTime")),
-}
-_LAYOUT: Final = "2006-01-02T15:04:05.000000Z07:00"
+_LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
+_MICRO_LAYOUT: Final = "2006-01-02T15:04:05.000000Z07:00"
 _MICRO_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[+-]\d\d:\d\d)")
 _BASE64: Final = re.compile(rb"[A-Za-z0-9+/]*={0,2}")
 _PADDING: Final = ord("=")
 _LETTERS: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 
 
-def decode_values(served: ServedResource, fields: dict[str, Any], *, applied: bool = False) -> None:
-    """Check such values and write them in their own form, in place.
-
-    Args:
-        served: The resource.
-        fields: The object.
-        applied: Whether it comes from an apply, which has decoded it by its schema before.
+def read_bytes(value: str) -> str:
+    """Return bytes in base64 as Go writes them.
 
     Raises:
-        BadRequestError: If one cannot be read; it never repeats the value.
-        ApiError: 500 for an apply, as the real server answers.
+        ValueError: If they are none.
     """
-    if served.custom:
-        return
-    plural = served.type.plural
-    try:
-        if served.type.group == "":
-            for name in _BYTES.get(plural, ()):
-                values = mapping(fields.get(name))
-                values.update({key: _bytes(value) for key, value in values.items()})
-        for path in _MICRO_TIMES.get(plural, ()):
-            holder = mapping(at(fields, *path[:-1])) if len(path) > 1 else fields
-            if isinstance(holder.get(path[-1]), str):
-                holder[path[-1]] = _micro_time(holder[path[-1]])
-    except ValueError as error:
-        if applied:
-            raise failures.not_convertible(served.type, fields, str(error)) from None
-        kind = served.type.kind
-        raise failures.bad_request(
-            f'{kind} in version "{served.type.version}" cannot be handled as a {kind}: {error}'
-        ) from None
-
-
-def _bytes(value: object) -> str:
-    if not isinstance(value, str):
-        return ""  # null is no bytes; other types are refused before
     sent = re.sub(r"[\r\n]", "", value).encode()
     if len(sent) % 4 or not _BASE64.fullmatch(sent):
         raise ValueError(f"illegal base64 data at input byte {_corrupt_at(sent)}")
@@ -90,8 +53,24 @@ def _corrupt_at(sent: bytes) -> int:
     return len(sent)
 
 
-def _micro_time(value: str) -> str:
+def read_time(value: str) -> str:
+    """Return an RFC 3339 time to the second, in UTC.
+
+    Raises:
+        ValueError: If it is none.
+    """
+    with contextlib.suppress(InvalidInputError):
+        return format_time(parse_time(value))
+    raise ValueError(f'parsing time as "{_LAYOUT}": it is not of this form')
+
+
+def read_micro_time(value: str) -> str:
+    """Return an RFC 3339 time with six digits below the second, in UTC.
+
+    Raises:
+        ValueError: If it is none, or has other digits.
+    """
     if _MICRO_TIME.fullmatch(value):
         with contextlib.suppress(InvalidInputError):
             return format_micro_time(parse_time(value))
-    raise ValueError(f'parsing time as "{_LAYOUT}": it is not of this form')
+    raise ValueError(f'parsing time as "{_MICRO_LAYOUT}": it is not of this form')

@@ -19,6 +19,7 @@ import msgspec
 
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.builtin_fields import drop_unknown_fields
+from deltaloop.apiserver.core.builtin_tables import kind_types
 from deltaloop.apiserver.core.failures import invalid_value, not_supported
 from deltaloop.apiserver.core.schema.admission import duplicate_field_texts, unknown_field_texts
 from deltaloop.apiserver.core.served_resource import ServedResource
@@ -91,11 +92,21 @@ def check_patched(
     Raises:
         InvalidError: If the mode is ``STRICT`` and there would be any; it names ``patch``, as the real server does.
     """
-    found = (*_patch_texts(patch, mode), *_found(served, fields, b"", mode, typed=bool(fields.get("apiVersion"))))
+    found = _patch_texts(patch, mode)
+    if _is_read(served, fields):
+        found = (*found, *_found(served, fields, b"", mode, typed=bool(fields.get("apiVersion"))))
     if found and mode is FieldValidation.STRICT:
         result = msgspec.json.encode(msgspec.json.encode(fields).decode()).decode()
         raise failures.invalid_patch(invalid_value("patch", result, _STRICT + ", ".join(found)))
     return found
+
+
+def _is_read(served: ServedResource, fields: dict[str, Any]) -> bool:
+    """Tell whether what a patch made is read at all: another kind is refused before its fields are looked at."""
+    api_version, kind = fields.get("apiVersion"), fields.get("kind") or served.type.kind
+    if served.custom:
+        return True
+    return kind == served.type.kind and (not api_version or (api_version, kind) in kind_types())
 
 
 def check_applied(body: bytes, mode: FieldValidation) -> tuple[str, ...]:

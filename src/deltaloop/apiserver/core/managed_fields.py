@@ -26,6 +26,7 @@ from deltaloop.apiserver.core.apply.field_set import LEAF, FieldSet, field_step
 from deltaloop.apiserver.core.apply.merge_type import MergeType, built_in_type, custom_type
 from deltaloop.apiserver.core.apply.ownership import ConflictsError, Target
 from deltaloop.apiserver.core.json_values import at, mapping, text
+from deltaloop.apiserver.core.metadata_types import reads_as_entries
 from deltaloop.apiserver.core.objects import Stamp, is_core
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import CLIENTS_METADATA, ServedResource
@@ -121,18 +122,28 @@ def apply_fields(
     """
     target = _target(registry, served, subresource)
     _check_kind(served, applied)
-    if mapping(applied.get("metadata")).get("managedFields") is not None:
+    if reads_as_entries(mapping(applied.get("metadata")).get("managedFields")):
         raise failures.bad_request("metadata.managedFields must be nil")
     wrong = type_errors(target.type, applied)
     if wrong:
         namespace, name = text(at(applied, "metadata", "namespace")), text(at(applied, "metadata", "name"))
         place = f"{namespace}/{name}; {_gvk(served.type.api_version, served.type.kind)}"
         raise failures.unexplained(f"failed to create typed patch object ({place}): {wrong}")
+    applied = _without_unreadable(served, applied)
     writer = Writer(stamp.manager, "" if subresource == "scale" else stamp.time, subresource)
     try:
         return applied_object(target, live, applied, writer, force=force)
     except ConflictsError as error:
         raise _conflict(error) from None
+
+
+def _without_unreadable(served: ServedResource, applied: Fields) -> Fields:
+    """Return an applied object without entries that cannot be read, or refuse them in a built-in kind."""
+    if mapping(applied.get("metadata")).get("managedFields") is None:
+        return applied
+    if not served.custom:
+        raise failures.not_convertible(served.type, applied, "metadata.managedFields cannot be read")
+    return with_entries(applied, [])
 
 
 def _conflict(error: ConflictsError) -> ApiError:

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import msgspec
 
-from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.failures import FieldError, forbidden_field, invalid_value, required
 from deltaloop.apiserver.core.json_values import items, mapping
+from deltaloop.apiserver.core.metadata_types import check_metadata_types
 from deltaloop.apiserver.core.served_resource import ServedResource
 
 _SUBDOMAIN: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
@@ -21,7 +21,17 @@ _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _QUALIFIED: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _LABEL_VALUE: Final = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?"
 _STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
-_LENIENT_GROUPS: Final = frozenset({"coordination.k8s.io"})
+# Kinds of these groups, and events of the core group, are not validated by the code that all others share.
+_LENIENT_GROUPS: Final = frozenset(
+    {
+        "admissionregistration.k8s.io",
+        "apiextensions.k8s.io",
+        "apiregistration.k8s.io",
+        "coordination.k8s.io",
+        "node.k8s.io",
+        "policy",
+    }
+)
 _MAX_ANNOTATIONS: Final = 256 * 1024
 
 _PREFIXED: Final = " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
@@ -40,44 +50,6 @@ _TEXTS: Final = {
 }
 
 
-class _Owner(msgspec.Struct, rename="camel"):
-    api_version: str = ""
-    kind: str = ""
-    name: str = ""
-    uid: str = ""
-    controller: bool | None = None
-    block_owner_deletion: bool | None = None
-
-
-class _Shape(msgspec.Struct, rename="camel"):
-    """The types that metadata must have, so that every stored object can be read back."""
-
-    name: str | None = None
-    generate_name: str | None = None
-    namespace: str | None = None
-    uid: str | None = None
-    resource_version: str | None = None
-    generation: int | None = None
-    labels: dict[str, str | None] | None = None
-    annotations: dict[str, str | None] | None = None
-    finalizers: list[str | None] | None = None
-    owner_references: list[_Owner | None] | None = None
-    creation_timestamp: str | None = None
-    deletion_timestamp: str | None = None
-    deletion_grace_period_seconds: int | None = None
-
-
-_TYPE_ERROR: Final = re.compile(r"Expected `([^`]+)`, got `(\w+)`(?: - at `\$\.?([^`]*)`)?")
-_PATH_STEP: Final = re.compile(r"\[[^]]*\]")
-_JSON_NAMES: Final = {"str": "string", "int": "number", "float": "number", "array": "array", "object": "object"}
-_GO_SCALARS: Final = {"str": "string", "int": "int64", "bool": "bool"}
-_GO_TYPES: Final = {
-    ("labels", "object"): "map[string]string",
-    ("annotations", "object"): "map[string]string",
-    ("finalizers", "array"): "[]string",
-    ("ownerReferences", "array"): "[]v1.OwnerReference",
-    ("ownerReferences", "object"): "v1.OwnerReference",
-}
 _STRINGS: Final = ("name", "generateName", "namespace", "uid", "resourceVersion")
 _NULLABLE: Final = (
     *_STRINGS,
@@ -90,43 +62,6 @@ _NULLABLE: Final = (
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
 )
-
-
-def check_metadata_types(served: ServedResource, fields: dict[str, Any]) -> None:
-    """Refuse metadata that cannot be decoded, in the words of Go's decoder.
-
-    Raises:
-        BadRequestError: Naming the field and both types; never the data.
-    """
-    metadata = fields.get("metadata")
-    if metadata is None:
-        return
-    try:
-        msgspec.convert(metadata, _Shape)
-    except msgspec.ValidationError as error:
-        kind = served.type.kind
-        text = _in_go_words(str(error), kind, custom=served.custom)
-        raise failures.bad_request(
-            f'{kind} in version "{served.type.version}" cannot be handled as a {kind}: {text}'
-        ) from None
-
-
-def _in_go_words(error: str, kind: str, *, custom: bool) -> str:
-    """Return what Go says about a wrong type; the words of msgspec say where it is and what was found."""
-    found = _TYPE_ERROR.fullmatch(error)
-    if found is None:
-        return f"metadata: {error}"
-    wanted, got, path = found.groups(default="")
-    json = _JSON_NAMES.get(got, got)
-    if not path:
-        return f"json: cannot unmarshal {json} into Go " + (
-            "value of type v1.ObjectMeta" if custom else f"struct field {kind}.metadata of type v1.ObjectMeta"
-        )
-    names = [name for name in _PATH_STEP.sub("", path).split(".") if name]
-    struct = "OwnerReference" if len(names) > 1 else "ObjectMeta"
-    go = _GO_TYPES.get((names[-1], wanted.partition(" ")[0]), _GO_SCALARS.get(wanted.partition(" ")[0], wanted))
-    place = ".".join(names if custom else ["metadata", *names])
-    return f"json: cannot unmarshal {json} into Go struct field {struct}.{place} of type {go}"
 
 
 def normalized_metadata(served: ServedResource, fields: dict[str, Any]) -> dict[str, Any]:
@@ -306,8 +241,12 @@ def _annotation_errors(annotations: dict[str, str]) -> Iterator[FieldError]:
 
 
 def _names_finalizers(served: ServedResource) -> bool:
-    """Tell whether a resource takes qualified and well known finalizers only; newer groups leave it at that."""
-    return not served.custom and served.type.group not in _LENIENT_GROUPS
+    """Tell whether a resource takes qualified and well known finalizers only."""
+    return not (served.custom or served.type.group in _LENIENT_GROUPS or _is_core_event(served))
+
+
+def _is_core_event(served: ServedResource) -> bool:
+    return served.type.group == "" and served.type.plural == "events"
 
 
 def _finalizer_errors(finalizer: str, position: int, *, strict: bool) -> Iterator[FieldError]:

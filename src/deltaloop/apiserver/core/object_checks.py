@@ -10,7 +10,7 @@ from deltaloop.apiserver.core.failures import FieldError
 from deltaloop.apiserver.core.metadata import metadata_errors, new_finalizer_errors
 from deltaloop.apiserver.core.schema.admission import schema_errors
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.validation.kinds import new_object_errors, object_errors, update_errors
+from deltaloop.apiserver.core.validation.kinds import new_object_errors, object_errors, status_errors, update_errors
 
 Fields = dict[str, Any]
 
@@ -39,6 +39,8 @@ def changed_errors(served: ServedResource, before: Fields, after: Fields, *, who
     errors += rule_errors(served, after) + immutability_errors(served, before, after)
     if whole:
         errors += object_errors(served, after) + update_errors(served, before, after)
+    else:
+        errors += status_errors(served, after)
     if "deletionTimestamp" in after["metadata"]:
         old, new = before["metadata"].get("finalizers", []), after["metadata"].get("finalizers", [])
         errors += new_finalizer_errors(old, new)

@@ -24,6 +24,7 @@ from deltaloop.apiserver.core.defaulting import initial_status
 from deltaloop.apiserver.core.failures import FieldError, invalid_value
 from deltaloop.apiserver.core.json_values import at, items, mapping, text, texts
 from deltaloop.apiserver.core.metadata import normalized_metadata
+from deltaloop.apiserver.core.metadata_types import unreadable_type
 from deltaloop.apiserver.core.served_resource import ServedResource
 
 NAMESPACE_FINALIZER: Final = "kubernetes"
@@ -36,6 +37,9 @@ _SERVER_FIELDS: Final = (
     "selfLink",
     "managedFields",
 )
+# What of metadata raises the generation: a slice's labels say which Service it is of, and annotations of a deployment
+# are copied to its replica sets.
+_ALSO_COUNTED: Final = {("apps", "deployments"): "annotations", ("discovery.k8s.io", "endpointslices"): "labels"}
 _KEPT_FIELDS: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
 _LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5
@@ -175,6 +179,11 @@ def check_kind(served: ServedResource, fields: dict[str, Any]) -> None:
     Raises:
         BadRequestError: If a built-in kind is another one, or a custom resource has none.
     """
+    unreadable = unreadable_type(fields)
+    if unreadable:
+        raise failures.bad_request(
+            f"the object provided is unrecognized (must be of type {served.type.kind}): {unreadable}"
+        )
     if not served.custom:
         api_version = fields.get("apiVersion") or served.type.api_version
         _check_registered(served, api_version, fields.get("kind") or served.type.kind)
@@ -292,8 +301,8 @@ def updated_object(
         result["spec"] = {**mapping(fields.get("spec")), "finalizers": finalizers}
         result["metadata"] = kept = with_name_label(kept)
     counted = served.generation and _desired(result) != _desired(current)
-    # A slice's labels say which Service it is of.
-    if counted or (served.type.plural == "endpointslices" and kept.get("labels") != old.get("labels")):
+    also = _ALSO_COUNTED.get((served.type.group, served.type.plural))
+    if counted or (also and kept.get(also) != old.get(also)):
         kept["generation"] = kept.get("generation", 0) + 1
     return result
 

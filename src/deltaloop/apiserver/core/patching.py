@@ -18,10 +18,14 @@ from typing import Any, Final, cast, final
 import msgspec
 
 from deltaloop.api.errors import DeltaloopError
+from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.apply.options import APPLY_PATCH
+from deltaloop.apiserver.core.failures import invalid_value
 from deltaloop.apiserver.core.json_patch import JsonPatchError, apply_operations
 from deltaloop.apiserver.core.json_values import copied, json_type, mapping
+from deltaloop.apiserver.core.merged_objects import convert_merged
+from deltaloop.apiserver.core.metadata_types import unreadable_type
 from deltaloop.apiserver.core.patch_rules import rules_of
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.strategic_merge import StrategicMergeError, strategic_merge
@@ -59,7 +63,9 @@ def patch_types(resource: ServedResource) -> tuple[str, ...]:
     return (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
 
 
-def apply_patch(content_type: str, current: dict[str, Any], body: bytes, resource: ServedResource) -> dict[str, Any]:
+def apply_patch(
+    content_type: str, current: dict[str, Any], body: bytes, resource: ServedResource, *, of_kind: bool = True
+) -> dict[str, Any]:
     """Apply the body of a PATCH to an object and return the result; ``current`` stays as it is.
 
     Server-side apply is none of its business: what an object becomes by it depends on who owns which fields.
@@ -69,6 +75,7 @@ def apply_patch(content_type: str, current: dict[str, Any], body: bytes, resourc
         current: The object as stored, or the part of it that a subresource shows.
         body: The patch.
         resource: What is patched; it decides which content types there are and how lists merge.
+        of_kind: Whether ``current`` is an object of that resource's kind; a ``Scale`` is not.
 
     Raises:
         PatchError: If the content type, the body or the patch is refused.
@@ -83,15 +90,15 @@ def apply_patch(content_type: str, current: dict[str, Any], body: bytes, resourc
     try:
         patch = _read(body)
         if media_type == JSON_PATCH:
-            return _apply_json_patch(current, patch)
+            return _typed(_apply_json_patch(current, patch))
         if patch is None and media_type == MERGE_PATCH:
             raise PatchError(400, "BadRequest", "Invalid JSON Patch")
         if not isinstance(patch, dict | None):
             raise _not_decodable(patch, "value of type map[string]interface {}")
         changes = cast("dict[str, Any]", patch or {})
         if media_type == MERGE_PATCH:
-            return merge_patch(current, changes)
-        return _apply_strategic(current, changes, resource)
+            return _typed(merge_patch(current, changes))
+        return _apply_strategic(current, changes, resource, of_kind=of_kind)
     except RecursionError:
         raise PatchError(400, "BadRequest", "error decoding patch: it is nested too deeply") from None
 
@@ -132,6 +139,16 @@ def _without_nulls(value: object) -> Any:
     return value
 
 
+def _typed(result: dict[str, Any]) -> dict[str, Any]:
+    if why := unreadable_type(result):
+        raise _not_readable(why)
+    return result
+
+
+def _not_readable(why: str) -> ApiError:
+    return failures.invalid_patch(invalid_value("patch", "the object that results", why))
+
+
 def _read(body: bytes) -> Any:
     try:
         return msgspec.json.decode(body)
@@ -145,12 +162,16 @@ def _not_decodable(value: object, go: str) -> PatchError:
     return PatchError(400, "BadRequest", f"error decoding patch: json: cannot unmarshal {found} into Go {go}")
 
 
-def _apply_strategic(current: dict[str, Any], patch: dict[str, Any], resource: ServedResource) -> dict[str, Any]:
+def _apply_strategic(
+    current: dict[str, Any], patch: dict[str, Any], resource: ServedResource, *, of_kind: bool
+) -> dict[str, Any]:
     try:
         result = copied(strategic_merge(current, patch, rules_of(resource.type)))
     except StrategicMergeError as error:
         reasons = {400: "BadRequest", 422: "Invalid"}
         raise PatchError(error.code, reasons.get(error.code, ""), str(error)) from None
+    if of_kind and (why := convert_merged(resource, result)):
+        raise _not_readable(why)
     # The result is decoded as what the URL says, whatever it says that it is.
     own = {"kind": resource.type.kind, "apiVersion": resource.type.api_version}
     return {**result, **{name: value for name, value in own.items() if name in result}}

@@ -19,10 +19,11 @@ from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.builtin_decoding import decode_builtin
 from deltaloop.apiserver.core.builtin_strategies import prepare_builtin
 from deltaloop.apiserver.core.builtin_tables import builtin_tables
-from deltaloop.apiserver.core.builtin_values import decode_values
 from deltaloop.apiserver.core.encoding import encode_json
 from deltaloop.apiserver.core.failures import FieldError, invalid_value
-from deltaloop.apiserver.core.metadata import check_metadata_types
+from deltaloop.apiserver.core.json_values import mapping
+from deltaloop.apiserver.core.merged_objects import convert_merged
+from deltaloop.apiserver.core.metadata_types import check_metadata_types, drop_unreadable
 from deltaloop.apiserver.core.objects import check_kind, check_patched_kind
 from deltaloop.apiserver.core.requests import parse_revision
 from deltaloop.apiserver.core.served_resource import ServedResource
@@ -43,11 +44,13 @@ def decode_sent(served: ServedResource, fields: Fields, *, as_sent: AsSent) -> N
             check_patched_kind(served, fields)
             _decode_as_said(served, fields)
         check_kind(served, fields)
-        if as_sent == "patched":
+        if as_sent == "applied":
+            _convert(served, fields)
+        if as_sent != "whole":
             check_metadata_types(served, fields)
         if served.custom:
             return
-        _decode_values(served, fields, as_sent=as_sent)
+        _decode(served, fields)
     except BadRequestError as error:
         why = error.status.message.partition(": ")[2]
         if as_sent == "patched":
@@ -58,6 +61,14 @@ def decode_sent(served: ServedResource, fields: Fields, *, as_sent: AsSent) -> N
     prepare_builtin(served, fields)
 
 
+def _convert(served: ServedResource, fields: Fields) -> None:
+    """Read what was applied: of custom resources, what is wrong in metadata and not the client's to set is dropped."""
+    if served.custom:
+        drop_unreadable(mapping(fields.get("metadata")))
+    elif why := convert_merged(served, fields):
+        raise failures.not_convertible(served.type, fields, why)
+
+
 def _decode_as_said(served: ServedResource, fields: Fields) -> None:
     """Read what a patch made another built-in kind of as that kind: what is wrong with that is said first."""
     api_version, kind = fields.get("apiVersion") or "", fields.get("kind") or ""
@@ -66,13 +77,12 @@ def _decode_as_said(served: ServedResource, fields: Fields) -> None:
     for entry in builtin_tables().kinds:
         if (entry.api_version, entry.kind) == (api_version, kind):
             said = ResourceType[Resource](entry.group, entry.version, kind, entry.plural, entry.namespaced)
-            _decode_values(replace(served, type=said), copy.deepcopy(fields), as_sent="patched")
+            _decode(replace(served, type=said), copy.deepcopy(fields))
 
 
-def _decode_values(served: ServedResource, fields: Fields, *, as_sent: AsSent) -> None:
+def _decode(served: ServedResource, fields: Fields) -> None:
     try:
         decode_builtin(served, fields)
-        decode_values(served, fields, applied=as_sent == "applied")
     except BadRequestError:
         # The first wrong value is named, and metadata comes before the rest in what people send.
         check_metadata_types(served, fields)

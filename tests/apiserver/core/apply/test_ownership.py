@@ -134,8 +134,29 @@ def test_an_item_that_goes_takes_what_nobody_else_owns_with_it() -> None:
     world.apply("a", obj(items=[{"name": "x", "value": "1"}]))
     world.update("u", obj(items=[{"name": "x", "value": "1", "tags": ["t"]}]))
     world.apply("a", {})
-    assert world.live == {}
+    # Upstream's: the list itself is kept by what somebody had below it, and what is left of it is null.
+    assert world.live == obj(items=None)
     assert world.owners == {}
+
+
+def test_a_declared_field_goes_with_the_last_thing_below_it_and_takes_what_nobody_owns() -> None:
+    world = World()
+    world.apply("a", obj(size=1))
+    world.live = obj(size=1, text="filled in", map={"k": "filled in"})
+    world.apply("a", {})
+    assert world.live == {}
+    world.apply("a", obj(size=1))
+    world.live = obj(size=1, text="filled in")
+    world.apply("a", obj())
+    assert world.live == obj(text="filled in")  # the field itself is applied
+
+
+def test_a_field_that_is_kept_and_loses_all_that_is_below_it_is_null() -> None:
+    world = World()
+    world.apply("a", obj(map={"k": "v"}))
+    world.apply("a", obj(map={}))
+    assert world.live == obj(map=None)
+    assert world.fields(applier("a")) == {"f:spec": {"f:map": {}}}
 
 
 def test_a_key_with_a_default_is_the_same_item_with_or_without_it() -> None:

@@ -39,23 +39,32 @@ def _errors(kind: MergeType, value: Any, path: tuple[str, ...]) -> Iterator[str]
     if kind.form == "scalar":
         if not _fits(kind.accepts, value):
             yield f"{shown(path)}: expected {_expected(kind.accepts)}, got {_described(value)}"
+        elif kind.accepts == "map" and (kind.fields or kind.element):
+            yield from _field_errors(kind, value, path)
+        elif kind.accepts == "list" and kind.element:
+            for position, item in enumerate(cast("list[Any]", value)):
+                yield from _errors(kind.element, item, (*path, f"i:{position}"))
         return
     if kind.form == "map":
-        if not isinstance(value, dict):
+        if isinstance(value, dict):
+            yield from _field_errors(kind, cast("dict[str, Any]", value), path)
+        else:
             yield f"{shown(path)}: expected map, got {_described(value)}"
-            return
-        for name, inner in cast("dict[str, Any]", value).items():
-            below = kind.field(name)
-            where = (*path, f"f:{name}")
-            if below is None:
-                yield f"{shown(where)}: field not declared in schema"
-            else:
-                yield from _errors(below, inner, where)
         return
     if not isinstance(value, list):
         yield f"{shown(path)}: expected list, got {_described(value)}"
         return
     yield from _item_errors(kind, cast("list[Any]", value), path)
+
+
+def _field_errors(kind: MergeType, value: dict[str, Any], path: tuple[str, ...]) -> Iterator[str]:
+    for name, inner in value.items():
+        below = kind.field(name)
+        where = (*path, f"f:{name}")
+        if below is None:
+            yield f"{shown(where)}: field not declared in schema"
+        else:
+            yield from _errors(below, inner, where)
 
 
 def _item_errors(kind: MergeType, value: list[Any], path: tuple[str, ...]) -> Iterator[str]:

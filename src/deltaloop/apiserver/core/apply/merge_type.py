@@ -1,6 +1,6 @@
 """How the parts of an object merge: a tree of types, from the tables of the built-in kinds or from a CRD's schema.
 
-    scalar    one value; a list or an object that is ``atomic`` is one, too
+    scalar    one value; a list or an object that is ``atomic`` is one, too, and may say what is in it
     map       an object: fields with types of their own, and ``element`` for all other names
     keyed     a list whose items are told apart by some of their fields
     set       a list of unlike plain values
@@ -67,6 +67,14 @@ FREE: Final = MergeType("free")
 _SCALARS: Final = {
     name: MergeType("scalar", accepts=name) for name in ("string", "integer", "number", "boolean", "list", "map")
 } | {"quantity": MergeType("scalar"), "intstr": MergeType("scalar"), "atomic": MergeType("scalar"), "any": FREE}
+_SCALARS.update(
+    {
+        name: _SCALARS[accepts]
+        for accepts, names in (("integer", ("int32", "int64")), ("string", ("bytes",)))
+        for name in names
+    }
+)
+_SCALARS.update(dict.fromkeys(("time", "micro_time"), MergeType("scalar")))
 
 
 def built_in_type(api_version: str, kind: str) -> MergeType | None:
@@ -75,18 +83,18 @@ def built_in_type(api_version: str, kind: str) -> MergeType | None:
     return _struct(name) if name is not None else None
 
 
-_made: Final[dict[str, MergeType]] = {}
+_made: Final[dict[tuple[str, bool], MergeType]] = {}
 
 
 def _struct(name: str, *, granular: bool = False) -> MergeType:
     entry = builtin_tables().types[name]
-    if entry.atomic and not granular:
-        return _SCALARS["map"]
-    made = _made.get(name)
+    key = name, entry.atomic and not granular
+    made = _made.get(key)
     if made is None:
-        made = _made[name] = MergeType("map", accepts="map")
+        made = _made[key] = MergeType("scalar" if key[1] else "map", accepts="map")
         made.fields.update((field, _field(shape)) for field, shape in entry.fields.items())
-        made.zero = {field: made.fields[field].zero for field in entry.always}
+        if made.form == "map":
+            made.zero = {field: made.fields[field].zero for field in entry.always}
     return made
 
 
@@ -96,7 +104,7 @@ def _field(shape: FieldType) -> MergeType:
     if shape.item is not None:
         return _list(shape, shape.item)
     if shape.value is not None:
-        return _SCALARS["map"] if shape.atomic else MergeType("map", accepts="map", element=_field(shape.value))
+        return MergeType("scalar" if shape.atomic else "map", accepts="map", element=_field(shape.value))
     if isinstance(shape.of, str) and shape.of.startswith("#"):
         return _SCALARS["map"] if shape.atomic else _struct(shape.of[1:], granular=shape.granular)
     return _field(shape.of or "any")
@@ -106,7 +114,7 @@ def _list(shape: FieldShape, item: FieldType) -> MergeType:
     if shape.unlike:
         return MergeType("set", accepts="list", element=_field(item))
     if not shape.keys:
-        return _SCALARS["list"]
+        return MergeType("scalar", accepts="list", element=_field(item))
     defaults = builtin_tables().types[item[1:]].defaults if isinstance(item, str) and item.startswith("#") else {}
     return MergeType("keyed", accepts="list", element=_field(item), keys=shape.keys, defaults=defaults)
 
@@ -154,7 +162,7 @@ def _list_from_schema(schema: dict[str, Any]) -> MergeType:
     if relation == "set":
         return MergeType("set", accepts="list", element=_from_schema(item))
     if relation != "map":
-        return _SCALARS["list"]
+        return MergeType("scalar", accepts="list", element=_from_schema(item) if item else None)
     keys = texts(schema.get("x-kubernetes-list-map-keys"))
     properties = mapping(item.get("properties"))
     defaults = {key: properties[key]["default"] for key in keys if "default" in mapping(properties.get(key))}
@@ -162,11 +170,10 @@ def _list_from_schema(schema: dict[str, Any]) -> MergeType:
 
 
 def _map_from_schema(schema: dict[str, Any], *, preserve: bool) -> MergeType:
-    if schema.get("x-kubernetes-map-type") == "atomic":
-        return _SCALARS["map"]
     additional = schema.get("additionalProperties")
     element = _from_schema(additional) if is_mapping(additional) else FREE if preserve or additional is True else None
-    made = MergeType("map", accepts="map", element=element)
+    atomic = schema.get("x-kubernetes-map-type") == "atomic"
+    made = MergeType("scalar" if atomic else "map", accepts="map", element=element)
     made.fields.update(
         (name, _from_schema(mapping(child))) for name, child in mapping(schema.get("properties")).items()
     )

@@ -20,7 +20,15 @@ from typing import Any, Final, TypeAlias, cast, final
 from deltaloop.apiserver.core.apply import field_set
 from deltaloop.apiserver.core.apply.field_set import FieldSet
 from deltaloop.apiserver.core.apply.merge_type import MergeType
-from deltaloop.apiserver.core.apply.walking import ABSENT, Comparison, additions, compare, fields_of, merge, remove
+from deltaloop.apiserver.core.apply.walking import (
+    Comparison,
+    additions,
+    compare,
+    fields_of,
+    merge,
+    remove,
+    with_declared,
+)
 from deltaloop.apiserver.core.json_values import is_mapping, items, text
 
 APPLY: Final = "Apply"
@@ -306,29 +314,35 @@ def _check_conflicts(owners: Owners, live: Fields, merged: Fields, applier: Mana
 
 
 def _prune(merged: Fields, owners: Owners, last: Owned, type_of: TypeOf) -> Fields:
-    """Take out what the applier had applied last time, unless it or somebody else has it now."""
+    """Take out what the applier had applied last time, unless it or somebody else has it now.
+
+    A declared field goes with the last thing below it that anybody has, and takes what nobody has with it: a probe's
+    defaults go with the probe.
+    """
     kind = type_of(last.api_version)
     if kind is None:
         return merged
-    pruned = _taken_out(kind, merged, last.fields)
+    before = with_declared(kind, last.fields)
+    pruned = _taken_out(kind, merged, before)
     # What goes with a container, but somebody owns, comes back.
-    managed: dict[str, FieldSet] = {}
+    managed: dict[str, FieldSet] = {last.api_version: {}}
     for owned in owners.values():
         managed[owned.api_version] = field_set.union(managed.get(owned.api_version, {}), owned.fields)
     for api_version, fields in managed.items():
         other = type_of(api_version)
         if other is None:
             continue
-        kept = field_set.union(fields_of(other, pruned), fields)
-        pruned = _taken_out(other, merged, field_set.difference(fields_of(other, merged), kept))
+        kept = field_set.union(with_declared(other, fields_of(other, pruned)), with_declared(other, fields))
+        pruned = _taken_out(other, merged, field_set.difference(with_declared(other, fields_of(other, merged)), kept))
     # And so does what went with it, but was never the applier's.
-    gone = field_set.difference(fields_of(kind, merged), fields_of(kind, pruned))
-    return _taken_out(kind, merged, field_set.intersection(gone, last.fields))
+    gone = field_set.difference(
+        with_declared(kind, fields_of(kind, merged)), with_declared(kind, fields_of(kind, pruned))
+    )
+    return _taken_out(kind, merged, field_set.intersection(gone, before))
 
 
 def _taken_out(kind: MergeType, fields: Fields, gone: FieldSet) -> Fields:
-    left = remove(kind, fields, gone)
-    return {} if left is ABSENT else cast("Fields", left)
+    return cast("Fields", remove(kind, fields, gone) or {})
 
 
 _STRIPPED: Final[FieldSet] = {

@@ -110,7 +110,7 @@ def _compare(kind: MergeType, old: Any, new: Any) -> _Found | None:
     if old is new:
         return None
     if kind.form == "free":
-        if not (isinstance(old, dict) and isinstance(new, dict)):
+        if not (isinstance(old, _DICT) and isinstance(new, _DICT)):
             return None if equal(old, new) else (_inside(new), {SELF: LEAF}, _inside(old))
         kind = _FREE_MAP
     if not old and not new:
@@ -265,12 +265,27 @@ def _fields_of(kind: MergeType, value: Any) -> FieldSet | None:
     return result or None
 
 
+def with_declared(kind: MergeType, fields: FieldSet) -> FieldSet:
+    """Return a set with the declared fields that it only has something below of: they come and go with that.
+
+    Source: structured-merge-diff fieldpath/set.go (``EnsureNamedFieldsAreMembers``).
+    """
+    result: FieldSet = {}
+    for step, below in fields.items():
+        declared = kind.fields.get(step[2:]) if step[:2] == "f:" else None
+        inner = with_declared(declared or kind.element or FREE, below) if below else LEAF
+        result[step] = {SELF: LEAF, **inner} if declared is not None and inner else inner
+    return result
+
+
 def merge(kind: MergeType, live: Any, applied: Any) -> Any:
     """Lay an applied value over the present one; parts may be shared with both."""
     if applied is ABSENT:
         return live
     if live is ABSENT:
         return applied
+    if applied is None and isinstance(live, dict) and kind.form != "scalar":
+        return cast("dict[str, Any]", live)
     kind = settled(kind, applied)
     if not live and not applied:
         return applied
@@ -280,8 +295,6 @@ def merge(kind: MergeType, live: Any, applied: Any) -> Any:
         for name, inner in cast("dict[str, Any]", applied).items():
             result[name] = merge(kind.fields.get(name, element), result.get(name, ABSENT), inner)
         return result
-    if kind.form == "map" and applied is None and isinstance(live, dict):
-        return cast("dict[str, Any]", live)
     if kind.form in ("keyed", "set") and isinstance(live, list) and isinstance(applied, list | None):
         return _merge_list(kind, cast("list[Any]", live), cast("list[Any]", applied or []))
     return applied
@@ -323,10 +336,7 @@ def _merge_list(kind: MergeType, live: list[Any], applied: list[Any]) -> list[An
 
 
 def remove(kind: MergeType, value: Any, gone: FieldSet) -> Any:
-    """Return the value without the fields of a set; a container that loses all of them goes, too.
-
-    What Go writes even when it is empty stays as an empty object. Returns ``ABSENT`` if nothing is left.
-    """
+    """Return the value without the fields of a set; of a container that loses all of them, null is left."""
     kind = settled(kind, value)
     if not value or not gone:
         return value
@@ -335,22 +345,14 @@ def remove(kind: MergeType, value: Any, gone: FieldSet) -> Any:
         kept: dict[str, Any] = {}
         for name, inner in cast("dict[str, Any]", value).items():
             below = gone.get("f:" + name)
-            if ends_here(below):
-                continue
-            left = remove(kind.fields.get(name, element), inner, below) if below else inner
-            if left is not ABSENT:
-                kept[name] = left
-            elif kind.zero and kind.zero.get(name) is not None:
-                kept[name] = {}
-        return kept or ABSENT
+            if not ends_here(below):
+                kept[name] = remove(kind.fields.get(name, element), inner, below) if below else inner
+        return kept or None
     if kind.form in ("keyed", "set") and isinstance(value, list):
         items: list[Any] = []
         for item in cast("list[Any]", value):
             below = gone.get(item_step(kind, item))
-            if ends_here(below):
-                continue
-            left = remove(kind.element or FREE, item, below) if below else item
-            if left is not ABSENT:
-                items.append(left)
-        return items or ABSENT
+            if not ends_here(below):
+                items.append(remove(kind.element or FREE, item, below) if below else item)
+        return items or None
     return value

@@ -8,7 +8,7 @@ from typing import Any, Final
 from deltaloop.apiserver.core.failures import FieldError
 from deltaloop.apiserver.core.json_values import mapping
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.validation import events, networks, others, policies, storage, workloads
+from deltaloop.apiserver.core.validation import addresses, events, networks, others, policies, storage, workloads
 from deltaloop.apiserver.core.validation.pods import new_pod_errors, pod_spec_errors, pod_update_errors
 
 Fields = dict[str, Any]
@@ -29,6 +29,7 @@ _CHECKS: Final[Mapping[str, Callable[[Fields], Iterator[FieldError]]]] = {
     "ingresses.networking.k8s.io": networks.ingress_errors,
     "jobs.batch": workloads.job_errors,
     "networkpolicies.networking.k8s.io": networks.network_policy_errors,
+    "nodes": addresses.node_errors,
     "persistentvolumeclaims": storage.claim_errors,
     "persistentvolumes": storage.volume_errors,
     "poddisruptionbudgets.policy": policies.budget_errors,
@@ -45,6 +46,7 @@ _CHECKS: Final[Mapping[str, Callable[[Fields], Iterator[FieldError]]]] = {
     f"rolebindings.{_RBAC}": policies.binding_errors,
     f"roles.{_RBAC}": policies.role_errors,
 }
+_STATUSES: Final[Mapping[str, Callable[[Fields], Iterator[FieldError]]]] = {"pods": addresses.pod_status_errors}
 _NEW: Final[Mapping[str, Callable[[Fields], Iterator[FieldError]]]] = {
     "events": events.new_event_errors,
     "events.events.k8s.io": events.new_event_of_events_errors,
@@ -71,6 +73,12 @@ _UPDATES: Final[Mapping[str, Callable[[Fields, Fields], Iterator[FieldError]]]] 
 def object_errors(served: ServedResource, fields: Fields) -> list[FieldError]:
     """Return what is wrong with an object of a built-in kind, as far as it is looked at; metadata is not."""
     check = None if served.custom else _CHECKS.get(served.type.group_resource)
+    return [*check(fields)] if check is not None else []
+
+
+def status_errors(served: ServedResource, fields: Fields) -> list[FieldError]:
+    """Return what is wrong with the status of an object of a built-in kind, as far as it is looked at."""
+    check = None if served.custom else _STATUSES.get(served.type.group_resource)
     return [*check(fields)] if check is not None else []
 
 

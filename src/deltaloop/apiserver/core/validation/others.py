@@ -6,7 +6,6 @@ Source: Kubernetes pkg/apis/core/validation, autoscaling/validation, apps/valida
 from __future__ import annotations
 
 import base64
-import ipaddress
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -22,6 +21,7 @@ from deltaloop.apiserver.core.failures import (
 )
 from deltaloop.apiserver.core.json_values import at, integer, items, mapping, text, texts
 from deltaloop.apiserver.core.metadata import label_errors, label_name_errors, subdomain_errors
+from deltaloop.apiserver.core.validation.addresses import NO_ADDRESS, is_address
 from deltaloop.apiserver.core.validation.checks import (
     IMMUTABLE,
     PROTOCOLS,
@@ -36,7 +36,6 @@ Fields = dict[str, Any]
 _SERVICE_TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _AFFINITIES: Final = ("ClientIP", "None")
 _TRAFFIC_POLICIES: Final = ("Cluster", "Local")
-_NO_ADDRESS: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 _SECRET_KEYS: Final = {
     "kubernetes.io/tls": ("tls.crt", "tls.key"),
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
@@ -91,19 +90,11 @@ def _policy_errors(spec: Fields, kind: str) -> Iterator[FieldError]:
 def _address_errors(spec: Fields) -> Iterator[FieldError]:
     sent = texts(spec.get("clusterIPs")) or ((text(spec["clusterIP"]),) if spec.get("clusterIP") else ())
     for place, address in enumerate(sent):
-        if address != "None" and not _is_address(address):
-            yield invalid_value(f"spec.clusterIPs[{place}]", shown(address), _NO_ADDRESS)
+        if address != "None" and not is_address(address):
+            yield invalid_value(f"spec.clusterIPs[{place}]", shown(address), NO_ADDRESS)
     for place, address in enumerate(texts(spec.get("externalIPs"))):
-        if not _is_address(address):
-            yield invalid_value(f"spec.externalIPs[{place}]", shown(address), _NO_ADDRESS)
-
-
-def _is_address(value: str) -> bool:
-    try:
-        ipaddress.ip_address(value)
-    except ValueError:
-        return False
-    return True
+        if not is_address(address):
+            yield invalid_value(f"spec.externalIPs[{place}]", shown(address), NO_ADDRESS)
 
 
 def _service_port_errors(ports: list[Any], kind: str) -> Iterator[FieldError]:
