@@ -207,3 +207,26 @@ async def test_a_value_that_is_a_number_or_text(api: Api, value: Any) -> None:
     assert answer.json["message"].endswith(
         "into Go struct field PodDisruptionBudgetSpec.spec.minAvailable of type int32"
     )
+
+
+@conformance(
+    "definitions: what the version that is stored does not have is lost, whatever the version that is served has"
+)
+async def test_fields_that_are_not_stored(api: Api) -> None:
+    word = {"type": "string"}
+    specs = ({"two": {**word, "default": "d"}, "both": word}, {"one": word, "both": word})
+    crd = widget_crd(api.group(), versions=("v2", "v1"), scale=False)
+    for version, properties in zip(crd["spec"]["versions"], specs, strict=True):
+        spec = {"type": "object", "properties": properties}
+        version["schema"] = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+    await api.define(crd)
+    path = f"/apis/{api.group()}/v1/namespaces/{api.namespace}/widgets"
+    body = api.widget("a", {"one": "x", "both": "y"})
+    made = await api.created(path, body)
+    assert made.json["spec"] == {"both": "y"}
+    same = await api.patch(f"{path}/a", {"spec": {"one": "z"}})
+    assert same.json["spec"] == {"both": "y"}
+    at_v2 = await api.get(path.replace("/v1/", "/v2/") + "/a")
+    assert at_v2.json["spec"] == {"two": "d", "both": "y"}
+    dry = await api.post(f"{path}?dryRun=All", api.widget("b", {"one": "x"}))
+    assert dry.json["spec"] == {}

@@ -176,3 +176,40 @@ async def test_finalizers_without_a_group(api: Api) -> None:
         await api.delete(f"{path}/{name}")
     refused = await api.post(api.config_maps, {"metadata": {"name": name, "finalizers": ["nogroup"]}})
     refused.refuses(422, "Invalid")
+
+
+@conformance(
+    "fieldValidation: what cannot be read is refused before anybody hears of unknown fields",
+    ("type", {"data": 1}, "cannot unmarshal number"),
+    ("bytes", {"binaryData": {"k": "?"}}, "illegal base64"),
+    ("metadata", {"metadata": {"name": "a", "labels": 1}}, "cannot unmarshal number"),
+    ("another kind", {"kind": "Secret"}, "unknown conversion"),
+    ("no kind", {"kind": "Other"}, "no kind"),
+)
+async def test_unknown_fields_of_what_cannot_be_read(api: Api, wrong: dict[str, Any], words: str) -> None:
+    await api.config_map("a")
+    path = f"{api.config_maps}/a"
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "unknown": 1, **wrong}
+    operations = [{"op": "add", "path": f"/{name}", "value": value, "more": 1} for name, value in wrong.items()]
+    for query in ("", "?fieldValidation=Strict"):
+        for answer in (
+            await api.put(f"{path}{query}", body),
+            await api.patch(f"{path}{query}", {"unknown": 1, **wrong}),
+            await api.patch_with(f"{path}{query}", "json-patch+json", operations),
+        ):
+            assert answer.status in (400, 422), answer.text
+            causes = answer.json.get("details", {}).get("causes", [{"message": answer.json["message"]}])
+            assert words in causes[0]["message"]
+            assert "Warning" not in answer.headers
+
+
+@conformance(
+    "fieldValidation: unknown fields of a custom resource are told if it is of the resource's kind and version"
+)
+async def test_unknown_fields_of_another_kind(api: Api) -> None:
+    widgets = await api.widgets()
+    await api.created(widgets, api.widget("a"))
+    for changes, field in (({"kind": "Other"}, "kind"), ({"apiVersion": "v2"}, "apiVersion")):
+        answer = await api.patch(f"{widgets}/a?fieldValidation=Strict", {"unknown": 1, **changes})
+        answer.refuses(422, "Invalid")
+        assert answer.json["details"]["causes"][0]["field"] == field

@@ -116,7 +116,7 @@ def storage_version(crd: dict[str, Any]) -> str:
 
 
 def _served_version(crd: dict[str, Any], names: dict[str, Any], version: dict[str, Any]) -> ServedResource:
-    schema = at(version, "schema", "openAPIV3Schema")
+    schema, stored = _schema_of(version), _schema_of(_stored_version(crd))
     scale = at(version, "subresources", "scale")
     return ServedResource(
         type=ResourceType[Resource](
@@ -136,7 +136,8 @@ def _served_version(crd: dict[str, Any], names: dict[str, Any], version: dict[st
         custom=True,
         unconditional_update=False,
         generation=True,
-        schema=msgspec.json.encode(schema) if schema is not None else b"",
+        schema=schema,
+        storage_schema=stored if stored != schema else b"",
         columns=tuple(_column(mapping(column)) for column in items(version.get("additionalPrinterColumns"))),
         field_labels=tuple(
             text(at(field, "jsonPath")).removeprefix(".") for field in items(version.get("selectableFields"))
@@ -144,6 +145,16 @@ def _served_version(crd: dict[str, Any], names: dict[str, Any], version: dict[st
         deprecated=version.get("deprecated") is True,
         deprecation_warning=text(version.get("deprecationWarning")),
     )
+
+
+def _schema_of(version: dict[str, Any]) -> bytes:
+    schema = at(version, "schema", "openAPIV3Schema")
+    return msgspec.json.encode(schema) if schema is not None else b""
+
+
+def _stored_version(crd: dict[str, Any]) -> dict[str, Any]:
+    versions = items(at(crd, "spec", "versions"))
+    return mapping(next((version for version in versions if at(version, "storage") is True), None))
 
 
 def _scale_paths(scale: dict[str, Any]) -> ScalePaths:

@@ -21,7 +21,10 @@ from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.builtin_fields import drop_unknown_fields
 from deltaloop.apiserver.core.builtin_tables import kind_types
 from deltaloop.apiserver.core.failures import invalid_value, not_supported
+from deltaloop.apiserver.core.json_values import copied
+from deltaloop.apiserver.core.metadata_types import check_metadata_types
 from deltaloop.apiserver.core.schema.admission import duplicate_field_texts, unknown_field_texts
+from deltaloop.apiserver.core.sent_objects import AsSent, decode_sent
 from deltaloop.apiserver.core.served_resource import ServedResource
 
 _STRICT: Final = "strict decoding error: "
@@ -71,6 +74,8 @@ def check_object(
     found = _found(served, fields, body, mode)
     if mode is FieldValidation.IGNORE:
         return found
+    if found or repeated:
+        _check_readable(served, fields, as_sent="whole")
     if (found or repeated) and mode is FieldValidation.STRICT:
         kind = served.type.kind
         shown = ", ".join((*_unmarshal_errors(repeated), *found))
@@ -95,6 +100,8 @@ def check_patched(
     found = _patch_texts(patch, mode)
     if _is_read(served, fields):
         found = (*found, *_found(served, fields, b"", mode, typed=bool(fields.get("apiVersion"))))
+    if found:
+        _check_readable(served, fields, as_sent="patched")
     if found and mode is FieldValidation.STRICT:
         result = msgspec.json.encode(msgspec.json.encode(fields).decode()).decode()
         raise failures.invalid_patch(invalid_value("patch", result, _STRICT + ", ".join(found)))
@@ -105,8 +112,15 @@ def _is_read(served: ServedResource, fields: dict[str, Any]) -> bool:
     """Tell whether what a patch made is read at all: another kind is refused before its fields are looked at."""
     api_version, kind = fields.get("apiVersion"), fields.get("kind") or served.type.kind
     if served.custom:
-        return True
+        return (api_version, kind) == (served.type.api_version, served.type.kind)
     return kind == served.type.kind and (not api_version or (api_version, kind) in kind_types())
+
+
+def _check_readable(served: ServedResource, fields: dict[str, Any], *, as_sent: AsSent) -> None:
+    """Refuse an object that cannot be read at all: then nobody hears of fields that have no place."""
+    sent = copied(fields)
+    decode_sent(served, sent, as_sent=as_sent)
+    check_metadata_types(served, sent)
 
 
 def check_applied(body: bytes, mode: FieldValidation) -> tuple[str, ...]:

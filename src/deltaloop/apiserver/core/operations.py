@@ -22,6 +22,7 @@ from deltaloop.apiserver.core.conversion import to_stored
 from deltaloop.apiserver.core.crd_lifecycle import CrdLifecycle
 from deltaloop.apiserver.core.deletion import DeleteOptions, Fate, delete_object
 from deltaloop.apiserver.core.encoding import decode_object, with_resource_version
+from deltaloop.apiserver.core.json_values import copied
 from deltaloop.apiserver.core.managed_fields import with_created, with_entries, with_old_times, with_updated
 from deltaloop.apiserver.core.metadata import mark_errors
 from deltaloop.apiserver.core.object_checks import changed_errors, new_errors, refuse
@@ -371,7 +372,12 @@ class Operations:
 
 def _stored(served: ServedResource, fields: Fields) -> Fields:
     """Return an object in the form that the store has it in."""
-    return to_stored(served.type.api_version, served.type.kind, fields) if served.converted else fields
+    if served.converted:
+        return to_stored(served.type.api_version, served.type.kind, fields)
+    if served.storage_schema:
+        fields = copied(fields)
+        decode_by_schema(served.storage_schema, fields)
+    return fields
 
 
 def _unstored(served: ServedResource, fields: Fields, *, resource_version: str = "") -> Resource:

@@ -63,6 +63,8 @@ class ServedResource:
         create_on_update: Whether a PUT of an object that is not there creates it.
         generation: Whether the server counts ``metadata.generation``.
         schema: The CRD version's OpenAPI v3 schema as JSON bytes, if any.
+        storage_schema: That of the version that objects are stored in, where it is another one; what it does not have
+            is lost.
         columns: Printer columns of a custom resource; built-in kinds have theirs in the table module.
         field_labels: Fields that can be selected by, besides ``metadata.name`` and ``metadata.namespace``.
         label_refusal: The words that refuse another field, with ``{}`` for it; empty means the usual ones.
@@ -89,6 +91,7 @@ class ServedResource:
     create_on_update: bool = False
     generation: bool = False
     schema: bytes = b""
+    storage_schema: bytes = b""
     columns: tuple[PrinterColumn, ...] = ()
     field_labels: tuple[str, ...] = ()
     label_refusal: str = ""
