@@ -230,3 +230,19 @@ async def test_fields_that_are_not_stored(api: Api) -> None:
     assert at_v2.json["spec"] == {"two": "d", "both": "y"}
     dry = await api.post(f"{path}?dryRun=All", api.widget("b", {"one": "x"}))
     assert dry.json["spec"] == {}
+
+
+@conformance(
+    "status: what is sent beside it is not written, but who owns which field is lost if it does not fit its type",
+    ("fits", {"size": 7, "unknown": 1}, True),
+    ("does not fit", {"size": "x"}, False),
+    ("no object", "x", False),
+)
+async def test_what_is_sent_beside_a_status(api: Api, sent: Any, kept: bool) -> None:
+    widgets = await api.widgets()
+    made = await api.apply(f"{widgets}/a", api.widget("a", {"size": 1}))
+    patch = [{"op": "add", "path": "/spec", "value": sent}]
+    answer = await api.patch_with(f"{widgets}/a/status", "json-patch+json", patch)
+    assert answer.status == 200, answer.text
+    assert answer.json["spec"] == made.json["spec"]
+    assert ("managedFields" in answer.json["metadata"]) is kept

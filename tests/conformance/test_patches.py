@@ -309,3 +309,15 @@ async def test_labels_of_a_pod(api: Api) -> None:
     await api.created(api.pods, pod("a"))
     answer = await api.patch_with(f"{api.pods}/a", STRATEGIC, {"metadata": {"labels": {"l": "1"}}})
     assert answer.json["metadata"]["labels"] == {"l": "1"}
+
+
+@conformance(
+    "strategic merge patch: an object is of the kind that the URL says, whatever is left of what it said",
+    ("neither", {"apiVersion": None, "kind": None}),
+    ("another kind without a version", {"apiVersion": None, "kind": "Secret"}),
+)
+async def test_a_strategic_patch_of_the_type(api: Api, changes: dict[str, Any]) -> None:
+    made = await api.config_map("a", {"k": "v"})
+    answer = await api.patch_with(f"{api.config_maps}/a", "strategic-merge-patch+json", changes)
+    assert answer.status == 200, answer.text
+    assert (answer.json["kind"], answer.json["apiVersion"], answer.revision) == ("ConfigMap", "v1", made.revision)

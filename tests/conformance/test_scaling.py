@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.conformance.target import Api, conformance, widget_crd
+from tests.conformance.target import Api, conformance, deployment, widget_crd
 
 FREE = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 SCALE = {
@@ -75,3 +75,44 @@ async def test_unset(api: Api) -> None:
     answer = await api.patch(f"{path}/w/scale", {"spec": {"replicas": 2}})
     assert (answer.status, answer.json["spec"]) == (200, {"replicas": 2})
     assert (await api.get(f"{path}/w")).json["spec"] == {"a": {"b": 2}}
+
+
+@conformance("Scale: a patch that leaves an object without a number that had none is a 400, and one below 0 a 422")
+async def test_no_number(api: Api) -> None:
+    path = await deep(api)
+    await api.created(path, api.widget("w"))
+    message = (await api.patch(f"{path}/w/scale", {})).refuses(400, "BadRequest")
+    assert message == 'the spec replicas field ".spec.a.b" cannot be empty'
+    answer = await api.patch(f"{path}/w/scale", {"spec": {"replicas": -1}})
+    answer.refuses(422, "Invalid")
+    assert answer.json["details"]["causes"][0]["field"] == ".spec.a.b"
+
+
+@conformance(
+    "Scale: a write that changes nothing gives the field an entry of its own, and the next one leaves it without",
+    ("by patch", True),
+    ("by update", False),
+)
+async def test_who_owns_the_replicas(api: Api, by_patch: bool) -> None:
+    path = f"{api.deployments}/a"
+    await api.created(api.deployments, deployment("a", replicas=2))
+
+    async def owners() -> list[bool]:
+        scale = (await api.get(f"{path}/scale")).json
+        del scale["metadata"]["resourceVersion"]
+        answer = await (api.patch(f"{path}/scale", {}) if by_patch else api.put(f"{path}/scale", scale))
+        assert answer.status == 200, answer.text
+        entries = (await api.get(path)).json["metadata"]["managedFields"]
+        return ["f:replicas" in entry["fieldsV1"]["f:spec"] for entry in entries]
+
+    assert await owners() == [True, False]
+    assert await owners() == [False]
+
+
+@conformance("Scale: an applier of the replicas stays their owner, whoever writes them through it")
+async def test_an_applier_of_the_replicas(api: Api) -> None:
+    path = f"{api.deployments}/a"
+    made = await api.apply(path, deployment("a", replicas=2))
+    answer = await api.patch(f"{path}/scale", {})
+    assert answer.revision == made.revision
+    assert (await api.get(path)).json["metadata"]["managedFields"] == made.json["metadata"]["managedFields"]

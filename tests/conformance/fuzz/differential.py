@@ -67,9 +67,19 @@ class Pair:
     two: Api = field(repr=False)
 
     async def compare(self, steps: Sequence[Step]) -> Difference | None:
-        """Send a sequence to both and return what differs first."""
+        """Send a sequence to both and return what differs first.
+
+        Raises:
+            TimeoutError: If a server did not come to rest; nothing runs on then.
+        """
         namespace = f"fuzz-{next(_numbers)}"
-        transcripts = await asyncio.gather(*(replay(api, namespace, steps) for api in (self.one, self.two)))
+        replays = [asyncio.ensure_future(replay(api, namespace, steps)) for api in (self.one, self.two)]
+        try:
+            transcripts = await asyncio.gather(*replays)
+        finally:
+            for each in replays:
+                each.cancel()
+            await asyncio.gather(*replays, return_exceptions=True)
         return _compared(steps, transcripts, namespace)
 
 

@@ -84,7 +84,11 @@ class Search:
             return self._verdicts[key]
         if self.over(self.shortest is not None):
             raise _Over
-        difference = self.runner.run(self.pair.compare(steps))
+        try:
+            difference = self.runner.run(self.pair.compare(steps))
+        except TimeoutError:
+            # A machine with much else to do: a definition may take long to be served. What hangs, hangs again.
+            difference = self.runner.run(self.pair.compare(steps))
         self.tried[0] += 1
         self.tried[1] += len(steps)
         self._verdicts[key] = difference

@@ -20,6 +20,7 @@ from deltaloop.apiserver.core.apply.field_manager import (
     applied_object,
     conflict_message,
     created_entries,
+    stolen_entries,
     updated_entries,
 )
 from deltaloop.apiserver.core.apply.field_set import LEAF, FieldSet, field_step
@@ -68,7 +69,20 @@ def with_updated(
     # The real server loses the time of an entry on its way through a Scale.
     time = "" if subresource == "scale" else stamp.time
     entries = updated_entries(target, before, after, sent, Writer(stamp.manager, time, subresource))
+    if subresource == "scale" and served.scale_paths is not None:
+        steps = map(field_step, served.scale_paths.spec_replicas.strip(".").split("."))
+        entries = stolen_entries(entries, tuple(steps))
     return with_entries(after, entries)
+
+
+def can_be_owned(registry: Registry, served: ServedResource, fields: Fields) -> bool:
+    """Tell whether an object as sent fits its type as far as owners need it; if not, a write ends all tracking.
+
+    What would not fit is refused by its schema, but for what a write to a subresource leaves as it was.
+
+    Source: apimachinery pkg/util/managedfields/fieldmanager.go (``UpdateNoErrors``).
+    """
+    return not type_errors(_target(registry, served, "").type, fields)
 
 
 def with_entries(fields: Fields, entries: list[Fields]) -> Fields:

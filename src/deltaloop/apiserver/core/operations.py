@@ -23,7 +23,13 @@ from deltaloop.apiserver.core.crd_lifecycle import CrdLifecycle
 from deltaloop.apiserver.core.deletion import DeleteOptions, Fate, delete_object
 from deltaloop.apiserver.core.encoding import decode_object, with_resource_version
 from deltaloop.apiserver.core.json_values import copied
-from deltaloop.apiserver.core.managed_fields import with_created, with_entries, with_old_times, with_updated
+from deltaloop.apiserver.core.managed_fields import (
+    can_be_owned,
+    with_created,
+    with_entries,
+    with_old_times,
+    with_updated,
+)
 from deltaloop.apiserver.core.metadata import mark_errors
 from deltaloop.apiserver.core.object_checks import changed_errors, new_errors, refuse
 from deltaloop.apiserver.core.objects import (
@@ -193,6 +199,8 @@ class Operations:
         after = updated_object(served, before, fields, metadata, subresource=subresource)
         refuse(served, name, errors + changed_errors(served, before, after, whole=not subresource))
         sent = metadata.get("managedFields")
+        if subresource and served.custom and entries is None and not can_be_owned(self.registry, served, fields):
+            entries = []
         after = self._finished_update(served, before, after, stamp, entries, sent, written=written)
         ends = ends_with_update(served, after)
         if ends and not dry_run:

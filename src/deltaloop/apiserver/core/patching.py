@@ -170,11 +170,12 @@ def _apply_strategic(
     except StrategicMergeError as error:
         reasons = {400: "BadRequest", 422: "Invalid"}
         raise PatchError(error.code, reasons.get(error.code, ""), str(error)) from None
-    if of_kind and (why := convert_merged(resource, result)):
+    if not of_kind:
+        return result
+    if why := convert_merged(resource, result):
         raise _not_readable(why)
-    # The result is decoded as what the URL says, whatever it says that it is.
-    own = {"kind": resource.type.kind, "apiVersion": resource.type.api_version}
-    return {**result, **{name: value for name, value in own.items() if name in result}}
+    # The result is read as what the URL says, whatever it says that it is.
+    return {**result, "kind": resource.type.kind, "apiVersion": resource.type.api_version}
 
 
 def _apply_json_patch(current: dict[str, Any], patch: object) -> dict[str, Any]:

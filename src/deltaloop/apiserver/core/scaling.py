@@ -23,6 +23,8 @@ _GO_TYPES: Final = {
     "NoneType": "<nil>",
 }
 _MOST_REPLICAS: Final = 2**31 - 1
+# What a patch is shown of a custom resource that says nothing about its replicas: the smallest number of 32 bits.
+_UNSET: Final = -(1 << 31)
 _API_VERSION: Final = "autoscaling/v1"
 _COPIED: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
@@ -50,7 +52,7 @@ def scale_of(served: ServedResource, fields: dict[str, Any], *, may_be_unset: bo
     if selector:
         status["selector"] = selector
     # A built-in kind without the field has one replica, which is its default.
-    replicas = (0 if served.custom else 1) if wanted is None else integer(wanted)
+    replicas = (_UNSET if served.custom else 1) if wanted is None else integer(wanted)
     return {
         "kind": "Scale",
         "apiVersion": _API_VERSION,
@@ -116,15 +118,16 @@ def apply_scale(served: ServedResource, current: dict[str, Any], scale: dict[str
 
     Raises:
         NotFoundError: If the resource has no such subresource.
-        InvalidError: If the number is negative or none.
+        BadRequestError: If a patch leaves a custom resource without a number that had none.
+        InvalidError: If the number is none, or that of a built-in kind is negative; that of a custom resource is looked
+            at with the rest of the object.
     """
     paths = _paths(served)
     replicas = at(scale, "spec", "replicas")
     replicas = 0 if replicas is None else replicas
-    sent_version = text(at(scale, "metadata", "resourceVersion"))
-    # The version of a custom resource is looked at before its replicas; the update refuses it.
-    refused = served.custom and sent_version not in ("", current["metadata"].get("resourceVersion"))
-    if not isinstance(replicas, int) or isinstance(replicas, bool) or (replicas < 0 and not refused):
+    if served.custom and replicas == _UNSET:
+        raise failures.bad_request(f'the spec replicas field "{paths.spec_replicas}" cannot be empty')
+    if not isinstance(replicas, int) or isinstance(replicas, bool) or (replicas < 0 and not served.custom):
         error = invalid_value("spec.replicas", "-1", "should be a non-negative integer")
         raise failures.invalid(served.type, text(current["metadata"].get("name")), [error])
     metadata = {**current["metadata"]}
