@@ -9,7 +9,8 @@ informer. The real one is a kube-apiserver with its etcd (``make kube`` builds t
     memory       resident size per object, after the creates and before (a real server: with its etcd)
     watches      100 watchers of one resource while it changes for 5 s at 1 000 changes per second, or as fast as the
                  server takes them: how many a second were written, how many events arrived, and how long after the
-                 last answer the last watcher had everything
+                 last answer the last watcher had everything; and what an event took of the server's CPU time (on Linux;
+                 writes included) and of this client's own, which bounds what any server can show here
 
 Figures are printed as they are taken, and once more as a table.
 
@@ -83,6 +84,13 @@ class Server:
         self.figures[name] = value
         print(f"  {self.name}: {name} {value:.3f}", flush=True)
 
+    def cpu(self) -> float | None:
+        """Return the CPU seconds that its processes have used, where that can be read to a hundredth."""
+        try:
+            return sum(_cpu_of(process) for process in self.processes)
+        except FileNotFoundError:
+            return None
+
     def resident(self) -> int:
         """Return the resident size of its processes in bytes."""
         return sum(_resident(process) for process in self.processes)
@@ -91,6 +99,12 @@ class Server:
 def _resident(process: int) -> int:
     shown = subprocess.run(["/bin/ps", "-o", "rss=", "-p", str(process)], capture_output=True, text=True, check=True)
     return int(shown.stdout.strip()) * 1024
+
+
+def _cpu_of(process: int) -> float:
+    # After the name, which may hold anything: user and system time, the 14th and 15th field.
+    after_name = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(after_name[11]) + int(after_name[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextlib.contextmanager
@@ -205,6 +219,7 @@ async def watches(server: Server, watchers: int, rate: int, seconds: float) -> N
         opened = [asyncio.Event() for _ in range(watchers)]
         tasks = [asyncio.create_task(watch(number, event)) for number, event in enumerate(opened)]
         await asyncio.gather(*(event.wait() for event in opened))
+        used, own = server.cpu(), time.process_time()
         began = time.perf_counter()
         await asyncio.gather(*(write(position, began) for position in range(WRITERS)))
         acknowledged = time.perf_counter()
@@ -214,6 +229,7 @@ async def watches(server: Server, watchers: int, rate: int, seconds: float) -> N
                 while min(seen) < written:
                     progress.clear()
                     await progress.wait()
+        used_after, own_after = server.cpu(), time.process_time()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -223,6 +239,9 @@ async def watches(server: Server, watchers: int, rate: int, seconds: float) -> N
     end = max(last)
     server.note("events/s", sum(seen) / (end - began))
     server.note("last event after, ms", max(0.0, end - acknowledged) * 1e3)
+    if used is not None and used_after is not None:
+        server.note("server CPU, us/event", (used_after - used) / sum(seen) * 1e6)
+    server.note("client CPU, us/event", (own_after - own) / sum(seen) * 1e6)
 
 
 async def measure(server: Server, options: argparse.Namespace) -> None:

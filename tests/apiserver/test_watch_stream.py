@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import socket
+import struct
+from collections.abc import Callable
+from pathlib import Path
 from urllib.parse import urlsplit
 
+import aiohttp
 import pytest
 
+from deltaloop.apiserver import Fault, Manifest
+from deltaloop.apiserver.core.rendering import WatchRendering
+from deltaloop.apiserver.persistence import DataFile
 from tests.apiserver.serving import (
     CONFIG_MAPS,
     CRDS,
     WIDGETS,
     Caller,
+    Serving,
+    Watch,
     config_map,
     seen,
     serving,
@@ -293,6 +303,214 @@ async def test_a_client_that_takes_nothing_for_a_minute_is_cut_off() -> None:
             received = await _everything(raw)
     assert received.count(b'"type":"ADDED"') < 40
     assert not received.endswith(b"0\r\n\r\n")  # the stream broke off, it did not end
+
+
+def _write_in_one_turn(on: Serving, *names: str, **data: str) -> None:
+    on.server.load(Manifest("test", number, config_map(name, data)) for number, name in enumerate(names))
+
+
+async def _chunk(watch: Watch) -> list[str]:
+    """Names in the next chunk, as the server framed it."""
+    content, whole = b"", False
+    while not whole:
+        part, whole = await watch.response.content.readchunk()
+        content += part
+        if not part:
+            break
+    assert not content or content.endswith(b"\n")
+    return [json.loads(line)["object"]["metadata"]["name"] for line in content.splitlines()]
+
+
+async def test_what_has_happened_in_one_turn_is_written_at_once() -> None:
+    async with (
+        serving() as on,
+        on.call.watch(f"{CONFIG_MAPS}?watch=1") as one,
+        on.call.watch(f"{CONFIG_MAPS}?watch=1", Accept=TABLE) as two,
+    ):
+        _write_in_one_turn(on, "a", "b", "c")
+        assert await _chunk(one) == ["a", "b", "c"]
+        content, _ = await two.response.content.readchunk()
+        assert content.count(b"\n") == 3
+        _write_in_one_turn(on, "d")
+        assert await _chunk(one) == ["d"]
+        # What is there at the beginning, too.
+        async with on.call.watch(f"{CONFIG_MAPS}?watch=1") as late:
+            assert await _chunk(late) == ["a", "b", "c", "d"]
+
+
+async def test_so_much_at_once_and_no_more() -> None:
+    async with serving() as on, on.call.watch(f"{CONFIG_MAPS}?watch=1") as watch:
+        _write_in_one_turn(on, "a", "b", "c", "d", "e", blob="x" * 30_000)
+        chunks: list[list[str]] = []
+        while sum(map(len, chunks)) < 5:
+            chunks.append(await _chunk(watch))
+        assert chunks == [["a", "b", "c"], ["d", "e"]]
+
+
+async def test_one_event_at_a_time_while_a_fault_counts_them() -> None:
+    async with serving() as on, on.call.watch(f"{CONFIG_MAPS}?watch=1") as watch:
+        on.server.faults.strike_watches(Fault(do="end", events=2))
+        _write_in_one_turn(on, "a", "b", "c")
+        assert [await _chunk(watch) for _ in range(3)] == [["a"], ["b"], []]
+
+
+async def test_a_stalled_watch_has_taken_no_more_than_it_sent() -> None:
+    async with serving() as on, on.call.watch(f"{CONFIG_MAPS}?watch=1") as watch:
+        on.server.faults.strike_watches(Fault(do="stall", events=1))
+        _write_in_one_turn(on, "a", "b", "c")
+        assert seen(await watch.next())[1] == "a"
+        on.server.compact()
+        on.server.faults.clear()
+        (error,) = await watch.rest()
+        assert error["object"]["reason"] == "Expired"
+
+
+@pytest.fixture
+def slow_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A data directory where it takes five seconds until something is durable."""
+
+    async def settle(self: DataFile) -> None:
+        await asyncio.sleep(5)
+
+    monkeypatch.setattr(DataFile, "settle", settle)
+    return tmp_path
+
+
+async def test_nothing_is_sent_before_it_is_durable(slow_disk: Path) -> None:
+    async with serving(data_dir=slow_disk) as on, on.call.watch(f"{CONFIG_MAPS}?watch=1") as watch:
+        began = asyncio.get_running_loop().time()
+        _write_in_one_turn(on, "a", "b")
+        assert await _chunk(watch) == ["a", "b"]
+        assert asyncio.get_running_loop().time() == pytest.approx(began + 5)
+
+
+@pytest.mark.parametrize(("do", "events"), [("end", 0), ("end", 1), ("end", 2), ("cut", 1)])
+async def test_a_fault_counts_events_that_were_taken_before_it_came(slow_disk: Path, do: str, events: int) -> None:
+    async with serving(data_dir=slow_disk) as on, on.call.watch(f"{CONFIG_MAPS}?watch=1") as watch:
+        _write_in_one_turn(on, "a", "b", "c")
+        await asyncio.sleep(1)
+        assert on.server.faults.strike_watches(Fault(do=do, events=events)) == 1
+        received = [await _chunk(watch) for _ in range(events)]
+        assert received == [["a"], ["b"]][:events]
+        if do == "end":
+            assert await watch.rest() == []
+        else:
+            with pytest.raises(aiohttp.ClientError):
+                await watch.rest()
+
+
+async def test_what_was_taken_before_the_server_stops_is_sent(slow_disk: Path) -> None:
+    async with serving(data_dir=slow_disk) as on, on.call.watch(f"{CONFIG_MAPS}?watch=1") as watch:
+        reading = asyncio.create_task(watch.rest())
+        _write_in_one_turn(on, "a", "b")
+        await asyncio.sleep(2)
+        await on.server.__aexit__(None, None, None)
+        assert [seen(event)[1] for event in await reading] == ["a", "b"]
+
+
+async def test_a_stalled_watch_does_not_hold_up_the_end(slow_disk: Path) -> None:
+    async with serving(data_dir=slow_disk) as on, on.call.watch(f"{CONFIG_MAPS}?watch=1") as watch:
+
+        async def ended() -> float:
+            assert await watch.rest() == []
+            return asyncio.get_running_loop().time()
+
+        end = asyncio.create_task(ended())
+        _write_in_one_turn(on, "a")
+        await asyncio.sleep(1)
+        on.server.faults.strike_watches(Fault(do="stall"))
+        await asyncio.sleep(9)
+        await on.server.__aexit__(None, None, None)
+        assert await end == pytest.approx(10)
+
+
+async def test_watchers_of_one_form_share_the_rendering(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+    line = WatchRendering.line
+
+    def counted(self: WatchRendering, *args: object, **more: object) -> bytes:
+        written.append("")
+        render: Callable[..., bytes] = line
+        return render(self, *args, **more)
+
+    monkeypatch.setattr(WatchRendering, "line", counted)
+    async with serving() as on:
+        path = f"{CONFIG_MAPS}?watch=1&resourceVersion={on.server.revision}"
+        async with (
+            on.call.watch(path) as one,
+            on.call.watch(path) as two,
+            on.call.watch(path) as three,
+            on.call.watch(path, Accept=TABLE) as table,
+            on.call.watch(path, Accept=TABLE) as other_table,
+        ):
+            await asyncio.sleep(1)
+            _write_in_one_turn(on, "a", "b")
+            assert await one.next() == await two.next() == await three.next()
+            first = [await table.next(), await other_table.next()]
+            # Two lines for all who want objects, and two for each who wants Tables.
+            assert len(written) == 2 + 2 * 2
+            await asyncio.sleep(9)
+            await on.call.patch(f"{CONFIG_MAPS}/a", {"data": {"k": "v"}})
+            await one.next()
+            await table.next()
+            later = await table.next()
+    cells = [each["object"]["rows"][0]["cells"] for each in (*first, later)]
+    assert cells == [["a", 0, "0s"], ["a", 0, "0s"], ["a", 1, "9s"]]
+    assert [bool(each["object"]["columnDefinitions"]) for each in (*first, later)] == [True, True, False]
+
+
+async def test_many_watchers_get_everything_in_order() -> None:
+    async with serving() as on:
+        watches = [on.call.watch(f"{CONFIG_MAPS}?watch=1") for _ in range(30)]
+        opened = [await watch.__aenter__() for watch in watches]
+        await asyncio.gather(*(on.call.created(CONFIG_MAPS, config_map(f"c{number}")) for number in range(20)))
+        received = [[seen(await watch.next()) for _ in range(20)] for watch in opened]
+        for watch in watches:
+            await watch.__aexit__(None, None, None)
+    revisions = [int(revision) for _, _, revision in received[0]]
+    assert revisions == sorted(revisions)
+    assert all(each == received[0] for each in received)
+
+
+async def test_what_fails_while_news_are_told_fails_the_one_stream(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with (
+        serving() as on,
+        on.call.watch(f"{CONFIG_MAPS}?watch=1", Accept=TABLE) as broken,
+        on.call.watch(f"{CONFIG_MAPS}?watch=1") as watch,
+    ):
+        await asyncio.sleep(1)
+        lines = WatchRendering.lines
+
+        def fails(self: WatchRendering, *args: object, **more: object) -> tuple[bytes, int]:
+            if self.shows_ages:
+                raise ValueError("no Table today")
+            write: Callable[..., tuple[bytes, int]] = lines
+            return write(self, *args, **more)
+
+        monkeypatch.setattr(WatchRendering, "lines", fails)
+        await on.call.created(CONFIG_MAPS, config_map("a"))
+        assert seen(await watch.next())[1] == "a"
+        async with asyncio.timeout(1):
+            with pytest.raises(aiohttp.ClientError):
+                await broken.response.content.read()
+    assert "a request failed inside the server" in caplog.text
+    assert "no Table today" in caplog.text
+
+
+async def test_a_client_that_goes_away_while_it_does_not_read_leaves_nothing_behind() -> None:
+    async with serving() as on:
+        raw = await _client_that_does_not_read(on.server.url)
+        await _write_a_lot(on.call, rounds=40)
+        # Reset at once, whatever has not been read.
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        raw.close()
+        await asyncio.sleep(1)
+        assert not [
+            task for task in asyncio.all_tasks() if "RequestHandler" in repr(task) and "send_watch" in repr(task)
+        ]
+        assert "0 watches open" in repr(on.server.faults)
 
 
 async def _client_that_does_not_read(url: str) -> socket.socket:

@@ -246,3 +246,43 @@ async def test_what_is_sent_beside_a_status(api: Api, sent: Any, kept: bool) -> 
     assert answer.status == 200, answer.text
     assert answer.json["spec"] == made.json["spec"]
     assert ("managedFields" in answer.json["metadata"]) is kept
+
+
+@conformance(
+    "bytes: a null among them is read as none, and the next write of the same object is one, once",
+    ("secret", "secrets", "data"),
+    ("config map", "configmaps", "binaryData"),
+)
+async def test_null_among_bytes(api: Api, plural: str, field: str) -> None:
+    path = f"{api.core}/{plural}"
+    made = await api.created(path, {"metadata": {"name": "a"}, field: {"k": None}})
+    assert made.json[field] == {"k": ""}
+    first, second = [await api.patch(f"{path}/a", {}) for _ in range(2)]
+    assert made.revision != first.revision
+    assert first.revision == second.revision
+
+
+@conformance("status: one that does not fit its type is not written, and ends the tracking of owners all the same")
+async def test_a_wrong_status_beside_an_object(api: Api) -> None:
+    widgets = await api.widgets()
+    made = await api.created(widgets, {**api.widget("a", {"size": 1}), "status": "x"})
+    assert "managedFields" not in made.json["metadata"]
+    applied = await api.apply(f"{widgets}/a", api.widget("a", {"size": 1}))
+    assert len(applied.json["metadata"]["managedFields"]) == 2
+    answer = await api.patch(f"{widgets}/a", {"status": {"size": "x"}})
+    assert answer.status == 200, answer.text
+    assert "managedFields" not in answer.json["metadata"]
+
+
+@conformance("Scale: what it makes of an object that had no other fields is stored without their defaults")
+async def test_defaults_beside_the_replicas(api: Api) -> None:
+    widgets = await api.widgets()
+    body = {name: value for name, value in api.widget("a").items() if name != "spec"}
+    await api.created(widgets, body)
+    scaled = await api.patch(f"{widgets}/a/scale", {"spec": {"replicas": 1}})
+    assert (await api.get(f"{widgets}/a")).json["spec"] == {"mode": "plain", "size": 1}
+    first, second = [await api.patch(f"{widgets}/a", {}) for _ in range(2)]
+    assert scaled.revision != first.revision
+    assert first.revision == second.revision
+    scaled = await api.patch(f"{widgets}/a/scale", {"spec": {"replicas": 2}})
+    assert (await api.patch(f"{widgets}/a", {})).revision == scaled.revision

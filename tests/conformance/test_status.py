@@ -195,3 +195,31 @@ async def test_ranges_of_a_node(api: Api) -> None:
     refused.refuses(422, "Invalid")
     assert "must be a valid CIDR value" in refused.json["message"]
     await api.delete(f"/api/v1/nodes/{name}")
+
+
+@conformance(
+    "status: what is wrong with metadata is told if the kind's status does not put it back before",
+    ("widgets", True, (200, 200, 200)),
+    ("pods", False, (422, 200, 422)),
+    ("budgets", False, (422, 422, 422)),
+)
+async def test_wrong_metadata_beside_a_status(api: Api, custom: bool, codes: tuple[int, ...]) -> None:
+    budget: dict[str, Any] = {"metadata": {"name": "a"}, "spec": {"minAvailable": 1, "selector": {}}}
+    if custom:
+        path, body = await api.widgets(), api.widget("a")
+    elif codes[1] == 200:
+        path, body = api.pods, pod("a")
+    else:
+        path, body = f"/apis/policy/v1/namespaces/{api.namespace}/poddisruptionbudgets", budget
+    made = await api.created(path, body)
+    wrong: tuple[dict[str, Any], ...] = (
+        {"uid": "other"},
+        {"deletionTimestamp": "2020-01-02T03:04:05Z"},
+        {"deletionGracePeriodSeconds": 5},
+    )
+    for metadata, code in zip(wrong, codes, strict=True):
+        answer = await api.patch(f"{path}/a/status", {"metadata": metadata})
+        assert answer.status == code, answer.text
+        if code == 200:
+            assert answer.json["metadata"]["uid"] == made.json["metadata"]["uid"]
+            assert "deletionTimestamp" not in answer.json["metadata"]

@@ -376,3 +376,30 @@ async def test_leases(api: Api) -> None:
     assert made.json["spec"] == spec
     answer = await api.put(f"{path}/a", {"metadata": {"name": "a"}, "spec": {**spec, "leaseTransitions": 1}})
     answer.refuses(422, "Invalid")
+
+
+@conformance(
+    "update: a kind either takes an object without a version, or does not",
+    ("capacities", "/apis/storage.k8s.io/v1", "csistoragecapacities", {"storageClassName": "x"}, 422),
+    ("leases", "/apis/coordination.k8s.io/v1", "leases", {}, 422),
+    ("maps", "/api/v1", "configmaps", {}, 200),
+)
+async def test_updates_without_a_version(api: Api, group: str, plural: str, fields: dict[str, Any], code: int) -> None:
+    path = f"{group}/namespaces/{api.namespace}/{plural}"
+    await api.created(path, {"metadata": {"name": "a"}, **fields})
+    answer = await api.put(f"{path}/a", {"metadata": {"name": "a", "labels": {"b": "c"}}, **fields})
+    assert answer.status == code, answer.text
+
+
+@conformance(
+    "generateName: some kinds look at it again when an object is updated, and none with a status",
+    ("config map", False, 422),
+    ("deployment", True, 200),
+)
+async def test_a_changed_generate_name(api: Api, deployed: bool, code: int) -> None:
+    path = api.deployments if deployed else api.config_maps
+    await api.created(path, deployment("a") if deployed else {"metadata": {"name": "a"}})
+    answer = await api.patch(f"{path}/a", {"metadata": {"generateName": "A B"}})
+    assert answer.status == code, answer.text
+    if deployed:
+        assert (await api.patch(f"{path}/a/status", {"metadata": {"generateName": "A C"}})).status == 200

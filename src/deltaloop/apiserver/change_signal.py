@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Final, final
 
@@ -12,6 +12,10 @@ from deltaloop.apiserver.core.store import Store
 from deltaloop.apiserver.core.store_errors import CompactedError
 
 ALL_RESOURCES: Final = "*"
+# To tell so many costs more than turns of the loop in which nothing happens.
+_MANY: Final = 8
+# A request that has arrived by now is read in the next turn, and answered in the one after it.
+_TURNS: Final = 2
 
 
 @final
@@ -34,6 +38,10 @@ class ChangeSignal:
         self._published = store.revision
         self._woke_all_at = store.revision
         self._waiting: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
+        # Ordered, so that who came first is told first.
+        self._looking: defaultdict[str, dict[Callable[[], None], None]] = defaultdict(dict)
+        self._due: dict[str, None] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
 
     @property
@@ -55,6 +63,22 @@ class ChangeSignal:
             if not self._waiting[resource]:
                 del self._waiting[resource]
 
+    @contextmanager
+    def notify(self, resource: str, look: Callable[[], None]) -> Generator[None]:
+        """Call something after changes of a resource and at the end; it must neither wait nor fail.
+
+        It is called in the next turn of the loop, once for all changes of a turn. Where many are to be told, the
+        requests that have arrived by then are answered first, and all are told once of what they have changed.
+        """
+        self._loop = asyncio.get_running_loop()
+        self._looking[resource][look] = None
+        try:
+            yield
+        finally:
+            del self._looking[resource][look]
+            if not self._looking[resource]:
+                del self._looking[resource]
+
     def publish(self) -> None:
         """Wake those who wait for what has changed since the last call; call it after every write."""
         revision = self._store.revision
@@ -64,18 +88,40 @@ class ChangeSignal:
             changes = self._store.changes_after(self._published, limit=self._stride)
             changed = {change.resource for change in changes}
         except CompactedError:
-            changed = set(self._waiting)
+            changed = self._everything()
         if revision - self._woke_all_at >= self._stride:
             self._woke_all_at = revision
-            changed = set(self._waiting)
+            changed = self._everything()
         self._published = revision
         for resource in (*changed, ALL_RESOURCES):
-            for event in self._waiting.get(resource, ()):
-                event.set()
+            self._wake(resource)
 
     def close(self) -> None:
         """Wake everybody for the last time."""
         self._closed = True
-        for events in self._waiting.values():
-            for event in events:
-                event.set()
+        for resource in self._everything():
+            self._wake(resource)
+
+    def _everything(self) -> set[str]:
+        return {*self._waiting, *self._looking}
+
+    def _wake(self, resource: str) -> None:
+        for event in self._waiting.get(resource, ()):
+            event.set()
+        if resource in self._looking:
+            self._tell_soon(resource)
+
+    def _tell_soon(self, resource: str) -> None:
+        if self._loop is not None and not self._due:
+            wide = len(self._looking[resource]) >= _MANY
+            self._loop.call_soon(self._tell_after, _TURNS if wide else 0)
+        self._due[resource] = None
+
+    def _tell_after(self, turns: int) -> None:
+        if turns and not self._closed and self._loop is not None:
+            self._loop.call_soon(self._tell_after, turns - 1)
+            return
+        due, self._due = self._due, {}
+        for resource in due:
+            for look in tuple(self._looking.get(resource, ())):
+                look()

@@ -14,11 +14,11 @@ from deltaloop.apiserver.change_signal import ChangeSignal
 from deltaloop.apiserver.core import failures, requests
 from deltaloop.apiserver.core.encoding import decode_object, encode_json
 from deltaloop.apiserver.core.listing import lagging, plan_list, run_list
-from deltaloop.apiserver.core.rendering import WatchRendering
+from deltaloop.apiserver.core.rendering import LineCache, WatchRendering
 from deltaloop.apiserver.core.routing import Route
 from deltaloop.apiserver.core.scaling import scale_of
 from deltaloop.apiserver.core.storage_keys import prefix_of
-from deltaloop.apiserver.core.watching import REVISION_WAIT, Watcher, plan_watch, watch_seconds
+from deltaloop.apiserver.core.watching import REVISION_WAIT, ChangeReader, Watcher, plan_watch, watch_seconds
 from deltaloop.apiserver.documents import json_answer
 from deltaloop.apiserver.exchange import Exchange
 from deltaloop.apiserver.watch_stream import send_watch
@@ -49,6 +49,9 @@ class ReadHandlers:
         self._signal = signal
         self._bookmark_interval = bookmark_interval
         self._settle = settle
+        # What watches of one resource have in common.
+        self._changes = ChangeReader(self._store)
+        self._lines = LineCache()
 
     async def _reach(self, revision: int) -> None:
         """Wait until the store has come to a revision.
@@ -136,12 +139,13 @@ class ReadHandlers:
             now=asyncio.get_running_loop().time(),
             seconds=watch_seconds(query, chance=self._answering.chance()),
             bookmark_interval=self._bookmark_interval,
+            changes=self._changes,
         )
         kind = served.type
         return await send_watch(
             exchange,
             watcher=watcher,
-            rendering=WatchRendering(rendering),
+            rendering=WatchRendering(rendering, self._lines),
             signal=self._signal,
             resource=resource,
             epoch=self._answering.epoch,

@@ -1,4 +1,14 @@
-"""Sends a watch to its client, one line per chunk. Core: ``core/watching.py``.
+"""Sends a watch to its client. Core: ``core/watching.py``, ``core/rendering.py``.
+
+    CHANGE ──(change, fault, or time: ``look``)──▶ step ──▶ what it needs next: CHANGE, ROOM, DURABLE or END
+
+A stream's ``step`` sends everything that can be sent without waiting, and never waits. Its task waits for whatever the
+step says is missing; while that is only news, the step is made right where the news comes, so that a change for a
+hundred watchers wakes no hundred tasks.
+
+All events that are there go out in one chunk, since each write is a TLS record and a system call. None waits for a time
+so that others may join it; where many watch, it waits for the requests that have arrived already (``ChangeSignal``).
+Lines go to the transport in chunks made here: through aiohttp's writer each would cost more than it takes to write.
 
 Nothing is buffered for a client that does not read: the next events are taken from the store's window when the
 connection has room, and a client that falls behind the window is told 410 Expired. One that takes nothing at all for
@@ -9,10 +19,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Final
 
 from aiohttp import web
+from aiohttp.abc import AbstractStreamWriter
 
 from deltaloop.apiserver.change_signal import ChangeSignal
 from deltaloop.apiserver.core.fault_rules import Fate, expired
@@ -21,6 +32,7 @@ from deltaloop.apiserver.core.watching import Sighting, Watcher
 from deltaloop.apiserver.exchange import Exchange
 
 WRITE_PATIENCE: Final = 60.0
+WRITE_AT_ONCE: Final = 64 * 1024
 
 
 async def send_watch(
@@ -52,86 +64,197 @@ async def send_watch(
     """
     response = web.StreamResponse(headers={**headers, "Content-Type": "application/json"})
     response.enable_chunked_encoding()
-    stream = _Stream(exchange, response, watcher, rendering, epoch, settle)
-    with signal.subscribe(resource) as changed:
-        exchange.wake = changed.set
+    stream = _Stream(exchange, response, watcher, rendering, signal, epoch, still_served, settle)
+    look = exchange.wake = stream.look
+    with signal.notify(resource, look):
         try:
             await stream.begin()
-            while not signal.closed:
-                changed.clear()
-                if not await stream.advance(changed, still_served):
-                    break
+            await stream.run()
             await stream.end()
         except TimeoutError:
             _cut(exchange.request)
         except ConnectionError:
             # The client has closed, and the cancellation that says so comes in the next turn of the loop.
             return response
+        except Exception:
+            # The answer has begun: no other can follow, but the client must not wait for the rest of this one.
+            _cut(exchange.request)
+            raise
+        finally:
+            stream.alarm.at(None)
     return response
 
 
-@dataclass(frozen=True, slots=True)
+class _Need(Enum):
+    """What a stream waits for."""
+
+    CHANGE = auto()
+    ROOM = auto()
+    DURABLE = auto()
+    END = auto()
+
+
 class _Stream:
     """One answer that is being written."""
 
-    exchange: Exchange
-    response: web.StreamResponse
-    watcher: Watcher
-    rendering: WatchRendering
-    epoch: Callable[[], float]
-    settle: Callable[[], Awaitable[None]] | None
+    def __init__(
+        self,
+        exchange: Exchange,
+        response: web.StreamResponse,
+        watcher: Watcher,
+        rendering: WatchRendering,
+        signal: ChangeSignal,
+        epoch: Callable[[], float],
+        still_served: Callable[[], bool],
+        settle: Callable[[], Awaitable[None]] | None,
+    ) -> None:
+        self._exchange = exchange
+        self._response = response
+        self._watcher = watcher
+        self._rendering = rendering
+        self._signal = signal
+        self._epoch = epoch
+        self._still_served = still_served
+        self._settle = settle
+        self._loop = asyncio.get_running_loop()
+        self._protocol = exchange.request.protocol
+        self._writer: AbstractStreamWriter | None = None
+        self._taken: tuple[Sighting, ...] = ()
+        self._parked: asyncio.Future[_Need] | None = None
+        self.alarm = _Alarm(self._loop, self.look)
 
     async def begin(self) -> None:
-        await self.response.prepare(self.exchange.request)
+        self._writer = await self._response.prepare(self._exchange.request)
         # aiohttp holds headers back until there is a body; a watch may have none for an hour.
-        await self.response.write(b"")
-        self.exchange.started()
+        await self._response.write(b"")
+        self._exchange.started()
 
-    async def advance(self, changed: asyncio.Event, still_served: Callable[[], bool]) -> bool:
-        """Send what there is, or wait for more; tell whether the stream goes on."""
-        loop, trouble, watcher = asyncio.get_running_loop(), self.exchange.trouble, self.watcher
-        fate = trouble.fate(loop.time())
-        if fate is Fate.WAIT:
-            await _wait(changed, until=trouble.until)
-            return True
-        if fate is not Fate.SEND:
-            return False
-        # One at a time while a fault counts events.
-        sightings = watcher.poll(loop.time(), limit=1) if trouble.counts else watcher.poll(loop.time())
-        if self.settle is not None and sightings:
-            await self.settle()
-        for sighting in sightings:
-            await self._send(sighting)
-        if watcher.ended or not (sightings or still_served()):
-            return False
-        if not sightings:
-            await _wait(changed, until=watcher.next_due())
-        return True
+    async def run(self) -> None:
+        """Send until there is nothing more to come."""
+        need = self._step()
+        while need is not _Need.END:
+            if need is _Need.CHANGE:
+                need = await self._park()
+                continue
+            if need is _Need.DURABLE and self._settle is not None:
+                await self._settle()
+            elif need is _Need.ROOM:
+                await self._drain()
+            need = self._step()
 
     async def end(self) -> None:
         """End as a fault wants it, or properly."""
-        fate = self.exchange.trouble.fate(asyncio.get_running_loop().time())
+        fate = self._exchange.trouble.fate(self._loop.time())
         if fate is Fate.CUT:
-            _cut(self.exchange.request)
+            _cut(self._exchange.request)
             return
         if fate is Fate.EXPIRE:
-            await self._send(Sighting(None, status=expired()))
-        await self.response.write_eof()
-
-    async def _send(self, sighting: Sighting) -> None:
+            line = self._rendering.line(Sighting(None, status=expired()), now=self._epoch())
+            self._transport().write(_chunk(line))
         async with asyncio.timeout(WRITE_PATIENCE):
-            await self.response.write(self.rendering.line(sighting, now=self.epoch()))
-        self.exchange.trouble.sent()
+            await self._response.write_eof()
+
+    def look(self) -> None:
+        """Go on if news are all that the stream waits for; otherwise it looks by itself, when it has what it needs."""
+        parked = self._parked
+        if parked is None or parked.done():
+            return
+        try:
+            need = self._step()
+        except Exception as error:  # noqa: BLE001 - the stream's task raises it
+            parked.set_exception(error)
+            return
+        if need is not _Need.CHANGE:
+            parked.set_result(need)
+
+    async def _park(self) -> _Need:
+        self._parked = self._loop.create_future()
+        try:
+            return await self._parked
+        finally:
+            self._parked = None
+
+    def _step(self) -> _Need:
+        """Send what can be sent now, and tell what is needed to go on."""
+        trouble, watcher = self._exchange.trouble, self._watcher
+        while True:
+            now = self._loop.time()
+            fate = trouble.fate(now)
+            if self._signal.closed and (fate is Fate.WAIT or not self._taken):
+                return _Need.END
+            if fate is Fate.WAIT:
+                self.alarm.at(trouble.until)
+                return _Need.CHANGE
+            if fate is not Fate.SEND:
+                return _Need.END
+            transport = self._transport()
+            if self._protocol.writing_paused:
+                return _Need.ROOM
+            if self._taken:
+                self._send(transport)
+                continue
+            # One at a time while a fault counts events.
+            self._taken = watcher.poll(now, limit=1) if trouble.counts else watcher.poll(now)
+            if not self._taken:
+                if watcher.ended or not self._still_served():
+                    return _Need.END
+                self.alarm.at(watcher.next_due())
+                return _Need.CHANGE
+            if self._settle is not None:
+                return _Need.DURABLE
+
+    def _send(self, transport: asyncio.Transport) -> None:
+        """Send the next events of those that are taken, as many as are to go at once."""
+        trouble, rendering = self._exchange.trouble, self._rendering
+        # A fault may have come while the stream waited with more than one of them.
+        following = self._taken[:1] if trouble.counts else self._taken
+        now = self._epoch() if rendering.shows_ages else 0.0
+        lines, count = rendering.lines(following, now=now, size=WRITE_AT_ONCE)
+        transport.write(_chunk(lines))
+        self._taken = self._taken[count:]
+        if trouble.counts:
+            trouble.sent()
+
+    def _transport(self) -> asyncio.Transport:
+        """Return the connection if it is still there; one that is gone would stay full for ever."""
+        transport = self._exchange.request.transport
+        if transport is None or transport.is_closing():
+            raise ConnectionResetError("the client has gone")
+        return transport
+
+    async def _drain(self) -> None:
+        assert self._writer is not None
+        async with asyncio.timeout(WRITE_PATIENCE):
+            await self._writer.drain()
+
+
+class _Alarm:
+    """Calls something at a time; to set the same time again costs nothing."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, ring: Callable[[], None]) -> None:
+        self._loop = loop
+        self._ring = ring
+        self._when: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def at(self, when: float | None) -> None:
+        """Ring at this time of the loop's clock and at no other; None is never."""
+        if when == self._when:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._when = when
+        self._timer = self._loop.call_at(when, self._rings) if when is not None else None
+
+    def _rings(self) -> None:
+        self._when = self._timer = None
+        self._ring()
+
+
+def _chunk(lines: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(lines), lines)
 
 
 def _cut(request: web.BaseRequest) -> None:
     if request.transport is not None:
         request.transport.abort()
-
-
-async def _wait(changed: asyncio.Event, *, until: float | None) -> None:
-    try:
-        async with asyncio.timeout_at(until):
-            await changed.wait()
-    except TimeoutError:
-        return

@@ -138,7 +138,7 @@ class WriteHandlers:
 
     def _finalizer_warnings(self, route: Route, fields: dict[str, Any]) -> tuple[str, ...]:
         sent = mapping(fields.get("metadata"))
-        if not route.served.custom or not sent.get("finalizers"):
+        if not route.served.custom or not sent.get("finalizers") or route.subresource == "status":
             return ()
         current = self._answering.operations.find(route.served, route.namespace, route.name) if route.name else None
         return finalizer_warnings(route.served, sent, current.finalizers if current is not None else ())

@@ -31,7 +31,7 @@ STAMP = Stamp(now=0, uid="u", chance=0.25)
 
 
 def texts(kind: ServedResource, **metadata: Any) -> list[str]:
-    return [str(error) for error in metadata_errors(kind, metadata)]
+    return [str(error) for error in metadata_errors(kind, metadata, new=True)]
 
 
 def test_generated_names_differ_by_attempt_and_are_names() -> None:
@@ -75,6 +75,7 @@ def test_metadata_is_checked_field_by_field() -> None:
     assert texts(CONFIG_MAP, name="a", generation=-1)
     assert not texts(CONFIG_MAP, name="a", generateName="a-")
     assert texts(CONFIG_MAP, name="a", generateName="A")
+    assert not metadata_errors(CONFIG_MAP, {"name": "a", "generateName": "A"})
     owner = {"apiVersion": "v1", "kind": "K", "name": "n", "uid": "u", "controller": True}
     assert "Only one reference" in texts(CONFIG_MAP, name="a", ownerReferences=[owner, owner])[0]
     assert len(texts(CONFIG_MAP, name="a", ownerReferences=[{}])) == 4

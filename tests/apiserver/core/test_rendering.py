@@ -21,7 +21,7 @@ from deltaloop.apiserver.core.encoding import (
 from deltaloop.apiserver.core.failures import FieldError, required
 from deltaloop.apiserver.core.listing import Listed
 from deltaloop.apiserver.core.registry import Registry
-from deltaloop.apiserver.core.rendering import Rendering, WatchRendering, choose_rendering
+from deltaloop.apiserver.core.rendering import LineCache, Rendering, WatchRendering, choose_rendering
 from deltaloop.apiserver.core.requests import ResourcePath
 from deltaloop.apiserver.core.routing import find_route
 from deltaloop.apiserver.core.served_resource import ServedResource
@@ -191,3 +191,127 @@ def test_a_table_stays_as_it_is() -> None:
     listed = Listed((owned(),), list_metadata(7))
     assert rendering_of(f"{accept};{DROP}", "list").list(listed) == rendering_of(accept, "list").list(listed)
     assert rendering_of(f"{accept};{DROP}", "object").object(owned()).count(b"managedFields") == 1
+
+
+AS_TABLE = "as=Table;v=v1;g=meta.k8s.io"
+ALL = 2**20
+
+
+def in_version(version: str) -> Rendering:
+    found = Registry().find("autoscaling", version, "horizontalpodautoscalers")
+    assert found is not None
+    return choose_rendering(found, accept="", include_object="", shape="watch", now=0)
+
+
+def test_events_are_written_together_up_to_a_size() -> None:
+    rendering = WatchRendering(rendering_of("", "watch"))
+    store = Store()
+    sightings = tuple(
+        Sighting(EventType.ADDED, store.create("r", name, {"metadata": {"name": name}, "data": "x" * 100}))
+        for name in "abc"
+    )
+    single = [rendering.line(sighting, now=0) for sighting in sightings]
+    rest = sightings[1:]
+    assert rendering.lines(sightings, now=0, size=len(single[0])) == (single[0], 1)
+    assert rendering.lines(sightings, now=0, size=len(single[0]) + 1) == (b"".join(single[:2]), 2)
+    # A part of them is not taken for all of them afterwards, nor the other way round.
+    assert rendering.lines(sightings, now=0, size=ALL) == (b"".join(single), 3)
+    assert rendering.lines(rest, now=0, size=ALL) == (b"".join(single[1:]), 2)
+    assert rendering.lines(sightings, now=0, size=ALL) == (b"".join(single), 3)
+    assert rendering.lines((), now=0, size=ALL) == (b"", 0)
+
+
+def test_two_watches_of_one_form_share_what_is_written() -> None:
+    cache = LineCache()
+    one, two = (WatchRendering(rendering_of("application/json", "watch"), cache) for _ in range(2))
+    sighting = Sighting(EventType.ADDED, owned(), 2)
+    both = (sighting, Sighting(EventType.BOOKMARK, revision=9))
+    assert two.line(sighting, now=0) is one.line(sighting, now=0)
+    first, second = one.lines(both, now=0, size=ALL), two.lines(both, now=0, size=ALL)
+    assert first == second
+    assert first[0] is second[0]
+    # The same object once more, such as from a list: equal bytes are enough.
+    again = Sighting(EventType.ADDED, Resource.from_json(bytes(bytearray(owned().raw))), 7)
+    assert two.line(again, now=0) is one.line(sighting, now=0)
+
+
+@pytest.mark.parametrize(
+    ("this", "that"),
+    [
+        ("application/json", f"application/json;{DROP}"),
+        ("application/json", f"application/json;{AS_PARTIAL}"),
+        (f"application/json;{AS_PARTIAL}", f"application/json;{AS_PARTIAL.replace('v=v1', 'v=v1beta1')}"),
+        (f"application/json;{AS_PARTIAL}", f"application/json;{AS_PARTIAL};{DROP}"),
+        ("application/json", f"application/json;{AS_TABLE}"),
+    ],
+)
+def test_watches_of_different_forms_share_nothing(this: str, that: str) -> None:
+    cache = LineCache()
+    sightings = (Sighting(EventType.MODIFIED, owned(), 2),)
+    shared = [WatchRendering(rendering_of(accept, "watch"), cache) for accept in (this, that)]
+    alone = [WatchRendering(rendering_of(accept, "watch")) for accept in (this, that)]
+    for _ in range(2):
+        written = [rendering.lines(sightings, now=0, size=ALL) for rendering in shared]
+        assert written == [rendering.lines(sightings, now=0, size=ALL) for rendering in alone]
+        assert written[0] != written[1]
+
+
+def test_versions_and_kinds_of_events_share_nothing() -> None:
+    cache = LineCache()
+    obj = Store().create("r", "a", {"metadata": {"name": "a"}, "spec": {"maxReplicas": 3}})
+    added, modified = Sighting(EventType.ADDED, obj), Sighting(EventType.MODIFIED, obj)
+    kinds = [
+        msgspec.json.decode(WatchRendering(in_version(version), cache).line(sighting, now=0))
+        for version in ("v1", "v2")
+        for sighting in (added, modified)
+    ]
+    assert [(each["type"], each["object"]["apiVersion"]) for each in kinds] == [
+        ("ADDED", "autoscaling/v1"),
+        ("MODIFIED", "autoscaling/v1"),
+        ("ADDED", "autoscaling/v2"),
+        ("MODIFIED", "autoscaling/v2"),
+    ]
+
+
+def test_tables_share_neither_ages_nor_columns() -> None:
+    cache = LineCache()
+    one, two = (WatchRendering(rendering_of(f"application/json;{AS_TABLE}", "watch"), cache) for _ in range(2))
+    made = {"name": "a", "creationTimestamp": "1970-01-01T00:00:00Z"}
+    sightings = (Sighting(EventType.ADDED, Store().create("r", "a", {"metadata": made})),)
+
+    def table(rendering: WatchRendering, now: float) -> tuple[bool, str]:
+        lines, _ = rendering.lines(sightings, now=now, size=ALL)
+        written = msgspec.json.decode(lines)["object"]
+        return bool(written["columnDefinitions"]), written["rows"][0]["cells"][-1]
+
+    assert one.shows_ages
+    assert table(one, 5) == (True, "5s")
+    assert table(one, 60) == (False, "60s")
+    assert table(two, 7) == (True, "7s")
+
+
+def test_only_so_many_bytes_of_lines_are_kept() -> None:
+    cache = LineCache(size=3000)
+    rendering = WatchRendering(rendering_of("", "watch"), cache)
+    store = Store()
+    sightings = [
+        Sighting(EventType.ADDED, store.create("r", f"a{number}", {"metadata": {"name": "a"}, "data": "x" * 900}))
+        for number in range(9)
+    ]
+    lines = [rendering.line(sighting, now=0) for sighting in sightings]
+    assert 2000 < sum(map(len, cache._lines.values())) == cache._kept <= 3000
+    assert rendering.line(sightings[-1], now=0) is lines[-1]
+    first = rendering.line(sightings[0], now=0)
+    assert first == lines[0]
+    assert first is not lines[0]
+    huge = Sighting(EventType.ADDED, store.create("r", "b", {"metadata": {"name": "b"}, "data": "x" * 9000}))
+    assert rendering.line(huge, now=0) == rendering.line(huge, now=0)
+    assert cache._kept <= 3000
+
+
+def test_a_form_is_forgotten_with_the_last_watch_that_writes_in_it() -> None:
+    cache = LineCache()
+    rendering = WatchRendering(rendering_of("", "watch"), cache)
+    assert len(cache._forms) == 1
+    del rendering
+    assert len(cache._forms) == 0

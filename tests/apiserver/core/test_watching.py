@@ -14,7 +14,7 @@ from deltaloop.api.watch_event import EventType
 from deltaloop.apiserver.core.requests import ListQuery
 from deltaloop.apiserver.core.selection import EVERYTHING, Selection
 from deltaloop.apiserver.core.store import Store
-from deltaloop.apiserver.core.watching import Sighting, Watcher, WatchPlan, plan_watch, watch_seconds
+from deltaloop.apiserver.core.watching import ChangeReader, Sighting, Watcher, WatchPlan, plan_watch, watch_seconds
 
 BLUE = Selection.parse("color=blue", "")
 
@@ -155,8 +155,82 @@ def test_plans() -> None:
     assert watch_seconds(ListQuery(timeout_seconds=0), chance=0.0) == 1800
 
 
+def together(store: Store, reader: ChangeReader, *, now: float = 0.0, **plan: Any) -> Watcher:
+    wanted: dict[str, Any] = {"resource": "r", "revision": 1, "initial_events": False, **plan}
+    return Watcher(store, WatchPlan(**wanted), now=now, seconds=1000, changes=reader)
+
+
+def test_those_who_stand_at_the_same_place_get_the_same_events() -> None:
+    store = Store()
+    reader = ChangeReader(store)
+    first, second = together(store, reader), together(store, reader)
+    put(store, "a")
+    store.delete("r", "a")
+    seen = first.poll(0)
+    assert shown(seen) == [("ADDED", "a", 2), ("DELETED", "a", 3)]
+    assert second.poll(0) is seen
+    assert (first.cursor, second.cursor) == (3, 3)
+    put(store, "b")
+    assert shown(first.poll(0)) == [("ADDED", "b", 4)]
+    # Further behind: a place of its own.
+    assert shown(together(store, reader).poll(0)) == [("ADDED", "a", 2), ("DELETED", "a", 3), ("ADDED", "b", 4)]
+    assert shown(second.poll(0)) == [("ADDED", "b", 4)]
+
+
+def test_those_who_want_something_else_do_not_get_the_same_events() -> None:
+    store = Store()
+    reader = ChangeReader(store)
+    put(store, "a", color="red")
+    put(store, "b")
+    store.create("other", "b", {"metadata": {"name": "o"}})
+    assert shown(together(store, reader).poll(0)) == [("ADDED", "a", 2), ("ADDED", "b", 3)]
+    assert shown(together(store, reader, selection=BLUE).poll(0)) == [("ADDED", "b", 3)]
+    assert shown(together(store, reader, prefix="a").poll(0)) == [("ADDED", "a", 2)]
+    assert shown(together(store, reader).poll(0, limit=1)) == [("ADDED", "a", 2)]
+    plan = WatchPlan(resource="other", revision=1, initial_events=False)
+    other = Watcher(store, plan, now=0, seconds=9, changes=reader)
+    assert shown(other.poll(0)) == [("ADDED", "o", 4)]
+
+
+def test_what_was_read_is_forgotten_when_the_store_changes() -> None:
+    store = Store()
+    reader = ChangeReader(store)
+    put(store, "a")
+    assert shown(together(store, reader).poll(0)) == [("ADDED", "a", 2)]
+    store.compact(2)
+    (error,) = together(store, reader).poll(0)
+    assert error.status is not None
+    assert error.status.code == 410
+    # The same numbers once more, of other changes.
+    again = Store()
+    reader = ChangeReader(again)
+    for value in range(3):
+        put(again, "a", value=value)
+    late = together(again, reader, revision=3)
+    assert shown(late.poll(0)) == [("MODIFIED", "a", 4)]
+    again.renumber(revision=2)
+    put(again, "b")
+    assert again.revision == 4
+    assert shown(together(again, reader, revision=3).poll(0)) == [("ADDED", "b", 4)]
+    # And once more, with the same oldest revision, too.
+    again.renumber(revision=1)
+    put(again, "c")
+    assert (again.revision, again.compacted) == (4, 3)
+    assert shown(together(again, reader, revision=3).poll(0)) == [("ADDED", "c", 4)]
+
+
+def test_only_so_many_places_are_kept() -> None:
+    store = Store()
+    reader = ChangeReader(store)
+    for value in range(300):
+        put(store, "a", value=value)
+    for revision in range(1, 301):
+        assert together(store, reader, revision=revision).poll(0)[0].revision == revision + 1
+    assert len(reader._read) <= 16
+
+
 class WatchMachine(RuleBasedStateMachine):
-    """Three watchers, polled at any time in any portions; each must be able to rebuild its filtered state."""
+    """Watchers that read together, polled at any time in any portions; each must rebuild its filtered state."""
 
     make: ClassVar[type[Any]] = Watcher
 
@@ -167,11 +241,16 @@ class WatchMachine(RuleBasedStateMachine):
             WatchPlan(resource="r", selection=BLUE),
             WatchPlan(resource="r", selection=BLUE, revision=1, initial_events=False),
             WatchPlan(resource="r", prefix="a"),
+            WatchPlan(resource="r"),
+            WatchPlan(resource="r"),
         )
-        self.watchers: list[Any] = [type(self).make(self.store, plan, now=0, seconds=1e9) for plan in plans]
+        reader = ChangeReader(self.store)
+        self.watchers: list[Any] = [
+            type(self).make(self.store, plan, now=0, seconds=1e9, changes=reader) for plan in plans
+        ]
         self.states: list[dict[str, str]] = [{} for _ in plans]
-        self.filters = [BLUE, BLUE, EVERYTHING]
-        self.prefixes = ["", "", "a"]
+        self.filters = [BLUE, BLUE, EVERYTHING, EVERYTHING, EVERYTHING]
+        self.prefixes = ["", "", "a", "", ""]
 
     @rule(name=st.sampled_from(["a1", "a2", "b1"]), color=st.sampled_from(["blue", "red"]), value=st.integers(0, 1))
     def put(self, name: str, color: str, value: int) -> None:
@@ -182,11 +261,11 @@ class WatchMachine(RuleBasedStateMachine):
         if self.store.get("r", name) is not None:
             self.store.delete("r", name)
 
-    @rule(index=st.integers(0, 2), limit=st.integers(1, 3))
+    @rule(index=st.integers(0, 4), limit=st.integers(1, 3))
     def poll_some(self, index: int, limit: int) -> None:
         self._follow(index, limit)
 
-    @rule(index=st.integers(0, 2))
+    @rule(index=st.integers(0, 4))
     def poll_all(self, index: int) -> None:
         while self._follow(index, 2):
             pass
@@ -225,8 +304,8 @@ def test_watchers_can_rebuild_the_state_that_they_filter() -> None:
 
 
 class _Broken:
-    def __init__(self, store: Store, plan: WatchPlan, *, now: float, seconds: float) -> None:
-        self.real = Watcher(store, plan, now=now, seconds=seconds)
+    def __init__(self, store: Store, plan: WatchPlan, **rest: Any) -> None:
+        self.real = Watcher(store, plan, **rest)
 
     def poll(self, now: float, *, limit: int) -> tuple[Sighting, ...]:
         return tuple(self.change(item) for item in self.real.poll(now, limit=limit) if self.keep(item))

@@ -126,7 +126,8 @@ def sequences(
         if {"Pod", "PodDisruptionBudget"} <= by_kind.keys():
             aims.append(_evicted(longest, by_kind["Pod"], by_kind["PodDisruptionBudget"]))
         if "Thing" in by_kind:
-            aims.append(_defined(longest))
+            defined = _defined(longest)
+            aims += [defined, defined]
         if UNCACHED in by_kind:
             aims.append(_compacted(longest, by_kind[UNCACHED]))
     return st.one_of(aims)

@@ -174,7 +174,8 @@ def _operations(draw: st.DrawFn, resource: Resource) -> dict[str, Any]:
     if done in ("add", "replace", "test"):
         operation["value"] = draw(st.sampled_from(["x", 1, 1.5, True, None, {}, [], [None], {"a": "b"}, {"a": None}]))
     elif done in ("copy", "move"):
-        operation["from"] = draw(paths)
+        # Onto itself, too: that of what is not there is an odd case of its own.
+        operation["from"] = draw(st.one_of(paths, paths, st.just(operation["path"])))
     if draw(st.integers(0, 19)) == 0:
         operation |= draw(
             some(op=st.sampled_from(["other", 1]), path=st.sampled_from(["", "data", 1]), more=st.just(1))

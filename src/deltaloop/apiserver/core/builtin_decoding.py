@@ -9,12 +9,14 @@ Source: sigs.k8s.io/json; the words of the errors are those of Go's encoding/jso
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.builtin_tables import FieldType, StructType, builtin_tables, kind_types
 from deltaloop.apiserver.core.builtin_values import read_bytes, read_micro_time, read_time
 from deltaloop.apiserver.core.json_values import json_type
+from deltaloop.apiserver.core.metadata_types import metadata_problem
 from deltaloop.apiserver.core.quantity import MalformedQuantityError, canonical_quantity
 from deltaloop.apiserver.core.served_resource import ServedResource
 
@@ -36,6 +38,7 @@ _READ: Final[dict[str, Callable[[str], str]]] = {
     "time": read_time,
     "micro_time": read_micro_time,
 }
+_READ_THEMSELVES: Final = frozenset({"intstr", "micro_time", "time"})
 _ZEROS: Final[dict[str, Any]] = {"string": "", "bytes": "", "int32": 0, "int64": 0, "boolean": False, "quantity": "0"}
 # Go reads what is no text as a number.
 _GO_NAMES: Final = {
@@ -48,10 +51,14 @@ _GO_NAMES: Final = {
 }
 
 
-def decode_builtin(served: ServedResource, fields: dict[str, Any]) -> None:
+def decode_builtin(served: ServedResource, fields: dict[str, Any], *, in_order: bool = True) -> None:
     """Check the types of an object's fields, write bytes and times in their own form, and drop what is empty, in place.
 
-    Metadata is checked elsewhere.
+    Args:
+        served: The resource.
+        fields: The object; its metadata is checked and left as it is.
+        in_order: Whether the fields are in the order in which they were sent; a patch sorts them. The first one that is
+            wrong is named.
 
     Raises:
         BadRequestError: Naming the field and both types, or what is wrong with a value; never the data.
@@ -59,39 +66,120 @@ def decode_builtin(served: ServedResource, fields: dict[str, Any]) -> None:
     name = None if served.custom else kind_types().get((served.type.api_version, served.type.kind))
     if name is None:
         return
-    types = builtin_tables().types
-    struct = types[name]
-    kind = served.type.kind
+    reading = _Reading(builtin_tables().types)
+    struct, kind = reading.types[name], served.type.kind
     try:
-        for field in [field for field in fields if field not in ("metadata", "kind", "apiVersion")]:
-            _field(types, struct, kind, fields, field, field)
-    except (_WrongTypeError, ValueError) as error:
+        for field in list(fields) if in_order else sorted(fields):
+            if field == "metadata":
+                why, ends = metadata_problem(served, fields)
+                reading.note(why, ends=ends)
+            elif field not in ("kind", "apiVersion"):
+                reading.field(struct, kind, fields, field, field)
+    except _EndError as error:
+        reading.first = str(error)
+    if reading.first:
         raise failures.bad_request(
-            f'{kind} in version "{served.type.version}" cannot be handled as a {kind}: {error}'
-        ) from None
+            f'{kind} in version "{served.type.version}" cannot be handled as a {kind}: {reading.first}'
+        )
 
 
-class _WrongTypeError(Exception):
-    """Inside this module only."""
+class _EndError(Exception):
+    """Inside this module only: a value after which nothing more is read."""
 
 
-def _struct(types: Mapping[str, StructType], name: str, fields: dict[str, Any], path: str) -> None:
-    struct = types[name]
-    for field in list(fields):
-        _field(types, struct, name.rpartition(".")[2], fields, field, f"{path}.{field}")
+@dataclass(slots=True)
+class _Reading:
+    """One object that is being read.
 
+    A decoder goes on after a wrong type, and tells the first of them if it comes to the end. What reads itself, such as
+    a time or a quantity, ends it.
+    """
 
-def _field(
-    types: Mapping[str, StructType], struct: StructType, go: str, fields: dict[str, Any], field: str, path: str
-) -> None:
-    shape = struct.fields.get(field)
-    value = fields[field]
-    if value is None:
-        del fields[field]
-    elif shape is not None:
-        fields[field] = _value(types, shape, value, go, path)
-        if isinstance(value, dict | list) and not value and _is_collection(shape):
+    types: Mapping[str, StructType]
+    first: str = ""
+
+    def note(self, why: str, *, ends: bool = False) -> None:
+        """Keep the first thing that is wrong, or end."""
+        if why and ends:
+            raise _EndError(why)
+        self.first = self.first or why
+
+    def field(self, struct: StructType, go: str, fields: dict[str, Any], field: str, path: str) -> None:
+        """Read a field of a struct, and drop it if it is empty."""
+        shape = struct.fields.get(field)
+        value = fields[field]
+        if value is None:
             del fields[field]
+        elif shape is not None:
+            fields[field] = self.value(shape, value, go, path)
+            if isinstance(value, dict | list) and not value and _is_collection(shape):
+                del fields[field]
+
+    def value(self, shape: FieldType, value: Any, go: str, path: str) -> Any:
+        """Return a value as Go writes it; containers are changed in place."""
+        if isinstance(shape, str):
+            return self._word(shape, value, go, path)
+        if shape.of is not None:
+            return self.value(shape.of, value, go, path)
+        if shape.item is not None:
+            if not isinstance(value, list):
+                return self._wrong(value, go, path, f"[]{_go_type(shape.item)}")
+            values = cast("list[Any]", value)
+            self._items(shape.item, values, enumerate(values), go, path)
+        elif shape.value is not None:
+            if not isinstance(value, dict):
+                return self._wrong(value, go, path, _go_map(shape.value))
+            fields = cast("dict[str, Any]", value)
+            self._items(shape.value, fields, fields.items(), go, path)
+        return cast("Any", value)
+
+    def _items(self, shape: FieldType, holder: Any, found: Iterable[tuple[Any, Any]], go: str, path: str) -> None:
+        # Go cannot leave an item out: it has its zero in the place of a null.
+        zero = _ZEROS.get(shape) if isinstance(shape, str) else None
+        for place, item in found:
+            if item is not None:
+                holder[place] = self.value(shape, item, go, path)
+            elif zero is not None:
+                holder[place] = zero
+
+    def _word(self, shape: str, value: Any, go: str, path: str) -> Any:
+        if shape[0] == "#":
+            if not isinstance(value, dict):
+                return self._wrong(value, go, path, _go_type(shape))
+            fields = cast("dict[str, Any]", value)
+            name = shape[1:]
+            struct, below = self.types[name], name.rpartition(".")[2]
+            for field in list(fields):
+                self.field(struct, below, fields, field, f"{path}.{field}")
+            return fields
+        if shape in ("any", "atomic"):
+            return value
+        if shape == "quantity":
+            self.note(_quantity_problem(value), ends=True)
+            return value
+        return self._scalar(shape, value, go, path)
+
+    def _scalar(self, shape: str, value: Any, go: str, path: str) -> Any:
+        found: object = value
+        kind = type(found)
+        limit = _SMALLEST_TOO_LARGE.get(shape, 0)
+        if kind not in _SCALARS[shape] or (kind is int and limit and not -limit <= value < limit):
+            return self._wrong(value, go, path, _go_type(shape), ends=shape in _READ_THEMSELVES)
+        read = _READ.get(shape)
+        if read is None:
+            return value
+        try:
+            return read(value)
+        except ValueError as error:
+            self.note(str(error), ends=shape in _READ_THEMSELVES)
+            return value
+
+    def _wrong(self, value: object, go: str, path: str, wanted: str, *, ends: bool = False) -> Any:
+        found = json_type(value)
+        if isinstance(value, int | float) and not isinstance(value, bool) and wanted in ("int32", "int64"):
+            found = f"number {value}"
+        self.note(f"json: cannot unmarshal {found} into Go struct field {go}.{path} of type {wanted}", ends=ends)
+        return value
 
 
 def _is_collection(shape: FieldType) -> bool:
@@ -102,68 +190,12 @@ def _is_collection(shape: FieldType) -> bool:
     return False
 
 
-def _value(types: Mapping[str, StructType], shape: FieldType, value: Any, go: str, path: str) -> Any:
-    """Return a value as Go writes it; containers are changed in place."""
-    if isinstance(shape, str):
-        return _word(types, shape, value, go, path)
-    if shape.of is not None:
-        return _value(types, shape.of, value, go, path)
-    if shape.item is not None:
-        if not isinstance(value, list):
-            raise _wrong(value, go, path, f"[]{_go_type(shape.item)}")
-        values = cast("list[Any]", value)
-        _items(types, shape.item, values, enumerate(values), go, path)
-        return values
-    if shape.value is not None:
-        if not isinstance(value, dict):
-            raise _wrong(value, go, path, _go_map(shape.value))
-        fields = cast("dict[str, Any]", value)
-        _items(types, shape.value, fields, fields.items(), go, path)
-        return fields
-    return value
-
-
-def _items(
-    types: Mapping[str, StructType], shape: FieldType, holder: Any, found: Iterable[tuple[Any, Any]], go: str, path: str
-) -> None:
-    # Go cannot leave an item out: it has its zero in the place of a null.
-    zero = _ZEROS.get(shape) if isinstance(shape, str) else None
-    for place, item in found:
-        if item is not None:
-            holder[place] = _value(types, shape, item, go, path)
-        elif zero is not None:
-            holder[place] = zero
-
-
-def _word(types: Mapping[str, StructType], shape: str, value: Any, go: str, path: str) -> Any:
-    if shape[0] == "#":
-        if not isinstance(value, dict):
-            raise _wrong(value, go, path, _go_type(shape))
-        fields = cast("dict[str, Any]", value)
-        _struct(types, shape[1:], fields, path)
-        return fields
-    if shape == "quantity":
-        _check_quantity(value)
-        return value
-    if shape in ("any", "atomic"):
-        return value
-    found: object = value
-    kind = type(found)
-    if kind not in _SCALARS[shape]:
-        raise _wrong(value, go, path, _go_type(shape))
-    if kind is int and shape in _SMALLEST_TOO_LARGE:
-        limit = _SMALLEST_TOO_LARGE[shape]
-        if not -limit <= value < limit:
-            raise _wrong(value, go, path, _go_type(shape))
-    read = _READ.get(shape)
-    return read(value) if read is not None else value
-
-
-def _check_quantity(value: object) -> None:
+def _quantity_problem(value: object) -> str:
     try:
         canonical_quantity("" if isinstance(value, bool | dict | list) else str(value))
     except MalformedQuantityError as error:
-        raise _WrongTypeError(str(error)) from None
+        return str(error)
+    return ""
 
 
 def _go_type(shape: FieldType) -> str:
@@ -175,10 +207,3 @@ def _go_type(shape: FieldType) -> str:
 def _go_map(shape: FieldType) -> str:
     # The only map of quantities in the API has a name of its own.
     return "v1.ResourceList" if shape == "quantity" else f"map[string]{_go_type(shape)}"
-
-
-def _wrong(value: object, go: str, path: str, wanted: str) -> _WrongTypeError:
-    found = json_type(value)
-    if isinstance(value, int | float) and not isinstance(value, bool) and wanted in ("int32", "int64"):
-        found = f"number {value}"
-    return _WrongTypeError(f"json: cannot unmarshal {found} into Go struct field {go}.{path} of type {wanted}")

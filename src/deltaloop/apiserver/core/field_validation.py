@@ -22,7 +22,6 @@ from deltaloop.apiserver.core.builtin_fields import drop_unknown_fields
 from deltaloop.apiserver.core.builtin_tables import kind_types
 from deltaloop.apiserver.core.failures import invalid_value, not_supported
 from deltaloop.apiserver.core.json_values import copied
-from deltaloop.apiserver.core.metadata_types import check_metadata_types
 from deltaloop.apiserver.core.schema.admission import duplicate_field_texts, unknown_field_texts
 from deltaloop.apiserver.core.sent_objects import AsSent, decode_sent
 from deltaloop.apiserver.core.served_resource import ServedResource
@@ -118,9 +117,7 @@ def _is_read(served: ServedResource, fields: dict[str, Any]) -> bool:
 
 def _check_readable(served: ServedResource, fields: dict[str, Any], *, as_sent: AsSent) -> None:
     """Refuse an object that cannot be read at all: then nobody hears of fields that have no place."""
-    sent = copied(fields)
-    decode_sent(served, sent, as_sent=as_sent)
-    check_metadata_types(served, sent)
+    decode_sent(served, copied(fields), as_sent=as_sent)
 
 
 def check_applied(body: bytes, mode: FieldValidation) -> tuple[str, ...]:

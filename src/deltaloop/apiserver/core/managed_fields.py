@@ -78,11 +78,14 @@ def with_updated(
 def can_be_owned(registry: Registry, served: ServedResource, fields: Fields) -> bool:
     """Tell whether an object as sent fits its type as far as owners need it; if not, a write ends all tracking.
 
-    What would not fit is refused by its schema, but for what a write to a subresource leaves as it was.
+    What would not fit is refused for what is written; here is what is sent beside that, of custom resources: a status,
+    or the rest of an object whose status is written.
 
     Source: apimachinery pkg/util/managedfields/fieldmanager.go (``UpdateNoErrors``).
     """
-    return not type_errors(_target(registry, served, "").type, fields)
+    if not (served.custom and served.status):
+        return True
+    return not type_errors(_target(registry, served, "").type, fields, unlike=False)
 
 
 def with_entries(fields: Fields, entries: list[Fields]) -> Fields:

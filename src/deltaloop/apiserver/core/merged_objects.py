@@ -25,6 +25,28 @@ _GO_KINDS: Final[dict[type, str]] = {
 }
 
 
+# Go's order of fields, where several may be wrong at once: the first one is told.
+_ORDER: Final = {
+    "meta.v1.ObjectMeta": (
+        "name",
+        "generateName",
+        "namespace",
+        "selfLink",
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "labels",
+        "annotations",
+        "ownerReferences",
+        "finalizers",
+        "managedFields",
+    )
+}
+
+
 class _WrongTypeError(Exception):
     """Inside this module only."""
 
@@ -47,8 +69,9 @@ def convert_merged(served: ServedResource, fields: dict[str, Any]) -> str:
 
 def _struct(types: Mapping[str, StructType], name: str, fields: dict[str, Any]) -> None:
     known = types[name].fields
-    for field, value in fields.items():
-        shape = known.get(field)
+    order = (*_ORDER.get(name, ("kind", "apiVersion", "metadata")), *fields)
+    for field in dict.fromkeys(name for name in order if name in fields):
+        shape, value = known.get(field), fields[field]
         if shape is not None and value is not None:
             fields[field] = _value(types, shape, value)
 

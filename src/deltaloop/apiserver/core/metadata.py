@@ -32,6 +32,37 @@ _LENIENT_GROUPS: Final = frozenset(
         "policy",
     }
 )
+# Kinds whose updates are held against the present metadata only.
+_BASE_PASSED_OVER: Final = frozenset(
+    {
+        "certificatesigningrequests.certificates.k8s.io",
+        "clusterrolebindings.rbac.authorization.k8s.io",
+        "clusterroles.rbac.authorization.k8s.io",
+        "cronjobs.batch",
+        "csidrivers.storage.k8s.io",
+        "customresourcedefinitions.apiextensions.k8s.io",
+        "daemonsets.apps",
+        "deployments.apps",
+        "deviceclasses.resource.k8s.io",
+        "events",
+        "events.events.k8s.io",
+        "horizontalpodautoscalers.autoscaling",
+        "leases.coordination.k8s.io",
+        "networkpolicies.networking.k8s.io",
+        "poddisruptionbudgets.policy",
+        "podtemplates",
+        "priorityclasses.scheduling.k8s.io",
+        "replicasets.apps",
+        "replicationcontrollers",
+        "resourcequotas",
+        "resourceslices.resource.k8s.io",
+        "rolebindings.rbac.authorization.k8s.io",
+        "roles.rbac.authorization.k8s.io",
+        "servicecidrs.networking.k8s.io",
+        "services",
+        "statefulsets.apps",
+    }
+)
 _MAX_ANNOTATIONS: Final = 256 * 1024
 
 _PREFIXED: Final = " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
@@ -160,11 +191,17 @@ def _path_segment_errors(name: str, field: str) -> Iterator[FieldError]:
             yield invalid_value(field, f'"{name}"', f"may not contain '{sign}'")
 
 
-def metadata_errors(served: ServedResource, metadata: dict[str, Any]) -> list[FieldError]:
-    """Return what is wrong with normalized metadata, name included."""
+def metadata_errors(served: ServedResource, metadata: dict[str, Any], *, new: bool = False) -> list[FieldError]:
+    """Return what is wrong with normalized metadata, name included.
+
+    Args:
+        served: The resource.
+        metadata: The metadata.
+        new: Whether what a name is made of counts: for a new object, and for a whole update of some kinds.
+    """
     errors: list[FieldError] = []
     base = metadata.get("generateName", "")
-    if base:
+    if base and new:
         # The dash that parts it from its suffix may be its end.
         errors.extend(name_errors(served, f"{base[:-1]}a" if base.endswith("-") else base, "metadata.generateName"))
     name = metadata.get("name", "")
@@ -181,6 +218,11 @@ def metadata_errors(served: ServedResource, metadata: dict[str, Any]) -> list[Fi
         errors.extend(_finalizer_errors(finalizer, position, strict=_names_finalizers(served)))
     errors.extend(_owner_errors(metadata.get("ownerReferences", [])))
     return errors
+
+
+def looks_at_base(served: ServedResource) -> bool:
+    """Tell whether an update of a whole object has its ``generateName`` looked at again."""
+    return not served.custom and served.type.group_resource not in _BASE_PASSED_OVER
 
 
 def mark_errors(old: dict[str, Any], sent: dict[str, Any]) -> list[FieldError]:

@@ -10,10 +10,9 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.builtin_values import read_time
-from deltaloop.apiserver.core.json_values import json_type
+from deltaloop.apiserver.core.json_values import at, items, json_type, text
 from deltaloop.apiserver.core.served_resource import ServedResource
 
 
@@ -61,6 +60,7 @@ _PATH_STEP: Final = re.compile(r"\[[^]]*\]")
 _JSON_NAMES: Final = {"str": "string", "int": "number", "float": "number", "array": "array", "object": "object"}
 _GO_SCALARS: Final = {"str": "string", "int": "int64", "bool": "bool"}
 _LARGEST: Final = (1 << 63) - 1
+_TIMES: Final = ("creationTimestamp", "deletionTimestamp")
 _WHOLE: Final = ("generation", "deletionGracePeriodSeconds")
 _GO_TYPES: Final = {
     ("managedFields", "array"): "[]v1.ManagedFieldsEntry",
@@ -90,23 +90,43 @@ def check_metadata_types(served: ServedResource, fields: dict[str, Any]) -> None
     Raises:
         BadRequestError: Naming the field and both types; never the data.
     """
+    why = metadata_problem(served, fields)[0]
+    if why:
+        # The first half is what the object says of itself.
+        said = text(fields.get("kind")) or served.type.kind
+        version = text(fields.get("apiVersion")).rpartition("/")[2] or ("" if served.custom else served.type.version)
+        raise failures.bad_request(f'{said} in version "{version}" cannot be handled as a {served.type.kind}: {why}')
+
+
+def metadata_problem(served: ServedResource, fields: dict[str, Any]) -> tuple[str, bool]:
+    """Return why metadata cannot be decoded, "" if it can, and whether a decoder reads no further then.
+
+    It goes on after a wrong type, to name that one if nothing worse comes; a time that is none ends it.
+    """
     metadata = fields.get("metadata")
     if metadata is None:
-        return
+        return "", False
+    try:
+        if isinstance(metadata, dict):
+            _check_times(cast("dict[str, Any]", metadata))
+    except ValueError as error:
+        return str(error), True
     try:
         if isinstance(metadata, dict):
             _read_whole_numbers(cast("dict[str, Any]", metadata), custom=served.custom)
-        _check_times(msgspec.convert(metadata, _Shape))
+        msgspec.convert(metadata, _Shape)
     except msgspec.ValidationError as error:
-        raise _not_readable(served, _in_go_words(str(error), served.type.kind, custom=served.custom)) from None
+        return _in_go_words(str(error), served.type.kind, custom=served.custom), False
     except ValueError as error:
-        raise _not_readable(served, str(error)) from None
+        return str(error), False
+    return "", False
 
 
 def reads_as_entries(value: object) -> bool:
     """Tell whether ``managedFields`` can be read; what cannot counts as none in an object that is applied."""
     try:
-        _check_times(msgspec.convert({"managedFields": value}, _Shape))
+        msgspec.convert({"managedFields": value}, _Shape)
+        _check_times({"managedFields": value})
     except (msgspec.ValidationError, ValueError):
         return False
     return value is not None
@@ -114,27 +134,21 @@ def reads_as_entries(value: object) -> bool:
 
 def drop_unreadable(metadata: dict[str, Any]) -> None:
     """Drop what cannot be read of the fields that the server sets, in place."""
-    for name in ("creationTimestamp", "deletionTimestamp", *_WHOLE):
+    for name in (*_TIMES, *_WHOLE):
         try:
             one = {name: metadata.get(name)}
             _read_whole_numbers(one, custom=True)
-            _check_times(msgspec.convert(one, _Shape))
+            msgspec.convert(one, _Shape)
+            _check_times(one)
         except (msgspec.ValidationError, ValueError):
             del metadata[name]
 
 
-def _check_times(shape: _Shape) -> None:
-    for time in (shape.creation_timestamp, shape.deletion_timestamp):
-        if time is not None:
+def _check_times(metadata: dict[str, Any]) -> None:
+    entries = items(metadata.get("managedFields"))
+    for time in (*map(metadata.get, _TIMES), *(at(entry, "time") for entry in entries)):
+        if isinstance(time, str):
             read_time(time)
-    for entry in shape.managed_fields or ():
-        if entry is not None and entry.time is not None:
-            read_time(entry.time)
-
-
-def _not_readable(served: ServedResource, why: str) -> ApiError:
-    kind = served.type.kind
-    return failures.bad_request(f'{kind} in version "{served.type.version}" cannot be handled as a {kind}: {why}')
 
 
 def _read_whole_numbers(metadata: dict[str, Any], *, custom: bool) -> None:

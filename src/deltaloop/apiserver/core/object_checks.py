@@ -7,7 +7,7 @@ from typing import Any
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.builtin_strategies import immutability_errors, rule_errors
 from deltaloop.apiserver.core.failures import FieldError
-from deltaloop.apiserver.core.metadata import metadata_errors, new_finalizer_errors
+from deltaloop.apiserver.core.metadata import looks_at_base, metadata_errors, new_finalizer_errors
 from deltaloop.apiserver.core.schema.admission import schema_errors
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.validation.kinds import new_object_errors, object_errors, status_errors, update_errors
@@ -18,7 +18,7 @@ Fields = dict[str, Any]
 def new_errors(served: ServedResource, created: Fields) -> list[FieldError]:
     """Return what is wrong with a new object."""
     return (
-        metadata_errors(served, created["metadata"])
+        metadata_errors(served, created["metadata"], new=True)
         + schema_errors(served.schema, created)
         + rule_errors(served, created)
         + object_errors(served, created)
@@ -35,7 +35,8 @@ def changed_errors(served: ServedResource, before: Fields, after: Fields, *, who
         after: The object as it is to be.
         whole: Whether it was written as a whole, not through a subresource.
     """
-    errors = metadata_errors(served, after["metadata"]) + schema_errors(served.schema, after)
+    errors = metadata_errors(served, after["metadata"], new=whole and looks_at_base(served))
+    errors += schema_errors(served.schema, after)
     errors += rule_errors(served, after) + immutability_errors(served, before, after)
     if whole:
         errors += object_errors(served, after) + update_errors(served, before, after)

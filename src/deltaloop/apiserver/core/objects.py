@@ -40,6 +40,19 @@ _SERVER_FIELDS: Final = (
 # What of metadata raises the generation: a slice's labels say which Service it is of, and annotations of a deployment
 # are copied to its replica sets.
 _ALSO_COUNTED: Final = {("apps", "deployments"): "annotations", ("discovery.k8s.io", "endpointslices"): "labels"}
+# Kinds whose /status puts all metadata back before it is looked at, and those that put back when the object goes.
+_METADATA_PUT_BACK: Final = frozenset(
+    {"flowschemas.flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io"}
+)
+_MARK_PUT_BACK: Final = frozenset(
+    {
+        "pods",
+        "resourceclaims.resource.k8s.io",
+        "servicecidrs.networking.k8s.io",
+        "validatingadmissionpolicies.admissionregistration.k8s.io",
+        "volumeattachments.storage.k8s.io",
+    }
+)
 _KEPT_FIELDS: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
 _LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5
@@ -315,6 +328,18 @@ def _with_status_metadata(served: ServedResource, old: dict[str, Any], sent: dic
     result = {name: value for name, value in old.items() if name not in taken}
     result |= {name: sent[name] for name in sent if name in taken}
     return with_name_label(result) if is_core(served, "namespaces") else result
+
+
+def told_by_status(served: ServedResource, errors: list[FieldError]) -> list[FieldError]:
+    """Return which errors in metadata count for a write to ``/status``: not those of what is put back before a look.
+
+    Source: Kubernetes pkg/registry (``PrepareForUpdate`` of status strategies), pkg/registry/core/pod/strategy.go.
+    """
+    if served.custom or served.type.group_resource in _METADATA_PUT_BACK:
+        return []
+    if served.type.group_resource in _MARK_PUT_BACK:
+        return [error for error in errors if error.field != "metadata.deletionTimestamp"]
+    return errors
 
 
 def with_name_label(metadata: dict[str, Any]) -> dict[str, Any]:

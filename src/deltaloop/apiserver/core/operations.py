@@ -42,6 +42,7 @@ from deltaloop.apiserver.core.objects import (
     is_core,
     is_crd,
     new_object,
+    told_by_status,
     updated_object,
     with_name_label,
 )
@@ -53,7 +54,7 @@ from deltaloop.apiserver.core.sent_objects import AsSent, check_versions, decode
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage_keys import key_of, prefix_of, uid_conflict
 from deltaloop.apiserver.core.store import Store, encode_object
-from deltaloop.apiserver.core.stored_forms import StoredForms
+from deltaloop.apiserver.core.stored_forms import DEFAULTS, NOTHING, StoredForms, hidden_in
 
 FIRST_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 _UNDELETABLE: Final = frozenset({"default", "kube-public", "kube-system"})
@@ -122,6 +123,7 @@ class Operations:
         Raises:
             ApiError: What the real server answers in each case; nothing has changed then.
         """
+        hidden = hidden_in(served, fields, applied=entries is not None)
         decode_sent(served, fields, as_sent="applied" if entries is not None else "whole")
         metadata = check_identity(served, fields, namespace=namespace, name=updated)
         decode_by_schema(served.schema, fields, applied=entries is not None)
@@ -136,6 +138,8 @@ class Operations:
         generated = self._name(served, namespace, created["metadata"], stamp)
         name = created["metadata"].get("name", "")
         key = key_of(served, namespace, name)
+        if entries is None and not can_be_owned(self.registry, served, fields):
+            entries = []
         created = self._finished_new(served, created, stamp, entries)
         if version and not dry_run and not updated:
             raise failures.unexplained("resourceVersion should not be set on objects to be created")
@@ -145,8 +149,7 @@ class Operations:
             raise failures.already_exists(served.type, name, being_deleted=deleted, generated=generated)
         if dry_run:
             return _unstored(served, created, resource_version=version)
-        if entries is not None:
-            self._forms.differs(served, stamp.uid, fields)
+        self._forms.differs(stamp.uid, hidden)
         return self.store.create(
             served.storage, key, _stored(served, self.crds.applied(served, created, now=stamp.now))
         )
@@ -185,21 +188,25 @@ class Operations:
             fields = apply_scale(served, decode_object(served, self.read(served, namespace, name)), fields)
             subresource = ""
         as_sent = "applied" if entries is not None else as_sent
+        hidden = NOTHING if subresource else hidden_in(served, fields, applied=entries is not None)
         decode_sent(served, fields, as_sent=as_sent)
         metadata = check_identity(served, fields, namespace=namespace, name=name, patched=as_sent == "patched")
-        decode_by_schema(served.schema, fields, applied=entries is not None)
+        if decode_by_schema(served.schema, fields, applied=entries is not None) and written == "scale":
+            hidden = DEFAULTS
         current = self.read(served, namespace, name)
         before = decode_object(served, current)
         stamp.admit(served, namespace, before, fields)
         errors = check_versions(served, current, metadata, as_sent=as_sent)
         check_custom_kind(served, fields)
         errors += mark_errors(before["metadata"], metadata)
+        if subresource == "status":
+            errors = told_by_status(served, errors)
         if not subresource:
             keep_given(served, before, {**fields, "metadata": metadata})
         after = updated_object(served, before, fields, metadata, subresource=subresource)
         refuse(served, name, errors + changed_errors(served, before, after, whole=not subresource))
         sent = metadata.get("managedFields")
-        if subresource and served.custom and entries is None and not can_be_owned(self.registry, served, fields):
+        if entries is None and not can_be_owned(self.registry, served, fields):
             entries = []
         after = self._finished_update(served, before, after, stamp, entries, sent, written=written)
         ends = ends_with_update(served, after)
@@ -208,7 +215,7 @@ class Operations:
         if ends or dry_run:
             return _unstored(served, after, resource_version=current.resource_version)
         after = self.crds.applied(served, after, now=stamp.now)
-        another = self._forms.differs(served, current.uid, fields if entries is not None and not subresource else None)
+        another = self._forms.differs(current.uid, hidden)
         return self.store.update(served.storage, current.key, _stored(served, after), always=another)
 
     def patch(

@@ -166,7 +166,7 @@ def _apply_strategic(
     current: dict[str, Any], patch: dict[str, Any], resource: ServedResource, *, of_kind: bool
 ) -> dict[str, Any]:
     try:
-        result = copied(strategic_merge(current, patch, rules_of(resource.type)))
+        result: dict[str, Any] = copied(strategic_merge(current, patch, rules_of(resource.type)))
     except StrategicMergeError as error:
         reasons = {400: "BadRequest", 422: "Invalid"}
         raise PatchError(error.code, reasons.get(error.code, ""), str(error)) from None

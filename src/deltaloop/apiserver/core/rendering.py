@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Final, final
+from weakref import WeakValueDictionary
 
 from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.managed_fields import strip_managed_fields
@@ -117,14 +118,101 @@ def choose_rendering(
     return Rendering(served, output, include, now)
 
 
+class WatchForm:
+    """One form of one resource, as watches have it in common, and the last lines that were written in it."""
+
+    __slots__ = ("__weakref__", "lines", "sightings")
+
+    def __init__(self) -> None:
+        """Begin without lines."""
+        self.sightings: tuple[Sighting, ...] = ()
+        self.lines: bytes = b""
+
+
+@final
+class LineCache:
+    """Lines that several watches write alike; the oldest go when there are too many.
+
+    A line depends on its form, the kind of event and the object's bytes, and on nothing else: neither on a revision,
+    which may be given twice (``Store.renumber``), nor on the time. Tables do depend on it, and on which of them came
+    first, so they are not kept here; neither are bookmarks and errors, which are one watch's own.
+    """
+
+    def __init__(self, *, size: int = 4 * 1024 * 1024) -> None:
+        """Keep about so many bytes of lines, and as many of the objects that they show."""
+        self._size = size
+        self._kept = 0
+        self._lines: dict[tuple[WatchForm, str, bytes], bytes] = {}
+        self._forms: WeakValueDictionary[tuple[ServedResource, Output], WatchForm] = WeakValueDictionary()
+
+    def __repr__(self) -> str:
+        return f"<LineCache {len(self._lines)} lines, {self._kept} bytes>"
+
+    def form(self, rendering: Rendering) -> WatchForm:
+        """Return what stands for the form of a rendering: the same for all who write alike."""
+        return self._forms.setdefault((rendering.served, rendering.output), WatchForm())
+
+    def find(self, form: WatchForm, event_type: str, raw: bytes) -> bytes | None:
+        """Return the line of an object, if it has been written."""
+        return self._lines.get((form, event_type, raw))
+
+    def keep(self, form: WatchForm, event_type: str, raw: bytes, line: bytes) -> None:
+        """Keep a line that is not there for others who write it."""
+        self._lines[form, event_type, raw] = line
+        self._kept += len(line)
+        while self._kept > self._size:
+            self._kept -= len(self._lines.pop(next(iter(self._lines))))
+
+
 @final
 class WatchRendering:
     """Writes the lines of one watch stream; only its first Table has column definitions."""
 
-    def __init__(self, rendering: Rendering) -> None:
-        """Write as ``rendering`` says."""
+    def __init__(self, rendering: Rendering, cache: LineCache | None = None) -> None:
+        """Write as ``rendering`` says.
+
+        Args:
+            rendering: The form.
+            cache: Has what other watches have written; None makes one for this watch alone.
+        """
         self._rendering = rendering
         self._columns_sent = False
+        self._cache = cache or LineCache()
+        self._form = self._cache.form(rendering)
+        self._shows_ages = rendering.output.form == "table"
+
+    @property
+    def shows_ages(self) -> bool:
+        """Whether the time matters; such lines are this watch's own."""
+        return self._shows_ages
+
+    def lines(self, sightings: tuple[Sighting, ...], *, now: float, size: int) -> tuple[bytes, int]:
+        """Write the next events as one piece, until it has a size.
+
+        Args:
+            sightings: The events.
+            now: Seconds since 1970, for ages.
+            size: How many bytes are enough; a single event may have more.
+
+        Returns:
+            The lines, and how many events they tell.
+        """
+        form = self._form
+        if sightings and sightings is form.sightings:
+            return form.lines, len(sightings)
+        lines: list[bytes] = []
+        written = 0
+        for sighting in sightings:
+            line = self.line(sighting, now=now)
+            lines.append(line)
+            written += len(line)
+            if written >= size:
+                break
+        joined = b"".join(lines)
+        if len(lines) == len(sightings) and not self._shows_ages:
+            # Who stands at the same place has the very same events (``ChangeReader``).
+            form.sightings, form.lines = sightings, joined
+        return joined, len(lines)
 
     def line(self, sighting: Sighting, *, now: float) -> bytes:
         """Write one event, with its newline.
@@ -136,10 +224,16 @@ class WatchRendering:
         if sighting.status is not None:
             return watch_line("ERROR", sighting.status.to_json())
         event_type = sighting.type or EventType.BOOKMARK
-        rendering = self._rendering
-        if sighting.object is not None and rendering.output.form == "object":
-            return watch_line(event_type, rendering.object(sighting.object))
-        return watch_line(event_type, encode_json(self._body(sighting, now)))
+        if sighting.object is None or self._shows_ages:
+            return watch_line(event_type, encode_json(self._body(sighting, now)))
+        raw = sighting.object.raw
+        line = self._cache.find(self._form, event_type, raw)
+        if line is None:
+            whole = self._rendering.output.form == "object"
+            body = self._rendering.object(sighting.object) if whole else encode_json(self._body(sighting, now))
+            line = watch_line(event_type, body)
+            self._cache.keep(self._form, event_type, raw, line)
+        return line
 
     def _body(self, sighting: Sighting, now: float) -> dict[str, Any]:
         rendering = self._rendering

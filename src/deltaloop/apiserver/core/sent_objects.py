@@ -8,7 +8,6 @@ Source: apiserver pkg/endpoints/handlers/create.go, update.go, patch.go; pkg/reg
 
 from __future__ import annotations
 
-import copy
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
@@ -21,7 +20,7 @@ from deltaloop.apiserver.core.builtin_strategies import prepare_builtin
 from deltaloop.apiserver.core.builtin_tables import builtin_tables
 from deltaloop.apiserver.core.encoding import encode_json
 from deltaloop.apiserver.core.failures import FieldError, invalid_value
-from deltaloop.apiserver.core.json_values import mapping
+from deltaloop.apiserver.core.json_values import copied, mapping
 from deltaloop.apiserver.core.merged_objects import convert_merged
 from deltaloop.apiserver.core.metadata_types import check_metadata_types, drop_unreadable
 from deltaloop.apiserver.core.objects import check_kind, check_patched_kind
@@ -46,11 +45,10 @@ def decode_sent(served: ServedResource, fields: Fields, *, as_sent: AsSent) -> N
         check_kind(served, fields)
         if as_sent == "applied":
             _convert(served, fields)
-        if as_sent != "whole":
-            check_metadata_types(served, fields)
         if served.custom:
+            check_metadata_types(served, fields)
             return
-        _decode(served, fields)
+        decode_builtin(served, fields, in_order=as_sent != "patched")
     except BadRequestError as error:
         why = error.status.message.partition(": ")[2]
         if as_sent == "patched":
@@ -77,16 +75,7 @@ def _decode_as_said(served: ServedResource, fields: Fields) -> None:
     for entry in builtin_tables().kinds:
         if (entry.api_version, entry.kind) == (api_version, kind):
             said = ResourceType[Resource](entry.group, entry.version, kind, entry.plural, entry.namespaced)
-            _decode(replace(served, type=said), copy.deepcopy(fields))
-
-
-def _decode(served: ServedResource, fields: Fields) -> None:
-    try:
-        decode_builtin(served, fields)
-    except BadRequestError:
-        # The first wrong value is named, and metadata comes before the rest in what people send.
-        check_metadata_types(served, fields)
-        raise
+            decode_builtin(replace(served, type=said), copied(fields), in_order=False)
 
 
 def check_versions(served: ServedResource, current: Resource, metadata: Fields, *, as_sent: AsSent) -> list[FieldError]:

@@ -126,6 +126,7 @@ class Store:
         self._changes: deque[Change] = deque()
         self._dropped: dict[str, int] = {}  # the last change of each resource that has left the window
         self._renumbered_at = 0
+        self._renumberings = 0
         self._held = 0
         self._journal: Journal | None = None
 
@@ -175,6 +176,11 @@ class Store:
     def compacted(self) -> int:
         """The oldest revision that can be read exactly and watched from."""
         return self._compacted
+
+    @property
+    def renumberings(self) -> int:
+        """How often revisions were counted anew; the same ones may then mean something else."""
+        return self._renumberings
 
     def __repr__(self) -> str:
         count = sum(len(table.objects) for table in self._tables.values())
@@ -327,6 +333,7 @@ class Store:
         self._changes.clear()
         self._held = 0
         self._revision = self._compacted = self._renumbered_at = revision + len(records)
+        self._renumberings += 1
         if self._journal is not None:
             self._journal.renumbered(records, revision=self._revision)
 

@@ -1,8 +1,10 @@
 """What the store of a real server has of an object that nobody can read: a reason to write what looks the same.
 
-An apply of a custom resource with ``labels: {}`` is stored as it is written. Whoever reads the object does not see the
-empty map, so the next write of the same object differs from what is stored, and is one: it gives a new resource
-version. Which objects are stored like that is kept here, by uid; a restart forgets it.
+An apply of a custom resource with ``labels: {}`` is stored as it is written. So is a null among the bytes of a Secret
+or a ConfigMap, and what a write of a scale makes of a custom resource, without the defaults of the fields beside the
+replicas. Whoever reads the object does not see the empty map, sees no bytes instead of the null, and sees the defaults.
+So the next write of the same object differs from what is stored, and is one: it gives a new resource version. Which
+objects are stored like that is kept here, by uid; a restart forgets it.
 
 Source: apiextensions-apiserver pkg/apiserver/customresource_handler.go (``schemaCoercingDecoder``), which leaves an
 applied object as it is; apiserver pkg/storage/etcd3/store.go, which compares bytes.
@@ -10,39 +12,52 @@ applied object as it is; apiserver pkg/storage/etcd3/store.go, which compares by
 
 from __future__ import annotations
 
-from typing import Any, Final, final
+from typing import Any, Final, TypeAlias, final
 
 from deltaloop.apiserver.core.json_values import mapping
 from deltaloop.apiserver.core.served_resource import ServedResource
 
 _HIDDEN: Final = ("labels", "annotations", "finalizers", "ownerReferences")
+_BYTES: Final = {"configmaps": "binaryData", "secrets": "data"}
+
+Hidden: TypeAlias = frozenset[str]
+NOTHING: Final[Hidden] = frozenset()
+# What the fields beside the replicas get by default, if there were none before a scale wrote the replicas.
+DEFAULTS: Final[Hidden] = frozenset({"defaults"})
+
+
+def hidden_in(served: ServedResource, sent: dict[str, Any], *, applied: bool) -> Hidden:
+    """Return which fields of an object nobody will read as they are stored.
+
+    Args:
+        served: Its resource.
+        sent: The object before it is read as its kind, which loses them.
+        applied: Whether an apply wrote it; any other write leaves no metadata empty.
+    """
+    if served.custom:
+        metadata = mapping(sent.get("metadata")) if applied else {}
+        return frozenset(name for name in _HIDDEN if name in metadata and not metadata[name])
+    name = _BYTES.get(served.type.group_resource)
+    if name is None:
+        return NOTHING
+    return frozenset(key for key, value in mapping(sent.get(name)).items() if value is None)
 
 
 @final
 class StoredForms:
-    """Which custom resources are stored with empty metadata fields."""
+    """Which objects are stored with such fields."""
 
     def __init__(self) -> None:
         """Know of none."""
-        self._empty: dict[str, frozenset[str]] = {}
+        self._hidden: dict[str, Hidden] = {}
 
-    def differs(self, served: ServedResource, uid: str, written: dict[str, Any] | None) -> bool:
-        """Remember how an object is written now, and tell whether it was stored in another form.
-
-        Args:
-            served: Its resource.
-            uid: Its uid.
-            written: The object as an apply wrote it; None for any other write, which leaves nothing empty.
-        """
-        if not served.custom:
-            return False
-        before = self._empty.pop(uid, frozenset[str]())
-        metadata = mapping((written or {}).get("metadata"))
-        now = frozenset(name for name in _HIDDEN if name in metadata and not metadata[name])
+    def differs(self, uid: str, now: Hidden) -> bool:
+        """Remember what is hidden in an object as it is written now, and tell whether it was stored in another form."""
+        before = self._hidden.pop(uid, NOTHING)
         if now:
-            self._empty[uid] = now
+            self._hidden[uid] = now
         return now != before
 
     def forget(self, uid: str) -> None:
         """Forget an object that is gone."""
-        self._empty.pop(uid, None)
+        self._hidden.pop(uid, None)

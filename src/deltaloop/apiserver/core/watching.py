@@ -38,6 +38,7 @@ from deltaloop.apiserver.core.store_errors import CompactedError
 REVISION_WAIT: Final = 3.0
 BOOKMARK_BEFORE_DEADLINE: Final = 2.0
 MIN_TIMEOUT: Final = 1800.0
+_PLACES: Final = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +114,70 @@ class Sighting:
     status: Status | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """What a watcher sees of the changes up to a revision."""
+
+    sightings: tuple[Sighting, ...]
+    end: int
+
+
+@final
+class ChangeReader:
+    """Reads a store's changes for its watchers, once for all who stand at the same place and want everything there.
+
+    After a change most watchers of a resource do, so it is looked at once, not once for each of them. What has been
+    read, from a few places, is kept until the store changes: objects that the store's window holds itself, and the last
+    forms of deleted ones.
+    """
+
+    def __init__(self, store: Store) -> None:
+        """Read from this store."""
+        self._store = store
+        self._read: dict[tuple[str, str, int, int], Portion] = {}
+        self._read_at = (0, 0, 0)
+
+    def after(self, cursor: int, plan: WatchPlan, *, limit: int) -> Portion:
+        """Return what a plan shows of the changes after a revision, of which at most ``limit`` are looked at.
+
+        Raises:
+            CompactedError: If changes after it have been dropped.
+        """
+        store = self._store
+        state = store.revision, store.compacted, store.renumberings
+        if state != self._read_at or len(self._read) >= _PLACES:
+            self._read.clear()
+            self._read_at = state
+        if not plan.selection.everything:
+            return self._look(cursor, plan, limit)
+        place = plan.resource, plan.prefix, cursor, limit
+        portion = self._read.get(place)
+        if portion is None:
+            portion = self._read[place] = self._look(cursor, plan, limit)
+        return portion
+
+    def _look(self, cursor: int, plan: WatchPlan, limit: int) -> Portion:
+        changes = self._store.changes_after(cursor, limit=limit)
+        seen = (_sight(change, plan) for change in changes)
+        return Portion(
+            tuple(sighting for sighting in seen if sighting is not None), changes[-1].revision if changes else cursor
+        )
+
+
+def _sight(change: Change, plan: WatchPlan) -> Sighting | None:
+    if change.resource != plan.resource or not change.key.startswith(plan.prefix):
+        return None
+    matches = plan.selection.matches
+    before = change.old if change.old is not None and matches(change.old) else None
+    after = change.new if change.new is not None and matches(change.new) else None
+    if after is not None:
+        return Sighting(EventType.ADDED if before is None else EventType.MODIFIED, after, change.revision)
+    if before is not None:
+        last = with_resource_version(before, change.revision)
+        return Sighting(EventType.DELETED, last, change.revision)
+    return None
+
+
 class _Phase(Enum):
     WAITING = auto()
     INITIAL = auto()
@@ -125,7 +190,14 @@ class Watcher:
     """The state of one watch. ``poll`` until it gives nothing, wait for a change or until ``next_due``, poll again."""
 
     def __init__(
-        self, store: Store, plan: WatchPlan, *, now: float, seconds: float, bookmark_interval: float = 60.0
+        self,
+        store: Store,
+        plan: WatchPlan,
+        *,
+        now: float,
+        seconds: float,
+        bookmark_interval: float = 60.0,
+        changes: ChangeReader | None = None,
     ) -> None:
         """Begin to watch.
 
@@ -135,8 +207,10 @@ class Watcher:
             now: Seconds on the caller's clock.
             seconds: How long the watch may last.
             bookmark_interval: Seconds between bookmarks.
+            changes: Reads the store's changes for this watcher and others; None makes one for this watcher alone.
         """
         self._store = store
+        self._changes = changes or ChangeReader(store)
         self._plan = plan
         self._deadline = now + seconds
         self._wait_until = now + REVISION_WAIT
@@ -214,8 +288,11 @@ class Watcher:
         return tuple(found)
 
     def _next_changes(self, limit: int) -> tuple[Sighting, ...] | None:
+        if self._cursor == self._store.revision:
+            self._runs = True
+            return None
         try:
-            changes = self._store.changes_after(self._cursor, limit=limit)
+            portion = self._changes.after(self._cursor, self._plan, limit=limit)
         except CompactedError as error:
             if self._runs and not self._store.has_dropped(self._plan.resource, after=self._cursor):
                 # What it has not seen was about other resources; a running watch outlives a compaction.
@@ -223,25 +300,10 @@ class Watcher:
                 return ()
             return self._fail(failures.expired_watch(error.revision, error.compacted).status)
         self._runs = True
-        if not changes:
+        if portion.end == self._cursor:
             return None
-        self._cursor = changes[-1].revision
-        seen = (self._sight(change) for change in changes if self._is_watched(change))
-        return tuple(sighting for sighting in seen if sighting is not None)
-
-    def _is_watched(self, change: Change) -> bool:
-        return change.resource == self._plan.resource and change.key.startswith(self._plan.prefix)
-
-    def _sight(self, change: Change) -> Sighting | None:
-        matches = self._plan.selection.matches
-        before = change.old if change.old is not None and matches(change.old) else None
-        after = change.new if change.new is not None and matches(change.new) else None
-        if after is not None:
-            return Sighting(EventType.ADDED if before is None else EventType.MODIFIED, after, change.revision)
-        if before is not None:
-            last = with_resource_version(before, change.revision)
-            return Sighting(EventType.DELETED, last, change.revision)
-        return None
+        self._cursor = portion.end
+        return portion.sightings
 
     def _fail(self, status: Status) -> tuple[Sighting, ...]:
         self._phase = _Phase.ENDED

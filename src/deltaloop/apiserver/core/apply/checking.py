@@ -21,12 +21,19 @@ _NAMES: Final = (
     (dict, "map[string]interface {}"),
     (list, "[]interface {}"),
 )
+_DUPLICATE: Final = ": duplicate entries for key "
 _WANTED: Final = {"string": "string", "integer": "numeric (int or float)", "number": "numeric (int or float)"}
 
 
-def type_errors(kind: MergeType, value: Any) -> str:
-    """Return what is wrong with an object, as one text; "" if nothing is."""
-    errors = list(_errors(kind, value, ()))
+def type_errors(kind: MergeType, value: Any, *, unlike: bool = True) -> str:
+    """Return what is wrong with an object, as one text; "" if nothing is.
+
+    Args:
+        kind: Its type.
+        value: The object.
+        unlike: Whether the items of keyed lists and of sets must be unlike each other, as they are in what is applied.
+    """
+    errors = [text for text in _errors(kind, value, ()) if unlike or _DUPLICATE not in text]
     if len(errors) < 2:
         return "".join(errors)
     return "\n  ".join(["errors:", *errors])
@@ -79,7 +86,7 @@ def _item_errors(kind: MergeType, value: list[Any], path: tuple[str, ...]) -> It
             continue
         step = item_step(kind, item)
         if step in seen:
-            yield f"{shown(path)}: duplicate entries for key {shown((step,))}"
+            yield f"{shown(path)}{_DUPLICATE}{shown((step,))}"
         seen.add(step)
         yield from _errors(kind.element or FREE, item, (*path, step))
 

@@ -284,7 +284,7 @@ def merge(kind: MergeType, live: Any, applied: Any) -> Any:
         return live
     if live is ABSENT:
         return applied
-    if applied is None and isinstance(live, dict) and kind.form != "scalar":
+    if applied is None and live and isinstance(live, dict) and kind.form != "scalar":
         return cast("dict[str, Any]", live)
     kind = settled(kind, applied)
     if not live and not applied:
