@@ -80,9 +80,9 @@ class Api(Caller):
         async with asyncio.timeout(EVENT_SECONDS):
             return await watch.next()
 
-    async def eventually(self, ask: Callable[[], Awaitable[bool]]) -> None:
+    async def eventually(self, ask: Callable[[], Awaitable[bool]], *, seconds: float = EVENT_SECONDS) -> None:
         """Wait until it holds; the real server does some things a moment later."""
-        async with asyncio.timeout(EVENT_SECONDS):
+        async with asyncio.timeout(seconds):
             while not await ask():  # noqa: ASYNC110 - what is awaited happens in another process
                 await asyncio.sleep(_POLL)
 

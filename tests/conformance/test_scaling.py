@@ -116,3 +116,34 @@ async def test_an_applier_of_the_replicas(api: Api) -> None:
     answer = await api.patch(f"{path}/scale", {})
     assert answer.revision == made.revision
     assert (await api.get(path)).json["metadata"]["managedFields"] == made.json["metadata"]["managedFields"]
+
+
+@conformance("Scale: to nothing leaves the replicas without an owner")
+async def test_a_scale_to_nothing(api: Api) -> None:
+    path = f"{api.deployments}/a"
+    await api.created(api.deployments, deployment("a", replicas=2))
+    answer = await api.patch(f"{path}/scale", {"spec": {"replicas": 0}})
+    assert (answer.status, answer.json["spec"]) == (200, {})
+    entries = (await api.get(path)).json["metadata"]["managedFields"]
+    assert ["f:replicas" in entry["fieldsV1"]["f:spec"] for entry in entries] == [False]
+
+
+@conformance(
+    "Scale: of a built-in kind it is checked as what it is, after its uid, and conflicts are told in its version"
+)
+async def test_a_scale_of_a_built_in_kind(api: Api) -> None:
+    path = f"{api.deployments}/a/scale"
+    await api.created(api.deployments, deployment("a"))
+    message = (await api.patch(path, {"spec": {"replicas": -1}})).refuses(422, "Invalid")
+    wanted = "spec.replicas: Invalid value: -1: must be greater than or equal to 0"
+    assert message == f'Scale.autoscaling "a" is invalid: {wanted}'
+    scale: dict[str, Any] = {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {"name": "a", "namespace": api.namespace},
+        "spec": {"replicas": -1},
+    }
+    conflict = (await api.apply(path, scale)).refuses(409, "Conflict")
+    assert conflict.endswith('conflict with "conformance" using autoscaling/v1: .spec.replicas')
+    scale["metadata"]["uid"] = "other"
+    assert "Precondition failed: UID in precondition" in (await api.put(path, scale)).refuses(409, "Conflict")

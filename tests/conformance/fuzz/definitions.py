@@ -17,6 +17,8 @@ from tests.conformance.fuzz.steps import MERGE, Step
 from tests.conformance.target import CRDS, Api
 
 PLURAL: Final = "things"
+# The real server removes a definition that it has just begun to serve in its own time, above all beside others.
+SETTLING: Final = 60.0
 GROUP: Final = "NAMESPACE.example.com"
 NAME: Final = f"{PLURAL}.{GROUP}"
 TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -152,7 +154,7 @@ async def settled(api: Api, namespace: str) -> Any:
         found[:] = [answer.json if answer.status == 200 else None]
         return await _serves(api, namespace, found[0])
 
-    await api.eventually(ask)
+    await api.eventually(ask, seconds=SETTLING)
     return found[0]
 
 

@@ -10,6 +10,7 @@ pkg/registry/customresource/strategy.go, status_strategy.go.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from deltaloop.api.status import ApiError
@@ -34,6 +35,7 @@ from deltaloop.apiserver.core.served_resource import CLIENTS_METADATA, ServedRes
 
 Fields = dict[str, Any]
 
+SCALE_VERSION: Final = "autoscaling/v1"
 _STATUS: Final = "f:status"
 _FINALIZERS: Final[FieldSet] = {"f:spec": {"f:finalizers": {}}}
 
@@ -70,8 +72,10 @@ def with_updated(
     time = "" if subresource == "scale" else stamp.time
     entries = updated_entries(target, before, after, sent, Writer(stamp.manager, time, subresource))
     if subresource == "scale" and served.scale_paths is not None:
-        steps = map(field_step, served.scale_paths.spec_replicas.strip(".").split("."))
-        entries = stolen_entries(entries, tuple(steps))
+        names = served.scale_paths.spec_replicas.strip(".").split(".")
+        # Go leaves a zero out of a Scale: to write one is to remove the field, which nobody has then.
+        lost = not at(after, *names) and bool(at(before, *names))
+        entries = stolen_entries(entries, tuple(map(field_step, names)), lost=lost)
     return with_entries(after, entries)
 
 
@@ -151,7 +155,7 @@ def apply_fields(
     try:
         return applied_object(target, live, applied, writer, force=force)
     except ConflictsError as error:
-        raise _conflict(error) from None
+        raise _conflict(error, shown_as=SCALE_VERSION if subresource == "scale" else "") from None
 
 
 def _without_unreadable(served: ServedResource, applied: Fields) -> Fields:
@@ -163,10 +167,14 @@ def _without_unreadable(served: ServedResource, applied: Fields) -> Fields:
     return with_entries(applied, [])
 
 
-def _conflict(error: ConflictsError) -> ApiError:
+def _conflict(error: ConflictsError, *, shown_as: str) -> ApiError:
+    """Return the 409; ``shown_as`` is the version that all managers are shown to use, if there is one."""
+    conflicts = error.conflicts
+    if shown_as:
+        conflicts = tuple(replace(each, manager=replace(each.manager, api_version=shown_as)) for each in conflicts)
     return failures.apply_conflict(
-        conflict_message(error.conflicts),
-        [(f"conflict with {conflict.manager.shown}", conflict.place) for conflict in error.conflicts],
+        conflict_message(conflicts),
+        [(f"conflict with {conflict.manager.shown}", conflict.place) for conflict in conflicts],
     )
 
 

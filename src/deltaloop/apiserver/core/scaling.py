@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from deltaloop.api.errors import InvalidPathError
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.failures import FieldError, invalid_value
 from deltaloop.apiserver.core.json_path import JsonPath
@@ -22,6 +24,7 @@ _GO_TYPES: Final = {
     "list": "[]interface {}",
     "NoneType": "<nil>",
 }
+_SCALE: Final = ResourceType[Resource]("autoscaling", "v1", "Scale", "scales", True)
 _MOST_REPLICAS: Final = 2**31 - 1
 # What a patch is shown of a custom resource that says nothing about its replicas: the smallest number of 32 bits.
 _UNSET: Final = -(1 << 31)
@@ -127,9 +130,14 @@ def apply_scale(served: ServedResource, current: dict[str, Any], scale: dict[str
     replicas = 0 if replicas is None else replicas
     if served.custom and replicas == _UNSET:
         raise failures.bad_request(f'the spec replicas field "{paths.spec_replicas}" cannot be empty')
-    if not isinstance(replicas, int) or isinstance(replicas, bool) or (replicas < 0 and not served.custom):
-        error = invalid_value("spec.replicas", "-1", "should be a non-negative integer")
-        raise failures.invalid(served.type, text(current["metadata"].get("name")), [error])
+    name = text(current["metadata"].get("name"))
+    if not isinstance(replicas, int) or isinstance(replicas, bool):
+        raise failures.invalid(_SCALE, name, [invalid_value("spec.replicas", "0", "must be an integer")])
+    # Another uid is looked at before, by the update.
+    another = text(at(scale, "metadata", "uid")) not in ("", current["metadata"].get("uid"))
+    if replicas < 0 and not (served.custom or another):
+        error = invalid_value("spec.replicas", str(replicas), "must be greater than or equal to 0")
+        raise failures.invalid(_SCALE, name, [error])
     metadata = {**current["metadata"]}
     for name in ("name", "namespace", "uid", "resourceVersion"):
         sent = at(scale, "metadata", name)

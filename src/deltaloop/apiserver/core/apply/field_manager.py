@@ -84,12 +84,12 @@ def updated_entries(target: Target, live: Fields, new: Fields, sent: object, wri
     return write_owners(cap_updaters(after))
 
 
-def stolen_entries(entries: list[Fields], path: tuple[str, ...]) -> list[Fields]:
+def stolen_entries(entries: list[Fields], path: tuple[str, ...], *, lost: bool) -> list[Fields]:
     """Return the entries that are left of these by a write through a subresource that shows one field.
 
     The real server takes the field away from everybody who has updated it, and gives it back in an entry of its own,
     without a time. The next write finds two entries of one manager and passes over the first: the field has no owner
-    then.
+    then. Nor has it one if it is ``lost``.
 
     Source: apimachinery pkg/util/managedfields/scalehandler.go (``ToParent``).
     """
@@ -104,7 +104,8 @@ def stolen_entries(entries: list[Fields], path: tuple[str, ...]) -> list[Fields]
             continue
         rest = field_set.difference(fields, only)
         result += [{**entry, "fieldsV1": rest}] if rest else []
-        result.append({name: value for name, value in entry.items() if name != "time"} | {"fieldsV1": only})
+        if not lost:
+            result.append({name: value for name, value in entry.items() if name != "time"} | {"fieldsV1": only})
     return sorted(result, key=_order)
 
 
