@@ -286,3 +286,33 @@ async def test_defaults_beside_the_replicas(api: Api) -> None:
     assert first.revision == second.revision
     scaled = await api.patch(f"{widgets}/a/scale", {"spec": {"replicas": 2}})
     assert (await api.patch(f"{widgets}/a", {})).revision == scaled.revision
+
+
+@conformance("strategic merge patch: a list that cannot be merged is a 500 without a reason or details")
+async def test_a_list_that_cannot_be_merged(api: Api) -> None:
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "00000000-0000-0000-0000-000000000001"}
+    await api.config_map("a", ownerReferences=[owner])
+    patch = {"metadata": {"ownerReferences": [{}]}}
+    answer = await api.patch_with(f"{api.config_maps}/a", "strategic-merge-patch+json", patch)
+    assert answer.status == 500
+    assert "declared merge key: uid" in answer.json["message"]
+    assert answer.json.keys().isdisjoint({"reason", "details"})
+
+
+@conformance("definitions: defaults are those of the version that is stored")
+async def test_defaults_of_what_is_stored(api: Api) -> None:
+    number = {"type": "integer"}
+    specs = ({"one": number, "two": {**number, "default": 2}}, {"one": {**number, "default": 1}, "two": number})
+    crd = widget_crd(api.group(), versions=("v2", "v1"), scale=False)
+    for version, properties in zip(crd["spec"]["versions"], specs, strict=True):
+        spec = {"type": "object", "properties": properties}
+        version["schema"] = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+    await api.define(crd)
+    path = f"/apis/{api.group()}/v1/namespaces/{api.namespace}/widgets"
+    made = await api.created(path, api.widget("a", {}))
+    assert made.json["spec"] == {"one": 1, "two": 2}
+    less = await api.patch(f"{path}/a", {"spec": {"one": None, "two": None}})
+    assert less.json["spec"] == {"one": 1, "two": 2}
+    bare = await api.created(path.replace("/v1/", "/v2/"), {**api.widget("b", {}), "apiVersion": f"{api.group()}/v2"})
+    assert bare.json["spec"] == {"two": 2}
+    assert (await api.get(f"{path}/b")).json["spec"] == {"two": 2}

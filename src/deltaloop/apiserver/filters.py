@@ -130,7 +130,7 @@ class Filters:
                 add_warnings(refusal, request.get(WARNINGS, ()))
             return refusal
         except PatchError as error:
-            details = None if error.code in (400, 413) else StatusDetails()
+            details = None if error.code in (400, 413, 500) else StatusDetails()
             status = Status(message=error.message, reason=error.reason, code=error.code, details=details)
             return self._refusal(error_from_status(status))
         except MissingExtraError as error:

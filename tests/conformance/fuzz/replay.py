@@ -56,6 +56,9 @@ PLAIN: Final = tuple(
             r"(Invalid value: ).*: (?:error .*json: )?((?:illegal|parsing|json:|convert|no kind|can|unreco|strict).*)",
             r"\1...: \2",
         ),
+        # What a list has that cannot be merged.
+        (r".* does not contain (?:the )?declared merge key: (\w+)", r"no \1"),
+        (r"(list element types are not identical).*", r"\1"),
         # Go's own words for what differs.
         (r"(Forbidden: pod updates may not change fields .*?previously negative\)).*", r"\1"),
         # What the cache of watches says, and what there is beneath it.

@@ -12,7 +12,7 @@ import msgspec
 
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.conversion import from_stored
-from deltaloop.apiserver.core.schema.admission import decode_by_schema
+from deltaloop.apiserver.core.schema.admission import decode_by_schema, prune_by_schema
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.store import encode_object
 
@@ -27,13 +27,13 @@ def head(kind: str, api_version: str) -> bytes:
 
 
 def whole_object(served: ServedResource, obj: Resource) -> bytes:
-    """Return an object with its kind and version; a custom resource is pruned and defaulted by the version's schema."""
+    """Return an object with its kind and version; a custom resource is pruned and defaulted by its schema."""
     raw = obj.raw
     if served.converted:
         raw = _converted(served, obj)
     if served.schema:
         fields = _decode(raw)
-        if decode_by_schema(served.schema, fields):
+        if _read_by_schema(served, fields):
             raw = encode_object(fields, resource_version=obj.resource_version)
     return head(served.type.kind, served.type.api_version) + b"," + raw[1:]
 
@@ -49,8 +49,16 @@ def decode_object(served: ServedResource, obj: Resource) -> dict[str, Any]:
     if served.converted:
         stored = from_stored(served.type.api_version, served.type.kind, stored)
     fields = {"kind": served.type.kind, "apiVersion": served.type.api_version, **stored}
-    decode_by_schema(served.schema, fields)
+    _read_by_schema(served, fields)
     return fields
+
+
+def _read_by_schema(served: ServedResource, fields: dict[str, Any]) -> bool:
+    """Prune and default what was read, in place: defaults are those of the version that it is stored in."""
+    if not served.storage_schema:
+        return decode_by_schema(served.schema, fields)
+    defaulted = decode_by_schema(served.storage_schema, fields)
+    return prune_by_schema(served.schema, fields) or defaulted
 
 
 def with_resource_version(obj: Resource, revision: int) -> Resource:

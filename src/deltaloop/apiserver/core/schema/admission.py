@@ -33,6 +33,11 @@ def decode_by_schema(schema: bytes, fields: dict[str, Any], *, applied: bool = F
     return defaulting.apply_defaults(node, fields, keep_nulls=applied) or pruned
 
 
+def prune_by_schema(schema: bytes, fields: dict[str, Any]) -> bool:
+    """Prune an object in place and tell whether anything changed; it gets no defaults."""
+    return pruning.prune(compiled(schema), fields) if schema else False
+
+
 def schema_errors(schema: bytes, fields: dict[str, Any]) -> list[FieldError]:
     """Return what is wrong with an object that was decoded."""
     return validating.validate(compiled(schema), fields) if schema else []
