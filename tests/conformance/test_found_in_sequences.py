@@ -292,7 +292,7 @@ async def test_defaults_beside_the_replicas(api: Api) -> None:
 async def test_a_list_that_cannot_be_merged(api: Api) -> None:
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "00000000-0000-0000-0000-000000000001"}
     await api.config_map("a", ownerReferences=[owner])
-    patch = {"metadata": {"ownerReferences": [{}]}}
+    patch: dict[str, Any] = {"metadata": {"ownerReferences": [{}]}}
     answer = await api.patch_with(f"{api.config_maps}/a", "strategic-merge-patch+json", patch)
     assert answer.status == 500
     assert "declared merge key: uid" in answer.json["message"]

@@ -213,3 +213,15 @@ async def test_unknown_fields_of_another_kind(api: Api) -> None:
         answer = await api.patch(f"{widgets}/a?fieldValidation=Strict", {"unknown": 1, **changes})
         answer.refuses(422, "Invalid")
         assert answer.json["details"]["causes"][0]["field"] == field
+
+
+@conformance(
+    "patch: what one leaves without a version is not read, whatever is wrong with it",
+    ("data", {"data": 1}),
+    ("labels", {"metadata": {"labels": {"a": 1}}}),
+    ("metadata", {"metadata": 1}),
+)
+async def test_wrong_types_without_a_version(api: Api, wrong: dict[str, Any]) -> None:
+    await api.config_map("a")
+    answer = await api.patch(f"{api.config_maps}/a", {"apiVersion": "", **wrong})
+    assert "was undeterminable" in answer.refuses(400, "BadRequest")

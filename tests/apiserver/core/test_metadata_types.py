@@ -46,7 +46,7 @@ def config_maps() -> ServedResource:
     ],
 )
 def test_a_wrong_type_is_told(metadata: Any, why: str) -> None:
-    fields = {"metadata": metadata}
+    fields: dict[str, Any] = {"metadata": metadata}
     assert metadata_problem(config_maps(), fields) == (f"json: cannot unmarshal {why}", False)
     with pytest.raises(BadRequestError, match="cannot be handled as a ConfigMap"):
         check_metadata_types(config_maps(), fields)
@@ -73,7 +73,7 @@ def test_a_custom_resource_may_write_whole_numbers_with_a_point() -> None:
 
 
 def test_what_it_says_that_it_is_comes_first() -> None:
-    fields = {"kind": "Other", "apiVersion": "example.com/v7", "metadata": {"labels": 1}}
+    fields: dict[str, Any] = {"kind": "Other", "apiVersion": "example.com/v7", "metadata": {"labels": 1}}
     with pytest.raises(BadRequestError, match=f'^Other in version "v7" cannot be handled as a {FOO.type.kind}: '):
         check_metadata_types(FOO, fields)
 
@@ -105,7 +105,8 @@ def test_what_cannot_be_read_is_dropped_from_what_is_applied() -> None:
 
 
 def test_managers_that_cannot_be_read_are_none() -> None:
-    assert reads_as_entries([{}])
+    empty: list[dict[str, Any]] = [{}]
+    assert reads_as_entries(empty)
     assert reads_as_entries([])
     assert not reads_as_entries(None)
     assert not reads_as_entries([{"time": "x"}])

@@ -145,6 +145,9 @@ def check_identity(
         )
     if not name:
         check_custom_kind(served, fields)
+    unnamed = f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+    if patched and name and not (served.custom or api_version):
+        raise failures.bad_request(unnamed)  # without a version it is read as nothing at all
     metadata = normalized_metadata(served, fields)
     if not served.type.namespaced:
         metadata.pop("namespace", None)
@@ -152,12 +155,8 @@ def check_identity(
         raise failures.bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
-    # What a patch left without a version is read as nothing at all, name included.
-    unread = patched and not served.custom and not api_version
-    if name and (unread or "name" not in metadata):
-        raise failures.bad_request(
-            f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
-        )
+    if name and "name" not in metadata:
+        raise failures.bad_request(unnamed)
     if name and metadata["name"] != name:
         raise failures.bad_request(
             f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
