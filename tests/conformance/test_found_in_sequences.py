@@ -316,3 +316,52 @@ async def test_defaults_of_what_is_stored(api: Api) -> None:
     bare = await api.created(path.replace("/v1/", "/v2/"), {**api.widget("b", {}), "apiVersion": f"{api.group()}/v2"})
     assert bare.json["spec"] == {"two": 2}
     assert (await api.get(f"{path}/b")).json["spec"] == {"two": 2}
+
+
+@conformance(
+    "definitions: what an update leaves as it was is not held against it when a schema has become stricter",
+    ("labels", {"metadata": {"labels": {"a": "b"}}}, []),
+    ("another field", {"spec": {"new": 1}}, ["spec.gone"]),
+    ("order of keyed items", {"spec": {"parts": [{"n": "y", "v": 6}, {"n": "x", "v": 5}]}}, []),
+    ("a keyed item", {"spec": {"parts": [{"n": "x", "v": 7}, {"n": "y", "v": 6}]}}, ["spec.gone", "spec.parts[0].v"]),
+    ("items without keys", {"spec": {"list": ["aa", "b"]}}, ["spec.gone", "spec.list[0]"]),
+    ("the value itself", {"spec": {"size": 8}}, ["spec.gone", "spec.size"]),
+)  # fmt: skip
+async def test_a_stricter_schema(api: Api, changes: dict[str, Any], wrong: list[str]) -> None:
+    def crd(*, most: int, longest: int, needed: list[str]) -> dict[str, Any]:
+        number, text = {"type": "integer", "maximum": most}, {"type": "string", "maxLength": longest}
+        part = {"type": "object", "required": ["n"], "properties": {"n": {"type": "string"}, "v": number}}
+        keyed = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["n"]}
+        properties: dict[str, Any] = {
+            "size": number,
+            "new": number,
+            "list": {"type": "array", "items": text},
+            "parts": {"type": "array", "items": part, **keyed},
+        }
+        spec = {"type": "object", "properties": properties, **({"required": needed} if needed else {})}
+        return widget_crd(api.group(), scale=False, schema={"type": "object", "properties": {"spec": spec}})
+
+    loose, strict = crd(most=9, longest=9, needed=[]), crd(most=1, longest=1, needed=["gone"])
+    widgets = await api.define(loose)
+    values = {"size": 9, "list": ["aa"], "parts": [{"n": "x", "v": 5}, {"n": "y", "v": 6}]}
+    await api.created(widgets, api.widget("a", values))
+    name = loose["metadata"]["name"]
+    assert (await api.patch(f"{CRDS}/{name}", {"spec": strict["spec"]})).status == 200
+
+    async def refused_anew() -> bool:
+        return (await api.post(f"{widgets}?dryRun=All", api.widget("b", values))).status == 422
+
+    await api.eventually(refused_anew)
+    answer = await api.patch(f"{widgets}/a?dryRun=All", changes)
+    assert answer.status == (422 if wrong else 200), answer.text
+    if wrong:
+        assert sorted(cause["field"] for cause in answer.json["details"]["causes"]) == wrong
+
+
+@conformance("dry run: of an update it has the link that was sent, which only storing it takes away")
+async def test_the_link_of_a_dry_run(api: Api) -> None:
+    await api.config_map("a")
+    metadata = {"metadata": {"selfLink": "/me"}}
+    dry = await api.patch(f"{api.config_maps}/a?dryRun=All", metadata)
+    assert dry.json["metadata"]["selfLink"] == "/me"
+    assert "selfLink" not in (await api.patch(f"{api.config_maps}/a", metadata)).json["metadata"]

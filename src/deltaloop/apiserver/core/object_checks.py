@@ -36,7 +36,7 @@ def changed_errors(served: ServedResource, before: Fields, after: Fields, *, who
         whole: Whether it was written as a whole, not through a subresource.
     """
     errors = metadata_errors(served, after["metadata"], new=whole and looks_at_base(served))
-    errors += schema_errors(served.schema, after)
+    errors += schema_errors(served.schema, after, before)
     errors += rule_errors(served, after) + immutability_errors(served, before, after)
     if whole:
         errors += object_errors(served, after) + update_errors(served, before, after)

@@ -148,7 +148,9 @@ class Operations:
             deleted = existing.deletion_timestamp is not None
             raise failures.already_exists(served.type, name, being_deleted=deleted, generated=generated)
         if dry_run:
-            return _unstored(served, created, resource_version=version)
+            return _unstored(
+                served, created, resource_version=version, link=metadata.get("selfLink") if updated else None
+            )
         self._forms.differs(stamp.uid, hidden)
         return self.store.create(
             served.storage, key, _stored(served, self.crds.applied(served, created, now=stamp.now))
@@ -213,7 +215,8 @@ class Operations:
         if ends and not dry_run:
             self._remove(served, current, now=stamp.now)
         if ends or dry_run:
-            return _unstored(served, after, resource_version=current.resource_version)
+            link = metadata.get("selfLink") if dry_run and not (subresource and served.custom) else None
+            return _unstored(served, after, resource_version=current.resource_version, link=link)
         after = self.crds.applied(served, after, now=stamp.now)
         another = self._forms.differs(current.uid, hidden)
         return self.store.update(served.storage, current.key, _stored(served, after), always=another)
@@ -395,5 +398,10 @@ def _stored(served: ServedResource, fields: Fields) -> Fields:
     return fields
 
 
-def _unstored(served: ServedResource, fields: Fields, *, resource_version: str = "") -> Resource:
+def _unstored(
+    served: ServedResource, fields: Fields, *, resource_version: str = "", link: str | None = None
+) -> Resource:
+    """Return an object as it would be stored; only storing it takes its ``selfLink`` away."""
+    if link:
+        fields = {**fields, "metadata": {**fields["metadata"], "selfLink": link}}
     return Resource.from_json(encode_object(_stored(served, fields), resource_version=resource_version))

@@ -38,9 +38,9 @@ def prune_by_schema(schema: bytes, fields: dict[str, Any]) -> bool:
     return pruning.prune(compiled(schema), fields) if schema else False
 
 
-def schema_errors(schema: bytes, fields: dict[str, Any]) -> list[FieldError]:
-    """Return what is wrong with an object that was decoded."""
-    return validating.validate(compiled(schema), fields) if schema else []
+def schema_errors(schema: bytes, fields: dict[str, Any], old: dict[str, Any] | None = None) -> list[FieldError]:
+    """Return what is wrong with an object that was decoded, but for what the one that it replaces had already."""
+    return validating.validate(compiled(schema), fields, old) if schema else []
 
 
 def unknown_field_texts(schema: bytes, fields: dict[str, Any]) -> list[str]:

@@ -4,6 +4,9 @@ First the schema is checked from the root down: type, allOf and its kin, text, f
 lists that are sets or maps, and embedded objects. A value of the wrong type is still checked for what fits its own
 type, as the real server does. The order among fields is the object's (there it is that of a Go map, so any).
 
+What an update leaves as it was is not checked again, so that an object can be changed whose schema has become
+stricter.
+
 Source: kube-openapi pkg/validation/validate and pkg/validation/errors; apiextensions-apiserver
 pkg/apiserver/validation/validation.go, pkg/apiserver/schema/listtype, pkg/apiserver/schema/objectmeta.
 """
@@ -17,6 +20,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from deltaloop.apiserver.core.failures import FieldError, invalid_value, required
+from deltaloop.apiserver.core.json_values import at, mapping
 from deltaloop.apiserver.core.schema.formats import FORMATS
 from deltaloop.apiserver.core.schema.identity import identity_errors
 from deltaloop.apiserver.core.schema.node import SchemaNode
@@ -29,15 +33,26 @@ _TYPE_NAMES: Final[dict[type, str]] = {
     str: "string",
     list: "array",
 }
+_UNKNOWN: Final = object()
+_ANY: Final = SchemaNode(properties={})
 _MANY: Final = "FieldValueTooMany"
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 Errors = list[FieldError]
 
 
-def validate(node: SchemaNode, fields: dict[str, Any]) -> Errors:
-    """Return what is wrong with an object; empty if it is right."""
+def validate(node: SchemaNode, fields: dict[str, Any], old: dict[str, Any] | None = None) -> Errors:
+    """Return what is wrong with an object; empty if it is right.
+
+    Args:
+        node: Its schema.
+        fields: The object.
+        old: The object that it replaces, if it does: what an update leaves as it was is not held against it (KEP-4008).
+    """
     errors: Errors = []
     _check(node, fields, "", errors)
+    if errors and old is not None:
+        errors = []
+        _check(node, fields, "", errors, old)
     if node.checks_lists:
         identity_errors(node, fields, "", errors)
     return errors
@@ -71,7 +86,10 @@ def _wrong_type(path: str, wanted: str, found: str, errors: Errors) -> None:
     errors.append(FieldError(path or "<nil>", "FieldValueTypeInvalid", text))
 
 
-def _check(node: SchemaNode, value: object, path: str, errors: Errors) -> None:
+def _check(node: SchemaNode, value: object, path: str, errors: Errors, old: object = _UNKNOWN) -> None:
+    """Check a value; ``old`` is what there was in its place, as far as that can be told."""
+    if old is not _UNKNOWN and _is_same(node, old, value):
+        return
     kind = _TYPE_NAMES.get(type(value), "object")
     types = node.types
     if value is None:
@@ -85,12 +103,32 @@ def _check(node: SchemaNode, value: object, path: str, errors: Errors) -> None:
     if node.all_of or node.any_of or node.one_of or node.not_ is not None:
         _check_alternatives(node, value, path, errors)
     checker = _CHECKERS.get(kind)
-    if checker is not None and kind != "object":
+    if checker is not None:
         checker(node, value, path, errors)
+    elif kind == "array":
+        _check_list(node, cast("list[Any]", value), path, errors, old)
     if node.enum is not None:
         _check_enum(node, value, path, errors)
     if kind == "object":
-        _check_object(node, value, path, errors)
+        _check_object(node, value, path, errors, old)
+
+
+def _is_same(node: SchemaNode, old: Any, value: Any) -> bool:
+    """Tell whether a value is what it was; where items are told apart, their order is no matter."""
+    if isinstance(old, list) and isinstance(value, list) and node.list_type == "map" and node.items is not None:
+        before, after = _by_keys(node, cast("Any", old)), _by_keys(node, cast("Any", value))
+        item = node.items
+        return before.keys() == after.keys() and all(_is_same(item, before[key], after[key]) for key in after)
+    if isinstance(old, dict) and isinstance(value, dict):
+        fields, others = cast("dict[str, Any]", old), cast("dict[str, Any]", value)
+        if fields.keys() != others.keys():
+            return False
+        return all(_is_same(_child(node, name), before, others[name]) for name, before in fields.items())
+    return shown(cast("Any", old)) == shown(cast("Any", value))
+
+
+def _child(node: SchemaNode, name: str) -> SchemaNode:
+    return node.properties.get(name) or node.additional or _ANY
 
 
 def _is_number_of(types: tuple[str, ...], value: object) -> bool:
@@ -156,14 +194,26 @@ def _number(value: float) -> str:
     return str(int(value)) if float(value).is_integer() else repr(value)
 
 
-def _check_list(node: SchemaNode, value: Any, path: str, errors: Errors) -> None:
+def _check_list(node: SchemaNode, value: list[Any], path: str, errors: Errors, old: object) -> None:
     if node.items is not None:
+        before = _by_keys(node, old)
         for position, item in enumerate(value):
-            _check(node.items, item, f"{path}[{position}]", errors)
+            _check(node.items, item, f"{path}[{position}]", errors, before.get(_keys_of(node, item), _UNKNOWN))
     if node.min_items is not None and len(value) < node.min_items:
         _wrong_size(path, len(value), f"should have at least {node.min_items} items", errors)
     if node.max_items is not None and len(value) > node.max_items:
         _too_many(path, len(value), node.max_items, errors)
+
+
+def _by_keys(node: SchemaNode, old: Any) -> dict[str, Any]:
+    """Return the items of a list by what they are told apart by; those of other lists have no place of their own."""
+    if node.list_type != "map" or not isinstance(old, list):
+        return {}
+    return {_keys_of(node, item): item for item in cast("list[Any]", old)}
+
+
+def _keys_of(node: SchemaNode, item: object) -> str:
+    return shown([at(item, name) for name in node.list_keys])
 
 
 def _wrong_size(path: str, size: int, rule: str, errors: Errors) -> None:
@@ -175,21 +225,24 @@ def _too_many(path: str, size: int, most: int, errors: Errors) -> None:
     errors.append(FieldError(path or "<nil>", _MANY, f"Too many: {size}: must have at most {most} {noun}"))
 
 
-def _check_object(node: SchemaNode, value: object, path: str, errors: Errors) -> None:
+def _check_object(node: SchemaNode, value: object, path: str, errors: Errors, old: object) -> None:
     fields = cast("dict[str, Any]", value)
     if node.min_properties is not None and len(fields) < node.min_properties:
         _wrong_size(path, len(fields), f"should have at least {node.min_properties} properties", errors)
-        return
+        if old is _UNKNOWN:
+            return
     if node.max_properties is not None and len(fields) > node.max_properties:
         _too_many(path, len(fields), node.max_properties, errors)
-        return
+        if old is _UNKNOWN:
+            return
     prefix = f"{path}." if path else ""
     errors.extend(required(prefix + name) for name in node.required if name not in fields)
     properties, additional = node.properties, node.additional
+    before = mapping(old)
     for name, inner in fields.items():
         child = properties.get(name) or additional
         if child is not None:
-            _check(child, inner, prefix + name, errors)
+            _check(child, inner, prefix + name, errors, before.get(name, _UNKNOWN))
 
 
 def _check_alternatives(node: SchemaNode, value: object, path: str, errors: Errors) -> None:
@@ -235,5 +288,4 @@ _CHECKERS: Final[dict[str, Callable[[SchemaNode, Any, str, Errors], None]]] = {
     "string": _check_text,
     "integer": _check_number,
     "number": _check_number,
-    "array": _check_list,
 }
