@@ -194,3 +194,6 @@ async def test_null_over_an_object(api: Api) -> None:
     await api.apply(f"{widgets}/a", api.widget("a", {"free": {"x": {"y": 1}}}), manager="one")
     after = await api.apply(f"{widgets}/a", api.widget("a", {"free": {"x": None}}), manager="two")
     assert after.json["spec"]["free"] == {"x": {"y": 1}}
+    await api.apply(f"{widgets}/b", api.widget("b", {"free": {"x": {}}}), manager="one")
+    empty = await api.apply(f"{widgets}/b", api.widget("b", {"free": {"x": None}}), manager="one")
+    assert empty.json["spec"]["free"] == {"x": None}

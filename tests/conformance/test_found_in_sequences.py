@@ -235,6 +235,7 @@ async def test_fields_that_are_not_stored(api: Api) -> None:
 @conformance(
     "status: what is sent beside it is not written, but who owns which field is lost if it does not fit its type",
     ("fits", {"size": 7, "unknown": 1}, True),
+    ("has items twice", {"names": ["x", "x"], "parts": [{"name": "p"}, {"name": "p"}]}, True),
     ("does not fit", {"size": "x"}, False),
     ("no object", "x", False),
 )

@@ -5,6 +5,7 @@ An object that is sent is decoded; one that a strategic merge or an apply made o
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from tests.conformance.target import Api, conformance, deployment
@@ -225,3 +226,34 @@ async def test_wrong_types_without_a_version(api: Api, wrong: dict[str, Any]) ->
     await api.config_map("a")
     answer = await api.patch(f"{api.config_maps}/a", {"apiVersion": "", **wrong})
     assert "was undeterminable" in answer.refuses(400, "BadRequest")
+
+
+LABELS, BYTES = {"metadata": {"name": "b", "labels": {"a": 1}}}, {"binaryData": {"k": "?"}}
+
+
+@conformance(
+    "several wrong types: the first one is told, in the order in which they are sent; YAML and patches sort them",
+    ("metadata first", {**LABELS, **BYTES}, "ObjectMeta.metadata.labels"),
+    ("bytes first", {**BYTES, **LABELS}, "illegal base64"),
+)
+async def test_several_wrong_types(api: Api, wrong: dict[str, Any], words: str) -> None:
+    await api.config_map("b")
+    typed = {"kind": "ConfigMap", "apiVersion": "v1", **wrong}
+    sent = await api.post(api.config_maps, typed)
+    assert words in sent.refuses(400, "BadRequest")
+    in_yaml = await api.call(
+        "POST", api.config_maps, json.dumps(typed).encode(), **{"Content-Type": "application/yaml"}
+    )
+    assert "illegal base64" in in_yaml.refuses(400, "BadRequest")
+    patched = await api.patch(f"{api.config_maps}/b", wrong)
+    assert "illegal base64" in patched.refuses(422, "Invalid")
+
+
+@conformance(
+    "several wrong types: a time that is none is told before any of them",
+    ("after metadata", {"metadata": {"name": "a", "labels": {"a": 1}}}),
+    ("after a field", {"spec": {"hostNetwork": 1, "containers": []}}),
+)
+async def test_a_wrong_time_among_wrong_types(api: Api, wrong: dict[str, Any]) -> None:
+    pod = {"metadata": {"name": "a"}, **wrong, "status": {"startTime": "x"}}
+    assert "parsing time" in (await api.post(api.pods, pod)).refuses(400, "BadRequest")
