@@ -257,3 +257,14 @@ async def test_several_wrong_types(api: Api, wrong: dict[str, Any], words: str) 
 async def test_a_wrong_time_among_wrong_types(api: Api, wrong: dict[str, Any]) -> None:
     pod = {"metadata": {"name": "a"}, **wrong, "status": {"startTime": "x"}}
     assert "parsing time" in (await api.post(api.pods, pod)).refuses(400, "BadRequest")
+
+
+@conformance("warnings: nobody hears of owners that come twice in what cannot be read")
+async def test_owners_of_what_cannot_be_read(api: Api) -> None:
+    await api.config_map("a")
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "00000000-0000-0000-0000-000000000001"}
+    for metadata, code in (({}, 200), ({"labels": {"a": 1}}, 422)):
+        changes = {"metadata": {"ownerReferences": [owner, owner], **metadata}}
+        answer = await api.patch(f"{api.config_maps}/a?dryRun=All", changes)
+        assert answer.status == code, answer.text
+        assert ("Warning" in answer.headers) is (code == 200)

@@ -29,8 +29,8 @@ SENTINEL: Final = "zz-sentinel"
 EVENT_SECONDS: Final = 8.0
 _UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
-# A number that stands alone: the examples in messages, such as '123-abc', are none of a server's.
-_NUMBER: Final = re.compile(r"(?<![\w'-])\d+(?![\w'-])")
+# A number that stands alone: the examples in messages, such as '123-abc', are none of a server's, nor are versions.
+_NUMBER: Final = re.compile(r"(?<![\w'.-])\d+(?![\w'-])")
 _ENTRY: Final = ("manager", "operation", "subresource", "apiVersion")
 _TIMES: Final = frozenset({"creationTimestamp", "deletionTimestamp", "lastTransitionTime", "disruptedPods", "time"})
 _OLD: Final = "1"

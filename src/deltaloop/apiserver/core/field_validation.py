@@ -74,7 +74,7 @@ def check_object(
     if mode is FieldValidation.IGNORE:
         return found
     if found or repeated:
-        _check_readable(served, fields, as_sent="whole")
+        check_readable(served, fields, as_sent="whole")
     if (found or repeated) and mode is FieldValidation.STRICT:
         kind = served.type.kind
         shown = ", ".join((*_unmarshal_errors(repeated), *found))
@@ -100,7 +100,7 @@ def check_patched(
     if _is_read(served, fields):
         found = (*found, *_found(served, fields, b"", mode, typed=bool(fields.get("apiVersion"))))
     if found:
-        _check_readable(served, fields, as_sent="patched")
+        check_readable(served, fields, as_sent="patched")
     if found and mode is FieldValidation.STRICT:
         result = msgspec.json.encode(msgspec.json.encode(fields).decode()).decode()
         raise failures.invalid_patch(invalid_value("patch", result, _STRICT + ", ".join(found)))
@@ -115,7 +115,7 @@ def _is_read(served: ServedResource, fields: dict[str, Any]) -> bool:
     return kind == served.type.kind and (not api_version or (api_version, kind) in kind_types())
 
 
-def _check_readable(served: ServedResource, fields: dict[str, Any], *, as_sent: AsSent) -> None:
+def check_readable(served: ServedResource, fields: dict[str, Any], *, as_sent: AsSent) -> None:
     """Refuse an object that cannot be read at all: then nobody hears of fields that have no place."""
     decode_sent(served, copied(fields), as_sent=as_sent)
 
