@@ -9,6 +9,15 @@ from tests.conformance.target import CRDS, Api, conformance, pod, widget_crd
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
+def stored_as_v2(api: Api, *specs: dict[str, Any]) -> dict[str, Any]:
+    """A definition of v2, which is stored, and v1, whose specs have these fields."""
+    crd = widget_crd(api.group(), versions=("v2", "v1"), scale=False)
+    for version, properties in zip(crd["spec"]["versions"], specs, strict=True):
+        spec = {"type": "object", "properties": properties}
+        version["schema"] = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+    return crd
+
+
 @conformance(
     "delete: a pod that goes at once is marked first, and its watchers see both",
     ("on no node", {}, {}, None),
@@ -215,11 +224,7 @@ async def test_a_value_that_is_a_number_or_text(api: Api, value: Any) -> None:
 async def test_fields_that_are_not_stored(api: Api) -> None:
     word = {"type": "string"}
     specs = ({"two": {**word, "default": "d"}, "both": word}, {"one": word, "both": word})
-    crd = widget_crd(api.group(), versions=("v2", "v1"), scale=False)
-    for version, properties in zip(crd["spec"]["versions"], specs, strict=True):
-        spec = {"type": "object", "properties": properties}
-        version["schema"] = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
-    await api.define(crd)
+    await api.define(stored_as_v2(api, *specs))
     path = f"/apis/{api.group()}/v1/namespaces/{api.namespace}/widgets"
     body = api.widget("a", {"one": "x", "both": "y"})
     made = await api.created(path, body)
@@ -304,11 +309,7 @@ async def test_a_list_that_cannot_be_merged(api: Api) -> None:
 async def test_defaults_of_what_is_stored(api: Api) -> None:
     number = {"type": "integer"}
     specs = ({"one": number, "two": {**number, "default": 2}}, {"one": {**number, "default": 1}, "two": number})
-    crd = widget_crd(api.group(), versions=("v2", "v1"), scale=False)
-    for version, properties in zip(crd["spec"]["versions"], specs, strict=True):
-        spec = {"type": "object", "properties": properties}
-        version["schema"] = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
-    await api.define(crd)
+    await api.define(stored_as_v2(api, *specs))
     path = f"/apis/{api.group()}/v1/namespaces/{api.namespace}/widgets"
     made = await api.created(path, api.widget("a", {}))
     assert made.json["spec"] == {"one": 1, "two": 2}

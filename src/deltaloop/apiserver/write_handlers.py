@@ -26,7 +26,6 @@ from deltaloop.apiserver.core.field_validation import (
     check_applied,
     check_object,
     check_patched,
-    check_readable,
     parse_field_validation,
 )
 from deltaloop.apiserver.core.json_values import mapping
@@ -177,10 +176,6 @@ class WriteHandlers:
             result = apply_patch(content_type, shown, body, served, of_kind=of_kind)
             if of_kind:
                 warnings.extend(check_patched(served, result, body, mode))
-                repeated = owner_warnings(mapping(result.get("metadata")), " after mutating admission happens")
-                if repeated:
-                    check_readable(served, result, as_sent="patched")
-                warnings.extend(repeated)
                 request[WARNINGS] = tuple(warnings)
                 warnings.extend(self._finalizer_warnings(route, result))
             return result

@@ -153,8 +153,8 @@ def _schema_of(version: dict[str, Any]) -> bytes:
 
 
 def _stored_version(crd: dict[str, Any]) -> dict[str, Any]:
-    versions = items(at(crd, "spec", "versions"))
-    return mapping(next((version for version in versions if at(version, "storage") is True), None))
+    name, versions = storage_version(crd), items(at(crd, "spec", "versions"))
+    return mapping(next((version for version in versions if at(version, "name") == name), None))
 
 
 def _scale_paths(scale: dict[str, Any]) -> ScalePaths:

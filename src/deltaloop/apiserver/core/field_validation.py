@@ -21,7 +21,8 @@ from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.builtin_fields import drop_unknown_fields
 from deltaloop.apiserver.core.builtin_tables import kind_types
 from deltaloop.apiserver.core.failures import invalid_value, not_supported
-from deltaloop.apiserver.core.json_values import copied
+from deltaloop.apiserver.core.json_values import copied, mapping
+from deltaloop.apiserver.core.metadata import owner_warnings
 from deltaloop.apiserver.core.schema.admission import duplicate_field_texts, unknown_field_texts
 from deltaloop.apiserver.core.sent_objects import AsSent, decode_sent
 from deltaloop.apiserver.core.served_resource import ServedResource
@@ -74,7 +75,7 @@ def check_object(
     if mode is FieldValidation.IGNORE:
         return found
     if found or repeated:
-        check_readable(served, fields, as_sent="whole")
+        _check_readable(served, fields, as_sent="whole")
     if (found or repeated) and mode is FieldValidation.STRICT:
         kind = served.type.kind
         shown = ", ".join((*_unmarshal_errors(repeated), *found))
@@ -99,12 +100,13 @@ def check_patched(
     found = _patch_texts(patch, mode)
     if _is_read(served, fields):
         found = (*found, *_found(served, fields, b"", mode, typed=bool(fields.get("apiVersion"))))
-    if found:
-        check_readable(served, fields, as_sent="patched")
+    repeated = owner_warnings(mapping(fields.get("metadata")), " after mutating admission happens")
+    if found or repeated:
+        _check_readable(served, fields, as_sent="patched")
     if found and mode is FieldValidation.STRICT:
         result = msgspec.json.encode(msgspec.json.encode(fields).decode()).decode()
         raise failures.invalid_patch(invalid_value("patch", result, _STRICT + ", ".join(found)))
-    return found
+    return (*found, *repeated)
 
 
 def _is_read(served: ServedResource, fields: dict[str, Any]) -> bool:
@@ -115,7 +117,7 @@ def _is_read(served: ServedResource, fields: dict[str, Any]) -> bool:
     return kind == served.type.kind and (not api_version or (api_version, kind) in kind_types())
 
 
-def check_readable(served: ServedResource, fields: dict[str, Any], *, as_sent: AsSent) -> None:
+def _check_readable(served: ServedResource, fields: dict[str, Any], *, as_sent: AsSent) -> None:
     """Refuse an object that cannot be read at all: then nobody hears of fields that have no place."""
     decode_sent(served, copied(fields), as_sent=as_sent)
 

@@ -31,11 +31,11 @@ from deltaloop.apiserver.core.json_values import at, mapping, text
 from deltaloop.apiserver.core.metadata_types import reads_as_entries
 from deltaloop.apiserver.core.objects import Stamp, is_core
 from deltaloop.apiserver.core.registry import Registry
+from deltaloop.apiserver.core.scaling import SCALE_VERSION
 from deltaloop.apiserver.core.served_resource import CLIENTS_METADATA, ServedResource
 
 Fields = dict[str, Any]
 
-SCALE_VERSION: Final = "autoscaling/v1"
 _STATUS: Final = "f:status"
 _FINALIZERS: Final[FieldSet] = {"f:spec": {"f:finalizers": {}}}
 

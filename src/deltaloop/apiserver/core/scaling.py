@@ -28,7 +28,7 @@ _SCALE: Final = ResourceType[Resource]("autoscaling", "v1", "Scale", "scales", T
 _MOST_REPLICAS: Final = 2**31 - 1
 # What a patch is shown of a custom resource that says nothing about its replicas: the smallest number of 32 bits.
 _UNSET: Final = -(1 << 31)
-_API_VERSION: Final = "autoscaling/v1"
+SCALE_VERSION: Final = "autoscaling/v1"
 _COPIED: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
@@ -58,7 +58,7 @@ def scale_of(served: ServedResource, fields: dict[str, Any], *, may_be_unset: bo
     replicas = (_UNSET if served.custom else 1) if wanted is None else integer(wanted)
     return {
         "kind": "Scale",
-        "apiVersion": _API_VERSION,
+        "apiVersion": SCALE_VERSION,
         "metadata": metadata,
         "spec": {"replicas": replicas} if replicas else {},
         "status": status,

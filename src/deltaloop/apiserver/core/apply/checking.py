@@ -21,7 +21,6 @@ _NAMES: Final = (
     (dict, "map[string]interface {}"),
     (list, "[]interface {}"),
 )
-_DUPLICATE: Final = ": duplicate entries for key "
 _WANTED: Final = {"string": "string", "integer": "numeric (int or float)", "number": "numeric (int or float)"}
 
 
@@ -33,13 +32,13 @@ def type_errors(kind: MergeType, value: Any, *, unlike: bool = True) -> str:
         value: The object.
         unlike: Whether the items of keyed lists and of sets must be unlike each other, as they are in what is applied.
     """
-    errors = [text for text in _errors(kind, value, ()) if unlike or _DUPLICATE not in text]
+    errors = list(_errors(kind, value, (), unlike=unlike))
     if len(errors) < 2:
         return "".join(errors)
     return "\n  ".join(["errors:", *errors])
 
 
-def _errors(kind: MergeType, value: Any, path: tuple[str, ...]) -> Iterator[str]:
+def _errors(kind: MergeType, value: Any, path: tuple[str, ...], *, unlike: bool) -> Iterator[str]:
     kind = settled(kind, value)
     if value is None:
         return
@@ -47,34 +46,34 @@ def _errors(kind: MergeType, value: Any, path: tuple[str, ...]) -> Iterator[str]
         if not _fits(kind.accepts, value):
             yield f"{shown(path)}: expected {_expected(kind.accepts)}, got {_described(value)}"
         elif kind.accepts == "map" and (kind.fields or kind.element):
-            yield from _field_errors(kind, value, path)
+            yield from _field_errors(kind, value, path, unlike=unlike)
         elif kind.accepts == "list" and kind.element:
             for position, item in enumerate(cast("list[Any]", value)):
-                yield from _errors(kind.element, item, (*path, f"i:{position}"))
+                yield from _errors(kind.element, item, (*path, f"i:{position}"), unlike=unlike)
         return
     if kind.form == "map":
         if isinstance(value, dict):
-            yield from _field_errors(kind, cast("dict[str, Any]", value), path)
+            yield from _field_errors(kind, cast("dict[str, Any]", value), path, unlike=unlike)
         else:
             yield f"{shown(path)}: expected map, got {_described(value)}"
         return
     if not isinstance(value, list):
         yield f"{shown(path)}: expected list, got {_described(value)}"
         return
-    yield from _item_errors(kind, cast("list[Any]", value), path)
+    yield from _item_errors(kind, cast("list[Any]", value), path, unlike=unlike)
 
 
-def _field_errors(kind: MergeType, value: dict[str, Any], path: tuple[str, ...]) -> Iterator[str]:
+def _field_errors(kind: MergeType, value: dict[str, Any], path: tuple[str, ...], *, unlike: bool) -> Iterator[str]:
     for name, inner in value.items():
         below = kind.field(name)
         where = (*path, f"f:{name}")
         if below is None:
             yield f"{shown(where)}: field not declared in schema"
         else:
-            yield from _errors(below, inner, where)
+            yield from _errors(below, inner, where, unlike=unlike)
 
 
-def _item_errors(kind: MergeType, value: list[Any], path: tuple[str, ...]) -> Iterator[str]:
+def _item_errors(kind: MergeType, value: list[Any], path: tuple[str, ...], *, unlike: bool) -> Iterator[str]:
     seen: set[str] = set()
     for position, item in enumerate(value):
         if item is None or (kind.form == "keyed" and not isinstance(item, dict)):
@@ -85,10 +84,10 @@ def _item_errors(kind: MergeType, value: list[Any], path: tuple[str, ...]) -> It
             yield f"{shown(path)}: element {position}: associative list with keys has an element that {missing}"
             continue
         step = item_step(kind, item)
-        if step in seen:
-            yield f"{shown(path)}{_DUPLICATE}{shown((step,))}"
+        if unlike and step in seen:
+            yield f"{shown(path)}: duplicate entries for key {shown((step,))}"
         seen.add(step)
-        yield from _errors(kind.element or FREE, item, (*path, step))
+        yield from _errors(kind.element or FREE, item, (*path, step), unlike=unlike)
 
 
 def _missing_key(kind: MergeType, item: dict[str, Any]) -> str:
