@@ -8,7 +8,8 @@ An object is walked by its type, once for each write. At each struct:
     3. fields that Go never writes when they are zero are left out (``omit_zero``)
     4. quantities are written in their canonical form
 
-Types below which there is nothing to do are not walked, so ConfigMaps and the like cost nothing.
+Fields of features that are off by default are dropped before all that. Types below which there is nothing to do are
+not walked, so ConfigMaps and the like cost nothing.
 
 Source: the defaulting functions of Kubernetes pkg/apis; encoding/json.
 """
@@ -22,7 +23,7 @@ from functools import cache
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from deltaloop.apiserver.core.builtin_tables import FieldType, builtin_tables, kind_types
-from deltaloop.apiserver.core.defaulting_rules import OBJECT_RULES, RULES
+from deltaloop.apiserver.core.defaulting_rules import DISABLED, OBJECT_RULES, RULES
 from deltaloop.apiserver.core.quantity import canonical_quantity
 
 Fields = dict[str, Any]
@@ -41,6 +42,7 @@ class _Plan:
     rule: Callable[[Fields], None] | None = None
     quantities: list[str] = field(default_factory=list[str])
     omitted: tuple[str, ...] = ()
+    disabled: tuple[str, ...] = ()
     below: list[tuple[str, _Holds, _Plan]] = field(default_factory=list[tuple[str, _Holds, "_Plan"]])
 
 
@@ -130,7 +132,7 @@ def _build(name: str, made: dict[str, _Plan | None]) -> _Plan | None:
     if name in _LEFT_ALONE:
         return None
     struct = builtin_tables().types[name]
-    plan = _Plan(rule=RULES.get(name))
+    plan = _Plan(rule=RULES.get(name), disabled=DISABLED.get(name, ()))
     made[name] = plan  # for a struct that holds itself
     plan.fill = [(entry, value, entry in struct.fill_zero) for entry, value in struct.fill.items()]
     plan.zeros = list(struct.zeros.items())
@@ -146,7 +148,7 @@ def _build(name: str, made: dict[str, _Plan | None]) -> _Plan | None:
             below = _build(inner[1:], made)
             if below is not None:
                 plan.below.append((entry, holds, below))
-    if not (plan.fill or plan.zeros or plan.omitted or plan.rule or plan.quantities or plan.below):
+    if not (plan.fill or plan.zeros or plan.omitted or plan.disabled or plan.rule or plan.quantities or plan.below):
         made[name] = None
     return made[name]
 
@@ -169,6 +171,8 @@ def _inner(shape: FieldType) -> FieldType:
 
 
 def _complete(plan: _Plan, fields: Fields) -> None:
+    for name in plan.disabled:
+        fields.pop(name, None)
     for name, value, over_zero in plan.fill:
         present = fields.get(name)
         if present is None or (over_zero and _is_zero(present)):

@@ -223,6 +223,14 @@ def _device_request(request: Fields) -> None:
         request["count"] = 1
 
 
+DISABLED: Final[Mapping[str, tuple[str, ...]]] = {
+    "apps.v1.RollingUpdateStatefulSetStrategy": ("maxUnavailable",),
+}
+"""Fields of features that are off unless a cluster turns them on, by type; what is sent of them is dropped.
+
+Source: Kubernetes pkg/features/kube_features.go (1.36).
+"""
+
 OBJECT_RULES: Final[Mapping[tuple[str, str], Rule]] = {
     ("autoscaling/v1", "HorizontalPodAutoscaler"): _autoscaler_of_v1,
     ("v1", "Pod"): _pod,

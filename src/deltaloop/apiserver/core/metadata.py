@@ -213,7 +213,7 @@ def metadata_errors(served: ServedResource, metadata: dict[str, Any], *, new: bo
     if generation < 0:
         errors.append(invalid_value("metadata.generation", str(generation), "must be greater than or equal to 0"))
     errors.extend(label_errors(metadata.get("labels", {})))
-    errors.extend(_annotation_errors(metadata.get("annotations", {})))
+    errors.extend(annotation_errors(metadata.get("annotations", {})))
     for position, finalizer in enumerate(metadata.get("finalizers", [])):
         errors.extend(_finalizer_errors(finalizer, position, strict=_names_finalizers(served)))
     errors.extend(_owner_errors(metadata.get("ownerReferences", [])))
@@ -274,12 +274,13 @@ def label_errors(labels: dict[str, str], field: str = "metadata.labels") -> Iter
             yield invalid_value(field, f'"{value}"', _TEXTS[_LABEL_VALUE])
 
 
-def _annotation_errors(annotations: dict[str, str]) -> Iterator[FieldError]:
+def annotation_errors(annotations: dict[str, str], field: str = "metadata.annotations") -> Iterator[FieldError]:
+    """Yield what is wrong with keys of annotations, and with how much they are."""
     for key in annotations:
-        yield from _qualified_errors(key, "metadata.annotations", str.lower)
+        yield from _qualified_errors(key, field, str.lower)
     if sum(len(key) + len(value.encode()) for key, value in annotations.items()) > _MAX_ANNOTATIONS:
         text = f"Too long: may not be more than {_MAX_ANNOTATIONS} bytes"
-        yield FieldError("metadata.annotations", "FieldValueTooLong", text)
+        yield FieldError(field, "FieldValueTooLong", text)
 
 
 def _names_finalizers(served: ServedResource) -> bool:

@@ -51,6 +51,7 @@ _NEW: Final[Mapping[str, Callable[[Fields], Iterator[FieldError]]]] = {
     "events": events.new_event_errors,
     "events.events.k8s.io": events.new_event_of_events_errors,
     "pods": new_pod_errors,
+    "statefulsets.apps": workloads.new_stateful_set_errors,
 }
 _UPDATES: Final[Mapping[str, Callable[[Fields, Fields], Iterator[FieldError]]]] = {
     "daemonsets.apps": workloads.selector_update_errors,

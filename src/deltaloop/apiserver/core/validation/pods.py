@@ -18,6 +18,7 @@ from deltaloop.apiserver.core.failures import (
 )
 from deltaloop.apiserver.core.json_values import at, integer, is_mapping, items, mapping, text
 from deltaloop.apiserver.core.metadata import (
+    annotation_errors,
     label_errors,
     label_name_errors,
     qualified_name_errors,
@@ -85,6 +86,13 @@ _UPDATES: Final = (
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
     "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
 )
+
+
+def pod_template_errors(template: Fields, path: str) -> Iterator[FieldError]:
+    """Yield what is wrong with a pod template: its labels and annotations, and the spec of its pods."""
+    yield from label_errors(mapping(at(template, "metadata", "labels")), f"{path}.labels")
+    yield from annotation_errors(mapping(at(template, "metadata", "annotations")), f"{path}.annotations")
+    yield from pod_spec_errors(mapping(template.get("spec")), f"{path}.spec")
 
 
 def pod_spec_errors(spec: Fields, path: str) -> Iterator[FieldError]:

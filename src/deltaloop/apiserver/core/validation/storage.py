@@ -51,19 +51,23 @@ _CLAIM_REFUSAL: Final = (
 
 def claim_errors(claim: Fields) -> Iterator[FieldError]:
     """Yield what is wrong with a PersistentVolumeClaim."""
-    spec = mapping(claim.get("spec"))
+    yield from claim_spec_errors(mapping(claim.get("spec")), "spec")
+
+
+def claim_spec_errors(spec: Fields, path: str) -> Iterator[FieldError]:
+    """Yield what is wrong with the spec of a claim, or of a template of claims."""
     modes = texts(spec.get("accessModes"))
     if not modes:
-        yield required("spec.accessModes", "at least 1 access mode is required")
+        yield required(f"{path}.accessModes", "at least 1 access mode is required")
     for mode in modes:
-        yield from one_of(mode, "spec.accessModes", _ACCESS_MODES)
+        yield from one_of(mode, f"{path}.accessModes", _ACCESS_MODES)
     storage = at(spec, "resources", "requests", "storage")
     if storage is None:
-        yield required("spec.resources[storage]")
+        yield required(f"{path}.resources[storage]")
     elif amount(storage) <= 0:
-        yield invalid_value("spec.resources[storage]", shown(storage), "must be greater than zero")
+        yield invalid_value(f"{path}.resources[storage]", shown(storage), "must be greater than zero")
     if spec.get("volumeMode") is not None:
-        yield from one_of(spec["volumeMode"], "spec.volumeMode", _VOLUME_MODES)
+        yield from one_of(spec["volumeMode"], f"{path}.volumeMode", _VOLUME_MODES)
 
 
 def claim_update_errors(before: Fields, after: Fields) -> Iterator[FieldError]:

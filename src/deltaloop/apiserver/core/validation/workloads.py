@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from deltaloop.apiserver.core.failures import FieldError, forbidden_field, invalid_value, not_supported, required
-from deltaloop.apiserver.core.json_values import at, integer, mapping, text
+from deltaloop.apiserver.core.json_values import at, integer, items, mapping, text
 from deltaloop.apiserver.core.label_match import selects
+from deltaloop.apiserver.core.metadata import label_name_errors
 from deltaloop.apiserver.core.validation.checks import (
     IMMUTABLE,
     most_percent_errors,
@@ -22,8 +23,9 @@ from deltaloop.apiserver.core.validation.checks import (
     shown_selector,
     template_errors,
 )
-from deltaloop.apiserver.core.validation.pods import pod_spec_errors
+from deltaloop.apiserver.core.validation.pods import pod_template_errors
 from deltaloop.apiserver.core.validation.schedules import schedule_problem
+from deltaloop.apiserver.core.validation.storage import claim_spec_errors
 
 Fields = dict[str, Any]
 
@@ -73,14 +75,58 @@ def replica_set_errors(owner: Fields) -> Iterator[FieldError]:
 def stateful_set_errors(owner: Fields) -> Iterator[FieldError]:
     """Yield what is wrong with a StatefulSet."""
     spec = mapping(owner.get("spec"))
-    yield from not_negative(spec, "replicas", "minReadySeconds", path="spec")
-    yield from _selector_and_template(spec, "statefulset", "StatefulSet")
     policy = text(spec.get("podManagementPolicy"))
     if policy not in ("OrderedReady", "Parallel"):
         yield invalid_value("spec.podManagementPolicy", shown(policy), "must be 'OrderedReady' or 'Parallel'")
-    strategy = mapping(spec.get("updateStrategy"))
-    if strategy.get("type") not in ("RollingUpdate", "OnDelete"):
-        yield invalid_value("spec.updateStrategy", _shown_strategy(strategy), "must be 'RollingUpdate' or 'OnDelete'")
+    yield from _set_strategy_errors(mapping(spec.get("updateStrategy")))
+    for name in ("whenDeleted", "whenScaled"):
+        chosen = at(spec, "persistentVolumeClaimRetentionPolicy", name)
+        if chosen is not None:
+            yield from one_of(chosen, f"spec.persistentVolumeClaimRetentionPolicy.{name}", ("Retain", "Delete"))
+    yield from not_negative(spec, "replicas", "minReadySeconds", path="spec")
+    yield from not_negative(mapping(spec.get("ordinals")), "start", path="spec.ordinals")
+    yield from _selector_and_template({**spec, "template": _template_of_set(spec)}, "statefulset", "StatefulSet")
+
+
+def _template_of_set(spec: Fields) -> Fields:
+    """Return the pod template of a StatefulSet as its pods will be: with its claims, which hide volumes of their name.
+
+    Host names and subdomains are the controller's, whatever the template says.
+    """
+    template = dict(mapping(spec.get("template")))
+    claims = {text(at(claim, "metadata", "name")): claim for claim in items(spec.get("volumeClaimTemplates"))}
+    pod_spec = {
+        name: value for name, value in mapping(template.get("spec")).items() if name not in ("hostname", "subdomain")
+    }
+    if claims:
+        volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
+        volumes += [volume for volume in items(pod_spec.get("volumes")) if at(volume, "name") not in claims]
+        pod_spec["volumes"] = volumes
+    template["spec"] = pod_spec
+    return template
+
+
+def _set_strategy_errors(strategy: Fields) -> Iterator[FieldError]:
+    kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
+    field = "spec.updateStrategy"
+    if kind == "OnDelete" and rolling is not None:
+        in_go = (
+            f'{{"Partition":{shown(at(rolling, "partition"))},"MaxUnavailable":{shown(at(rolling, "maxUnavailable"))}}}'
+        )
+        yield invalid_value(f"{field}.rollingUpdate", in_go, "only allowed for updateStrategy 'RollingUpdate'")
+    elif kind == "RollingUpdate":
+        yield from not_negative(mapping(rolling), "partition", path=f"{field}.rollingUpdate")
+    elif kind not in ("RollingUpdate", "OnDelete"):
+        yield invalid_value(field, _shown_strategy(strategy), "must be 'RollingUpdate' or 'OnDelete'")
+
+
+def new_stateful_set_errors(owner: Fields) -> Iterator[FieldError]:
+    """Yield what a new StatefulSet may not have; an update cannot change it, and old objects may be as they are."""
+    spec = mapping(owner.get("spec"))
+    for place, claim in enumerate(items(spec.get("volumeClaimTemplates"))):
+        yield from claim_spec_errors(mapping(at(claim, "spec")), f"spec.volumeClaimTemplates[{place}].spec")
+    if spec.get("serviceName"):
+        yield from label_name_errors(text(spec["serviceName"]), "spec.serviceName")
 
 
 def daemon_set_errors(owner: Fields) -> Iterator[FieldError]:
@@ -135,7 +181,7 @@ def _selector_and_template(spec: Fields, kind: str, owner: str) -> Iterator[Fiel
 def _template_spec_errors(spec: Fields, owner: str) -> Iterator[FieldError]:
     """Yield what is wrong with pods that are always started again."""
     pod_spec = mapping(at(spec, "template", "spec"))
-    yield from pod_spec_errors(pod_spec, "spec.template.spec")
+    yield from pod_template_errors(mapping(spec.get("template")), "spec.template")
     if pod_spec.get("restartPolicy") in _JOB_POLICIES:
         yield not_supported("spec.template.spec.restartPolicy", text(pod_spec["restartPolicy"]), ("Always",))
     if pod_spec.get("activeDeadlineSeconds") is not None:
@@ -180,12 +226,10 @@ def job_spec_errors(spec: Fields, path: str) -> Iterator[FieldError]:
     yield from not_negative(spec, *_JOB_NUMBERS, path=path)
     if spec.get("completionMode") is not None:
         yield from one_of(spec["completionMode"], f"{path}.completionMode", ("NonIndexed", "Indexed"))
-    pod_spec = mapping(at(spec, "template", "spec"))
-    where = f"{path}.template.spec"
-    always = pod_spec.get("restartPolicy") == "Always"
-    yield from pod_spec_errors(pod_spec, where)
+    always = at(spec, "template", "spec", "restartPolicy") == "Always"
+    yield from pod_template_errors(mapping(spec.get("template")), f"{path}.template")
     if always:
-        yield required(f"{where}.restartPolicy", 'valid values: "OnFailure", "Never"')
+        yield required(f"{path}.template.spec.restartPolicy", 'valid values: "OnFailure", "Never"')
 
 
 def cron_job_errors(cron_job: Fields) -> Iterator[FieldError]:
