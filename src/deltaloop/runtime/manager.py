@@ -115,6 +115,7 @@ class Manager:
         self._changed = asyncio.Event()
         self._loops: list[ReconcileLoop] = []
         self._informers: list[Informer[Any]] = []
+        self._factory: InformerFactory | None = None
         self._term: Term | None = None
         self._synced = False
         self._clock: Callable[[], float] = lambda: asyncio.get_running_loop().time()
@@ -318,6 +319,19 @@ class Manager:
             await stack.enter_async_context(server)
 
     async def _start_caches(self, stack: AsyncExitStack) -> None:
+        """Make the caches and wait until they are full.
+
+        A lease that is lost cancels this at any await; what was made by then is kept and goes on filling. Called again
+        for the next term, it goes on from there.
+        """
+        if self._factory is None:
+            await self._make_caches(stack)
+        assert self._factory is not None
+        await self._factory.wait_for_sync(self.options.sync_timeout)
+        self._synced = True
+        _logger.info("the caches are in sync", extra={"informers": len(self._informers)})
+
+    async def _make_caches(self, stack: AsyncExitStack) -> None:
         options, clock = self.options, self._clock
         known = await look_up(self._client, self.controllers)
         plans = [wires_of(controller, known) for controller in self.controllers]
@@ -325,7 +339,8 @@ class Manager:
             rules = [rule for plan in plans for rule in plan.rules(options.namespace, read_verbs=CACHE_VERBS)]
             rules += [rule for access in options.access for rule in rules_of_access(access)]
             await check_access(self._client, rules)
-        factory = InformerFactory(self._client, namespace=options.namespace, options=options.informers)
+        # From here on nothing waits for anything: cancelled, there is all of it or nothing.
+        self._factory = factory = InformerFactory(self._client, namespace=options.namespace, options=options.informers)
         views, attribution, tracing = Views(), Attribution(), Tracing()
         for plan in plans:
             loop = ReconcileLoop(
@@ -345,9 +360,6 @@ class Manager:
         self._informers = [*dict.fromkeys(self._informers)]
         await stack.enter_async_context(factory)
         await stack.enter_async_context(self._sources())
-        await factory.wait_for_sync(options.sync_timeout)
-        self._synced = True
-        _logger.info("the caches are in sync", extra={"informers": len(self._informers)})
 
     @asynccontextmanager
     async def _sources(self) -> AsyncGenerator[None, None]:

@@ -20,7 +20,7 @@ class ManagerOptions:
     Attributes:
         namespace: Watch this namespace only; None means all.
         warm_standbys: Whether a process that does not lead keeps its caches and queues up, so that it takes over at
-            once. False starts the caches when leadership is won.
+            once. False starts the caches when leadership is first won; they stay up from then on.
         preflight: Whether to ask the server first if this account may do what is needed.
         access: What the program itself does beside its controllers, of built-in kinds, for the preflight.
         sync_timeout: How long the first lists may take (controller-runtime's ``CacheSyncTimeout``).
