@@ -8,10 +8,12 @@ from collections import Counter
 from deltaloop.api.kinds import POD
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.notification_buffer import BufferPolicy
+from deltaloop.cache.core.real_fifo import BATCH_SIZE
 from deltaloop.cache.handlers import HandlerOptions
-from deltaloop.cache.informer import Informer
+from deltaloop.cache.informer import Informer, InformerOptions
+from deltaloop.cache.queue import QueueKind
 from tests.cache.fake_source import FakeSource, expired
-from tests.cache.test_informer import STILL, Recorder, running, settle
+from tests.cache.test_informer import PAGED, STILL, Recorder, running, settle
 
 MANY = 2_600
 
@@ -88,3 +90,28 @@ async def test_a_resync_waits_until_the_whole_list_was_told() -> None:
     assert len(firsts) == MANY
     assert set(firsts.values()) == {"+"}, "an object was told again before it was told at all"
     assert any(each.startswith("=") for each in recorder.heard)
+
+
+async def test_a_thousand_changes_of_one_object_are_no_list() -> None:
+    source = filled(FakeSource())
+    options = InformerOptions(chance=lambda: 0.0, reflector=PAGED, queue=QueueKind.DELTA_FIFO)
+    informer = Informer(source, POD, options=options)
+    recorder = Recorder()
+    informer.add_event_handler(recorder)
+    task = asyncio.create_task(informer.run())
+    while not source.opened:  # noqa: ASYNC110 - the very turn matters
+        await asyncio.sleep(0)
+    last = f"p{MANY - 1}"
+    assert len(informer._queue) > 1_000  # it waits at the end of a long line, and all that happens to it with it
+    for _ in range(BATCH_SIZE + 100):
+        source.put(last)
+    await informer.wait_for_sync(timeout=10)
+    await settle()
+    assert len(informer.indexer) == MANY
+    assert informer.lister().get(f"default/{last}").resource_version == str(source.version)
+    told = [each for each in recorder.heard if each[1:].startswith(f"{last}@")]
+    assert len(told) == 1 + BATCH_SIZE + 100
+    assert len(recorder.heard) == MANY + BATCH_SIZE + 100
+    assert not any(each.startswith("-") for each in recorder.heard)
+    task.cancel()
+    await asyncio.wait([task])

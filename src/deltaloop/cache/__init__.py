@@ -21,6 +21,7 @@ from deltaloop.cache.core.deltas import (
     Deltas,
     DeltaType,
     KnownObjects,
+    WholeList,
     deletion_handling_key,
 )
 from deltaloop.cache.core.dictionary_training import ZstdOptions
@@ -147,6 +148,7 @@ __all__ = [
     "VeryShortWatchError",
     "WatchListEndedError",
     "WatchListStalledError",
+    "WholeList",
     "ZstdOptions",
     "deletion_handling_key",
     "namespace_index_func",

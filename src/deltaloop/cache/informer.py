@@ -28,7 +28,7 @@ from deltaloop.cache.compression import CacheCompression
 from deltaloop.cache.consistency import ConsistencyChecker
 from deltaloop.cache.controller import Controller, ControllerConfig
 from deltaloop.cache.core.consistency import ConsistencyReport
-from deltaloop.cache.core.deltas import Deltas, DeltaType
+from deltaloop.cache.core.deltas import Deltas, WholeList, is_whole_list
 from deltaloop.cache.core.freshness import Freshness, is_reached
 from deltaloop.cache.core.process_deltas import Notification, UpdateNotification, process_deltas
 from deltaloop.cache.core.process_list import ListProcessing
@@ -405,8 +405,8 @@ class Informer(Generic[T]):
             self._options.on_error(reaction)
 
     def _process(self, deltas: Deltas[Resource], is_in_initial_list: bool) -> Awaitable[None] | None:
-        if len(deltas) > BATCH_SIZE and deltas[0].type is not DeltaType.SYNC:
-            return self._process_list(deltas, is_in_initial_list)  # batches are shorter, so this is a whole list
+        if is_whole_list(deltas) and len(deltas) > BATCH_SIZE:  # a short one is done in one go
+            return self._process_list(deltas, is_in_initial_list)
         told: list[Notification[Resource]] = []
         try:
             for notification in process_deltas(deltas, self.indexer, is_in_initial_list=is_in_initial_list):
@@ -416,7 +416,7 @@ class Informer(Generic[T]):
             self._processor.distribute(told)
         return None
 
-    async def _process_list(self, deltas: Deltas[Resource], is_in_initial_list: bool) -> None:
+    async def _process_list(self, deltas: WholeList[Resource], is_in_initial_list: bool) -> None:
         listed = ListProcessing(deltas, self.indexer, is_in_initial_list=is_in_initial_list)
         await in_turns(listed.fill())
         listed.commit()

@@ -19,8 +19,9 @@ V_contra = TypeVar("V_contra", contravariant=True)
 
 
 Process: TypeAlias = Callable[[Deltas[V], bool], "Awaitable[None] | None"]
-"""What is done with deltas that were popped: called with them, and with whether they belong to the initial list. It may
-return something to be awaited, for a list that is too long to be processed in one go."""
+"""What is done with deltas that were popped: called with them, and with whether they belong to the initial list. A
+``WholeList`` is a list; other deltas are none, however many they are. It may return something to be awaited, for a list
+that is too long to be processed in one go."""
 
 
 class QueueCore(Protocol[V_contra]):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaloop.api.resource import Resource
-from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Delta, Deltas, DeltaType
+from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Delta, DeltaType, WholeList
 from deltaloop.cache.core.process_deltas import Notification, process_deltas
 from deltaloop.cache.core.process_list import ListProcessing
 from deltaloop.cache.core.real_fifo import TURN
@@ -26,21 +26,21 @@ def indexer_of(objects: dict[str, Resource]) -> Indexer[Resource]:
     return indexer
 
 
-def listing(known: dict[str, Resource], listed: dict[str, Resource]) -> Deltas[Resource]:
+def listing(known: dict[str, Resource], listed: dict[str, Resource]) -> WholeList[Resource]:
     gone = [
         Delta[Resource](DeltaType.DELETED, DeletedFinalStateUnknown(obj.key, obj))
         for name, obj in known.items()
         if name not in listed
     ]
-    return (*gone, *(Delta(DeltaType.REPLACED, obj) for obj in listed.values()))
+    return WholeList([*gone, *(Delta(DeltaType.REPLACED, obj) for obj in listed.values())])
 
 
-def in_one_go(deltas: Deltas[Resource], indexer: Indexer[Resource]) -> list[Notification[Resource]]:
+def in_one_go(deltas: WholeList[Resource], indexer: Indexer[Resource]) -> list[Notification[Resource]]:
     return list(process_deltas(deltas, indexer, is_in_initial_list=True))
 
 
 def by_list(
-    deltas: Deltas[Resource],
+    deltas: WholeList[Resource],
     indexer: Indexer[Resource],
     kind: Callable[..., ListProcessing[Resource]] = ListProcessing[Resource],
 ) -> list[Notification[Resource]]:
@@ -106,7 +106,7 @@ def test_it_lets_others_run_every_so_many_objects() -> None:
 
 def test_an_object_without_a_key_is_reported_at_the_end_and_harms_nobody_else() -> None:
     nameless = Resource.from_dict({"metadata": {}})
-    deltas = (Delta(DeltaType.REPLACED, nameless), Delta(DeltaType.REPLACED, pod("a", 1, node="n1")))
+    deltas = WholeList([Delta(DeltaType.REPLACED, nameless), Delta(DeltaType.REPLACED, pod("a", 1, node="n1"))])
     indexer = indexer_of({})
     work = ListProcessing(deltas, indexer, is_in_initial_list=True)
     for _ in work.fill():

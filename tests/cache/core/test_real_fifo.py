@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from deltaloop.api.resource import Resource
-from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Deltas, DeltaType
+from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Deltas, DeltaType, WholeList
 from deltaloop.cache.core.real_fifo import Batch, InOrderQueue
 from deltaloop.cache.errors import FifoClosedError, TransformError
 from tests.cache.core.test_deltas import Known
@@ -230,6 +230,7 @@ def make_machine(make: Callable[[Known], InOrderQueue[Resource]]) -> type[RuleBa
             batch = pop(self.queue)
             assert batch.is_in_initial_list is not synced
             kind, what = self.line.pop(0)
+            assert isinstance(batch.deltas, WholeList) is (kind == "list"), "a list is told by its type"
             if kind in {"list", "resync"}:
                 self.initial = max(0, self.initial - 1)
                 self.check_whole(kind, what, batch.deltas)

@@ -28,7 +28,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeGuard, TypeVar, cast
 
 import msgspec
 
@@ -71,6 +71,20 @@ class Delta(msgspec.Struct, Generic[V], frozen=True, gc=False):
 
 
 Deltas: TypeAlias = tuple[Delta[V], ...]
+
+
+class WholeList(tuple[Delta[V], ...]):
+    """The deltas of a list: they say everything that exists, and what of the known has gone.
+
+    Only its type tells a list from what happened to one object, or to some: there may be any number of either.
+    """
+
+    __slots__ = ()
+
+
+def is_whole_list(deltas: Deltas[V]) -> TypeGuard[WholeList[V]]:
+    """Tell whether deltas are a list."""
+    return isinstance(deltas, WholeList)
 
 
 class Popped(NamedTuple, Generic[V]):

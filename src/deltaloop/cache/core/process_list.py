@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping
 from typing import Generic, Protocol, TypeVar
 
-from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Delta, Deltas, DeltaType
+from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Delta, DeltaType, WholeList
 from deltaloop.cache.core.process_deltas import Notification, Versioned, notification_of
 from deltaloop.cache.core.real_fifo import TURN
 from deltaloop.cache.core.store import Replacement
@@ -46,7 +46,7 @@ class ReplaceableStore(Protocol[V]):
 class ListProcessing(Generic[M]):
     """One list on its way into one store: ``fill``, ``commit``, ``tell``, in this order."""
 
-    def __init__(self, deltas: Deltas[M], store: ReplaceableStore[M], *, is_in_initial_list: bool) -> None:
+    def __init__(self, deltas: WholeList[M], store: ReplaceableStore[M], *, is_in_initial_list: bool) -> None:
         """Begin.
 
         Args:

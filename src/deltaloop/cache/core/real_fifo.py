@@ -35,6 +35,7 @@ from deltaloop.cache.core.deltas import (
     Deltas,
     DeltaType,
     KnownObjects,
+    WholeList,
     deletion_handling_key,
     transformed,
 )
@@ -68,7 +69,7 @@ class Batch(msgspec.Struct, Generic[V], frozen=True):
     """What was first in line, of different keys.
 
     Attributes:
-        deltas: What happened; may be empty (an empty first list).
+        deltas: What happened; a list is a ``WholeList``, and may be empty.
         is_in_initial_list: Whether it belongs to the first list.
         entries: How many entries it was made of.
     """
@@ -256,7 +257,7 @@ class InOrderQueue(Generic[V]):
         gone = tuple(
             Delta[V](DeltaType.DELETED, DeletedFinalStateUnknown(key, obj)) for key, obj in known if obj is not None
         )
-        return gone + entry.deltas
+        return WholeList(gone + entry.deltas)
 
     def _transformed(self, key: str, obj: V) -> V:
         if self._transform is None:
