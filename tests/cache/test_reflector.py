@@ -15,8 +15,10 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
 from deltaloop.cache.core.listwatch import Decision, Place, Reaction, ReflectorOptions
 from deltaloop.cache.errors import VeryShortWatchError
+from deltaloop.cache.listwatch import ListerWatcher
 from deltaloop.cache.reflector import Reflector, ReflectorStore
 from deltaloop.cache.store import Store
+from deltaloop.client.resource_list import ResourceList
 from tests.cache.fake_source import FakeSource, api_error, broken, expired, refused
 from tests.cache.objects import nameless
 
@@ -396,3 +398,39 @@ async def test_a_watch_that_fails_on_the_way_out_is_a_failed_watch() -> None:
     assert bench.equal
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
+
+
+class Unversioned(ListerWatcher):
+    """A resource as metrics.k8s.io serves it: no versions. Watches are refused, or bring the state and end."""
+
+    def __init__(self, *, offers_watch: bool) -> None:
+        self.offers_watch = offers_watch
+        self.requests = 0
+
+    async def list(self, options: ListOptions) -> ResourceList[Resource]:
+        self.requests += 1
+        return ResourceList(items=(Resource.from_dict({"metadata": {"name": "a"}}),), resource_version="")
+
+    @asynccontextmanager
+    async def watch(self, options: ListOptions) -> AsyncGenerator[AsyncIterator[WatchEvent], None]:
+        self.requests += 1
+        if not self.offers_watch or options.send_initial_events:
+            raise api_error(405, "MethodNotAllowed")
+
+        async def events() -> AsyncGenerator[WatchEvent, None]:
+            yield WatchEvent(EventType.ADDED, Resource.from_dict({"metadata": {"name": "a"}}))
+
+        yield events()
+
+
+@pytest.mark.parametrize("offers_watch", [False, True])
+async def test_a_resource_without_versions_is_not_asked_without_pause(offers_watch: bool) -> None:
+    source = Unversioned(offers_watch=offers_watch)
+    store = Store[Resource]()
+    task = asyncio.create_task(Reflector(source, store, chance=lambda: 0.0).run())
+    await asyncio.sleep(300)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert [obj.name for obj in store.list()] == ["a"]
+    assert 10 <= source.requests <= 60, "first quickly, later every half minute"

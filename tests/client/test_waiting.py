@@ -118,6 +118,18 @@ async def test_a_server_that_never_answers_is_a_timeout_too() -> None:
     assert now() == 30.0
 
 
+async def test_a_resource_without_versions_is_not_listed_without_pause() -> None:
+    """As metrics.k8s.io answers; a script that runs out fails, so 8 lists in 30 s is the most."""
+    client, transport = client_over(*[page(in_phase("Pending", version=""), version="") for _ in range(8)])
+    with pytest.raises(WaitTimeoutError, match="at resourceVersion - it has another status"):
+        await client.wait_for(kinds.POD, "a", RUNNING)
+    assert all("watch" not in request.query for request in transport.requests)
+    assert now() == 30.0
+    client, _ = client_over(page(in_phase("Pending"), version=""), page(in_phase("Running"), version=""))
+    await client.wait_for(kinds.POD, "a", RUNNING)
+    assert now() < 31.0
+
+
 async def test_what_will_not_pass_is_raised() -> None:
     client, _ = client_over(text_answer("no", status=403))
     with pytest.raises(ForbiddenError):

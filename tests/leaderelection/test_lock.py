@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.references import ObjectReference
+from deltaloop.api.resource import Resource
 from deltaloop.api.status import AlreadyExistsError, ConflictError
 from deltaloop.leaderelection import LeaderElectionRecord, LeaseLock
 from tests.leaderelection.fake_server import FakeClient, FakeServer
@@ -47,6 +49,18 @@ async def test_a_lease_that_changed_meanwhile_is_a_conflict() -> None:
         await lock.update(RECORD, created.version, timeout=1)
     with pytest.raises(AlreadyExistsError):
         await lock.create(RECORD, timeout=1)
+
+
+async def test_an_object_without_a_version_is_no_lock() -> None:
+    """Without one each update is unconditional, and two candidates could both win."""
+    server = FakeServer()
+    lock = make(server)
+    await lock.create(RECORD, timeout=1)
+    fields = server.leases["default/example"].edit()
+    del fields["metadata"]["resourceVersion"]
+    server.leases["default/example"] = Resource.from_dict(fields, server.kind)
+    with pytest.raises(MalformedObjectError, match=r"without metadata\.resourceVersion"):
+        await lock.get(timeout=1)
 
 
 async def test_labels_are_merged_and_everything_else_is_kept() -> None:

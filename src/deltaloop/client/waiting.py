@@ -72,8 +72,7 @@ async def _turn(waiting: Waiting, ask: _Ask, watch: _Watch, field_selector: str,
         match waiting.ask():
             case AskForList():
                 listed = await ask(ListOptions(field_selector=field_selector), left)
-                waiting.saw_list(listed.items, listed.resource_version)
-                return 0.0
+                return waiting.saw_list(listed.items, listed.resource_version, now=loop.time(), chance=random.random())
             case AskForWatch(resource_version=version):
                 options = ListOptions(
                     field_selector=field_selector,

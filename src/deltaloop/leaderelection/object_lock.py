@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, ClassVar, Self, final
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidInputError, MalformedObjectError
 from deltaloop.api.kinds import CONFIG_MAP, ENDPOINTS, LEASE
 from deltaloop.api.references import ObjectReference
 from deltaloop.api.resource import Resource
@@ -88,7 +88,7 @@ class ObjectLock(ABC):
 
         Raises:
             ApiError, TransportError: What the client raises, except for an object that is not there.
-            MalformedObjectError: If what is there holds no record.
+            MalformedObjectError: If what is there holds no record, or has no resourceVersion.
         """
         try:
             found = await self._objects.get(self.kind, self.name, namespace=self.namespace, timeout=timeout)
@@ -158,6 +158,12 @@ class ObjectLock(ABC):
     ) -> dict[str, Any]: ...
 
     def _keep(self, found: Resource) -> LockState:
+        if not found.resource_version:
+            # An update without one is unconditional: it would replace what another candidate has just written.
+            raise MalformedObjectError(
+                f"{self.kind.kind} {self.describe()} came without metadata.resourceVersion, so it cannot be a lock: "
+                "use a server, or a proxy, that gives one"
+            )
         state = LockState(self._record(found), found.resource_version)
         self._known = found
         return state

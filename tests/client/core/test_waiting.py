@@ -37,14 +37,14 @@ RUNNING = field_value("status.phase", "Running")
 def test_a_list_that_fulfils_it_is_enough() -> None:
     waiting = Waiting("a", created())
     assert waiting.ask() == AskForList()
-    waiting.saw_list([pod(3)], "9")
+    waiting.saw_list([pod(3)], "9", now=0.0, chance=0.0)
     assert waiting.done
     assert waiting.found == pod(3)
 
 
 def test_the_watch_begins_where_the_list_ended_and_goes_on_where_it_ended() -> None:
     waiting = Waiting("a", RUNNING)
-    waiting.saw_list([pod(3)], "9")
+    waiting.saw_list([pod(3)], "9", now=0.0, chance=0.0)
     assert waiting.ask() == AskForWatch("9")
     waiting.saw_event(event(EventType.MODIFIED, pod(12)))
     assert waiting.ask() == AskForWatch("12")
@@ -57,7 +57,7 @@ def test_the_watch_begins_where_the_list_ended_and_goes_on_where_it_ended() -> N
 
 def test_an_expired_version_is_listed_again() -> None:
     waiting = Waiting("a", RUNNING)
-    waiting.saw_list([], "9")
+    waiting.saw_list([], "9", now=0.0, chance=0.0)
     assert waiting.failed(refusal(410, "Expired"), now=0.0, chance=0.0) == 0.5
     assert waiting.ask() == AskForList()
     assert waiting.failed(refusal(410, "Expired"), now=0.0, chance=0.0) is None, "a list itself cannot be too old"
@@ -77,7 +77,7 @@ def test_an_expired_version_is_listed_again() -> None:
 def test_failures_that_may_pass(error: DeltaloopError) -> None:
     waiting = Waiting("a", RUNNING)
     assert [waiting.failed(error, now=0.0, chance=0.0) for _ in range(7)] == [0.5, 1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
-    waiting.saw_list([], "1")
+    waiting.saw_list([], "1", now=0.0, chance=0.0)
     assert waiting.failed(error, now=0.0, chance=0.0) == 0.5
     assert waiting.ask() == AskForWatch("1"), "the watch goes on where it was"
 
@@ -93,36 +93,46 @@ def test_failures_that_will_not_pass(error: DeltaloopError) -> None:
 
 def test_a_server_that_ends_each_watch_at_once_is_not_asked_without_pause() -> None:
     waiting = Waiting("a", RUNNING)
-    waiting.saw_list([], "1")
+    waiting.saw_list([], "1", now=0.0, chance=0.0)
     waits = [waiting.watch_ended(lasted=0.1, now=0.0, chance=0.0) for _ in range(3)]
     assert waits == [0.5, 1.0, 2.0]
 
 
+def test_a_list_without_a_version_is_asked_for_again_after_a_wait() -> None:
+    waiting = Waiting("a", RUNNING)
+    unversioned = Resource.from_dict({"metadata": {"name": "a"}}, kinds.POD)
+    waits = [waiting.saw_list([unversioned], "", now=0.0, chance=0.0) for _ in range(6)]
+    assert waits == [0.5, 1.0, 2.0, 4.0, 8.0, 10.0]
+    assert waiting.ask() == AskForList(), "there is nowhere for a watch to begin"
+    assert waiting.saw_list([], "9", now=0.0, chance=0.0) == 0.0
+    assert waiting.failed(refusal(503), now=0.0, chance=0.0) == 0.5, "a version came, so the waits begin again"
+
+
 def test_deletion_is_of_one_object() -> None:
     waiting = Waiting("a", deleted())
-    waiting.saw_list([pod(1, uid="u")], "1")
+    waiting.saw_list([pod(1, uid="u")], "1", now=0.0, chance=0.0)
     assert not waiting.done
     waiting.saw_event(event(EventType.ADDED, pod(5, uid="v")))
     assert waiting.done
     assert waiting.found is None
     other = Waiting("a", deleted(uid="old"))
-    other.saw_list([pod(1, uid="new")], "1")
+    other.saw_list([pod(1, uid="new")], "1", now=0.0, chance=0.0)
     assert other.done
 
 
 def test_what_was_never_there_is_gone() -> None:
     waiting = Waiting("a", deleted())
-    waiting.saw_list([pod(1, name="b")], "1")
+    waiting.saw_list([pod(1, name="b")], "1", now=0.0, chance=0.0)
     assert waiting.done
 
 
 def test_other_objects_do_not_count() -> None:
     waiting = Waiting("a", created())
-    waiting.saw_list([pod(1, name="b")], "1")
+    waiting.saw_list([pod(1, name="b")], "1", now=0.0, chance=0.0)
     waiting.saw_event(event(EventType.ADDED, pod(2, name="b")))
     assert not waiting.done
     gone = Waiting("a", deleted())
-    gone.saw_list([pod(1)], "1")
+    gone.saw_list([pod(1)], "1", now=0.0, chance=0.0)
     gone.saw_event(event(EventType.DELETED, pod(2, name="b")))
     assert not gone.done
 
@@ -132,7 +142,7 @@ def test_last_seen() -> None:
     assert waiting.last_seen() == "the server has not answered yet"
     waiting.failed(refusal(503), now=0.0, chance=0.0)
     assert waiting.last_seen() == "the server has not answered yet; the last try failed with ServiceUnavailableError"
-    waiting.saw_list([], "5")
+    waiting.saw_list([], "5", now=0.0, chance=0.0)
     assert waiting.last_seen() == "there is no such object"
     waiting.saw_event(event(EventType.ADDED, pod(7, phase="s3cret")))
     assert waiting.last_seen() == "at resourceVersion 7 it has no condition Ready"
@@ -165,7 +175,7 @@ def play(condition: WaitCondition | Deleted, steps: list[str], make: type[Waitin
     def drive() -> None:
         asked = waiting.ask()
         if isinstance(asked, AskForList):
-            waiting.saw_list([server] if server else [], str(version))
+            waiting.saw_list([server] if server else [], str(version), now=0.0, chance=0.0)
             observe()
             return
         for entry in log:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
+from functools import partial
 
 from tools.diagrams.model import Diagram, Machine, Move, Table, walked
 
@@ -99,12 +100,20 @@ def _object() -> Resource:
     return Resource.from_dict({"metadata": {"name": "web", "uid": "1", "resourceVersion": "2"}})
 
 
+def _saw_list(wait: _Wait, *, items: Sequence[Resource], version: str) -> None:
+    wait.wait.saw_list(items, version, now=0.0, chance=0.0)
+
+
 def _wait_moves(wait: _Wait) -> Iterable[Move[_Wait]]:
     if wait.error or wait.wait.done:
         return
     if isinstance(wait.wait.ask(), AskForList):
-        yield "the list fulfils it", lambda wait: wait.wait.saw_list([_object()], "2")
-        yield "the list does not fulfil it", lambda wait: wait.wait.saw_list([], "2")
+        for case, items, version in (
+            ("the list fulfils it", [_object()], "2"),
+            ("the list does not fulfil it", [], "2"),
+            ("the list has no version", [], ""),
+        ):
+            yield case, partial(_saw_list, items=items, version=version)
     else:
         event = WatchEvent(EventType.ADDED, _object())
         yield "an event fulfils it", lambda wait: wait.wait.saw_event(event)

@@ -1,9 +1,10 @@
 """Waits for one object to fulfil a condition: what to ask of the server next, and whether it is over.
 
     LIST ──────────── nothing fulfils it ─────────────▶ WATCH from the list's version
-      ▲   ▲                                               │ an event fulfils it: over
-      │   └───── the version is too old (410) ────────────┤
-      └───── the list failed, wait ─┐   ┌─ it ended ──────┤ watch again from the last version seen
+     ▲▲   ▲                                               │ an event fulfils it: over
+     ││   └───── the version is too old (410) ────────────┤
+     │└── the list has no version, wait                   │
+     └────── the list failed, wait ─┐   ┌─ it ended ──────┤ watch again from the last version seen
                                     └───┴─ it broke, wait ┘
 
 The watch begins where the list ended, and again where the watch before it ended, so that no state of the object is
@@ -13,6 +14,9 @@ not by the one object of that name, or by there being none.
 Waits between failures double from 0.5 s to 10 s, and begin again once something was received. A watch that ends within
 a second of its beginning without an event counts as a failure, or a server that ends each watch at once would be asked
 without pause. What cannot be mended by asking again (403, an unknown resource, a bad request) ends it.
+
+A list without a version (metrics.k8s.io, whose objects are measured when they are asked for) says of nothing where a
+watch would begin, and such a resource has none. It is listed again after the same waits, from 0.5 s to 10 s.
 
 ``Deleted`` is about one object: the first one seen, or the one with the given uid. A successor of its name means that
 it is gone.
@@ -89,16 +93,21 @@ class Waiting:
         """Return what to ask next."""
         return AskForWatch(self._version) if self._version else AskForList()
 
-    def saw_list(self, items: Sequence[Resource], resource_version: str) -> None:
-        """Take the answer to ``AskForList``."""
-        self._progress()
+    def saw_list(self, items: Sequence[Resource], resource_version: str, *, now: float, chance: float) -> float:
+        """Take the answer to ``AskForList``; return how many seconds to wait before the next question."""
         self._listed = True
+        self._last_error = ""
         self._version = resource_version
         self._saw(next((item for item in items if item.name == self._name), None))
+        if not resource_version:
+            return self._backoff.next_delay(now, chance=chance)
+        self._backoff.reset()
+        return 0.0
 
     def saw_event(self, event: WatchEvent) -> None:
         """Take an event of the watch."""
-        self._progress()
+        self._backoff.reset()
+        self._last_error = ""
         self._version = event.object.resource_version or self._version
         if event.type is not EventType.BOOKMARK and event.object.name == self._name:
             self._saw(None if event.type is EventType.DELETED else event.object)
@@ -134,10 +143,6 @@ class Waiting:
         else:
             text = f"at resourceVersion {self._last.resource_version or '-'} {self._condition.shows(self._last)}"
         return f"{text}; the last try failed with {self._last_error}" if self._last_error else text
-
-    def _progress(self) -> None:
-        self._backoff.reset()
-        self._last_error = ""
 
     def _saw(self, obj: Resource | None) -> None:
         self._last = obj
