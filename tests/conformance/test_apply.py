@@ -197,3 +197,60 @@ async def test_null_over_an_object(api: Api) -> None:
     await api.apply(f"{widgets}/b", api.widget("b", {"free": {"x": {}}}), manager="one")
     empty = await api.apply(f"{widgets}/b", api.widget("b", {"free": {"x": None}}), manager="one")
     assert empty.json["spec"]["free"] == {"x": None}
+
+
+@conformance(
+    "apply: an object must have its name, also where it is new",
+    ("nothing in metadata", {}),
+    ("no metadata", None),
+    ("a name that is null", {"name": None}),
+    ("a name that is empty", {"name": ""}),
+    ("a name to be generated", {"generateName": "a-"}),
+)
+async def test_an_apply_without_a_name(api: Api, metadata: dict[str, Any] | None) -> None:
+    for path, version, kind in (
+        (api.config_maps, "v1", "ConfigMap"),
+        (await api.widgets(), f"{api.group()}/v1", "Widget"),
+        ("/api/v1/namespaces", "v1", "Namespace"),
+    ):
+        name = api.name("new")
+        answer = await api.apply(f"{path}/{name}", {"apiVersion": version, "kind": kind, "metadata": metadata})
+        words = f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        assert answer.refuses(400, "BadRequest") == words
+        assert (await api.get(f"{path}/{name}")).status == 404
+
+
+EMPTY: dict[str, Any] = {"type": "object"}
+FREE: dict[str, tuple[dict[str, Any], Any, Any, dict[str, Any]]] = {
+    "an object": (EMPTY, {"x": 1}, {}, {"f:x": {}}),
+    "items": ({"type": "array", "items": EMPTY}, [{"x": 1}], [{}], {}),
+    "items of items": ({"type": "array", "items": {"type": "array", "items": EMPTY}}, [[{"x": 1}]], [[{}]], {}),
+    "values": ({**EMPTY, "additionalProperties": EMPTY}, {"a": {"x": 1}}, {"a": {}}, {"f:a": {".": {}, "f:x": {}}}),
+    "an atomic object": ({**EMPTY, "x-kubernetes-map-type": "atomic"}, {"x": 1}, {}, {}),
+    "no properties": ({**EMPTY, "properties": {}}, {"x": {"y": 1}}, {}, {"f:x": {".": {}, "f:y": {}}}),
+    "below what is open": (
+        {
+            **EMPTY,
+            "x-kubernetes-preserve-unknown-fields": True,
+            "properties": {"a": {**EMPTY, "properties": {"b": {"type": "integer"}}}},
+        },
+        {"a": {"b": 1, "c": 1}, "d": 1},
+        {"a": {"b": 1}, "d": 1},
+        {"f:a": {"f:b": {}, "f:c": {}}, "f:d": {}},
+    ),
+}
+
+
+@conformance(
+    "apply: where a schema says nothing of an object's fields, they are pruned, and their manager owns them",
+    *((name, *row) for name, row in FREE.items()),
+)
+async def test_fields_that_no_schema_names(
+    api: Api, schema: dict[str, Any], applied: Any, stored: Any, owned: dict[str, Any]
+) -> None:
+    path = await api.widgets(schema={**EMPTY, "properties": {"a": schema}})
+    body = {"apiVersion": f"{api.group()}/v1", "kind": "Widget", "metadata": {"name": "w"}, "a": applied}
+    answer = await api.apply(f"{path}/w", body)
+    assert answer.status == 201, answer.text
+    assert answer.json["a"] == stored
+    assert answer.json["metadata"]["managedFields"][0]["fieldsV1"] == {"f:a": owned}

@@ -403,3 +403,45 @@ async def test_a_changed_generate_name(api: Api, deployed: bool, code: int) -> N
     assert answer.status == code, answer.text
     if deployed:
         assert (await api.patch(f"{path}/a/status", {"metadata": {"generateName": "A C"}})).status == 200
+
+
+VERSIONS = ("", "0", "000", "-1", "v1", " 1", "+1", "0x1", "1_0", "1" + "0" * 20, "9" * 5000)
+
+
+@conformance(
+    "create: a resource version that is no number is none, and one that is refuses the object",
+    *((version[:25] or "none", version) for version in VERSIONS),
+)
+async def test_creates_with_a_resource_version(api: Api, version: str) -> None:
+    made = await api.config_map("a", resourceVersion=version)
+    assert made.json["metadata"]["resourceVersion"] not in (version, "")
+    custom = await api.post(await api.widgets(), api.widget("w", resourceVersion=version))
+    assert custom.status == 201, custom.text
+
+
+@conformance("create: a resource version that is a number refuses the object", ("1", "1"), ("zeros", "0" * 5000 + "1"))
+async def test_creates_with_a_number(api: Api, version: str) -> None:
+    refused = await api.post(api.config_maps, config_map("a", resourceVersion=version))
+    assert refused.refuses(500, "") == "resourceVersion should not be set on objects to be created"
+
+
+@conformance(
+    "update and apply: of a new object, too, the resource version must be a number",
+    ("a word", "v1", 'parsing "v1": invalid syntax'),
+    ("a sign", "-1", 'parsing "-1": invalid syntax'),
+    ("more than 64 bits", "18446744073709551616", 'parsing "18446744073709551616": value out of range'),
+    ("64 bits", "18446744073709551615", ""),
+)
+async def test_new_objects_with_a_resource_version(api: Api, version: str, words: str) -> None:
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
+    leases = f"/apis/coordination.k8s.io/v1/namespaces/{api.namespace}/leases"
+    widgets = await api.widgets()
+    for answer in (
+        await api.apply(f"{api.config_maps}/a", config_map("a", resourceVersion=version)),
+        await api.apply(f"{widgets}/a", api.widget("a", resourceVersion=version)),
+        await api.put(f"{leases}/a", {**lease, "metadata": {"name": "a", "resourceVersion": version}}),
+    ):
+        if words:
+            assert answer.refuses(500, "") == f"strconv.ParseUint: {words}"
+        else:
+            assert answer.status == 201, answer.text

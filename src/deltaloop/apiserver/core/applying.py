@@ -128,11 +128,8 @@ def apply_object(
 
 
 def _check_new(served: ServedResource, name: str, uid: str, merged: Fields) -> None:
-    """Refuse to create what was meant for an object that is not there, or for another name; set a missing name."""
+    """Refuse to create what was meant for an object that is not there."""
     if uid:
         decode_sent(served, merged, as_sent="applied")
         reason = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
         raise failures.conflict(served.type, name, reason)
-    found = merged["metadata"].setdefault("name", name)
-    if found != name:
-        raise failures.bad_request(f"the name of the object ({found}) does not match the name on the URL ({name})")

@@ -47,10 +47,11 @@ from deltaloop.apiserver.core.objects import (
     with_name_label,
 )
 from deltaloop.apiserver.core.registry import Registry
+from deltaloop.apiserver.core.requests import parse_revision
 from deltaloop.apiserver.core.scaling import apply_scale
 from deltaloop.apiserver.core.schema.admission import decode_by_schema
 from deltaloop.apiserver.core.selection import EVERYTHING, Selection
-from deltaloop.apiserver.core.sent_objects import AsSent, check_versions, decode_sent
+from deltaloop.apiserver.core.sent_objects import AsSent, check_version_sent, check_versions, decode_sent
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage_keys import key_of, prefix_of, uid_conflict
 from deltaloop.apiserver.core.store import Store, encode_object
@@ -129,6 +130,8 @@ class Operations:
         decode_by_schema(served.schema, fields, applied=entries is not None)
         if updated and "uid" in metadata and entries is None:
             raise uid_conflict(served, namespace, metadata.get("name", ""), wanted=metadata["uid"], found="")
+        if updated:
+            check_version_sent(metadata)
         self._check_namespace(served, namespace, metadata)
         self.crds.check_open(served)
         stamp.admit(served, namespace, None, fields)
@@ -141,7 +144,8 @@ class Operations:
         if entries is None and not can_be_owned(self.registry, served, fields):
             entries = []
         created = self._finished_new(served, created, stamp, entries)
-        if version and not dry_run and not updated:
+        # What is no number is no version here, and lost with everything else that the server sets itself.
+        if parse_revision(version) and not dry_run and not updated:
             raise failures.unexplained("resourceVersion should not be set on objects to be created")
         existing = self.store.get(served.storage, key)
         if existing is not None:

@@ -15,12 +15,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import msgspec
+
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.failures import FieldError, forbidden_field, not_supported
 
 _NAMESPACE_SUBRESOURCES: Final = frozenset({"status", "finalize"})
 _MATCH: Final = "resourceVersionMatch"
 _INT64: Final = 2**63
+_MOST_DIGITS: Final = 20  # of a number of 64 bits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,9 +179,22 @@ def parse_revision(text: str) -> int | None:
     """Return a resource version as a number, 0 for none; None if it is not one."""
     if not text:
         return 0
-    if not (text.isascii() and text.isdigit()) or len(text) > 20 or int(text) >= 2 * _INT64:
+    if not _is_number(text):
         return None
-    return int(text)
+    # Python reads no number of more than some thousand digits.
+    digits = text.lstrip("0")
+    number = int(digits or "0") if len(digits) <= _MOST_DIGITS else 2 * _INT64
+    return number if number < 2 * _INT64 else None
+
+
+def revision_error(text: str) -> str:
+    """Say why a text is no resource version, as Go's ``strconv.ParseUint`` does."""
+    why = "value out of range" if _is_number(text) else "invalid syntax"
+    return f"strconv.ParseUint: parsing {msgspec.json.encode(text[:64]).decode()}: {why}"
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()
 
 
 def check_revision(text: str) -> int:
@@ -189,9 +205,7 @@ def check_revision(text: str) -> int:
     """
     revision = parse_revision(text)
     if revision is None:
-        shown = text[:64]
-        message = f'strconv.ParseUint: parsing "{shown}": invalid syntax'
-        raise failures.unexplained(f'resourceVersion: Invalid value: "{shown}": {message}')
+        raise failures.unexplained(f'resourceVersion: Invalid value: "{text[:64]}": {revision_error(text)}')
     return revision
 
 

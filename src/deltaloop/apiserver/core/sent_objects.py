@@ -24,7 +24,7 @@ from deltaloop.apiserver.core.json_values import copied, mapping
 from deltaloop.apiserver.core.merged_objects import convert_merged
 from deltaloop.apiserver.core.metadata_types import check_metadata_types, drop_unreadable
 from deltaloop.apiserver.core.objects import check_kind, check_patched_kind
-from deltaloop.apiserver.core.requests import parse_revision
+from deltaloop.apiserver.core.requests import parse_revision, revision_error
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage_keys import uid_conflict
 
@@ -80,6 +80,19 @@ def _decode_as_said(served: ServedResource, fields: Fields) -> None:
             decode_builtin(replace(served, type=said), copied(fields), in_order=False)
 
 
+def check_version_sent(metadata: Fields) -> int:
+    """Return the resource version that an update was sent with as a number, 0 for none.
+
+    Raises:
+        ApiError: 500 if it is no number, as the real server answers.
+    """
+    wanted = metadata.get("resourceVersion", "")
+    number = parse_revision(wanted)
+    if number is None:
+        raise failures.unexplained(revision_error(wanted))
+    return number
+
+
 def check_versions(served: ServedResource, current: Resource, metadata: Fields, *, as_sent: AsSent) -> list[FieldError]:
     """Hold what an update says of uid and resource version against the present object.
 
@@ -102,10 +115,7 @@ def check_versions(served: ServedResource, current: Resource, metadata: Fields, 
     if another and as_sent == "whole":
         raise uid_conflict(served, current.namespace, current.name, wanted=uid, found=current.uid)
     wanted = metadata.get("resourceVersion", "")
-    number = parse_revision(wanted)
-    if number is None:
-        shown = encode_json(wanted[:64]).decode()
-        raise failures.unexplained(f"strconv.ParseUint: parsing {shown}: invalid syntax")
+    number = check_version_sent(metadata)
     if number == 0 and (served.custom or not served.unconditional_update):
         error = invalid_value("metadata.resourceVersion", "0", "must be specified for an update")
         raise failures.unversioned_update(served.type, current.name, error)

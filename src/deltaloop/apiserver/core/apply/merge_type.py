@@ -141,42 +141,45 @@ def _whole_object() -> dict[str, MergeType]:
     }
 
 
-def _from_schema(schema: dict[str, Any]) -> MergeType:
-    """Return the type of one schema; what a structural schema has in allOf and its kin does not matter here."""
+def _from_schema(schema: dict[str, Any], *, preserve: bool = False) -> MergeType:
+    """Return the type of one schema; what a structural schema has in allOf and its kin does not matter here.
+
+    Args:
+        schema: The schema.
+        preserve: Whether one above preserves unknown fields: those below then do for merging, though not for pruning.
+    """
     kind = text(schema.get("type"))
-    preserve = schema.get("x-kubernetes-preserve-unknown-fields") is True
-    if schema.get("x-kubernetes-int-or-string") is True:
-        return _SCALARS["intstr"]
+    preserve = preserve or schema.get("x-kubernetes-preserve-unknown-fields") is True
     if kind == "array":
-        return _list_from_schema(schema)
-    if kind == "object" or is_mapping(schema.get("properties")):
+        return _list_from_schema(schema, preserve=preserve)
+    if kind == "object" or schema.get("properties"):
         return _map_from_schema(schema, preserve=preserve)
-    if kind in ("string", "integer", "number", "boolean"):
-        return _SCALARS[kind]
-    return FREE if preserve else _SCALARS["atomic"]
+    return _SCALARS.get(kind, FREE)
 
 
-def _list_from_schema(schema: dict[str, Any]) -> MergeType:
+def _list_from_schema(schema: dict[str, Any], *, preserve: bool) -> MergeType:
     relation = schema.get("x-kubernetes-list-type")
     item = mapping(schema.get("items"))
     if relation == "set":
-        return MergeType("set", accepts="list", element=_from_schema(item))
+        return MergeType("set", accepts="list", element=_from_schema(item, preserve=preserve))
     if relation != "map":
-        return MergeType("scalar", accepts="list", element=_from_schema(item) if item else None)
+        return MergeType("scalar", accepts="list", element=_from_schema(item, preserve=preserve) if item else None)
     keys = texts(schema.get("x-kubernetes-list-map-keys"))
     properties = mapping(item.get("properties"))
     defaults = {key: properties[key]["default"] for key in keys if "default" in mapping(properties.get(key))}
-    return MergeType("keyed", accepts="list", element=_from_schema(item), keys=keys, defaults=defaults)
+    element = _from_schema(item, preserve=preserve)
+    return MergeType("keyed", accepts="list", element=element, keys=keys, defaults=defaults)
 
 
 def _map_from_schema(schema: dict[str, Any], *, preserve: bool) -> MergeType:
     additional = schema.get("additionalProperties")
-    element = _from_schema(additional) if is_mapping(additional) else FREE if preserve or additional is True else None
+    properties = mapping(schema.get("properties"))
+    # An object of which nothing is said is free: what it may not have is pruned after merging.
+    free = additional is True or (additional is None and (preserve or not properties))
+    element = _from_schema(additional, preserve=preserve) if is_mapping(additional) else FREE if free else None
     atomic = schema.get("x-kubernetes-map-type") == "atomic"
     made = MergeType("scalar" if atomic else "map", accepts="map", element=element)
-    made.fields.update(
-        (name, _from_schema(mapping(child))) for name, child in mapping(schema.get("properties")).items()
-    )
+    made.fields.update((name, _from_schema(mapping(child), preserve=preserve)) for name, child in properties.items())
     if schema.get("x-kubernetes-embedded-resource") is True:
         made.fields.update(_whole_object())
     return made
