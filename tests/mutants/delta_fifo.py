@@ -98,6 +98,21 @@ class OverwritesOnRequeue(DeltaQueue[Resource]):
         super().add_if_not_present(key, deltas[:1])
 
 
+class SyncsByWhatWasInterrupted(DeltaQueue[Resource]):
+    """What was put back after an interruption counts as processed."""
+
+    def put_back(self, popped: Popped[Resource]) -> None:
+        super().put_back(popped._replace(is_in_initial_list=False))
+
+
+class LosesWhatCameMeanwhile(DeltaQueue[Resource]):
+    """What is put back after an interruption takes the place of what has come since."""
+
+    def put_back(self, popped: Popped[Resource]) -> None:
+        self._items.pop(popped.key, None)
+        super().put_back(popped)
+
+
 HISTORIES: dict[type[DeltaQueue[Resource]], list[Step]] = {
     ForgetsWhatOnlyWaits: [
         step("put", name="a"),
@@ -140,6 +155,12 @@ HISTORIES: dict[type[DeltaQueue[Resource]], list[Step]] = {
     ],
     ForgetsWhatWasPutBack: [step("put", name="a"), step("put", name="b"), step("pop", again=True)],
     PromisesWhatWaits: [step("put", name="a")],
+    SyncsByWhatWasInterrupted: [step("replace", names={"a"}), step("pop_and_be_interrupted", name="a", came=False)],
+    LosesWhatCameMeanwhile: [
+        step("put", name="a"),
+        step("pop_and_be_interrupted", name="a", came=True),
+        step("pop", again=False),
+    ],
 }
 
 

@@ -57,7 +57,8 @@ class DeltaFIFO(WaitingQueue[V]):
     async def pop(self, process: Process[V]) -> Deltas[V]:
         """Wait for a key, give its deltas to ``process``, and return them.
 
-        Several may wait; each key goes to one. Cancelled while waiting, nothing has been taken.
+        Several may wait; each key goes to one. Cancelled while waiting, nothing has been taken; cancelled while
+        ``process`` is awaited, what was taken is put back to the front, since nobody knows how far it came.
 
         Args:
             process: Called with the deltas and with whether they belong to the initial list. What it raises is raised
@@ -77,6 +78,11 @@ class DeltaFIFO(WaitingQueue[V]):
         except RequeueError as error:
             self._deltas.add_if_not_present(popped.key, popped.deltas)
             raise error.cause from error
+        except Exception:
+            raise
+        except BaseException:  # cancelled: not processed, and so nothing has synced by it
+            self._deltas.put_back(popped)
+            raise
         finally:
             self._processing -= 1
             self._wake()

@@ -194,8 +194,8 @@ class Listener(Generic[T]):
                         waiting=len(self._buffer),
                         failed=self._failures > failures,
                     )
-                if initial:
-                    self._tracker.finished()
+            if initial:  # not if a cancellation has broken it off: that was not delivered
+                self._tracker.finished()
             handled += 1
             if handled % _ITEMS_PER_TURN == 0:
                 await asyncio.sleep(0)  # a long buffer must not starve everybody else
@@ -216,7 +216,7 @@ class Listener(Generic[T]):
             else:
                 obj = decode(notification.obj)
                 result = handler.on_delete(obj, final_state_known=notification.final_state_known)
-        except Exception as error:  # noqa: BLE001 - a handler may raise anything; it is reported
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - a handler may raise anything; it is reported
             self._lost(notification, error)
             return None
         return result if result is not None and inspect.isawaitable(result) else None
@@ -230,10 +230,15 @@ class Listener(Generic[T]):
     async def _wait(self, waiting: Awaitable[object], notification: Notification[Resource]) -> None:
         try:
             await waiting
-        except Exception as error:  # noqa: BLE001 - likewise
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            self._lost(notification, error)  # a cancellation of the handler's own that it has let out
+        except Exception as error:  # noqa: BLE001 - a handler may raise anything; it is reported
             self._lost(notification, error)
 
-    def _lost(self, notification: Notification[Resource], error: Exception) -> None:
+    def _lost(self, notification: Notification[Resource], error: BaseException) -> None:
         self._failures += 1
         if isinstance(error, MalformedObjectError):
             _logger.error(

@@ -77,7 +77,8 @@ class RealFIFO(WaitingQueue[V]):
     async def pop(self, process: Process[V]) -> Deltas[V]:
         """Wait for what is first in line, give it to ``process``, and return it.
 
-        Cancelled while waiting, nothing has been taken.
+        Cancelled while waiting, nothing has been taken; cancelled while ``process`` is awaited, what was taken is put
+        back to the front, since nobody knows how far it came.
 
         Args:
             process: Called with deltas of different keys and with whether they belong to the initial list. What it
@@ -96,8 +97,11 @@ class RealFIFO(WaitingQueue[V]):
         except RequeueError as error:
             self._entries.put_back(batch)
             raise error.cause from error
-        except BaseException:
+        except Exception:
             self._entries.processed(batch)
+            raise
+        except BaseException:  # cancelled: not processed, and so nothing has synced by it
+            self._entries.put_back(batch)
             raise
         else:
             self._entries.processed(batch)

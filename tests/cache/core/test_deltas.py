@@ -365,6 +365,21 @@ def make_machine(make: Callable[[Known], DeltaQueue[Resource]]) -> type[RuleBase
             else:
                 self.apply(popped.deltas)
 
+        @precondition(lambda self: self.waiting)
+        @rule(name=NAMES, came=st.booleans())
+        def pop_and_be_interrupted(self, name: str, came: bool) -> None:
+            initial = None if self.initial is None else {*self.initial}
+            popped = self.queue.pop()
+            assert popped is not None
+            self.waiting.remove(popped.key)
+            before = self.before.pop(popped.key)
+            if came:
+                self.put(name)
+            self.queue.put_back(popped)
+            self.waiting = [popped.key, *(key for key in self.waiting if key != popped.key)]
+            self.before[popped.key] = before
+            self.initial = initial
+
         def apply(self, deltas: Deltas[Resource]) -> None:
             for before, after in pairwise(deltas):
                 assert (before.type, after.type) != (DeltaType.DELETED, DeltaType.DELETED)

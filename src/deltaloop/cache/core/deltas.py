@@ -16,6 +16,8 @@ Rules:
   came first. An object popped before that is in the initial list.
 * A transform sees each object once, when it comes. What is known already (a resync, the object of a tombstone) has been
   through it, and what a process function gives back, too; so it need not be idempotent.
+* What was interrupted is put back: it keeps its place in the initial list and comes first. What failed is put back by
+  ``add_if_not_present``, behind everything else, as upstream.
 * ``processed_version`` is how far the consumer has come: the version before the oldest delta that waits, or the last
   one told if none does.
 
@@ -94,11 +96,13 @@ class Popped(NamedTuple, Generic[V]):
         key: The object's key.
         deltas: What happened to it, oldest first; never empty.
         is_in_initial_list: Whether the queue had not synced before this was popped.
+        since: When the oldest of it came, and the version before.
     """
 
     key: str
     deltas: Deltas[V]
     is_in_initial_list: bool
+    since: tuple[int, str]
 
 
 class KnownObjects(Protocol[V_co]):
@@ -287,11 +291,25 @@ class DeltaQueue(Generic[V]):
             return None
         is_in_initial_list = not self.has_synced
         key, deltas = self._items.popitem(last=False)
-        self._popped_since = {key: self._since.pop(key)}
+        since = self._since.pop(key)
+        self._popped_since = {key: since}
         self._out_of_order = self._out_of_order and bool(self._items)
         if self._initial_left:
             self._initial_left -= 1
-        return Popped(key, tuple(deltas), is_in_initial_list)
+        return Popped(key, tuple(deltas), is_in_initial_list, since)
+
+    def put_back(self, popped: Popped[V]) -> None:
+        """What was popped has to be popped again, as if it never had been, with what has come for that key since."""
+        key, newer = popped.key, self._items.get(popped.key, [])
+        first = next(iter(self._since.values()), popped.since)
+        self._out_of_order = self._out_of_order or first < popped.since
+        self._items[key] = [*popped.deltas]
+        self._items.move_to_end(key, last=False)
+        self._since[key] = popped.since
+        for delta in newer:
+            self._append(key, delta)
+        if popped.is_in_initial_list:
+            self._initial_left += 1
 
     def close(self) -> None:
         """Take nothing new to wait for: once empty, ``pop`` raises."""

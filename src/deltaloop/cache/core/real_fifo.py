@@ -14,7 +14,8 @@ Rules:
 * A deletion is queued even if nobody ever heard of the object.
 * Synced means that the first list, and what came before it, was *processed* (``processed``), or that any other write
   came first. Upstream counts the same way.
-* What could not be processed goes back to the front (``put_back``): order is kept, everything waits for it.
+* What could not be processed goes back to the front (``put_back``): order is kept, everything waits for it. So does
+  what was interrupted.
 
 A transform sees each object once, when it comes.
 
