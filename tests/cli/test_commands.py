@@ -23,6 +23,7 @@ import pytest
 from deltaloop.api.yaml_reader import read_yaml
 from deltaloop.cli.main import main
 from tests.cli.processes import WATCHED_COMMAND
+from tests.conformance.token_keys import manager_keys, token_in_secret
 
 COMMAND = [sys.executable, str(Path(sys.executable).with_name("deltaloop"))]
 
@@ -105,11 +106,14 @@ def test_all_flags_at_once(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("of-the-admin\n")
     (tmp_path / "users.csv").write_text('of-bob,bob,1,"team,others"\n')
     (tmp_path / "manifests").mkdir()
+    (tmp_path / "manager.key").write_bytes(manager_keys()["ES384"])
     (tmp_path / "manifests" / "first.yaml").write_text(FIRST)
     flags = {
         "--write-kubeconfig": kubeconfig,
         "--token-file": tmp_path / "token",
         "--token-auth-file": tmp_path / "users.csv",
+        "--service-account-signing-key-file": tmp_path / "manager.key",
+        "--service-account-key-file": tmp_path / "manager.key",
         "--authorization-mode": "RBAC",
         "--load": tmp_path / "manifests",
         "--audit": audit,
@@ -127,6 +131,9 @@ def test_all_flags_at_once(tmp_path: Path) -> None:
         assert ask(plain, f"{path}/first", token="of-bob", method="DELETE")["code"] == 403
         assert ask(plain, f"{path}/first", token="of-nobody")["code"] == 401
         assert ask(plain, f"{path}/first", token="of-the-admin", method="DELETE")["status"] == "Success"
+        account = {"metadata": {"name": "robot", "namespace": "team", "uid": "u"}}
+        unkept = token_in_secret(account, "no-such-secret", key=manager_keys()["ES384"])
+        assert ask(plain, f"{path}/first", token=unkept)["code"] == 401
         certificate = tmp_path / "client.pem"
         parts = (base64.b64decode(user["client-certificate-data"]), base64.b64decode(user["client-key-data"]))
         certificate.write_bytes(b"\n".join(parts))
@@ -194,6 +201,18 @@ def test_somebody_elses_kubeconfig_is_not_overwritten(
         ("apiserver --token secret-1 --authorization-mode ABAC", "ABAC"),
         ("apiserver --token secret-1 --token-auth-file missing", "--token-auth-file missing cannot be read"),
         ("apiserver --token secret-1 --token-auth-file broken", "broken, line 1: token,user[,uid[,groups]] is needed"),
+        (
+            "apiserver --token secret-1 --service-account-key-file missing",
+            "--service-account-key-file missing cannot be read",
+        ),
+        (
+            "apiserver --token secret-1 --service-account-key-file broken",
+            "accepted_service_account_keys[0] cannot be used",
+        ),
+        (
+            "apiserver --token secret-1 --service-account-signing-key-file broken",
+            "service_account_key cannot be used",
+        ),
         ("apiserver --token secret-1 --load missing", "missing, document 1: No such file or directory"),
         ("apiserver --token secret-1 --load broken", "broken, document 1:"),
         ("apiserver --token secret-1 --audit missing/log", "--audit missing/log cannot be written"),

@@ -13,6 +13,7 @@ import pytest
 from deltaloop.testing.control_plane import ControlPlane, find_assets
 from tests.conformance.differences import DIFFERENCES
 from tests.conformance.target import EmbeddedTarget, RealTarget, Target
+from tests.conformance.token_keys import known_keys
 
 REAL = os.environ.get("DELTALOOP_CONFORMANCE", "embedded") == "real"
 RESULTS = os.environ.get("DELTALOOP_CONFORMANCE_RESULTS", "")
@@ -57,7 +58,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 @pytest.fixture(scope="session")
-def target() -> Iterator[Target]:
+def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
     global _version  # noqa: PLW0603 - read at the end of the session, when the fixture is gone
     if not REAL:
         yield EmbeddedTarget()
@@ -66,5 +67,7 @@ def target() -> Iterator[Target]:
     assert assets is not None, "no kube-apiserver: run `make kube`"
     _version = assets.version
     major, minor = _version.removeprefix("v").split(".")[:2]
-    with ControlPlane(assets) as server:
+    keys = tmp_path_factory.mktemp("keys") / "manager.pub"
+    keys.write_bytes(known_keys())
+    with ControlPlane(assets, extra_arguments=[f"--service-account-key-file={keys}"]) as server:
         yield RealTarget(server, (int(major), int(minor)))

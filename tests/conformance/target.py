@@ -22,9 +22,11 @@ from typing import Any, Protocol
 import aiohttp
 import pytest
 
+from deltaloop.api.redaction import SecretText
 from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.testing.control_plane import ControlPlane
 from tests.apiserver.serving import Answer, Caller, Watch
+from tests.conformance.token_keys import known_keys
 
 CASE_SECONDS = 40.0
 EVENT_SECONDS = 15.0
@@ -286,7 +288,9 @@ class EmbeddedTarget:
 
     @asynccontextmanager
     async def open_secured(self) -> AsyncGenerator[Api]:
-        async with _embedded(ServerOptions(authorization_mode="RBAC", controllers=frozenset())) as api:
+        keys = (SecretText(known_keys().decode()),)
+        options = ServerOptions(authorization_mode="RBAC", accepted_service_account_keys=keys)
+        async with _embedded(options) as api:
             yield api
 
 

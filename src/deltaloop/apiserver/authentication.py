@@ -4,6 +4,7 @@
     the server's own token                      deltaloop:admin, in system:masters
     a token of the table                        as the table says
     a token that this server made               the service account
+    a token in a Secret                         the service account, if a key that counts has signed it
     another token                               401
     nothing                                     system:anonymous
 
@@ -24,6 +25,7 @@ from typing import Any, Final, final
 from urllib.parse import unquote
 
 from deltaloop.api.redaction import SecretText
+from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.json_values import texts
 from deltaloop.apiserver.core.rbac import Attributes
@@ -35,7 +37,7 @@ from deltaloop.apiserver.core.request_info import (
     User,
     authenticated,
 )
-from deltaloop.apiserver.core.service_tokens import user_of_claims
+from deltaloop.apiserver.core.service_tokens import user_of_claims, user_of_secret
 from deltaloop.apiserver.core.store import Store
 from deltaloop.apiserver.tls import user_of_certificate
 from deltaloop.apiserver.token_signer import TokenSigner
@@ -91,6 +93,10 @@ def read_token_table(text: str, *, source: str) -> tuple[StaticUser, ...]:
     return tuple(users)
 
 
+def _ignore(_: Resource) -> None:
+    return
+
+
 @final
 class Authenticator:
     """Finds out who sends a request."""
@@ -103,6 +109,7 @@ class Authenticator:
         signer: TokenSigner | None = None,
         store: Store | None = None,
         epoch: Callable[[], float] = lambda: 0.0,
+        secret_used: Callable[[Resource], None] = _ignore,
     ) -> None:
         """Know these.
 
@@ -112,6 +119,7 @@ class Authenticator:
             signer: Checks tokens of service accounts.
             store: Where the accounts are.
             epoch: Seconds since 1970.
+            secret_used: Called with the Secret whose token somebody has shown.
         """
         self._open = token is None
         # By digest: looking one up takes no time that says how much of a token is right.
@@ -121,6 +129,7 @@ class Authenticator:
         self._signer = signer
         self._store = store
         self._epoch = epoch
+        self._secret_used = secret_used
 
     def user_of(self, authorization: str, certificate: Mapping[str, Any] | None = None) -> User:
         """Return who sent a request.
@@ -162,6 +171,11 @@ class Authenticator:
             if said is not None:
                 user = user_of_claims(self._store, said, issuer=ISSUER, now=self._epoch())
                 meant = texts(said.get("aud"))
+                in_secret = user_of_secret(self._store, said, token) if user is None else None
+                if in_secret is not None:
+                    user, secret = in_secret
+                    meant = (ISSUER,)
+                    self._secret_used(secret)
         shared = tuple(item for item in audiences if item in meant)
         return (user, shared) if user is not None and shared else None
 

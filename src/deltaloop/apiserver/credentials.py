@@ -9,6 +9,7 @@ import os
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -53,17 +54,22 @@ def credentials_of(options: ServerOptions, token: SecretText | None) -> Credenti
         DataDirectoryError: If a file cannot be read or written.
     """
     directory = options.data_dir
+    accepted = [key.reveal().encode() for key in options.accepted_service_account_keys]
+    given = options.service_account_key
+    signer = TokenSigner(given.reveal().encode() if given is not None else b"", accepted=accepted)
     if options.insecure_http:
-        return Credentials(None, None, TokenSigner())
+        return Credentials(None, None, signer)
     if directory is None:
-        return Credentials(token or new_token(), CertificateAuthority.make(), TokenSigner())
+        return Credentials(token or new_token(), CertificateAuthority.make(), signer)
     if token is None:
         kept = _kept(directory / "token", new_token().reveal().encode, lambda raw: raw.decode().strip())
         token = SecretText(kept)
     authority = _kept(
         directory / "authority.pem", lambda: CertificateAuthority.make().to_pem(), CertificateAuthority.load
     )
-    signer = _kept(directory / "service-accounts.pem", lambda: key_pem(new_key()), TokenSigner)
+    if given is None:
+        make = partial(TokenSigner, accepted=accepted)
+        signer = _kept(directory / "service-accounts.pem", lambda: key_pem(new_key()), make)
     return Credentials(token, authority, signer)
 
 

@@ -10,9 +10,17 @@ from typing import Final
 
 from deltaloop.api.redaction import SecretText
 from deltaloop.apiserver.authentication import StaticUser, is_loopback
+from deltaloop.apiserver.token_keys import checking_keys, signing_key
 
 CONTROLLERS: Final = frozenset({"gc", "namespace", "coordinated-leases"})
 AUTHORIZATION_MODES: Final = ("AlwaysAllow", "RBAC")
+
+
+def _check_key(name: str, read: Callable[[bytes], object], key: SecretText) -> None:
+    try:
+        read(key.reveal().encode())
+    except ValueError as error:
+        raise ValueError(f"ServerOptions.{name} cannot be used: {error}") from None
 
 
 def _utc_now() -> datetime:
@@ -30,6 +38,10 @@ class ServerOptions:
         token: The bearer token of ``deltaloop:admin``, who is in ``system:masters``; None makes a random one, or takes
             the one that the data directory keeps. Not with ``insecure_http``.
         users: Other users, each with a token.
+        service_account_key: The private key that tokens of service accounts are signed with, in PEM (RSA, or a curve of
+            NIST); None makes one, or takes the one that the data directory keeps.
+        accepted_service_account_keys: More keys whose tokens of service accounts are taken, in PEM: public ones,
+            certificates or private ones. A controller manager that writes tokens into Secrets has such a key.
         authorization_mode: ``AlwaysAllow``: whoever has credentials may do everything. ``RBAC``: what roles and
             bindings allow; the usual first ones are made.
         controllers: What runs beside the server: ``gc`` (owner references), ``namespace`` (clean-up) and
@@ -52,6 +64,8 @@ class ServerOptions:
     insecure_http: bool = False
     token: SecretText | None = None
     users: tuple[StaticUser, ...] = ()
+    service_account_key: SecretText | None = None
+    accepted_service_account_keys: tuple[SecretText, ...] = ()
     authorization_mode: str = "AlwaysAllow"
     controllers: frozenset[str] = frozenset()
     data_dir: Path | None = None
@@ -87,6 +101,10 @@ class ServerOptions:
             raise ValueError(
                 "ServerOptions.users and RBAC have no meaning with insecure_http: nobody says who they are"
             )
+        if self.service_account_key is not None:
+            _check_key("service_account_key", signing_key, self.service_account_key)
+        for place, key in enumerate(self.accepted_service_account_keys):
+            _check_key(f"accepted_service_account_keys[{place}]", checking_keys, key)
         if self.fsync and self.data_dir is None:
             raise ValueError("ServerOptions.fsync needs data_dir")
         if self.window < 1 or self.window_bytes < 1:

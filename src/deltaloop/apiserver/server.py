@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, final
 from aiohttp import web
 
 from deltaloop.api.redaction import SecretText
+from deltaloop.api.resource import Resource
 from deltaloop.apiserver.access import Access
 from deltaloop.apiserver.authentication import ADMIN, Authenticator
 from deltaloop.apiserver.change_signal import ChangeSignal
@@ -30,6 +31,7 @@ from deltaloop.apiserver.core.objects import Stamp
 from deltaloop.apiserver.core.operations import Operations
 from deltaloop.apiserver.core.rbac import AlwaysAllow, Authorizer, RbacAuthorizer
 from deltaloop.apiserver.core.registry import Registry
+from deltaloop.apiserver.core.service_tokens import LAST_USED, day_of_use
 from deltaloop.apiserver.core.store import Store
 from deltaloop.apiserver.core.virtual_resources import REVIEWS
 from deltaloop.apiserver.credentials import Credentials, credentials_of, new_token
@@ -262,6 +264,20 @@ class ApiServer:
             policy = bootstrap_policy(self._operations.registry.resources())
             self._operations.ensure_policy(policy, stamps=self._stamp)
 
+    def _label_secret(self, secret: Resource) -> None:
+        """Write into a Secret that its token was used today."""
+        day = day_of_use(secret, now=self._epoch())
+        served = self._operations.registry.find("", "v1", "secrets")
+        if not day or served is None:
+            return
+
+        def label(fields: dict[str, Any]) -> dict[str, Any]:
+            metadata = dict(fields["metadata"])
+            metadata["labels"] = {**metadata.get("labels", {}), LAST_USED: day}
+            return {**fields, "metadata": metadata}
+
+        self._operations.patch(served, secret.namespace, secret.name, label, stamp=self._stamp())
+
     def _assemble(self, credentials: Credentials) -> Filters:
         options = self._options
         headers = {
@@ -279,6 +295,7 @@ class ApiServer:
             signer=credentials.signer,
             store=self._store,
             epoch=self._epoch,
+            secret_used=self._label_secret,
         )
         handlers = Handlers(
             self._operations,

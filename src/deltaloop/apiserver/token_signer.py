@@ -1,33 +1,36 @@
-"""Signs and checks JSON Web Tokens of service accounts (ES256). Core: ``core/service_tokens.py``."""
+"""Signs and checks JSON Web Tokens of service accounts. Core: ``core/service_tokens.py``; keys: ``token_keys.py``."""
 
 from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
-from typing import TYPE_CHECKING, Any, Final, final
+from collections.abc import Iterable
+from typing import Any, Final, final
 
 import msgspec
 
-from deltaloop.apiserver.tls import load_key, new_key
+from deltaloop.apiserver.tls import key_pem, new_key
+from deltaloop.apiserver.token_keys import CheckingKey, SigningKey, checking_keys, signing_key
 
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-_ALGORITHM: Final = "ES256"
-_HALF: Final = 32
 _LONGEST: Final = 16 * 1024
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 @final
 class TokenSigner:
-    """One key; made when it is first needed, unless one is given."""
+    """One key that signs, and the keys whose signatures count; the first is made when it is needed, unless given."""
 
-    def __init__(self, pem: bytes = b"") -> None:
-        """Use a key in PEM, or a new one."""
+    def __init__(self, pem: bytes = b"", *, accepted: Iterable[bytes] = ()) -> None:
+        """Use these keys.
+
+        Args:
+            pem: The private key that signs, in PEM; a new one by default.
+            accepted: More keys whose signatures count, such as a controller manager's; in PEM, public or private.
+        """
         self._pem = pem
-        self._key: ec.EllipticCurvePrivateKey | None = None
+        self._accepted = tuple(accepted)
+        self._key: SigningKey | None = None
+        self._checking: tuple[CheckingKey, ...] | None = None
 
     def __repr__(self) -> str:
         return "<TokenSigner>"
@@ -37,51 +40,37 @@ class TokenSigner:
 
         Raises:
             MissingExtraError: If the extra ``server`` is not installed.
+            ValueError: If the key that was given cannot be used.
         """
-        key = self._loaded()
-        from cryptography.hazmat.primitives import hashes
-        from cryptography.hazmat.primitives.asymmetric import ec
-        from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
-
-        header = {"alg": _ALGORITHM, "kid": self._identifier(key)}
+        if self._key is None:
+            self._key = signing_key(self._pem or key_pem(new_key()))
+            self._checking = None
+        header = {"alg": self._key.public.algorithm, "kid": self._key.public.identifier}
         signed = f"{_pack(msgspec.json.encode(header))}.{_pack(msgspec.json.encode(claims))}"
-        r, s = decode_dss_signature(key.sign(signed.encode(), ec.ECDSA(hashes.SHA256())))
-        return f"{signed}.{_pack(r.to_bytes(_HALF, 'big') + s.to_bytes(_HALF, 'big'))}"
+        return f"{signed}.{_pack(self._key.sign(signed.encode()))}"
 
     def read(self, token: str) -> dict[str, Any] | None:
-        """Return what a token says if this key has signed it, else None."""
+        """Return what a token says if a key that counts has signed it, else None."""
         parts = token.split(".")
-        if len(parts) != 3 or len(token) > _LONGEST or (self._key is None and not self._pem):
+        if len(parts) != 3 or len(token) > _LONGEST:
             return None
-        key = self._loaded()
-        from cryptography.exceptions import InvalidSignature
-        from cryptography.hazmat.primitives import hashes
-        from cryptography.hazmat.primitives.asymmetric import ec
-        from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
-
         try:
             header, signature = _decode(_unpack(parts[0])), _unpack(parts[2])
-            if header.get("alg") != _ALGORITHM or len(signature) != 2 * _HALF:
-                return None
-            halves = (int.from_bytes(signature[:_HALF], "big"), int.from_bytes(signature[_HALF:], "big"))
             signed = f"{parts[0]}.{parts[1]}".encode()
-            key.public_key().verify(encode_dss_signature(*halves), signed, ec.ECDSA(hashes.SHA256()))
-            return _decode(_unpack(parts[1]))
-        except (InvalidSignature, msgspec.MsgspecError, binascii.Error, UnicodeError, ValueError):
+            for key in self._checking_keys():
+                if header.get("alg") == key.algorithm and key.holds(signed, signature):
+                    return _decode(_unpack(parts[1]))
+        except (msgspec.MsgspecError, binascii.Error, UnicodeError, ValueError):
             return None
+        return None
 
-    def _loaded(self) -> ec.EllipticCurvePrivateKey:
-        if self._key is None:
-            self._key = load_key(self._pem) if self._pem else new_key()
-        return self._key
-
-    def _identifier(self, key: ec.EllipticCurvePrivateKey) -> str:
-        from cryptography.hazmat.primitives import serialization
-
-        public = key.public_key().public_bytes(
-            serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
-        )
-        return _pack(hashlib.sha256(public).digest())
+    def _checking_keys(self) -> tuple[CheckingKey, ...]:
+        if self._checking is None:
+            if self._key is None and self._pem:
+                self._key = signing_key(self._pem)
+            own = (self._key.public,) if self._key is not None else ()
+            self._checking = (*own, *(key for pem in self._accepted for key in checking_keys(pem)))
+        return self._checking
 
 
 def _pack(raw: bytes) -> str:

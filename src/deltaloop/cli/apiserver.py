@@ -106,6 +106,20 @@ def read_users(file: Path | None) -> tuple[StaticUser, ...]:
         raise ValueError(f"--token-auth-file {file} cannot be read: {type(error).__name__}") from None
 
 
+def read_key(file: Path | None, flag: str) -> SecretText | None:
+    """Read a file with keys in PEM; None for none.
+
+    Raises:
+        ValueError: If it cannot be read, naming the flag.
+    """
+    if file is None:
+        return None
+    try:
+        return SecretText(file.read_text())
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{flag} {file} cannot be read: {type(error).__name__}") from None
+
+
 def audit_to(target: str) -> Callable[[str], None] | None:
     """Return what takes audit lines: ``-`` is standard output, else a file that is appended to; empty is none.
 

@@ -21,6 +21,20 @@ TokenFile = Annotated[Path | None, typer.Option(help="A file with the bearer tok
 TokenAuthFile = Annotated[
     Path | None, typer.Option(help='Other users: a file with lines token,user,uid,"group1,group2".')
 ]
+ServiceAccountSigningKey = Annotated[
+    Path | None,
+    typer.Option(
+        "--service-account-signing-key-file",
+        help="The private key (PEM) that tokens of service accounts are signed with.",
+    ),
+]
+ServiceAccountKeys = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--service-account-key-file",
+        help="Keys (PEM, public or private) whose tokens of service accounts are taken, too; may be repeated.",
+    ),
+]
 AuthorizationMode = Annotated[str, typer.Option(help="AlwaysAllow, or RBAC: what roles and bindings allow.")]
 DataDirectory = Annotated[
     Path | None, typer.Option(help="Keep objects here over restarts; without it everything is in memory.")

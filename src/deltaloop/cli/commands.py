@@ -71,6 +71,8 @@ def apiserver(
     token: flags.Token = "",
     token_file: flags.TokenFile = None,
     token_auth_file: flags.TokenAuthFile = None,
+    service_account_signing_key_file: flags.ServiceAccountSigningKey = None,
+    service_account_key_file: flags.ServiceAccountKeys = None,
     authorization_mode: flags.AuthorizationMode = "AlwaysAllow",
     data_dir: flags.DataDirectory = None,
     fsync: flags.Fsync = False,
@@ -81,16 +83,19 @@ def apiserver(
 ) -> None:
     """Run the embedded API server until Ctrl-C. It keeps everything in memory, unless --data-dir is given."""
     from deltaloop.apiserver import ServerOptions
-    from deltaloop.cli.apiserver import ApiServerCommand, audit_to, read_token, read_users, serve
+    from deltaloop.cli.apiserver import ApiServerCommand, audit_to, read_key, read_token, read_users, serve
 
     _configure(log_level)
     try:
+        accepted = [read_key(file, "--service-account-key-file") for file in service_account_key_file or ()]
         options = ServerOptions(
             host=host,
             port=port,
             insecure_http=insecure_http,
             token=None if insecure_http and not (token or token_file) else read_token(token, token_file),
             users=read_users(token_auth_file),
+            service_account_key=read_key(service_account_signing_key_file, "--service-account-signing-key-file"),
+            accepted_service_account_keys=tuple(key for key in accepted if key is not None),
             authorization_mode=authorization_mode,
             controllers=frozenset(name.strip() for name in controllers.split(",") if name.strip()),
             data_dir=data_dir,

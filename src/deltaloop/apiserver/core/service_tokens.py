@@ -3,11 +3,16 @@
 A token is a JSON Web Token whose subject is ``system:serviceaccount:NAMESPACE:NAME``. It holds while the account that
 it was made for is there (the same uid), and the object that it was bound to, if any.
 
-Source: Kubernetes pkg/serviceaccount/claims.go; pkg/registry/core/serviceaccount/storage/token.go.
+A token that a controller manager has written into a Secret of type ``kubernetes.io/service-account-token`` is another
+one: it has no end, and holds while the Secret has it and the account is there. The Secret is labelled with the day on
+which it was last used.
+
+Source: Kubernetes pkg/serviceaccount/claims.go, legacy.go; pkg/registry/core/serviceaccount/storage/token.go.
 """
 
 from __future__ import annotations
 
+import base64
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -27,6 +32,12 @@ _USUAL: Final = 3600
 _ACCOUNTS: Final = "serviceaccounts"
 _BOUND: Final = {"Node": "nodes", "Pod": "pods", "Secret": "secrets"}
 _REQUEST: Final = ResourceType[Any]("authentication.k8s.io", "v1", "TokenRequest", "tokenrequests")
+_IN_SECRET: Final = "kubernetes/serviceaccount"  # the issuer of tokens in Secrets
+_LEGACY: Final = "kubernetes.io/serviceaccount/"
+_INVALID_SINCE: Final = "kubernetes.io/legacy-token-invalid-since"
+_DAY: Final = 86_400.0
+LAST_USED: Final = "kubernetes.io/legacy-token-last-used"
+"""Label of a Secret: the day on which its token was last used."""
 Fields = dict[str, Any]
 
 
@@ -193,6 +204,37 @@ def user_of_claims(store: Store, said: Fields, *, issuer: str, now: float) -> Us
         uid=text(at(private, "serviceaccount", "uid")),
         extra=extra,
     )
+
+
+def user_of_secret(store: Store, said: Fields, token: str) -> tuple[User, Resource] | None:
+    """Return the account whose token a Secret has, and the Secret; None if it is no such token, or does not hold.
+
+    Args:
+        store: Where the Secret and the account have to be.
+        said: What the token says; its signature has been checked.
+        token: The token; the Secret must have it.
+    """
+    namespace, name = text(said.get(f"{_LEGACY}namespace")), text(said.get(f"{_LEGACY}service-account.name"))
+    uid = text(said.get(f"{_LEGACY}service-account.uid"))
+    subject = f"system:serviceaccount:{namespace}:{name}"
+    if said.get("iss") != _IN_SECRET or said.get("sub") != subject:
+        return None
+    secret = store.get("secrets", _key("secrets", namespace, text(said.get(f"{_LEGACY}secret.name"))))
+    account = store.get(_ACCOUNTS, _key(_ACCOUNTS, namespace, name))
+    if secret is None or account is None or account.uid != uid:
+        return None
+    marked = secret.deletion_timestamp is not None or account.deletion_timestamp is not None
+    kept = text(at(secret.to_dict(), "data", "token"))
+    if marked or secret.labels.get(_INVALID_SINCE) or kept != base64.b64encode(token.encode()).decode():
+        return None
+    groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
+    return authenticated(subject, *groups, uid=uid), secret
+
+
+def day_of_use(secret: Resource, *, now: float) -> str:
+    """Return the day that a Secret whose token was used is to be labelled with, "" if it is so already."""
+    today, tomorrow = (format_time(from_epoch(day)).partition("T")[0] for day in (now, now + _DAY))
+    return "" if secret.labels.get(LAST_USED) in (today, tomorrow) else today
 
 
 def _is_there(store: Store, plural: str, namespace: str, reference: Fields) -> bool:

@@ -1,0 +1,206 @@
+"""Keys that tokens of service accounts are signed with and checked by: RSA, or a curve of NIST's (ES256, ES384, ES512).
+
+A PEM file may hold a private key, a public one or a certificate, or several of them.
+
+Source: client-go util/keyutil; Kubernetes pkg/serviceaccount/jwt.go; RFC 7518, sections 3.3 and 3.4.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol, final
+
+from deltaloop.api.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+_BLOCK: Final = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----.+?-----END \1-----", re.DOTALL)
+_FEATURE: Final = "tokens of service accounts in the embedded API server"
+
+
+class CheckingKey(Protocol):
+    """Checks signatures of one algorithm."""
+
+    @property
+    def algorithm(self) -> str:
+        """As the header of a token names it, such as ``ES256``."""
+        ...
+
+    @property
+    def identifier(self) -> str:
+        """The digest by which Kubernetes names a key (``kid``)."""
+        ...
+
+    def holds(self, signed: bytes, signature: bytes) -> bool:
+        """Tell whether the private key has signed this."""
+        ...
+
+
+class SigningKey(Protocol):
+    """Signs by one algorithm."""
+
+    @property
+    def public(self) -> CheckingKey:
+        """What checks its signatures."""
+        ...
+
+    def sign(self, signed: bytes) -> bytes:
+        """Return the signature of this."""
+        ...
+
+
+def checking_keys(pem: bytes) -> tuple[CheckingKey, ...]:
+    """Read every key of a file; of private keys and certificates the public key counts.
+
+    Raises:
+        MissingExtraError: If the extra ``server`` is not installed.
+        ValueError: If there is none, or one of them cannot be read or used. The message never has a part of it.
+    """
+    found = tuple(_checking_key(block.group(1), block.group(0)) for block in _BLOCK.finditer(pem))
+    if not found:
+        raise ValueError("there is no key in PEM")
+    return found
+
+
+def signing_key(pem: bytes) -> SigningKey:
+    """Read a private key.
+
+    Raises:
+        MissingExtraError: If the extra ``server`` is not installed.
+        ValueError: If it is none, or of another kind than RSA and the curves of NIST.
+    """
+    try:
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric import ec, rsa
+    except ImportError:
+        raise MissingExtraError(_FEATURE, "server") from None
+    try:
+        key = serialization.load_pem_private_key(pem, password=None)
+    except (ValueError, TypeError):
+        raise ValueError("there is no private key in PEM that can be read without a password") from None
+    if isinstance(key, rsa.RSAPrivateKey):
+        return _RsaSigner(key)
+    if isinstance(key, ec.EllipticCurvePrivateKey):
+        return _CurveSigner(key, _CurveKey(key.public_key()))
+    raise ValueError("the private key is neither of RSA nor of a curve of NIST")
+
+
+def _checking_key(kind: bytes, pem: bytes) -> CheckingKey:
+    try:
+        from cryptography import x509
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric import ec, rsa
+    except ImportError:
+        raise MissingExtraError(_FEATURE, "server") from None
+    if kind.endswith(b"PRIVATE KEY"):
+        return signing_key(pem).public
+    try:
+        certified = kind == b"CERTIFICATE"
+        key = x509.load_pem_x509_certificate(pem).public_key() if certified else serialization.load_pem_public_key(pem)
+    except (ValueError, TypeError):
+        raise ValueError("a public key or certificate in PEM cannot be read") from None
+    if isinstance(key, rsa.RSAPublicKey):
+        return _RsaKey(key)
+    if isinstance(key, ec.EllipticCurvePublicKey):
+        return _CurveKey(key)
+    raise ValueError("a public key is neither of RSA nor of a curve of NIST")
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class _RsaKey:
+    key: rsa.RSAPublicKey
+    algorithm: str = "RS256"
+
+    @property
+    def identifier(self) -> str:
+        return _identifier(self.key)
+
+    def holds(self, signed: bytes, signature: bytes) -> bool:
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives import hashes
+        from cryptography.hazmat.primitives.asymmetric import padding
+
+        try:
+            self.key.verify(signature, signed, padding.PKCS1v15(), hashes.SHA256())
+        except InvalidSignature:
+            return False
+        return True
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class _RsaSigner:
+    key: rsa.RSAPrivateKey
+
+    @property
+    def public(self) -> CheckingKey:
+        return _RsaKey(self.key.public_key())
+
+    def sign(self, signed: bytes) -> bytes:
+        from cryptography.hazmat.primitives import hashes
+        from cryptography.hazmat.primitives.asymmetric import padding
+
+        return self.key.sign(signed, padding.PKCS1v15(), hashes.SHA256())
+
+
+@final
+class _CurveKey:
+    __slots__ = ("algorithm", "half", "hash", "key")
+
+    def __init__(self, key: ec.EllipticCurvePublicKey) -> None:
+        from cryptography.hazmat.primitives import hashes
+
+        known: dict[str, tuple[str, int, hashes.HashAlgorithm]] = {
+            "secp256r1": ("ES256", 32, hashes.SHA256()),
+            "secp384r1": ("ES384", 48, hashes.SHA384()),
+            "secp521r1": ("ES512", 66, hashes.SHA512()),
+        }
+        if key.curve.name not in known:
+            raise ValueError("a key is of a curve that tokens are not signed with; take P-256, P-384 or P-521")
+        self.key = key
+        self.algorithm, self.half, self.hash = known[key.curve.name]
+
+    @property
+    def identifier(self) -> str:
+        return _identifier(self.key)
+
+    def holds(self, signed: bytes, signature: bytes) -> bool:
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric import ec
+        from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
+
+        if len(signature) != 2 * self.half:
+            return False
+        halves = (int.from_bytes(signature[: self.half], "big"), int.from_bytes(signature[self.half :], "big"))
+        try:
+            self.key.verify(encode_dss_signature(*halves), signed, ec.ECDSA(self.hash))
+        except InvalidSignature:
+            return False
+        return True
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class _CurveSigner:
+    key: ec.EllipticCurvePrivateKey
+    public: _CurveKey
+
+    def sign(self, signed: bytes) -> bytes:
+        from cryptography.hazmat.primitives.asymmetric import ec
+        from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+
+        r, s = decode_dss_signature(self.key.sign(signed, ec.ECDSA(self.public.hash)))
+        half = self.public.half
+        return r.to_bytes(half, "big") + s.to_bytes(half, "big")
+
+
+def _identifier(key: ec.EllipticCurvePublicKey | rsa.RSAPublicKey) -> str:
+    from cryptography.hazmat.primitives import serialization
+
+    public = key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+    return base64.urlsafe_b64encode(hashlib.sha256(public).digest()).rstrip(b"=").decode()
