@@ -5,10 +5,12 @@ Source: KEP-555 (Table), KEP-3352 (aggregated discovery), KEP-2896 (OpenAPI v3);
 
 from __future__ import annotations
 
+import gzip
+import json
 from typing import Any
 
 from deltaloop.api.yaml_reader import read_yaml
-from tests.conformance.target import Api, conformance, pod
+from tests.conformance.target import Api, config_map, conformance, pod
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 PARTIAL = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
@@ -260,3 +262,18 @@ async def test_eviction(api: Api) -> None:
 async def test_eviction_of_nobody(api: Api) -> None:
     body = {"kind": "Eviction", "apiVersion": "policy/v1", "metadata": {"name": "a"}}
     (await api.post(f"{api.pods}/a/eviction", body)).refuses(404, "NotFound")
+
+
+@conformance("bodies: Content-Encoding is not looked at", ("gzip", "gzip"), ("deflate", "deflate"), ("zstd", "zstd"))
+async def test_a_body_is_not_unpacked(api: Api, encoding: str) -> None:
+    body = json.dumps(config_map("a")).encode()
+    headers = {"Content-Type": "application/json", "Content-Encoding": encoding}
+    assert (await api.call("POST", api.config_maps, body, **headers)).status == 201
+    (await api.call("POST", api.config_maps, gzip.compress(body), **headers)).refuses(400, "BadRequest")
+
+
+@conformance("bodies: one above 3 MiB is refused, and the connection is closed")
+async def test_a_body_that_is_too_large(api: Api) -> None:
+    answer = await api.post(api.config_maps, {**config_map("a"), "data": {"a": "x" * 4 * 2**20}})
+    assert answer.refuses(413, "RequestEntityTooLarge") == "Request entity too large: limit is 3145728"
+    assert answer.headers["Connection"] == "close"

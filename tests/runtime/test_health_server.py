@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from deltaloop.metrics import ProgramMetrics
 from deltaloop.runtime import Context, HealthServerError, Manager, ManagerOptions, Request, controller
 from deltaloop.runtime.core.readiness import Check
 from deltaloop.runtime.health_pages import metrics_page, probe
-from deltaloop.runtime.health_server import HealthServer, Listen
+from deltaloop.runtime.health_server import HealthServer, Listen, Page
 from deltaloop.runtime.token_reviews import review_tokens
 from tests.client.loopback import serving
 from tests.runtime.worlds import world
@@ -192,18 +194,80 @@ async def test_a_manager_serves_health_and_all_its_metrics() -> None:
         assert line in page
 
 
-async def test_connections_are_bounded_and_the_server_answers_again_when_some_end() -> None:
-    async with HealthServer(Listen(), {"/healthz": probe(ok)}) as server:
-        port = int(server.url.rpartition(":")[2])
-        held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(100)]
-        await asyncio.sleep(0.1)
-        with pytest.raises(aiohttp.ClientError):
-            await fetch(f"{server.url}/healthz")
+@asynccontextmanager
+async def connections(
+    server: HealthServer, number: int, sent: bytes = b""
+) -> AsyncGenerator[list[asyncio.StreamReader]]:
+    port = int(server.url.rpartition(":")[2])
+    held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(number)]
+    for _, writer in held:
+        writer.write(sent)
+    await asyncio.sleep(0.1)
+    try:
+        yield [reader for reader, _ in held]
+    finally:
         for _, writer in held:
-            writer.close()
-            await writer.wait_closed()
-        await asyncio.sleep(0.1)
-        assert await fetch(f"{server.url}/healthz") == (200, "ok")
+            writer.transport.abort()
+
+
+async def ended(reader: asyncio.StreamReader) -> bool:
+    await asyncio.sleep(0.001)
+    return reader.at_eof() or reader.exception() is not None
+
+
+async def test_a_probe_takes_the_place_of_the_connection_that_waits_longest() -> None:
+    sent = b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-"
+    async with HealthServer(Listen(), {"/healthz": probe(ok)}) as server, connections(server, 100, sent) as held:
+        for _ in range(3):
+            assert await fetch(f"{server.url}/healthz") == (200, "ok")
+        assert await ended(held[0])
+        assert not await ended(held[-1])
+
+
+async def test_a_connection_that_is_answered_keeps_its_place_and_there_are_a_hundred_at_most() -> None:
+    asked, answer = asyncio.Event(), asyncio.Event()
+
+    async def slow(rest: str, query: Mapping[str, list[str]]) -> Page:
+        asked.set()
+        await answer.wait()
+        return Page(b"at last")
+
+    async with HealthServer(Listen(), {"/slow": slow}) as server:
+        waiting = asyncio.create_task(fetch(f"{server.url}/slow"))
+        await asked.wait()
+        async with connections(server, 150) as held:
+            states = [await ended(reader) for reader in held]
+            assert states == [True] * 51 + [False] * 99
+            answer.set()
+            assert await waiting == (200, "at last")
+
+
+async def test_all_hundred_are_answered_and_one_more_has_to_go() -> None:
+    answer = asyncio.Event()
+
+    async def slow(rest: str, query: Mapping[str, list[str]]) -> Page:
+        await answer.wait()
+        return Page(b"at last")
+
+    request = b"GET /slow HTTP/1.0\r\n\r\n"
+    async with HealthServer(Listen(), {"/slow": slow}) as server, connections(server, 100, request) as held:
+        async with connections(server, 1) as more:
+            assert await ended(more[0])
+        answer.set()
+        assert all([(await reader.read()).endswith(b"at last") for reader in held])
+
+
+async def test_a_connection_without_a_request_ends_after_ten_seconds() -> None:
+    async with HealthServer(Listen(), {"/healthz": probe(ok)}) as server:
+        async with connections(server, 1, b"GET /healthz HTTP/1.1\r\nHost: x\r\n") as held:
+            await asyncio.sleep(9.8)
+            assert not await ended(held[0])
+            await asyncio.sleep(0.1)
+            assert await ended(held[0])
+        async with connections(server, 1, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n") as held:
+            await asyncio.sleep(55)
+            assert await held[0].readline() == b"HTTP/1.1 200 OK\r\n"
+            assert not await ended(held[0])
 
 
 async def test_metrics_without_a_page_are_refused() -> None:

@@ -28,13 +28,16 @@ def field_table() -> FieldTable:
 
 
 async def read_body(request: web.BaseRequest) -> bytes:
-    """Read all of a body.
+    """Read all of a body; a client that waits to be asked for it (``Expect: 100-continue``) is asked.
 
     Raises:
         RequestEntityTooLargeError: If it is larger than 3 MiB; what is over is not kept.
     """
     if (request.content_length or 0) > failures.MAX_BODY:
         raise failures.body_too_large()
+    if request.headers.get("Expect", "").lower() == "100-continue" and not request.content.is_eof():
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        request.writer.output_size = 0  # as in the library's own: the answer has not begun
     body = bytearray()
     async for part in request.content.iter_any():
         body += part

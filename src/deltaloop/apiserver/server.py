@@ -24,6 +24,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.apiserver.access import Access
 from deltaloop.apiserver.authentication import ADMIN, Authenticator
 from deltaloop.apiserver.change_signal import ChangeSignal
+from deltaloop.apiserver.connections import http_server
 from deltaloop.apiserver.core.bootstrap_policy import bootstrap_policy
 from deltaloop.apiserver.core.builtin import BUILT_IN_RESOURCES
 from deltaloop.apiserver.core.manifests import Manifest, in_order, load_manifest
@@ -322,9 +323,7 @@ class ApiServer:
 
     async def _listen(self, port: int) -> None:
         assert self._filters is not None
-        # Without cancellation a watch whose client is gone would live until its deadline.
-        server = web.Server(self._filters.handle, handler_cancellation=True, access_log=None)
-        runner = web.ServerRunner(server, shutdown_timeout=_STOP_PATIENCE)
+        runner = web.ServerRunner(http_server(self._filters.handle), shutdown_timeout=_STOP_PATIENCE)
         await runner.setup()
         try:
             await web.TCPSite(runner, self._options.host, port, ssl_context=self._context).start()

@@ -3,9 +3,10 @@
 It listens on loopback unless told otherwise. With a certificate it speaks TLS; with ``token_review`` it answers only
 those whose bearer token the API server knows and allows to get the path, as controller-runtime's metrics filter does.
 
-Requests come from anybody who reaches the port: only GET and HEAD of known paths are answered, bodies are never read,
-header sizes are bounded by the HTTP library, connections by number (100) and idle time, and answers hold no data of
-objects.
+Requests come from anybody who reaches the port: only GET and HEAD of known paths are answered, bodies are neither read
+nor unpacked, header sizes are bounded by the HTTP library, and answers hold no data of objects. There are at most 100
+connections: a new one takes the place of the one that has waited longest for a request, so that connections on which
+nothing is asked keep no probe away. A connection without a request ends after 10 s, one that is kept after 60.
 
 This module is the one in its room that may import aiohttp.
 
@@ -23,7 +24,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Protocol, Self, cast, final
+from typing import Any, Final, Protocol, Self, final
 
 from aiohttp import web
 
@@ -34,6 +35,7 @@ _logger: Final = logging.getLogger("deltaloop.runtime")
 
 _MOST_CONNECTIONS: Final = 100
 _IDLE: Final = 60.0
+_FIRST_REQUEST: Final = 10.0
 _HANDSHAKE: Final = 10.0
 _STOP_PATIENCE: Final = 1.0
 _TEXT: Final = "text/plain; charset=utf-8"
@@ -140,7 +142,7 @@ class HealthServer:
         self._listen = listen
         self._routes = dict(routes)
         self._may_get = may_get
-        self._server: web.Server | None = None
+        self._server: _Server | None = None
         self._listener: asyncio.Server | None = None
         self._port = 0
         if listen.token_review and may_get is None:
@@ -167,14 +169,10 @@ class HealthServer:
         """
         listen = self._listen
         context = self._tls()
-        server = web.Server(self._handle, handler_cancellation=True, access_log=None, keepalive_timeout=_IDLE)
-
-        def connection() -> asyncio.Protocol:
-            return server() if len(server.connections) < _MOST_CONNECTIONS else _Refused()
-
+        server = _Server(self._handle)
         try:
             listener = await asyncio.get_running_loop().create_server(
-                connection,
+                server,
                 listen.host or None,
                 listen.port,
                 ssl=context,
@@ -220,7 +218,7 @@ class HealthServer:
             message = f"cannot listen on {where} for health or metrics: {error.strerror or type(error).__name__}"
         return HealthServerError(message, host=listen.host, port=listen.port)
 
-    async def _handle(self, request: web.BaseRequest) -> web.Response:
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         page = await self._page(request)
         headers = {"Content-Type": page.content_type, "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
         if page.status == 401:
@@ -260,12 +258,59 @@ class HealthServer:
         return None if allowed else Page(b"forbidden\n", status=403)
 
 
-@final
-class _Refused(asyncio.Protocol):
-    """Ends a connection that is one too many."""
+@dataclass(slots=True)
+class _Connection:
+    transport: asyncio.Transport
+    first_request: asyncio.TimerHandle
+    answering: bool = False
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        cast("asyncio.Transport", transport).abort()
+
+@final
+class _Server(web.Server):
+    """Bounds the number of connections: a new one ends the one that has waited longest for a request."""
+
+    def __init__(self, answer: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> None:
+        # Unasked, the library would unpack a body that nobody reads, gigabytes of it, and read on after the answer.
+        super().__init__(
+            self._answered,
+            handler_cancellation=True,
+            access_log=None,
+            keepalive_timeout=_IDLE,
+            auto_decompress=False,
+            lingering_time=0.0,
+        )
+        self._answer = answer
+        self._open: dict[web.RequestHandler, _Connection] = {}
+
+    async def _answered(self, request: web.BaseRequest) -> web.StreamResponse:
+        connection = self._open.pop(request.protocol, None)
+        if connection is None:
+            raise ConnectionResetError
+        connection.first_request.cancel()
+        connection.answering = True
+        self._open[request.protocol] = connection  # from now on the last that has to go
+        try:
+            return await self._answer(request)
+        finally:
+            connection.answering = False
+
+    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
+        super().connection_made(handler, transport)
+        timer = asyncio.get_running_loop().call_later(_FIRST_REQUEST, transport.abort)
+        self._open[handler] = _Connection(transport, timer)
+        if len(self._open) > _MOST_CONNECTIONS:
+            last = next(item for item, connection in self._open.items() if not connection.answering)
+            self._forget(last).abort()
+
+    def connection_lost(self, handler: web.RequestHandler, exc: BaseException | None = None) -> None:
+        super().connection_lost(handler, exc)
+        if handler in self._open:
+            self._forget(handler)
+
+    def _forget(self, handler: web.RequestHandler) -> asyncio.Transport:
+        connection = self._open.pop(handler)
+        connection.first_request.cancel()
+        return connection.transport
 
 
 def _is_local(request: web.BaseRequest) -> bool:

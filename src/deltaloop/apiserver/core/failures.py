@@ -277,7 +277,7 @@ def not_servable(offered: Iterable[str]) -> ApiError:
 
 def body_too_large() -> ApiError:
     """413: the body is larger than 3 MiB."""
-    return _error(413, "RequestEntityTooLarge", f"Request entity is too large: limit is {MAX_BODY}")
+    return _error(413, "RequestEntityTooLarge", f"Request entity too large: limit is {MAX_BODY}")
 
 
 def too_large_resource_version(wanted: int, current: int) -> ApiError:
