@@ -150,3 +150,35 @@ def test_triggers_that_read_the_same_are_one_line() -> None:
         "  because  requeue after (2 times)",
         "  because  informer resync",
     ]
+
+
+_RUN = {
+    "controller": "maps",
+    "key": "default/a",
+    "reconcile": "r-1",
+    "result": "done",
+    "error": "",
+    "secondsAgo": 1.0,
+    "seconds": 0.1,
+    "attempt": 1,
+    "triggers": ["update"],
+    "triggersDropped": 0,
+    "writes": [],
+    "writesDropped": 0,
+}
+
+
+def test_what_a_foreign_server_explains_drives_no_terminal() -> None:
+    hostile = "x\nerror: forged\x1b[2J\u202e"
+    shown = list(lines([{**_RUN, "controller": hostile, "error": hostile, "triggers": [hostile]}]))
+    assert len(shown) == 2
+    assert not any(character in line for line in shown for character in "\n\x1b\u202e")
+    assert "x\\nerror: forged\\x1b[2J\\u202e" in shown[0]
+
+
+@pytest.mark.parametrize(
+    "found", [5, ["text"], [{}], [{**_RUN, "secondsAgo": "soon"}], [{**_RUN, "triggers": 5}], [{**_RUN, "writes": [1]}]]
+)
+def test_what_is_no_explanation_is_an_error_of_one_line(found: Any) -> None:
+    with pytest.raises(ExplainError, match="no deltaloop health server"):
+        list(lines(found))

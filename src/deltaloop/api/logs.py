@@ -1,7 +1,8 @@
 """Log output for programs: text for people, or one JSON object a line.
 
 The message is constant and the variables are the record's extras, so both forms show them; every value passes through
-the redaction function first. A library must not configure logging, a program must: call this once, in ``main``.
+the redaction function first, and nothing in it forges a line, drives a terminal or fills the disk (``plain_text``). A
+library must not configure logging, a program must: call this once, in ``main``.
 """
 
 from __future__ import annotations
@@ -10,13 +11,17 @@ import logging
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, Final, Literal, TextIO, cast, final
 
 import msgspec
 
+from deltaloop.api.plain_text import LONGEST, cut, in_json, indented, one_line
 from deltaloop.api.redaction import redact
 
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_MOST_ITEMS: Final = 100
+_LONGEST_ERROR: Final = 16 * LONGEST
 
 
 def _extras(record: logging.LogRecord) -> dict[str, Any]:
@@ -25,18 +30,39 @@ def _extras(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def _plain(value: object) -> Any:
-    if value is None or isinstance(value, str | int | float | bool):
+    if value is None or isinstance(value, int | float | bool):
         return value
+    if isinstance(value, str):
+        return cut(value, longest=_LONGEST_ERROR)
     if isinstance(value, Mapping):
-        return {str(name): _plain(item) for name, item in cast("Mapping[Any, object]", value).items()}
+        pairs = islice(cast("Mapping[Any, object]", value).items(), _MOST_ITEMS)
+        return {cut(str(name), longest=LONGEST): _plain(item) for name, item in pairs}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(item) for item in cast("list[object]", value)]
-    return str(value)
+        items = cast("list[object]", value)
+        more = [f"and {len(items) - _MOST_ITEMS} more"] if len(items) > _MOST_ITEMS else []
+        return [*(_plain(item) for item in islice(items, _MOST_ITEMS)), *more]
+    return cut(str(value), longest=_LONGEST_ERROR)
+
+
+def _sendable(value: Any) -> Any:
+    """Return a value as JSON can have it: bounded texts, without halves of surrogate pairs."""
+    if isinstance(value, str):
+        return cut(value, longest=LONGEST).encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {_sendable(name): _sendable(item) for name, item in cast("dict[str, Any]", value).items()}
+    return [_sendable(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value
+
+
+def _redacted(text: str) -> str:
+    return str(redact(cut(text, longest=_LONGEST_ERROR)))
 
 
 @final
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: ``at``, ``level``, ``logger``, ``message``, the extras, and ``error``, a traceback."""
+    """One JSON object a line: ``at``, ``level``, ``logger``, ``message``, the extras, and ``error``, a traceback.
+
+    An extra that is named like one of the first four, or like a traceback that is there, is written as ``extra.NAME``.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         """Write a record."""
@@ -44,12 +70,17 @@ class JsonFormatter(logging.Formatter):
             "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
             "logger": record.name,
-            "message": redact(record.getMessage()),
-            **_extras(record),
+            "message": _sendable(_redacted(record.getMessage())),
         }
         if record.exc_info:
-            fields["error"] = redact(self.formatException(record.exc_info))
-        return msgspec.json.encode(fields).decode()
+            fields["error"] = None
+        for name, value in _extras(record).items():
+            shown = _sendable(name)
+            fields[f"extra.{shown}" if shown in fields else shown] = _sendable(value)
+        if record.exc_info:
+            text = _redacted(self.formatException(record.exc_info))
+            fields["error"] = text.encode("utf-8", "backslashreplace").decode()
+        return in_json(msgspec.json.encode(fields).decode())
 
 
 @final
@@ -59,10 +90,10 @@ class TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Write a record."""
         at = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S.%f")[:-3]
-        extras = "".join(f" {name}={value}" for name, value in _extras(record).items())
-        line = f"{at} {record.levelname:<7} {record.name}: {redact(record.getMessage())}{extras}"
+        extras = "".join(f" {one_line(name)}={one_line(str(value))}" for name, value in _extras(record).items())
+        line = f"{at} {record.levelname:<7} {record.name}: {indented(_redacted(record.getMessage()))}{extras}"
         if record.exc_info:
-            line += f"\n{redact(self.formatException(record.exc_info))}"
+            line += "\n  " + indented(_redacted(self.formatException(record.exc_info)))
         return line
 
 

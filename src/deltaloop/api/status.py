@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
+from deltaloop.api.plain_text import LONGEST, cut, one_line
 from deltaloop.api.redaction import redact
 from deltaloop.errors import DeltaloopError
 
@@ -95,8 +96,9 @@ class ApiError(DeltaloopError):
     code: ClassVar[int] = 0
 
     def __init__(self, status: Status, *, retry_after: float | None = None) -> None:
-        """Keep the Status; its message, redacted, becomes the error's text."""
-        super().__init__(str(redact(status.message)) or f"the server answered {status.code} {status.reason}".rstrip())
+        """Keep the Status; its message, redacted and in one line, becomes the error's text."""
+        text = status.message or f"the server answered {status.code} {status.reason}".rstrip()
+        super().__init__(one_line(str(redact(cut(text, longest=4 * LONGEST)))))
         self.status = status
         details = status.details
         if retry_after is None and details is not None and details.retry_after_seconds > 0:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from http.client import HTTPException
 from typing import Any, Final, cast
 
+from deltaloop.api.plain_text import one_line
 from deltaloop.errors import DeltaloopError
 from deltaloop.runtime.health_pages import EXPLAIN_PATH
 
@@ -56,7 +57,7 @@ def ask(address: str, *, kind: str, namespace: str, name: str) -> list[dict[str,
         ) from None
     try:
         found = json.loads(body)["reconciles"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise ExplainError(f"what answers at {base} is no deltaloop health server") from None
     return cast("list[dict[str, Any]]", found)
 
@@ -64,12 +65,23 @@ def ask(address: str, *, kind: str, namespace: str, name: str) -> list[dict[str,
 def _refused(base: str, code: int, body: bytes) -> ExplainError:
     if code == 403:
         return ExplainError(f"{base} explains only to the machine that it runs on; ask there, or forward the port")
-    said = body[:200].decode(errors="replace").strip()
+    said = one_line(body[:200].decode(errors="replace").strip())
     return ExplainError(f"what answers at {base} is no deltaloop health server: {code} {said}")
 
 
 def lines(reconciles: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Say for people what was found."""
+    """Say for people what was found; what answered may be anything.
+
+    Raises:
+        ExplainError: If it is not what a health server says.
+    """
+    try:
+        yield from map(one_line, _lines(reconciles))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise ExplainError("what answers there is no deltaloop health server, or one of another version") from None
+
+
+def _lines(reconciles: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for run in reconciles:
         error = f", {run['error']}" if run["error"] else ""
         yield (

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, TextIO, final
 
+from deltaloop.api.plain_text import LONGEST, cut, indented, one_line
 from deltaloop.api.redaction import redact
 
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _LETTERS: Final = {logging.WARNING: "W", logging.ERROR: "E", logging.CRITICAL: "F"}
 _DETAIL_VERBOSITY: Final = 2
+_LONGEST_ERROR: Final = 16 * LONGEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +65,14 @@ class KlogHandler(logging.StreamHandler[TextIO]):
         fields = {name: value for name, value in vars(record).items() if name not in _STANDARD}
         milestone = MILESTONES.get(record.msg) if isinstance(record.msg, str) else None
         if milestone is not None:
-            return f"{head} {milestone.text.format_map(fields)}"
-        text = str(redact(record.getMessage()))
+            return f"{head} {one_line(milestone.text.format_map(fields))}"
+        text = one_line(str(redact(cut(record.getMessage(), longest=_LONGEST_ERROR))))
         if not fields.pop("verbatim", False):
-            known: Any = redact({name: str(value) for name, value in fields.items()})
-            text += "".join(f" {name}={value!r}" for name, value in known.items())
+            known: Any = redact({name: cut(str(value), longest=LONGEST) for name, value in fields.items()})
+            text += "".join(f" {one_line(name)}={one_line(repr(value))}" for name, value in known.items())
         if record.exc_info:
-            text += f"\n{redact(self.formatter_of_errors.formatException(record.exc_info))}"
+            error = cut(self.formatter_of_errors.formatException(record.exc_info), longest=_LONGEST_ERROR)
+            text += "\n  " + indented(str(redact(error)))
         return f"{head} {text}"
 
     formatter_of_errors: Final = logging.Formatter()

@@ -8,6 +8,7 @@ import sys
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
+from deltaloop.api.plain_text import indented
 from deltaloop.errors import DeltaloopError
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         run()
     except DeltaloopError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {indented(str(error))}", file=sys.stderr)
         raise SystemExit(2) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, final
 
 from deltaloop.api.errors import InvalidInputError, MissingExtraError
+from deltaloop.api.plain_text import indented
 from deltaloop.cache import InformerOptions
 from deltaloop.cli.access_file import save_access
 from deltaloop.cli.kubeconfig_file import check_may_write, remove_kubeconfig, write_kubeconfig
@@ -175,7 +176,7 @@ async def run(command: RunCommand, show: Callable[[str], object]) -> int:
             # What was left behind would keep the interpreter from ending.
             with suppress(DeltaloopError, RuntimeError):
                 await recorder.flush(_FLUSH_PATIENCE)
-            print(f"error: {error}", file=sys.stderr, flush=True)
+            print(f"error: {indented(str(error))}", file=sys.stderr, flush=True)
             if command.record_access is not None:
                 save_access(command.record_access, recorded)
             if command.cluster.embedded and command.cluster.write_kubeconfig is not None:
