@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.console import LANGUAGES, commands, simple_commands
 from tests.docs.running import open_page
 from tests.docs.snippets import blocks
 
@@ -32,3 +33,29 @@ def test_what_other_tests_run_is_named_by_them(page: str) -> None:
         if block.ask.named:
             comment = f"snippet: {block.ask.named} -->"
             assert any(comment in text for text in TESTS), f"{block.where}: no test looks for it"
+
+
+def not_installed(page: str, text: str) -> list[str]:
+    """List the programs of Python packages that a page runs before it has installed them."""
+    installed: set[str] = set()
+    missing: list[str] = []
+    for block in blocks(page, text):
+        if block.language not in LANGUAGES:
+            continue
+        for command in (words for line in commands(block.language, block.text) for words in simple_commands(line)):
+            if command[:2] == ["pip", "install"]:
+                installed.update(command[2:])
+            elif command[:1] == ["pytest"] and "pytest" not in installed:
+                missing.append(f"{block.where}: pytest")
+    return missing
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_installs_the_pytest_that_it_runs(page: str) -> None:
+    assert not_installed(page, (ROOT / page).read_text()) == []
+
+
+def test_a_page_that_does_not_is_found() -> None:
+    page = "```sh\npip install 'deltaloop[cli]'{}\n```\n\n```sh\npytest -k one\n```\n"
+    assert not_installed("page.md", page.format(" pytest")) == []
+    assert not_installed("page.md", page.format("")) == ["page.md:6: pytest"]

@@ -84,7 +84,7 @@ async def test_a_wedged_leader_is_named_and_loses_the_lease(
         assert term.ended_because is TermEnd.WEDGED
         named = [record for record in caplog.records if "does not answer" in record.getMessage()]
         assert [record.levelno for record in named] == [logging.ERROR]
-        assert "time.sleep(1.9)" in vars(named[0])["stack"]
+        assert any(": time.sleep(1.9)" in frame for frame in vars(named[0])["stack"])
         # It contends again and leads again.
         async with await elector.win() as again:
             assert int(again.fencing_token) > int(term.fencing_token)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from typing import Any
 
 import pytest
 
@@ -48,6 +49,24 @@ async def test_a_plain_function_reads_writes_and_asks_for_another_run() -> None:
         assert await w.data_of("a") == {"of": "a", "runs": "2"}
     assert all(name.startswith("configmap-") for name in threads)
     assert len(threads) <= 2
+
+
+async def test_a_plain_function_that_returns_a_coroutine_is_parked_and_told_what_to_do(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def later(request: Request, ctx: Context) -> None:
+        raise AssertionError("nothing awaits it")
+
+    @controller("v1/ConfigMap", rate_limiter=quick_limiter)
+    def plain(request: Request, ctx: Context) -> Any:
+        return later(request, ctx)
+
+    async with world() as w, w.running(plain) as manager:
+        await w.put("a")
+        await until(manager.loops[0].queue.dead_letters, timeout=5.0)
+    raised = [vars(record)["raised"] for record in caplog.records if "raised" in vars(record)]
+    assert len(raised) == 1
+    assert raised[0].startswith("InvalidResultError: the reconciler returned a coroutine; declare it with `async def`")
 
 
 async def test_a_plain_function_over_its_limit_keeps_key_and_slot_is_told_and_may_not_write() -> None:

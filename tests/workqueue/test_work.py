@@ -46,8 +46,21 @@ async def test_a_failure_is_logged_and_tried_again_with_its_triggers(caplog: pyt
     assert first.levelno == logging.WARNING
     assert first.exc_info is not None
     assert isinstance(first.exc_info[1], LookupError)
-    shown = {name: first.__dict__[name] for name in ("key", "queue", "attempts", "triggers", "delay")}
-    assert shown == {"key": "a", "queue": "pods", "attempts": 1, "triggers": ("why",), "delay": 1.0}
+    shown = {name: first.__dict__[name] for name in ("key", "queue", "attempts", "triggers", "delay", "raised")}
+    assert shown == {
+        "key": "a",
+        "queue": "pods",
+        "attempts": 1,
+        "triggers": ("why",),
+        "delay": 1.0,
+        "raised": "LookupError: not yet",
+    }
+    assert [place.rpartition(" ")[2] for place in vars(first)["where"]] == [
+        "test_a_failure_is_logged_and_tried_again_with_its_triggers"
+    ]
+    again = failures[1]  # the same line failed again within the minute
+    assert again.exc_info is None
+    assert vars(again)["raised"] == "LookupError: not yet"
 
 
 @pytest.mark.parametrize("kind", [WorkQueue, DelayingQueue])

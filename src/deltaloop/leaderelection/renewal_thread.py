@@ -17,9 +17,7 @@ import asyncio
 import concurrent.futures
 import contextlib
 import logging
-import sys
 import threading
-import traceback
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Final, Protocol, TypeVar, final
@@ -29,9 +27,9 @@ from deltaloop.leaderelection.core.effects import BecameLeader, LossReason, Rele
 from deltaloop.leaderelection.core.election import Election
 from deltaloop.leaderelection.core.heartbeat import Beat, Heartbeat, Silent
 from deltaloop.leaderelection.lock import Lock
+from deltaloop.tracebacks import thread_frames
 
 _log: Final = logging.getLogger("deltaloop.leaderelection")
-_FRAMES: Final = 12
 
 T = TypeVar("T")
 
@@ -246,15 +244,13 @@ class RenewalThread:
                             await answered.wait()
 
     def _name_the_wedged(self, silent: Silent) -> None:
-        frame = sys._current_frames().get(self._work_thread)  # noqa: SLF001 - the documented way to another thread
-        stack = "".join(traceback.format_stack(frame)[-_FRAMES:]) if frame is not None else "the thread has ended"
         _log.error(
             "the leader's event loop does not answer; its lease is not renewed any more",
             extra={
                 "elector": self._name,
                 "identity": self.election.identity,
                 "silent_for": round(silent.seconds, 3),
-                "stack": stack,
+                "stack": thread_frames(self._work_thread) or "the thread has ended",
             },
         )
 

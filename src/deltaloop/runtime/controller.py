@@ -87,8 +87,9 @@ class Controller:
         """
         if not self.name:
             object.__setattr__(self, "name", kind_of(self.resource).lower())
-        if not callable(self.function):
-            raise InvalidControllerError(self.name, "its function cannot be called")
+        self._require_call("its function", self.function, "a request and a context", None, None)
+        if inspect.isgeneratorfunction(self.function) or inspect.isasyncgenfunction(self.function):
+            raise InvalidControllerError(self.name, "its function is a generator: take `yield` out of it")
         for name in ("owns", "watches", "sources", "writes", "predicates"):
             given: Any = getattr(self, name)
             if isinstance(given, str) or not isinstance(given, Iterable):
@@ -97,13 +98,31 @@ class Controller:
             raise InvalidControllerError(self.name, f"workers is {self.workers!r}; 1 or more is needed")
         if self.timeout is not None:
             require_positive(f"controller {self.name!r}", timeout=self.timeout)
-        if self.rate_limiter is not None and not callable(self.rate_limiter):
-            raise InvalidControllerError(
-                self.name, "rate_limiter is no function: give one that makes a limiter, since each run needs its own"
-            )
+        if self.rate_limiter is not None:
+            needed = "nothing and makes a limiter, since each run needs its own"
+            self._require_call("rate_limiter", self.rate_limiter, needed)
+        for name, index in self.indexers.items():
+            if not isinstance(index, Path):
+                self._require_call(f"indexers[{name!r}]", index, "an object", None)
         for watch in self.owns:
             if isinstance(watch, Watch) and watch.to is not None:
                 raise InvalidControllerError(self.name, "a Watch in owns has no `to`: put it into watches")
+
+    def _require_call(self, name: str, function: object, needed: str, *arguments: object) -> None:
+        """Refuse what cannot be called with such arguments, as far as its signature tells."""
+        if not callable(function):
+            raise InvalidControllerError(self.name, f"{name} cannot be called; it is a function that takes {needed}")
+        try:
+            signature = inspect.signature(function)
+        except (TypeError, ValueError):  # built in, without a signature
+            return
+        try:
+            signature.bind(*arguments)
+        except TypeError as error:
+            bare = [parameter.replace(annotation=parameter.empty) for parameter in signature.parameters.values()]
+            taken = signature.replace(parameters=bare, return_annotation=signature.empty)
+            problem = f"{name} takes {taken}; it is called with {needed} ({error})"
+            raise InvalidControllerError(self.name, problem) from None
 
     @property
     def is_async(self) -> bool:

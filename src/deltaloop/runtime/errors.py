@@ -6,7 +6,8 @@ DeltaloopError
 ├── ReconcileStoppedError        a write of a reconcile that was told to stop
 ├── ReconcileCancelledError      a reconciler raised CancelledError although nobody had cancelled it
 ├── ReconcileTimeoutError        in core/outcomes.py
-├── InvalidResultError           same
+├── TerminalError (workqueue)
+│   └── InvalidResultError       same
 ├── AlreadyOwnedError            in ownership.py
 ├── PreflightError               this program may not do what its controllers need
 ├── ShutdownTimeoutError         reconciles did not end in time, and were left behind

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import inspect
 from collections.abc import Awaitable
 from concurrent.futures import ThreadPoolExecutor
 from typing import cast, final
@@ -54,7 +55,10 @@ class Execution:
             return Raised(error)
         raised = self.future.exception()
         if raised is None:
-            return Returned(self.future.result())
+            returned = self.future.result()
+            if inspect.iscoroutine(returned):
+                returned.close()  # nothing awaits it, and it is refused; Python need not warn of it, too
+            return Returned(returned)
         if isinstance(raised, Exception):
             return Raised(raised)
         raise raised

@@ -42,6 +42,7 @@ from deltaloop.runtime.reconcile_loop import ReconcileLoop
 from deltaloop.runtime.token_reviews import review_tokens
 from deltaloop.runtime.tracing import Tracing
 from deltaloop.runtime.views import Views
+from deltaloop.runtime.watchdog import LoopWatchdog
 from deltaloop.runtime.wiring import CACHE_VERBS, connect_caches, look_up, wires_of
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
@@ -210,7 +211,7 @@ class Manager:
             raise RuntimeError("a manager runs once; make a new one")
         self._used = True
         self._clock = asyncio.get_running_loop().time
-        async with self._signals(enabled=handle_signals):
+        async with self._signals(enabled=handle_signals), LoopWatchdog(self.options.blocked_after):
             life = asyncio.create_task(self._live(), name="manager")
             cancelled = await self._supervise(life)
         for loop in self._loops:

@@ -30,6 +30,7 @@ class ManagerOptions:
             each.
         max_staleness: How long a cache may be without a sign of the server before ``/readyz`` says no.
         require_leadership: Whether ``/readyz`` says no on standbys.
+        blocked_after: How long a call may block the event loop before a warning names it; None never warns.
         health: Where ``/healthz`` and ``/readyz`` are served; None nowhere.
         metrics: Where ``/metrics`` is served; None nowhere.
         informers: Options of all informers.
@@ -45,6 +46,7 @@ class ManagerOptions:
     repeat_window: float = REPEAT_WINDOW
     max_staleness: float = 600.0
     require_leadership: bool = False
+    blocked_after: float | None = 1.0
     health: Listen | None = None
     metrics: Listen | None = None
     informers: InformerOptions = field(default_factory=InformerOptions)
@@ -52,6 +54,8 @@ class ManagerOptions:
     def __post_init__(self) -> None:
         """Refuse what is no time."""
         require_positive("ManagerOptions", sync_timeout=self.sync_timeout, max_staleness=self.max_staleness)
+        if self.blocked_after is not None:
+            require_positive("ManagerOptions", blocked_after=self.blocked_after)
         require_not_negative(
             "ManagerOptions",
             drain_timeout=self.drain_timeout,

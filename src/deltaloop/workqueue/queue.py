@@ -22,10 +22,11 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Hashable
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar, final
 
+from deltaloop.tracebacks import ErrorSummaries
 from deltaloop.workqueue.core.facts import Ending, Fate, Finished
 from deltaloop.workqueue.core.queue import QueueCore, QueueStatistics, Run
 from deltaloop.workqueue.errors import QueueShutDownError
@@ -86,6 +87,7 @@ class WorkQueue(Generic[K]):
         self._serving_soon = False
         self._unwaited = 0
         self._metrics_timer: asyncio.TimerHandle | None = None
+        self._errors = ErrorSummaries()
         try:
             self._loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -288,19 +290,28 @@ class WorkQueue(Generic[K]):
             "attempts": run.failures + 1,
             "triggers": run.triggers.snapshot(),
             "triggers_dropped": run.triggers.dropped,
-            "delay": finished.delay,
+            "delay": round(finished.delay, 6),  # a difference of two instants
         }
         if finished.fate is Fate.RETRIED:
-            logger.warning("work failed and will be tried again", extra=extra, exc_info=finished.error)
+            self._log(logging.WARNING, "work failed and will be tried again", extra, finished.error)
         elif finished.fate is Fate.PARKED:
-            logger.error("work failed for good and is parked", extra=extra, exc_info=finished.error)
+            self._log(logging.ERROR, "work failed for good and is parked", extra, finished.error)
         elif finished.fate is Fate.GIVEN_UP:
             level = logging.INFO if finished.error is None else logging.WARNING
-            logger.log(level, "work given up: the queue is shut down", extra=extra, exc_info=finished.error)
+            self._log(level, "work given up: the queue is shut down", extra, finished.error)
         else:
             logger.debug("work ended", extra={**extra, "fate": finished.fate.value})
         if finished.limiter_error is not None:
-            logger.error("a rate limiter failed", extra=extra, exc_info=finished.limiter_error)
+            self._log(logging.ERROR, "a rate limiter failed", extra, finished.limiter_error)
+
+    def _log(self, level: int, message: str, extra: Mapping[str, object], error: BaseException | None) -> None:
+        """Log what became of an item, with the error in one line; its traceback is not written at every try."""
+        if error is None:
+            logger.log(level, message, extra=extra)
+            return
+        with self._lock:
+            summary = self._errors.of(error, self._now())
+        logger.log(level, message, extra={**extra, **summary.extra}, exc_info=summary.exc_info)
 
     # -- between threads and the loop
 

@@ -127,8 +127,7 @@ class RateLimitingQueue(DelayingQueue[K]):
             )
         self._changed()
         if outcome is AddOutcome.PARKED:
-            extra = {"key": item, "queue": self._name}
-            logger.error("work failed for good and is parked", extra=extra, exc_info=error)
+            self._log(logging.ERROR, "work failed for good and is parked", {"key": item, "queue": self._name}, error)
 
     def forget(self, item: K) -> None:
         """Count the failures of ``item`` from zero again.

@@ -36,7 +36,7 @@ DOCS = Path(__file__).parents[3] / "docs" / "runtime.md"
         (Returned(Result(requeue_after=0.0)), Case.AFTER, Action.REQUEUE_AFTER, "requeue_after", 0.0),
         (Returned(Result(requeue_after=7.5, requeue=True)), Case.AFTER, Action.REQUEUE_AFTER, "requeue_after", 7.5),
         (Returned(Result(requeue=True)), Case.REQUEUE, Action.RATE_LIMIT, "requeue", 0.0),
-        (Returned(True), Case.INVALID, Action.RATE_LIMIT, "error", 0.0),
+        (Returned(True), Case.INVALID, Action.PARK, "error", 0.0),
         (Raised(ValueError("x")), Case.ERROR, Action.RATE_LIMIT, "error", 0.0),
         (Raised(TerminalError("x")), Case.TERMINAL, Action.PARK, "error", 0.0),
         (Raised(ExceptionGroup("x", [TerminalError("y")])), Case.TERMINAL, Action.PARK, "error", 0.0),
@@ -55,10 +55,21 @@ def test_errors_say_whose_fault_it_is() -> None:
     invalid, timeout = decide(Returned(7)).error, decide(TimedOut(2.0)).error
     assert isinstance(invalid, InvalidResultError)
     assert str(invalid) == "the reconciler returned a int; return None or a Result"
+    assert decide(Returned(7)).terminal
     assert isinstance(timeout, ReconcileTimeoutError)
     assert str(timeout) == "the reconcile did not end within 2 s"
     assert decide(TimedOut(2.0)).timed_out
     assert decide(Raised(TerminalError())).terminal
+
+
+async def test_a_call_that_was_not_awaited_is_named_as_one() -> None:
+    async def reconcile() -> None: ...
+
+    call = reconcile()
+    error = decide(Returned(call)).error
+    call.close()
+    what_to_do = "declare it with `async def` and await the call, or run it by ctx.wait(...)"
+    assert str(error) == f"the reconciler returned a coroutine; {what_to_do}"
 
 
 @pytest.mark.parametrize("delay", [float("nan"), float("inf")])

@@ -10,14 +10,14 @@ Source: controller-runtime pkg/internal/controller/controller.go ``reconcileHand
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias, cast, final
 
 from deltaloop.errors import DeltaloopError
-from deltaloop.workqueue.errors import is_terminal
+from deltaloop.workqueue.errors import TerminalError, is_terminal
 
 
 @final
@@ -43,16 +43,23 @@ class Result:
 
 
 @final
-class InvalidResultError(DeltaloopError, TypeError):
+class InvalidResultError(TerminalError, TypeError):
     """A reconciler returned something that is neither None nor a ``Result``; the fault is the reconciler's.
+
+    Its key is parked: another run would return the same.
 
     Attributes:
         returned: Name of the class of what came back.
     """
 
-    def __init__(self, returned: str) -> None:
-        """Keep what came back."""
-        super().__init__(f"the reconciler returned a {returned}; return None or a Result")
+    def __init__(self, returned: str, *, awaitable: bool = False) -> None:
+        """Keep what came back; an awaitable is a call that was not awaited."""
+        what_to_do = (
+            "declare it with `async def` and await the call, or run it by ctx.wait(...)"
+            if awaitable
+            else "return None or a Result"
+        )
+        super().__init__(f"the reconciler returned a {returned}; {what_to_do}")
         self.returned = returned
 
 
@@ -163,7 +170,7 @@ ROWS: Final[Mapping[Case, Row]] = MappingProxyType(
         ),
         Case.REQUEUE: Row(returned="`Result(requeue=True)`", action=Action.RATE_LIMIT, forgets=False, result="requeue"),
         Case.INVALID: Row(
-            returned="anything else", action=Action.RATE_LIMIT, forgets=False, result="error", counters=(_ERRORS,)
+            returned="anything else", action=Action.PARK, forgets=True, result="error", counters=(_ERRORS, _TERMINAL)
         ),
         Case.ERROR: Row(
             raised="an exception", action=Action.RATE_LIMIT, forgets=False, result="error", counters=(_ERRORS,)
@@ -220,7 +227,7 @@ class Decision:
     @property
     def terminal(self) -> bool:
         """Whether it failed for good."""
-        return self.case is Case.TERMINAL
+        return self.action is Action.PARK
 
     @property
     def timed_out(self) -> bool:
@@ -245,7 +252,8 @@ def _of_value(value: object) -> Decision:
     if value is None:
         return _decision(Case.NOTHING)
     if not isinstance(value, Result):
-        return _decision(Case.INVALID, error=InvalidResultError(type(cast("Any", value)).__name__))
+        returned = type(cast("Any", value)).__name__
+        return _decision(Case.INVALID, error=InvalidResultError(returned, awaitable=isinstance(value, Awaitable)))
     if value.requeue_after is not None:
         return _decision(Case.AFTER, delay=value.requeue_after)
     return _decision(Case.REQUEUE if value.requeue else Case.NOTHING)
