@@ -95,7 +95,15 @@ def test_subclasses_are_caught_with_their_parents() -> None:
 
 @pytest.mark.parametrize(
     ("given_seconds", "in_details", "expected"),
-    [(None, 0, None), (None, 3, 3.0), (1.5, 3, 1.5), (0.0, 3, 0.0), (None, -1, None)],
+    [
+        (None, 0, None),
+        (None, 3, 3.0),
+        (1.5, 3, 1.5),
+        (0.0, 3, 0.0),
+        (None, -1, None),
+        (None, 2**31, None),
+        (None, 10**400, None),
+    ],
 )
 def test_retry_after(given_seconds: float | None, in_details: int, expected: float | None) -> None:
     status = Status(code=429, details=StatusDetails(retry_after_seconds=in_details))

@@ -434,3 +434,17 @@ async def test_a_resource_without_versions_is_not_asked_without_pause(offers_wat
         await task
     assert [obj.name for obj in store.list()] == ["a"]
     assert 10 <= source.requests <= 60, "first quickly, later every half minute"
+
+
+async def test_a_server_that_asks_for_a_day_is_asked_once_a_minute_and_each_time_it_is_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    source = FakeSource(list_faults=deque([api_error(503, retry_after=86_400.0)] * 3))
+    source.put("a")
+    bench = Bench(source)
+    async with bench.running():
+        await asyncio.sleep(200.0)
+        assert source.times("list") == [0.0, 60.0, 120.0, 180.0]
+        assert bench.store.list_keys() == ["default/a"]
+    told = [(record.__dict__["delay"], record.__dict__["retry_after"]) for record in caplog.records]
+    assert told == [(60.0, 86_400.0)] * 3

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltaloop.pacing import Backoff, BackoffManager, jitter
+from deltaloop.pacing import LONGEST_ASKED, Backoff, BackoffManager, asked_delay, jitter
 
 NO_CHANCE = [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0]
 
@@ -99,3 +99,11 @@ def test_the_state_agrees_with_a_naive_model(numbers: Backoff, steps: list[tuple
         assert delay == pytest.approx(model.next_delay(now, chance))
         assert numbers.initial <= delay or delay >= numbers.cap
         assert delay <= numbers.cap * (1 + numbers.jitter) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("asked", "waited"), [(None, 0.0), (0.0, 0.0), (32.0, 32.0), (60.0, 60.0), (61.0, 60.0), (86_400.0, 60.0)]
+)
+def test_a_server_may_ask_for_a_minute_at_most(asked: float | None, waited: float) -> None:
+    assert asked_delay(asked) == waited
+    assert LONGEST_ASKED == 60.0

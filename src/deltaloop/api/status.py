@@ -82,6 +82,7 @@ _decode_status: Final = msgspec.json.Decoder(Status, strict=False).decode
 _decode_fields: Final = msgspec.json.Decoder(dict[str, Any]).decode
 _CAUSE_TOO_LARGE: Final = "ResourceVersionTooLarge"
 _TEXT_TOO_LARGE: Final = "Too large resource version"
+_INT32: Final = 2**31 - 1  # what ``retryAfterSeconds`` may be; more is no number to the real client either
 
 
 class ApiError(DeltaloopError):
@@ -101,7 +102,7 @@ class ApiError(DeltaloopError):
         super().__init__(one_line(str(redact(cut(text, longest=4 * LONGEST)))))
         self.status = status
         details = status.details
-        if retry_after is None and details is not None and details.retry_after_seconds > 0:
+        if retry_after is None and details is not None and 0 < details.retry_after_seconds <= _INT32:
             retry_after = float(details.retry_after_seconds)
         self.retry_after = retry_after
 

@@ -22,6 +22,7 @@ from functools import partial
 from typing import Final, Protocol, final, runtime_checkable
 
 from deltaloop.api.resource import Resource
+from deltaloop.api.status import ApiError
 from deltaloop.api.watch_event import EventType, WatchEvent
 from deltaloop.cache.core.listwatch import (
     Decision,
@@ -378,6 +379,7 @@ class Reflector:
                 "error": describe_error(reaction.error),
                 "next": reaction.decision.value,
                 "delay": round(reaction.delay, 3),
+                "retry_after": reaction.error.retry_after if isinstance(reaction.error, ApiError) else None,
             },
         )
         if self._on_error is None:

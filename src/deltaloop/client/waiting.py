@@ -21,6 +21,7 @@ from deltaloop.client.resource_list import ResourceList
 _log = logging.getLogger("deltaloop.client")
 
 _LONGEST_WATCH: Final = 300.0
+_LONG_WAIT: Final = 15.0  # only a server that asks for it makes a wait so long
 
 _Ask = Callable[[ListOptions, float], Awaitable[ResourceList[Resource]]]
 _Watch = Callable[[ListOptions, float], AbstractAsyncContextManager[AsyncIterator[WatchEvent]]]
@@ -91,5 +92,6 @@ async def _turn(waiting: Waiting, ask: _Ask, watch: _Watch, field_selector: str,
         wait = waiting.failed(error, now=loop.time(), chance=random.random())
         if wait is None:
             raise
-        _log.debug("waiting goes on after a failure", extra={"error_type": type(error).__name__, "wait": wait})
+        level = logging.WARNING if wait > _LONG_WAIT else logging.DEBUG
+        _log.log(level, "waiting goes on after a failure", extra={"error_type": type(error).__name__, "wait": wait})
         return wait

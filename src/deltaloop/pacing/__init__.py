@@ -4,7 +4,7 @@ Ground that four rooms share. Everything here is pure: ``now`` is seconds on the
 [0, 1) that the caller drew.
 """
 
-from deltaloop.pacing.backoff import Backoff, BackoffManager, jitter
+from deltaloop.pacing.backoff import LONGEST_ASKED, Backoff, BackoffManager, asked_delay, jitter
 from deltaloop.pacing.token_bucket import Reservation, TokenBucket
 
-__all__ = ["Backoff", "BackoffManager", "Reservation", "TokenBucket", "jitter"]
+__all__ = ["LONGEST_ASKED", "Backoff", "BackoffManager", "Reservation", "TokenBucket", "asked_delay", "jitter"]

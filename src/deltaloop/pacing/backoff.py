@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import final
+from typing import Final, final
 
 from deltaloop.pacing.checks import require_not_negative, require_positive
 
@@ -25,6 +25,18 @@ def jitter(delay: float, factor: float, *, chance: float) -> float:
     Source: apimachinery pkg/util/wait ``Jitter``.
     """
     return delay + chance * factor * delay
+
+
+LONGEST_ASKED: Final = 60.0
+"""Seconds that a server may have us wait by its ``Retry-After``.
+
+The flow control of kube-apiserver asks for 32 s at most (apiserver pkg/util/flowcontrol/dropped_requests_tracker.go).
+What asks for a day is something in between, or a mistake, and whoever sleeps so long looks dead."""
+
+
+def asked_delay(seconds: float | None) -> float:
+    """Return how many seconds to wait at least because a server asks for it: none for None, and a minute at most."""
+    return 0.0 if seconds is None else min(seconds, LONGEST_ASKED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -441,6 +441,30 @@ def test_retry_after_is_a_lower_bound() -> None:
     assert driver.list_failed(api_error(429, retry_after=1.0)).delay == 1.6
 
 
+@pytest.mark.parametrize("where", ["list", "watch", "stream", "streamed list", "probe"])
+def test_no_retry_after_puts_it_to_sleep(where: str) -> None:
+    error = api_error(429, retry_after=86_400.0)
+    if where == "list":
+        reaction = Driver().list_failed(error)
+    elif where == "streamed list":
+        machine = ReflectorMachine()
+        machine.ask(0.0, chance=0.0)
+        reaction = machine.watch_list_failed(error, 0.0, chance=0.0)
+    elif where == "stream":
+        reaction = streaming().stream_failed(error)
+    else:
+        driver = streaming(options=ReflectorOptions(watch_list=False), seconds=100.0)
+        driver.ended()
+        if where == "probe":
+            assert isinstance(driver.machine.ask(driver.now, chance=0.0), Probe)
+            reaction = driver.machine.probe_failed(error, driver.now, chance=0.0)
+        else:
+            driver.machine.ask(driver.now, chance=0.0)
+            driver.machine.probed("10", driver.now)
+            reaction = driver.watch_refused(error)
+    assert reaction.delay == 60.0
+
+
 def test_a_broken_stream_is_resumed_at_once() -> None:
     driver = streaming()
     driver.event(event("MODIFIED", "a", 12))

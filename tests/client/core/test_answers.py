@@ -49,7 +49,7 @@ def test_flow_control_answers_with_a_text() -> None:
     assert "Too many requests" in str(found)
 
 
-@pytest.mark.parametrize("header", ["", "Fri, 31 Dec 1999 23:59:59 GMT", "-1", "1.5", "²"])
+@pytest.mark.parametrize("header", ["", "Fri, 31 Dec 1999 23:59:59 GMT", "-1", "1.5", "²", "9" * 19, "9" * 400])
 def test_a_retry_after_that_is_no_number_is_passed_over(header: str) -> None:
     assert error(503, b"", header).retry_after is None
 

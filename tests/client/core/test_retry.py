@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from deltaloop.api.errors import DeltaloopError, MalformedObjectError
@@ -23,6 +25,13 @@ def broken(**facts: bool) -> TransportError:
 @pytest.mark.parametrize("code", [429, 500, 502, 503, 504])
 def test_a_refusal_that_says_when_to_come_again(method: str, code: int) -> None:
     assert RetryDecision(method, deadline_at=None).failed(refused(code, 7.0), now=0.0) == 7.0
+
+
+@pytest.mark.parametrize("asked", [60.001, 86_400.0])
+@pytest.mark.parametrize("deadline_at", [None, math.inf, 1e6])
+def test_a_refusal_that_asks_for_more_than_a_minute_stands(asked: float, deadline_at: float | None) -> None:
+    assert RetryDecision("GET", deadline_at=deadline_at).failed(refused(503, asked), now=0.0) is None
+    assert RetryDecision("GET", deadline_at=deadline_at).failed(refused(503, 60.0), now=0.0) == 60.0
 
 
 @pytest.mark.parametrize("code", [429, 500, 503])

@@ -84,6 +84,7 @@ def test_failures_that_may_pass(error: DeltaloopError) -> None:
 
 def test_the_server_says_how_long() -> None:
     assert Waiting("a", RUNNING).failed(refusal(429, retry_after=7.0), now=0.0, chance=0.0) == 7.0
+    assert Waiting("a", RUNNING).failed(refusal(429, retry_after=86_400.0), now=0.0, chance=0.0) == 60.0
 
 
 @pytest.mark.parametrize("error", [refusal(400), refusal(401), refusal(403), refusal(404), MalformedObjectError("x")])

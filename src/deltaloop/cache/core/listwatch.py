@@ -28,9 +28,9 @@ existing objects first, in any order: the version moves with the first event tha
 that ended within a second and brought nothing did not work, whatever it says: list again, later.
 
 **Pace.** Whatever waits, waits for one shared backoff: 0.8 s doubling to 30 s, plus up to as much again; a server's
-Retry-After is a lower bound. It begins anew after two minutes without a failure. What happens at once cannot happen
-twice in a row: a list at "" after a refused version, a full list after a lost page, and a watch after a stream of
-less than a second are followed by a wait if they fail the same way.
+Retry-After is a lower bound, up to a minute. It begins anew after two minutes without a failure. What happens at once
+cannot happen twice in a row: a list at "" after a refused version, a full list after a lost page, and a watch after a
+stream of less than a second are followed by a wait if they fail the same way.
 
 **Streamed lists** (WatchList, KEP-3157) come first: a watch that begins with the whole state, ended by a bookmark that
 says so; then the same stream goes on. What comes is held until then, and is one ``Listed``. A version that the server
@@ -73,7 +73,7 @@ from deltaloop.cache.errors import (
     WatchListEndedError,
 )
 from deltaloop.client.resource_list import ResourceList
-from deltaloop.pacing import BackoffManager
+from deltaloop.pacing import BackoffManager, asked_delay
 
 __all__ = [
     "DECISIONS",
@@ -447,8 +447,8 @@ class ReflectorMachine:
 
     def _react_later(self, error: BaseException, place: Place, then: Phase, now: float, chance: float) -> Reaction:
         delay = self._backoff.next_delay(now, chance=chance)
-        asked = error.retry_after if isinstance(error, ApiError) else None
-        delay = max(delay, asked or 0.0)
+        if isinstance(error, ApiError):
+            delay = max(delay, asked_delay(error.retry_after))
         decision = Decision.LIST_LATER if then is Phase.LISTING else Decision.WATCH_LATER
         self._counts.failed(error, now)
         self._wait(then, now, delay)

@@ -17,6 +17,7 @@ from deltaloop.api.status import ApiError, Status, decode_status, error_from_sta
 
 _SHOWN: Final = 200
 _LOOKED_AT: Final = 4096
+_DIGITS: Final = 18  # of seconds; more are no number to the real client either
 _TITLE: Final = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 
 
@@ -50,7 +51,8 @@ def error_from_answer(status: int, body: bytes, *, method: str, path: str, retry
         path: URL path of the request, without query.
         retry_after: The ``Retry-After`` header; anything but whole seconds is passed over, as in client-go.
     """
-    seconds = float(retry_after) if retry_after.isascii() and retry_after.isdigit() else None
+    is_number = retry_after.isascii() and retry_after.isdigit() and len(retry_after) <= _DIGITS
+    seconds = float(retry_after) if is_number else None
     said = decode_status(body)
     if said is None:
         said = Status(code=status, message=_message(status, body, method, path))

@@ -3,6 +3,7 @@
 | answer                                             | again?                                                       |
 | -------------------------------------------------- | ------------------------------------------------------------ |
 | 429 or 5xx with ``Retry-After`` in whole seconds   | after that time: the server refused it and says when to come |
+| the same, of more than a minute                    | no: whether to wait so long is for whoever called to say     |
 | the connection was cut before the request was sent | after 1 s, whatever the method: nothing can have happened    |
 | the connection broke, and the request was a GET    | after 1 s: reading twice does no harm                        |
 | the connection broke, and it was a write           | no: it may have been carried out                             |
@@ -16,8 +17,8 @@ At most 10 times, and only if the wait ends before the call's own time limit: an
 later.
 
 Source: client-go rest/with_retry.go (``IsNextRetry``, ``checkWait``), rest/request.go (``maxRetries``). client-go also
-retries "resource version too large", and waits beyond what is left of the caller's time; it does not repeat a write
-that was not sent.
+retries "resource version too large", and waits beyond what is left of the caller's time, for a day if it is asked to;
+it does not repeat a write that was not sent.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from typing import final
 from deltaloop.api.errors import DeltaloopError
 from deltaloop.api.status import ApiError, is_too_large_resource_version
 from deltaloop.client.errors import RequestTimeoutError, TransportError
+from deltaloop.pacing import LONGEST_ASKED
 
 MAX_RETRIES = 10
 BROKEN_CONNECTION_WAIT = 1.0
@@ -58,7 +60,10 @@ class RetryDecision:
         if isinstance(error, ApiError):
             code = error.status.code
             may_come_again = code == 429 or 500 <= code < 600
-            return error.retry_after if may_come_again and not is_too_large_resource_version(error) else None
+            asked = error.retry_after
+            if asked is None or asked > LONGEST_ASKED or not may_come_again:
+                return None
+            return None if is_too_large_resource_version(error) else asked
         if isinstance(error, TransportError) and not isinstance(error, RequestTimeoutError):
             harmless = self._method == "GET" if error.sent else error.cut
             return BROKEN_CONNECTION_WAIT if harmless else None

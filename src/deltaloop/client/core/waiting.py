@@ -36,7 +36,7 @@ from deltaloop.api.status import ApiError, GoneError
 from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
 from deltaloop.client.core.wait_conditions import Deleted, WaitCondition
 from deltaloop.client.errors import TransportError
-from deltaloop.pacing import Backoff, BackoffManager
+from deltaloop.pacing import Backoff, BackoffManager, asked_delay
 
 SHORT_WATCH: Final = 1.0
 _BACKOFF: Final = Backoff(initial=0.5, factor=2.0, cap=10.0, jitter=0.2)
@@ -131,8 +131,7 @@ class Waiting:
             return None
         self._last_error = type(error).__name__
         wait = self._backoff.next_delay(now, chance=chance)
-        asked_for = error.retry_after if isinstance(error, ApiError) else None
-        return max(wait, asked_for or 0.0)
+        return max(wait, asked_delay(error.retry_after)) if isinstance(error, ApiError) else wait
 
     def last_seen(self) -> str:
         """Say what was there last, without data."""
