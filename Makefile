@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel clean bench bench-setup bench-row bench-page bench-check profile bench-workqueue kube conformance example storm fuzz-apiserver mutants docs docs-look diagrams
+.PHONY: help setup demo test test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel clean bench bench-setup bench-row bench-page bench-check profile bench-workqueue kube conformance example storm fuzz-apiserver corpus mutants docs docs-look diagrams
 
 help:  ## Show the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -111,9 +111,15 @@ wheel: $(VENV)/.dev  ## Build the wheel and run a smoke test against it alone
 	@build/wheel-smoke/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt "$$(ls dist/*.whl)[cli,server]"
 	@cd build/wheel-smoke && bin/python ../../tests/house/wheel_smoke.py
 
+<<<<<<< HEAD
 # MUTANTS_FLAGS="--room cache --sample 200 --seed 1"; all of a room takes up to half an hour. Not in CI.
 mutants: $(VENV)/.dev  ## Seed small mistakes into one room and list those that its tests let pass
 	@$(BIN)/python -m tests.mutants.systematic $(or $(MUTANTS_FLAGS),--room pacing)
+=======
+# CORPUS names the folder (docs/corpus.md); CORPUS_FLAGS="--project keda --only sample-3": one project, one object.
+corpus: $(VENV)/.dev  ## Send other projects' CRDs and objects to the embedded and to the real API server, and compare
+	@$(BIN)/python -m tests.corpus --corpus $(or $(CORPUS),../shared/corpus) $(CORPUS_FLAGS)
+>>>>>>> 9857de3 (What other projects wrote is sent to both servers: make corpus)
 
 bench-setup: $(VENV)/.dev  ## Build what the benchmark compares with: Python, Go and Rust clients
 	@$(BIN)/python -m bench.peers.build

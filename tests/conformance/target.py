@@ -302,7 +302,7 @@ async def _embedded(options: ServerOptions) -> AsyncGenerator[Api]:
             server.compact()
 
         context = ssl.create_default_context(cadata=server.ca_pem.decode()) if server.ca_pem else None
-        async with _session(context, server.token.reveal()) as session:
+        async with session_with(context, server.token.reveal()) as session:
             yield Api(session, server.url, compact=compact)
 
 
@@ -316,7 +316,7 @@ class RealTarget:
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[Api]:
         context = ssl.create_default_context(cadata=self.server.ca_pem.decode())
-        async with _session(context, self.server.token.reveal()) as session:
+        async with session_with(context, self.server.token.reveal()) as session:
 
             async def compact() -> None:
                 body = {"revision": await _etcd_revision(self.server.etcd_url), "physical": True}
@@ -338,7 +338,7 @@ async def _etcd_revision(url: str) -> str:
 
 
 @asynccontextmanager
-async def _session(context: ssl.SSLContext | None, token: str) -> AsyncGenerator[aiohttp.ClientSession]:
+async def session_with(context: ssl.SSLContext | None, token: str) -> AsyncGenerator[aiohttp.ClientSession]:
     headers = {"User-Agent": "conformance/1.0", "Accept": "application/json"}
     if token:
         headers["Authorization"] = f"Bearer {token}"

@@ -1,0 +1,92 @@
+"""Send a corpus to the embedded and to the real API server and compare what they answer: ``make corpus``.
+
+A corpus is a folder with a file of JSON lines for each project: ``{"from": ..., "object": ...}``, CRDs and objects.
+``build/corpus.json`` has the figures and each class of difference with one reproduction; ``build/corpus.txt`` has the
+classes for reading. It fails if a bound of ``counting.py`` is not met. Without a real server (``make kube``) what the
+embedded one answers is only counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from deltaloop.testing.control_plane import ControlPlaneError, find_assets
+from tests.corpus.counting import GROUPS, Counts, readable
+from tests.corpus.page import PAGE, write_page
+from tests.corpus.projects import Plan, ProjectRun
+from tests.corpus.reading import Project, read_folder
+from tests.corpus.sending import Sender
+from tests.corpus.servers import embedded, real
+
+ROOT = Path(__file__).resolve().parents[2]
+OUTPUT = ROOT / "build" / "corpus.json"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.corpus", description=__doc__)
+    parser.add_argument("--corpus", type=Path, default=ROOT.parent / "shared" / "corpus", help="the folder")
+    parser.add_argument("--project", action="append", default=[], help="only this project; may be given several times")
+    parser.add_argument("--only", default="", help="only chains whose name holds this, such as sample-3")
+    parser.add_argument("--mutations", type=int, default=Plan.mutations, help="at most so many of each kind")
+    parser.add_argument("--seed", type=int, default=Plan.seed, help="chooses the mutations")
+    parser.add_argument("--output", type=Path, default=OUTPUT, help="the file of figures; classes go beside it")
+    options = parser.parse_args()
+    try:
+        projects = read_folder(options.corpus)
+    except FileNotFoundError:
+        print(f"skipped: no corpus at {options.corpus}; CORPUS names the folder of another one")
+        return
+    wanted = [project for project in projects if not options.project or project.name in options.project]
+    if not wanted:
+        parser.error(f"the projects are {', '.join(project.name for project in projects)}")
+    plan = Plan(mutations=options.mutations, seed=options.seed, only=options.only)
+    counts = asyncio.run(run(wanted, plan))
+    options.output.parent.mkdir(exist_ok=True)
+    figures = counts.as_json()
+    options.output.write_text(json.dumps(figures, indent=1) + "\n")
+    options.output.with_suffix(".txt").write_text(readable(counts.in_order()))
+    show(counts)
+    if len(wanted) == len(projects) and not options.only and options.output == OUTPUT:
+        write_page(ROOT / PAGE, figures)
+    short = counts.shortcomings()
+    for line in short:
+        print(f"NOT MET: {line}")
+    sys.exit(int(bool(short)))
+
+
+async def run(projects: Sequence[Project], plan: Plan) -> Counts:
+    """Send the projects, one after the other."""
+    try:
+        assets = find_assets()
+    except ControlPlaneError as error:
+        sys.exit(str(error))
+    if assets is None:
+        sys.exit("no kube-apiserver was found: `make kube` builds one, or KUBEBUILDER_ASSETS names a folder with one")
+    async with embedded() as one, real(assets) as two:
+        sender = Sender(one.server, two.server)
+        for project in projects:
+            began = time.monotonic()
+            await ProjectRun(sender, project, plan, lives=[one.server, two.server], running=[one, two]).run()
+            count = sender.counts.projects[project.name]["all"]
+            took = time.monotonic() - began
+            print(f"{project.name:26} {count.requests:6} requests, {count.alike:.2%} alike, {took:.0f} s", flush=True)
+    return sender.counts
+
+
+def show(counts: Counts) -> None:
+    """Print the figures."""
+    print(f"\n{'':26}{'requests':>10}{'equal':>10}{'verdict':>10}")
+    for group in GROUPS:
+        count = counts.total(group)
+        equal = count.equal / count.requests if count.requests else 1.0
+        print(f"{group:26}{count.requests:>10}{equal:>10.2%}{count.alike:>10.2%}")
+
+
+if __name__ == "__main__":
+    main()

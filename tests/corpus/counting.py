@@ -1,0 +1,182 @@
+"""How many requests were answered alike, and the classes of those that were not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tests.corpus.comparing import FAULT, VERDICT, Difference, Rules, class_of, compare
+from tests.corpus.explained import explanation
+from tests.corpus.outcomes import Outcome
+from tests.corpus.requests import Request
+
+# Of all writes that no rule decides, and of each project's.
+ALIKE, ALIKE_EACH = 0.995, 0.985
+# A class of more differences than this needs an explanation.
+FEW: Final = 5
+GROUPS: Final = ("all", "reads", "writes", "writes decided by CEL", "mutations", "mutations decided by CEL")
+
+
+def field_of(group: str) -> str:
+    """Return what a group is called in ``build/corpus.json``."""
+    return group.replace(" ", "_").lower()
+
+
+@dataclass
+class Count:
+    """Of some requests."""
+
+    requests: int = 0
+    equal: int = 0
+    same_verdict: int = 0
+
+    def add(self, *, equal: bool, same_verdict: bool) -> None:
+        self.requests += 1
+        self.equal += equal
+        self.same_verdict += same_verdict
+
+    @property
+    def alike(self) -> float:
+        """Which part has the same verdict."""
+        return self.same_verdict / self.requests if self.requests else 1.0
+
+    def as_json(self) -> dict[str, int]:
+        return {"requests": self.requests, "equal": self.equal, "same_verdict": self.same_verdict}
+
+
+@dataclass
+class Found:
+    """A class of differences and one of them, to see it again."""
+
+    name: str
+    explained: str
+    project: str
+    chain: str
+    origin: str
+    request: Request
+    difference: Difference
+    ours: Outcome
+    real: Outcome
+    number: int = 1
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it for the file; a body that is very long is cut."""
+        body = json.dumps(self.request.body)
+        return {
+            "class": self.name,
+            "number": self.number,
+            "explained": self.explained,
+            "reproduction": {
+                "flags": f"--project {self.project} --only '{self.chain}'",
+                "from": self.origin,
+                "request": str(self.request),
+                "mutation": self.request.mutation,
+                "where": self.request.where,
+                "features": sorted(self.request.features),
+                "body": self.request.body if len(body) < 4000 else f"{body[:4000]}...",
+                "differs": self.difference.what,
+                "at": self.difference.at,
+                "real": _short(self.difference.real),
+                "ours": _short(self.difference.ours),
+            },
+        }
+
+
+def _short(value: Any) -> Any:
+    return value if len(json.dumps(value, default=str)) < 2000 else json.dumps(value, default=str)[:2000]
+
+
+@dataclass
+class Counts:
+    """All that was counted."""
+
+    projects: dict[str, dict[str, Count]] = field(default_factory=dict[str, dict[str, Count]])
+    classes: dict[str, Found] = field(default_factory=dict[str, Found])
+    definitions_unlike: list[str] = field(default_factory=list[str])
+    rules: Rules = field(default_factory=Rules)
+
+    def add(self, project: str, chain: str, origin: str, request: Request, ours: Outcome, real: Outcome) -> None:
+        """Count one request."""
+        difference = compare(ours, real)
+        same = ours.accepted == real.accepted
+        decided = request.writes and self.rules.decided(request, real)
+        groups = self.projects.setdefault(project, {name: Count() for name in GROUPS})
+        for name in ("all", _group(request, decided=decided)):
+            groups[name].add(equal=difference is None, same_verdict=same)
+        if difference is None:
+            return
+        if request.action == "create a CRD" and difference.what in (VERDICT, FAULT):
+            self.definitions_unlike.append(chain)
+        name = class_of(request, difference, ours, real)
+        explained = explanation(request, difference, ours, real, rules=self.rules)
+        key = f"{name} [{explained}]"
+        if key in self.classes:
+            self.classes[key].number += 1
+        else:
+            self.classes[key] = Found(name, explained, project, chain, origin, request, difference, ours, real)
+
+    def total(self, group: str) -> Count:
+        """Add up a group over the projects."""
+        counts = [groups[group] for groups in self.projects.values()]
+        return Count(*(sum(getattr(count, name) for count in counts) for name in ("requests", "equal", "same_verdict")))
+
+    def in_order(self) -> list[Found]:
+        """Return the classes: what nobody explains first, the largest first."""
+        return sorted(self.classes.values(), key=lambda found: (bool(found.explained), -found.number, found.name))
+
+    def shortcomings(self) -> list[str]:
+        """Return which bounds are not met; empty if all are."""
+        found: list[str] = []
+        writes = self.total("writes")
+        if writes.alike < ALIKE:
+            found.append(f"writes have the same verdict on {writes.alike:.2%}, less than {ALIKE:.1%}")
+        for project, groups in self.projects.items():
+            alike = groups["writes"].alike
+            if alike < ALIKE_EACH:
+                found.append(f"writes of {project} have the same verdict on {alike:.2%}, less than {ALIKE_EACH:.1%}")
+        found += [f"CRD {name} is accepted by one server only" for name in self.definitions_unlike]
+        for each in self.in_order():
+            if each.difference.what == FAULT:
+                found.append(f"{each.number} answers are a 500 and the real server's are none: {each.name}")
+            elif not each.explained and each.number > FEW:
+                found.append(f"{each.number} differences that nobody explains: {each.name}")
+        return found
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it for ``build/corpus.json``."""
+        return {
+            **{field_of(group): self.total(group).as_json() for group in GROUPS},
+            "projects": {
+                project: {field_of(group): count.as_json() for group, count in groups.items()}
+                for project, groups in sorted(self.projects.items())
+            },
+            "shortcomings": self.shortcomings(),
+            "differences": [found.as_json() for found in self.in_order()],
+        }
+
+
+def _group(request: Request, *, decided: bool) -> str:
+    if not request.writes:
+        return "reads"
+    name = "mutations" if request.mutation else "writes"
+    return f"{name} decided by CEL" if decided else name
+
+
+def readable(found: Sequence[Found]) -> str:
+    """Write the classes for somebody who mends them."""
+    lines: list[str] = []
+    for each in found:
+        shown: Mapping[str, Any] = each.as_json()["reproduction"]
+        lines += [
+            f"{each.number:5}  {each.explained or 'NOT EXPLAINED'}  {each.name}",
+            f"         {shown['flags']}  ({each.origin})",
+            f"         {shown['request']}",
+            f"         {shown['mutation']} at {shown['where']} {shown['features']}" if each.request.mutation else "",
+            f"         differs: {shown['differs']} {shown['at']}",
+            f"         real: {str(shown['real'])[:600]}",
+            f"         ours: {str(shown['ours'])[:600]}",
+            "",
+        ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,57 @@
+"""Why the embedded server answers some requests differently, where that is known and is for a later change.
+
+``docs/embedded-server.md`` has the same for readers. An explanation looks at what was asked and at the fields of the
+answers, and at a text only where a text is what differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tests.corpus.comparing import FIELDS, WARNINGS, Difference, Rules
+from tests.corpus.outcomes import Outcome
+from tests.corpus.requests import Request
+
+Holds = Callable[[Request, Difference, Outcome, Outcome], bool]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A reason, and which differences have it."""
+
+    reason: str
+    holds: Holds
+
+
+NO_RULES: Final = "CEL rules are not evaluated"
+
+
+def _of_rules(request: Request, difference: Difference, ours: Outcome, real: Outcome, rules: Rules) -> bool:
+    """Return whether the answers are equal but for what rules said."""
+    if difference.what == WARNINGS and request.action == "create a CRD":
+        return [text for text in ours.warnings if "CEL rules" not in text] == list(real.warnings)
+    if rules.decided(request, real):
+        return True
+    without = {cause.field for cause in real.causes if not rules.of_a_rule(request, cause)}
+    return difference.what == FIELDS and without == set(ours.fields)
+
+
+def _order_of_verbs(request: Request, difference: Difference, _ours: Outcome, _real: Outcome) -> bool:
+    return request.action == "discovery" and difference.at.endswith("]") and ".verbs[" in difference.at
+
+
+EXPLANATIONS: Final[Sequence[Explanation]] = (
+    Explanation("the verbs of custom resources are in another order in discovery", _order_of_verbs),
+)
+
+
+def explanation(request: Request, difference: Difference, ours: Outcome, real: Outcome, *, rules: Rules) -> str:
+    """Return the reason for a difference; empty if nobody knows one."""
+    if _of_rules(request, difference, ours, real, rules):
+        return NO_RULES
+    for each in EXPLANATIONS:
+        if each.holds(request, difference, ours, real):
+            return each.reason
+    return ""
