@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import math
 import sys
 from collections.abc import Iterator
 
@@ -63,3 +64,11 @@ def test_configuring_replaces_what_was_there() -> None:
     logging.getLogger("deltaloop.test").debug("once", extra={"key": "k"})
     assert first.getvalue() == ""
     assert json.loads(second.getvalue())["key"] == "k"
+
+
+def test_what_json_and_unicode_cannot_say_is_written_in_words() -> None:
+    line = json.loads(JsonFormatter().format(record(delay=math.inf, deep=[{"share": math.nan}])))
+    assert (line["delay"], line["deep"]) == ("inf", [{"share": "nan"}])
+    file = b"/data/\xff".decode(errors="surrogateescape")
+    assert json.loads(JsonFormatter().format(record(file=file)))["file"] == "/data/\\udcff"
+    assert TextFormatter().format(record(file=file)).endswith(" file=/data/\\udcff")

@@ -169,6 +169,8 @@ def test_paths() -> None:
         (kinds.POD, {"namespace": "a", "name": ".."}),
         (kinds.POD, {"namespace": "..", "name": "b"}),
         (kinds.POD, {"namespace": "a/b"}),
+        (kinds.POD, {"namespace": "a", "name": "\ud800"}),
+        (kinds.POD, {"namespace": "\ud800"}),
         (kinds.POD, {"namespace": "a", "subresource": "status"}),
         (kinds.POD, {"namespace": "a", "name": "b", "subresource": "../secrets"}),
     ],

@@ -5,6 +5,7 @@ import logging
 
 import pytest
 
+from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.status import NotFoundError, ServiceUnavailableError, TooManyRequestsError
 from deltaloop.client import (
     ClientOptions,
@@ -45,6 +46,15 @@ async def test_a_wait_beyond_the_time_limit_is_not_begun() -> None:
         await sender_over(transport).send("GET", "/x")
     assert caught.value.retry_after == 30.0
     assert asyncio.get_running_loop().time() == 0.0
+
+
+async def test_a_query_that_is_no_unicode_is_refused_and_not_sent_without_it() -> None:
+    """aiohttp leaves half a surrogate pair out, and a selector without its value selects more."""
+    transport = FakeTransport(OK)
+    with pytest.raises(InvalidInputError, match="DELETE /x: the query parameter labelSelector has a lone surrogate"):
+        await sender_over(transport).send("DELETE", "/x", query={"labelSelector": "app=\ud800"})
+    assert transport.requests == []
+    assert await sender_over(transport).send("DELETE", "/x", query={"labelSelector": "app=\U0001f600"}) is OK
 
 
 async def test_ten_repeats_are_the_most() -> None:

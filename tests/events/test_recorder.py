@@ -241,6 +241,15 @@ async def test_messages_are_redacted_and_cut() -> None:
     assert second["message"] == "x" * 1024
 
 
+async def test_a_message_that_is_no_unicode_is_sent_all_the_same() -> None:
+    file = b"cannot open /data/\xff".decode(errors="surrogateescape")
+    client = FakeEvents()
+    async with make(client) as recorder:
+        recorder.event(POD_X, "Warning", "R", file, annotations={"file": file})
+    (event,) = client.events
+    assert event["message"] == event["metadata"]["annotations"]["file"] == "cannot open /data/?"
+
+
 async def test_bad_input_is_refused_at_once() -> None:
     recorder = make(FakeEvents())
     with pytest.raises(InvalidInputError, match="'Normal' or 'Warning'"):

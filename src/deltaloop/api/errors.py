@@ -80,7 +80,15 @@ class MalformedObjectError(InvalidInputError):
     """Something that should be a Kubernetes object is not one: no JSON, no metadata, or no name.
 
     Raised for objects from the caller and for objects from a server. The message names the place, never the data.
+
+    Attributes:
+        path: Where in the object, if one value in it is what JSON cannot say; else empty.
     """
+
+    def __init__(self, message: str = "", *, path: str = "") -> None:
+        """Keep the path."""
+        super().__init__(message)
+        self.path = path
 
 
 class MissingExtraError(DeltaloopError, ImportError):

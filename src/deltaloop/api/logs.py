@@ -8,6 +8,7 @@ library must not configure logging, a program must: call this once, in ``main``.
 from __future__ import annotations
 
 import logging
+import math
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -30,7 +31,9 @@ def _extras(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def _plain(value: object) -> Any:
-    if value is None or isinstance(value, int | float | bool):
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)  # JSON has no form for it, and would say null
+    if value is None or isinstance(value, int | bool):
         return value
     if isinstance(value, str):
         return cut(value, longest=_LONGEST_ERROR)

@@ -18,20 +18,20 @@ metadata, but other clients' dumps and hand-written manifests do, so it is decod
 
 from __future__ import annotations
 
-import math
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final, TypeVar, cast
 
 import msgspec
 
 from deltaloop.api.compressed import Codec, Compressed
 from deltaloop.api.errors import MalformedObjectError
+from deltaloop.api.json_writing import write_json
 from deltaloop.api.keys import join_key
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.api.views import ReadOnlyList, ReadOnlyMap
+from deltaloop.api.views import ReadOnlyMap
 
 T = TypeVar("T")
 
@@ -174,15 +174,8 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
         Raises:
             MalformedObjectError: If it has no ``metadata`` or holds what JSON cannot express.
         """
-        try:
-            # msgspec would write a resource as the struct that it is.
-            plain = fields.to_dict() if isinstance(fields, Resource) else fields
-            raw = msgspec.json.encode(plain, enc_hook=_encode_mapping)
-        except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
-            raise MalformedObjectError(f"the object cannot be written as JSON: {error}") from None
-        if b"null" in raw and _has_no_json_number(plain):  # msgspec writes such numbers as null
-            raise MalformedObjectError("the object cannot be written as JSON: it holds a number that is not finite")
-        return cls.from_json(raw, resource_type)
+        plain = fields.to_dict() if isinstance(fields, Resource) else fields
+        return cls.from_json(write_json(plain, "the object"), resource_type)
 
     @property
     def raw(self) -> bytes:
@@ -385,24 +378,6 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
 
 
 _EMPTY: Final = ReadOnlyMap({})
-
-
-def _encode_mapping(value: object) -> object:
-    if isinstance(value, ReadOnlyList):
-        return value.to_list()
-    if isinstance(value, Mapping):
-        return dict(cast("Mapping[str, Any]", value))
-    raise TypeError(f"a value of type {type(value).__name__} is not JSON")
-
-
-def _has_no_json_number(value: object) -> bool:
-    if isinstance(value, float):
-        return not math.isfinite(value)
-    if isinstance(value, Mapping):
-        return any(_has_no_json_number(item) for item in cast("Mapping[Any, object]", value).values())
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray):
-        return any(_has_no_json_number(item) for item in cast("Sequence[object]", value))
-    return False
 
 
 def _without_nulls(error: Exception, raw: bytes, resource_type: ResourceType[Any] | None, model: type[T]) -> T:

@@ -8,6 +8,7 @@ from typing import Any, Generic, Self, TypeVar, cast
 from urllib.parse import quote
 
 from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.json_writing import is_unicode
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -120,7 +121,7 @@ class ResourceType(Generic[T_co]):
 
 
 def _is_path_segment(text: str) -> bool:
-    return text not in ("", ".", "..") and "/" not in text
+    return text not in ("", ".", "..") and "/" not in text and is_unicode(text)
 
 
 def resource_type(

@@ -7,10 +7,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final
 
 from deltaloop.api import kinds
+from deltaloop.api.json_writing import write_json
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.client.caller import Caller, decoded
-from deltaloop.client.core.object_encoding import encode_json
 from deltaloop.client.logs import LogStream
 from deltaloop.client.options import DeleteOptions, LogOptions, PatchType, WriteOptions
 
@@ -70,7 +70,7 @@ class SubresourceVerbs(Caller):
             "PATCH",
             self._object_path(known, name, namespace, "scale"),
             query=self._write_query(options),
-            body=encode_json(patch, f"the scale of {known} {name!r}"),
+            body=write_json(patch, f"the scale of {known} {name!r}"),
             content_type=PatchType.MERGE.value,
             timeout=timeout,
         )
@@ -103,7 +103,7 @@ class SubresourceVerbs(Caller):
         }
         if options is not None:
             eviction["deleteOptions"] = options.to_dict()
-        body = encode_json(eviction, "the eviction")
+        body = write_json(eviction, "the eviction")
         await self._send("POST", self._object_path(kinds.POD, name, where, "eviction"), body=body, timeout=timeout)
 
     async def create_subresource(
@@ -134,7 +134,7 @@ class SubresourceVerbs(Caller):
             "POST",
             self._object_path(known, name, namespace, subresource),
             query=self._write_query(options),
-            body=encode_json(fields, f"the {subresource} of {known} {name!r}"),
+            body=write_json(fields, f"the {subresource} of {known} {name!r}"),
             timeout=timeout,
         )
         return Resource.from_json(answer.body)

@@ -16,6 +16,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, final
 
+from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.json_writing import is_unicode
+
 
 class Pool(StrEnum):
     """Which connections a request may use: lists that pile up must not keep a leader from renewing its lease."""
@@ -75,6 +78,15 @@ class HttpRequest:
     pool: Pool = Pool.REQUESTS
     bounded: bool = False
     before_send: Callable[[], object] | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Refuse a query with what is no Unicode: it would be left out, and a selector without it selects more."""
+        for name, value in self.query.items():
+            if not is_unicode(value):
+                raise InvalidInputError(
+                    f"{self.method} {self.path}: the query parameter {name} has a lone surrogate in it, "
+                    "which is no Unicode; decode the text anew"
+                )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

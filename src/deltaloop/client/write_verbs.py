@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeVar, Unpack, overload
 
 from deltaloop.api.errors import InvalidInputError, MalformedObjectError
+from deltaloop.api.json_writing import write_json
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.client.caller import Caller, decoded
 from deltaloop.client.core.answers import is_status
 from deltaloop.client.core.list_decoding import decode_list
-from deltaloop.client.core.object_encoding import encode_json, encode_object
+from deltaloop.client.core.object_encoding import encode_object
 from deltaloop.client.options import DeleteOptions, PatchType, WriteOptions
 from deltaloop.client.request_keywords import ApplyKeywords, DeleteKeywords, WriteKeywords
 from deltaloop.client.resource_list import ResourceList
@@ -156,7 +157,7 @@ class WriteVerbs(Caller):
                 raise InvalidInputError("force is for apply only: no other patch has conflicts between managers")
             query["force"] = "true"
         path = self._object_path(known, name, namespace, subresource)
-        body = encode_json(patch, f"the patch of {known} {name!r}")
+        body = write_json(patch, f"the patch of {known} {name!r}")
         answer = await self._send("PATCH", path, query=query, body=body, content_type=type.value, timeout=timeout)
         return decoded(known, answer)
 
@@ -290,4 +291,4 @@ class WriteVerbs(Caller):
 
 
 def _delete_body(options: DeleteOptions | None) -> bytes | None:
-    return None if options is None else encode_json(options.to_dict(), "the delete options")
+    return None if options is None else write_json(options.to_dict(), "the delete options")

@@ -144,8 +144,8 @@ class EventRecorder:
         check_component(self._options.api, component or self.component)
         reference = reference_of(obj)
         other = reference_of(related) if related is not None else None
-        shown = str(redact(message))[:MESSAGE_LIMIT]
-        shown_annotations = {str(key): str(redact(text)) for key, text in (annotations or {}).items()}
+        shown = _shown(message)[:MESSAGE_LIMIT]
+        shown_annotations = {str(key): _shown(text) for key, text in (annotations or {}).items()}
         with self._lock:
             at, now, nanoseconds = self._moment()
             draft = EventDraft(
@@ -387,6 +387,11 @@ class EventRecorder:
 
     def __repr__(self) -> str:
         return f"<EventRecorder {self.component}, {len(self._waiting)} waiting, {self._dropped} dropped>"
+
+
+def _shown(text: object) -> str:
+    """Hide what is secret, and write a question mark for what is no Unicode, such as a file's name in an exception."""
+    return str(redact(text)).encode(errors="replace").decode()
 
 
 def _names(event: EventDraft, **more: object) -> dict[str, object]:

@@ -8,7 +8,7 @@ import pytest
 from deltaloop.api import kinds
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.resource import Resource
-from deltaloop.client.core.object_encoding import encode_json, encode_object
+from deltaloop.client.core.object_encoding import encode_object
 
 
 class Meta(msgspec.Struct, rename="camel"):
@@ -77,6 +77,9 @@ def test_what_is_no_object(obj: object, message: str) -> None:
         encode_object(kinds.POD, obj)
 
 
-def test_a_patch_with_views() -> None:
-    view = Resource.from_json(b'{"metadata":{"name":"a"},"spec":{"list":[{"x":1}]}}')["spec"]
-    assert fields(encode_json({"spec": view, "gone": None}, "patch")) == {"spec": {"list": [{"x": 1}]}, "gone": None}
+def test_the_path_of_what_json_cannot_say_is_named() -> None:
+    for obj in ({"metadata": {"name": "a"}, "spec": {"x": [{"y": float("nan")}]}}, Typed(Meta("a"), float("inf"))):  # type: ignore[arg-type]
+        with pytest.raises(
+            MalformedObjectError, match=r"the v1/Pod object .* at (spec\.x\[0\]\.y|dnsPolicy): a number"
+        ):
+            encode_object(kinds.POD, obj)

@@ -5,15 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
 import msgspec
 
 from deltaloop.api.errors import MalformedObjectError
+from deltaloop.api.json_writing import plain_fields, write_json
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.api.views import ReadOnlyList, ReadOnlyMap, thaw
 
 
 class OutgoingObject(NamedTuple):
@@ -42,19 +42,7 @@ def encode_object(resource_type: ResourceType[Any], obj: object) -> OutgoingObje
         fields["apiVersion"] = resource_type.api_version
     if not fields.get("kind"):
         fields["kind"] = resource_type.kind
-    return OutgoingObject(encode_json(fields, f"the {resource_type} object"), name, namespace)
-
-
-def encode_json(fields: Mapping[str, Any] | Sequence[Mapping[str, Any]], what: str) -> bytes:
-    """Encode a mapping or a list of them, which may hold read-only views of objects.
-
-    Raises:
-        MalformedObjectError: If it holds what JSON cannot express.
-    """
-    try:
-        return msgspec.json.encode(fields, enc_hook=_plain)
-    except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
-        raise MalformedObjectError(f"{what} cannot be written as JSON: {error}") from None
+    return OutgoingObject(write_json(fields, f"the {resource_type} object"), name, namespace)
 
 
 def _fields(resource_type: ResourceType[Any], obj: object) -> dict[str, Any]:
@@ -63,19 +51,9 @@ def _fields(resource_type: ResourceType[Any], obj: object) -> dict[str, Any]:
     if isinstance(obj, Mapping):
         return dict(cast("Mapping[str, Any]", obj))
     try:
-        fields = msgspec.to_builtins(obj, enc_hook=_plain)
+        fields = plain_fields(obj)
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
         raise MalformedObjectError(f"the {resource_type} object cannot be written as JSON: {error}") from None
     if not isinstance(fields, dict):
         raise MalformedObjectError(f"a {type(obj).__name__} is not a {resource_type} object")
     return cast("dict[str, Any]", fields)
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, Resource):
-        return value.to_dict()
-    if isinstance(value, ReadOnlyMap | ReadOnlyList):
-        return thaw(value)
-    if isinstance(value, Mapping):
-        return dict(cast("Mapping[str, Any]", value))
-    raise TypeError(f"a value of type {type(value).__name__} is not JSON")

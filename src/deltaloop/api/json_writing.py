@@ -1,0 +1,211 @@
+"""Writes what a program hands in as JSON, and refuses what JSON cannot say, with the path of the value.
+
+The encoder alone is silent about several of those: NaN and the infinities become ``null``, which removes the field in a
+merge patch; numbers become keys, so that ``1`` and ``"1"`` are two fields of one name; a set has another order in each
+process, so that two writers never agree; bytes become base64, in annotations and ``stringData``, too; a ``Resource``
+within a mapping becomes what it is made of. So what was encoded is looked through, and taken apart one by one if there
+is anything in it but mappings, lists, text, finite numbers, truth values and None.
+
+A typed object (a msgspec Struct, a dataclass, an attrs class) says by its types what is meant: its bytes are base64, as
+in Go, its number keys are text, and its sets are written in order. Times, enums, UUIDs and decimals are text anywhere.
+
+Source: Go's encoding/json, "json: unsupported value: NaN".
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Protocol, cast, runtime_checkable
+
+import msgspec
+
+from deltaloop.api.errors import MalformedObjectError
+from deltaloop.api.views import ReadOnlyList, ReadOnlyMap
+
+_SIMPLE_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,99}")
+_SCALARS: Final = frozenset({str, int, bool, type(None)})
+_CONTAINERS: Final = frozenset({dict, list, tuple})
+_VIEWS: Final = frozenset({ReadOnlyMap, ReadOnlyList})  # of decoded JSON, so that JSON can say it
+_FAILURES: Final = (msgspec.MsgspecError, TypeError, ValueError, RecursionError)
+
+
+@runtime_checkable
+class _Resource(Protocol):
+    """``Resource``, whose module writes by this one; other classes have a ``to_dict`` with fields of other names."""
+
+    @property
+    def resource_type(self) -> object: ...
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+class _UnsayableError(Exception):
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(reason)
+        self.path = path
+        self.reason = reason
+
+
+def write_json(value: object, what: str) -> bytes:
+    """Encode mappings, lists and scalars, which may hold views of objects, resources and typed objects.
+
+    Args:
+        value: What to encode; it is not changed.
+        what: Names it in the error.
+
+    Raises:
+        MalformedObjectError: If it holds what JSON cannot say; ``path`` says where.
+    """
+    try:
+        try:
+            encoded = msgspec.json.encode(value, enc_hook=_known_view)
+        except _FAILURES:
+            encoded = None
+        if encoded is not None and _is_plain(value):
+            return encoded
+        return msgspec.json.encode(_plain(value, ""))
+    except _UnsayableError as error:
+        where = f" at {error.path}" if error.path else ""
+        raise MalformedObjectError(
+            f"{what} cannot be written as JSON{where}: {error.reason}", path=error.path
+        ) from None
+    except RecursionError:
+        raise MalformedObjectError(
+            f"{what} cannot be written as JSON: it is nested too deeply, or holds itself"
+        ) from None
+
+
+def is_unicode(text: str) -> bool:
+    """Tell whether a text can be written: there is no lone surrogate in it, as in names of files in other encodings."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def plain_fields(value: object) -> Any:
+    """Return a typed object as mappings, lists and scalars; numbers that are not finite stay.
+
+    Raises:
+        TypeError, ValueError, RecursionError: If it is none, or JSON cannot say it.
+    """
+    return msgspec.to_builtins(value, str_keys=True, order="deterministic", enc_hook=_known_view)
+
+
+def _known_view(value: object) -> object:
+    if isinstance(value, ReadOnlyMap):
+        return value.to_dict()
+    if isinstance(value, ReadOnlyList):
+        return value.to_list()
+    if isinstance(value, Mapping):
+        return dict(cast("Mapping[Any, Any]", value))
+    raise TypeError(f"a value of type {type(value).__name__} is not JSON")
+
+
+def _is_plain(value: object) -> bool:
+    """Tell whether the encoder's answer says all: quick, because every write passes here."""
+    if type(value) not in _CONTAINERS:
+        return type(value) in _SCALARS
+    containers = [value]
+    for container in containers:  # it grows meanwhile
+        if type(container) is dict:
+            fields = cast("dict[Any, object]", container)
+            for key in fields:
+                if type(key) is not str:
+                    return False
+            items: Iterable[object] = fields.values()
+        else:
+            items = cast("Iterable[object]", container)
+        for item in items:
+            kind = type(item)
+            if kind in _SCALARS:
+                continue
+            if kind in _CONTAINERS:
+                containers.append(item)
+            elif not (kind is float and math.isfinite(cast("float", item))) and kind not in _VIEWS:
+                return False
+    return True
+
+
+def _plain(value: Any, path: str) -> Any:
+    """Take a value apart, and raise ``_UnsayableError`` where JSON has no word for it."""
+    kind: type = type(cast("object", value))
+    write = _WRITERS.get(kind)
+    if write is None:
+        write = next((write for base, write in _WRITERS.items() if isinstance(value, base)), None)
+    if write is not None:
+        return write(value, path)
+    if isinstance(value, _Resource):
+        return value.to_dict()
+    try:
+        fields = plain_fields(value)
+    except _FAILURES:
+        raise _UnsayableError(path, f"a value of type {type(value).__name__} is not JSON") from None
+    return _plain(fields, path)
+
+
+def _plain_mapping(value: Mapping[Any, Any], path: str) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for key, item in value.items():
+        if not isinstance(key, str):
+            shown = type(key).__name__
+            raise _UnsayableError(path, f"a key of type {shown} is not JSON; write the key as text")
+        name = _plain_text(key, path)
+        fields[name] = _plain(item, _below(path, name))
+    return fields
+
+
+def _plain_list(value: Sequence[Any], path: str) -> list[Any]:
+    return [_plain(item, f"{path}[{index}]") for index, item in enumerate(value)]
+
+
+def _plain_text(value: str, path: str) -> str:
+    # What str.__str__ returns is a plain str, also for an enum whose members are text.
+    text = str.__str__(value)
+    if not is_unicode(text):
+        raise _UnsayableError(path, "text with a lone surrogate is not Unicode; decode it anew")
+    return text
+
+
+def _plain_float(value: float, path: str) -> float:
+    if not math.isfinite(value):
+        raise _UnsayableError(path, f"a number that is not finite ({float(value)!r}) is not JSON; leave the field out")
+    return float(value)
+
+
+def _refuse_set(value: object, path: str) -> Any:
+    raise _UnsayableError(path, f"a {type(value).__name__} is not JSON and has no order; give a sorted list")
+
+
+def _refuse_bytes(value: object, path: str) -> Any:
+    advice = "give text: decode them, or base64.b64encode(...).decode() for data of a Secret"
+    raise _UnsayableError(path, f"{type(value).__name__} are not JSON; {advice}")
+
+
+_WRITERS: Final[dict[type, Callable[[Any, str], Any]]] = {
+    str: _plain_text,
+    bool: lambda value, _: value,
+    int: lambda value, _: int(value),
+    float: _plain_float,
+    type(None): lambda value, _: value,
+    ReadOnlyMap: lambda value, _: value.to_dict(),
+    ReadOnlyList: lambda value, _: value.to_list(),
+    Mapping: _plain_mapping,
+    list: _plain_list,
+    tuple: _plain_list,
+    set: _refuse_set,
+    frozenset: _refuse_set,
+    bytes: _refuse_bytes,
+    bytearray: _refuse_bytes,
+    memoryview: _refuse_bytes,
+}
+
+
+def _below(path: str, key: str) -> str:
+    if _SIMPLE_KEY.fullmatch(key):
+        return f"{path}.{key}" if path else key
+    return f"{path}[{key[:100]!r}]"
