@@ -18,7 +18,7 @@ from deltaloop.api.status import ApiError, Status, StatusCause, StatusDetails, e
 from deltaloop.api.watch_event import INITIAL_EVENTS_END, EventType, WatchEvent
 from deltaloop.cache.listwatch import ListerWatcher
 from deltaloop.client.errors import StreamEndedError, TransportError
-from deltaloop.client.resource_list import ResourceList
+from deltaloop.client.resource_list import ResourceList, UnreadableItemError
 from tests.cache.objects import pod
 
 
@@ -95,6 +95,7 @@ class FakeSource(ListerWatcher):
     offers_watch_list: bool = True
     holds_back_after: int | None = None  # streamed lists bring so many objects, and then nothing more
     before_page: Callable[[ListOptions], None] | None = None
+    unreadable: dict[str, str | None] = field(default_factory=dict[str, "str | None"])  # name to the key that is seen
 
     def __str__(self) -> str:
         return "v1/Pod"
@@ -179,7 +180,10 @@ class FakeSource(ListerWatcher):
             raise too_large()
         items = tuple(self.objects.values())
         if not options.limit or len(items) <= options.limit or (wanted == "0" and self.serves_from_cache):
-            return ResourceList(items, str(self.version))
+            broken = [name for name in self.objects if name in self.unreadable]
+            errors = tuple(UnreadableItemError(name, key=self.unreadable[name]) for name in broken)
+            readable = tuple(item for item in items if item.name not in broken)
+            return ResourceList(readable, str(self.version), unreadable=errors)
         return self._page(self.version, items, 0, options.limit)
 
     def _later_page(self, options: ListOptions) -> ResourceList[Resource]:

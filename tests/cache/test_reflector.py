@@ -13,6 +13,7 @@ import pytest
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
+from deltaloop.cache.core.deltas import NOTHING_UNREAD, Unread
 from deltaloop.cache.core.listwatch import Decision, Place, Reaction, ReflectorOptions
 from deltaloop.cache.errors import VeryShortWatchError
 from deltaloop.cache.listwatch import ListerWatcher
@@ -285,7 +286,7 @@ async def test_objects_without_a_name_are_logged_and_passed_over(caplog: pytest.
             assert bench.reflector.last_sync_resource_version == "11"
     assert bench.reflector.statistics().skipped == 2
     assert [record.getMessage() for record in caplog.records] == [
-        "a list has objects that cannot be read or have no name; they are left out",
+        "a list has objects that cannot be read or have no name; what is known of them stays as it is",
         "a watch event carries an object without a name; it is passed over",
     ]
 
@@ -298,11 +299,11 @@ class Choosy(Store[Resource]):
         self.refuse_lists = 1
         self.refuse_names = {"b"}
 
-    def replace(self, objects: object, resource_version: str = "") -> None:
+    def replace(self, objects: object, resource_version: str = "", unread: Unread = NOTHING_UNREAD) -> None:
         if self.refuse_lists:
             self.refuse_lists -= 1
             raise ValueError("not now")
-        super().replace(objects, resource_version)  # type: ignore[arg-type]
+        super().replace(objects, resource_version, unread)  # type: ignore[arg-type]
 
     def add(self, obj: Resource) -> None:
         if obj.name in self.refuse_names:

@@ -12,6 +12,7 @@ from deltaloop.api.kinds import CONFIG_MAP
 from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType, WatchEvent
 from deltaloop.apiserver import ApiServer, ServerOptions
+from deltaloop.cache.core.deltas import Unread
 from deltaloop.cache.core.listwatch import Decision, Reaction, ReflectorOptions
 from deltaloop.cache.errors import VersionWentBackError, WatchListEndedError, WatchListStalledError
 from deltaloop.cache.factory import InformerFactory
@@ -147,7 +148,7 @@ async def test_a_store_that_refuses_a_streamed_list_is_given_another_one() -> No
         def __init__(self) -> None:
             self.lists: list[str] = []
 
-        def replace(self, objects: tuple[Resource, ...], resource_version: str) -> None:
+        def replace(self, objects: tuple[Resource, ...], resource_version: str, unread: Unread) -> None:
             self.lists.append(resource_version)
             if len(self.lists) == 1:
                 raise ValueError("not yet")

@@ -17,12 +17,13 @@ from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError
 from deltaloop.cache.core.consistency import ConsistencyReport, State, compare, state_of
+from deltaloop.cache.core.list_round import unread_of
 from deltaloop.cache.errors import InformerStoppedError, NotFreshError, describe_error
 from deltaloop.cache.listwatch import ListerWatcher
 from deltaloop.cache.queue import Queue
 from deltaloop.cache.store import Indexer
 from deltaloop.client.errors import TransportError
-from deltaloop.client.resource_list import ResourceList
+from deltaloop.client.resource_list import ResourceList, UnreadableItemError
 
 _logger: Final = logging.getLogger("deltaloop.cache")
 _PAGE_SIZE: Final = 500
@@ -124,11 +125,14 @@ async def check_consistency(lister_watcher: ListerWatcher, cached: State, resour
         GoneError: If the server does not have that version any more.
         ApiError, TransportError: If it does not answer.
     """
+    unreadable = list[UnreadableItemError]()
     first = ListOptions(resource_version=resource_version, resource_version_match="Exact", limit=_PAGE_SIZE)
     options, objects = first, list[Resource]()
     while True:
         page: ResourceList[Resource] = await lister_watcher.list(options)
         objects.extend(page.items)
+        unreadable.extend(page.unreadable)
         if not page.continue_ or page.continue_ == options.continue_:
-            return compare(cached, state_of(objects), resource_version=resource_version)
+            unread = unread_of(unreadable)
+            return compare(cached, state_of(objects), resource_version=resource_version, unread=unread)
         options = ListOptions(continue_=page.continue_, limit=_PAGE_SIZE)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import Protocol, TypeVar
 
-from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Deltas, KnownObjects
+from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Deltas, KnownObjects, Unread
 from deltaloop.cache.delta_fifo import DeltaFIFO
 from deltaloop.cache.real_fifo import RealFIFO
 from deltaloop.cache.waiting_queue import Process
@@ -39,8 +39,8 @@ class Queue(Protocol[V]):
         """An object went away."""
         ...
 
-    def replace(self, objects: Iterable[V], resource_version: str = "") -> None:
-        """Everything that exists is this, at that version."""
+    def replace(self, objects: Iterable[V], resource_version: str = "", unread: Unread = ...) -> None:
+        """Everything that exists is this, at that version, and what is ``unread``."""
         ...
 
     def resync(self) -> None:

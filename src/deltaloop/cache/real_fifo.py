@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import TypeVar, final
 
-from deltaloop.cache.core.deltas import Deltas, KnownObjects, deletion_handling_key
+from deltaloop.cache.core.deltas import NOTHING_UNREAD, Deltas, KnownObjects, Unread, deletion_handling_key
 from deltaloop.cache.core.real_fifo import BATCH_SIZE, Batch, InOrderQueue
 from deltaloop.cache.errors import RequeueError
 from deltaloop.cache.waiting_queue import Process, WaitingQueue
@@ -55,17 +55,20 @@ class RealFIFO(WaitingQueue[V]):
         self._room = room
         super().__init__(self._entries, on_version=on_version)
 
-    async def replace_in_turns(self, objects: Iterable[V], resource_version: str = "") -> None:
+    async def replace_in_turns(
+        self, objects: Iterable[V], resource_version: str = "", unread: Unread = NOTHING_UNREAD
+    ) -> None:
         """Do what ``replace`` does, letting others run between the objects; cancelled, nothing was added.
 
         Args:
             objects: All objects.
             resource_version: Version of the list.
+            unread: Objects that are in the list, too, and cannot be read; what is known of them is kept.
 
         Raises:
             TransformError: If the transform fails; nothing was added.
         """
-        for listing in self._entries.prepare(objects):
+        for listing in self._entries.prepare(objects, unread=unread):
             if listing is None:
                 await asyncio.sleep(0)
                 continue

@@ -24,6 +24,7 @@ from typing import Final, Protocol, final, runtime_checkable
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError
 from deltaloop.api.watch_event import EventType, WatchEvent
+from deltaloop.cache.core.deltas import Unread
 from deltaloop.cache.core.listwatch import (
     Decision,
     Listed,
@@ -47,6 +48,7 @@ from deltaloop.client.resource_list import ResourceList
 _logger: Final = logging.getLogger("deltaloop.cache")
 _EVENTS_PER_TURN: Final = 100
 _OBJECTS_PER_TURN: Final = 250
+_KEYS_TOLD: Final = 10
 _LIMIT_PRECISION: Final = 0.05
 _APPLY: Final = Verdict.APPLY
 _BEFORE_THE_LIST: Final = (Phase.LISTING, Phase.RECEIVING)
@@ -67,8 +69,8 @@ class ReflectorStore(Protocol):
         """An object went away."""
         ...
 
-    def replace(self, objects: tuple[Resource, ...], resource_version: str) -> None:
-        """Everything that exists is this."""
+    def replace(self, objects: tuple[Resource, ...], resource_version: str, unread: Unread) -> None:
+        """Everything that exists is this, and what is ``unread``: that stays as it is known."""
         ...
 
 
@@ -85,8 +87,8 @@ class ResourceVersionUpdater(Protocol):
 class TurnTaker(Protocol):
     """A store that takes a long list without holding up everybody else; both queues are."""
 
-    async def replace_in_turns(self, objects: tuple[Resource, ...], resource_version: str) -> None:
-        """Everything that exists is this."""
+    async def replace_in_turns(self, objects: tuple[Resource, ...], resource_version: str, unread: Unread) -> None:
+        """Everything that exists is this, and what is ``unread``."""
         ...
 
 
@@ -210,18 +212,20 @@ class Reflector:
     async def _replace_with(self, listed: Listed) -> Exception | None:
         if listed.skipped:
             _logger.warning(
-                "a list has objects that cannot be read or have no name; they are left out",
+                "a list has objects that cannot be read or have no name; what is known of them stays as it is",
                 extra={
                     "reflector": self.name,
                     "objects": listed.skipped,
+                    "keys": sorted(listed.unread.keys)[:_KEYS_TOLD],
+                    "of_unknown_name": listed.unread.is_any,
                     "error": None if listed.first_error is None else describe_error(listed.first_error),
                 },
             )
         try:
             if self._in_turns is not None:
-                await self._in_turns.replace_in_turns(listed.items, listed.resource_version)
+                await self._in_turns.replace_in_turns(listed.items, listed.resource_version, listed.unread)
             else:
-                self._store.replace(listed.items, listed.resource_version)
+                self._store.replace(listed.items, listed.resource_version, listed.unread)
         except Exception as error:  # noqa: BLE001 - a store may raise anything; the answer is to list again
             return error
         _logger.debug(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Generic, TypeVar, final
 
 from deltaloop.api.keys import HasObjectName
-from deltaloop.cache.core.deltas import deletion_handling_key
+from deltaloop.cache.core.deltas import NOTHING_UNREAD, Unread, deletion_handling_key
 from deltaloop.cache.core.store import Indexers, Replacement, StoreWrite
 from deltaloop.cache.errors import TransactionError
 from deltaloop.cache.thread_safe_store import ThreadSafeStore
@@ -66,14 +66,19 @@ class Store(Generic[V]):
         """Take out the object of a key; an unknown key is no error."""
         self._items.delete(key)
 
-    def replace(self, objects: Iterable[V], resource_version: str = "") -> None:
+    def replace(self, objects: Iterable[V], resource_version: str = "", unread: Unread = NOTHING_UNREAD) -> None:
         """Hold these objects and no others, in one step; nothing changes if one of them has no key.
 
         Args:
             objects: What to hold.
             resource_version: Version of the list they come from; "" leaves ``last_sync_resource_version`` as it is.
+            unread: Objects that exist, too, and cannot be read; what is held of them is kept.
         """
-        self._items.replace({self._key_func(obj): obj for obj in objects})
+        items = {self._key_func(obj): obj for obj in objects}
+        if unread:
+            held = ((key, self._items.get(key)) for key in self._items.list_keys() if unread.may_be(key))
+            items = {key: obj for key, obj in held if obj is not None} | items
+        self._items.replace(items)
         self.update_resource_version(resource_version)
 
     def transaction(self, writes: Iterable[StoreWrite[V]]) -> None:

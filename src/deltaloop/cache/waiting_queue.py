@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
-from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Deltas
+from deltaloop.cache.core.deltas import NOTHING_UNREAD, DeletedFinalStateUnknown, Deltas, Unread
 
 V = TypeVar("V")
 V_contra = TypeVar("V_contra", contravariant=True)
@@ -39,8 +39,8 @@ class QueueCore(Protocol[V_contra]):
         """An object went away."""
         ...
 
-    def replace(self, objects: Iterable[V_contra]) -> None:
-        """Everything that exists is this."""
+    def replace(self, objects: Iterable[V_contra], *, unread: Unread = ...) -> None:
+        """Everything that exists is this, and what is ``unread``."""
         ...
 
     def resync(self) -> None:
@@ -111,21 +111,24 @@ class WaitingQueue(ABC, Generic[V]):
         self._core.delete(obj)
         self._came()
 
-    def replace(self, objects: Iterable[V], resource_version: str = "") -> None:
+    def replace(self, objects: Iterable[V], resource_version: str = "", unread: Unread = NOTHING_UNREAD) -> None:
         """Everything that exists is this; what is beyond it is deleted.
 
         Args:
             objects: All objects.
             resource_version: Version of the list, reached when everything of it was processed.
+            unread: Objects that are in the list, too, and cannot be read; what is known of them is kept.
         """
-        self._core.replace(objects)
+        self._core.replace(objects, unread=unread)
         if resource_version:
             self._core.update_resource_version(resource_version)
         self._wake()
 
-    async def replace_in_turns(self, objects: Iterable[V], resource_version: str = "") -> None:
+    async def replace_in_turns(
+        self, objects: Iterable[V], resource_version: str = "", unread: Unread = NOTHING_UNREAD
+    ) -> None:
         """Do what ``replace`` does, letting others run between the objects of a long list if the queue is able to."""
-        self.replace(objects, resource_version)
+        self.replace(objects, resource_version, unread)
 
     def update_resource_version(self, resource_version: str) -> None:
         """Everything up to this version has come: an event was added, or a bookmark says so."""

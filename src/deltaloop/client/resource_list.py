@@ -28,13 +28,27 @@ class ResourceList(Generic[T_co]):
     resource_version: str = ""
     continue_: str = ""
     remaining_item_count: int | None = None
-    unreadable: tuple[MalformedObjectError, ...] = ()
+    unreadable: tuple[UnreadableItemError, ...] = ()
 
     def __iter__(self) -> Iterator[T_co]:
         return iter(self.items)
 
     def __len__(self) -> int:
         return len(self.items)
+
+
+@final
+class UnreadableItemError(MalformedObjectError):
+    """One item of a list is not an object that can be read; the server's fault.
+
+    Attributes:
+        key: ``namespace/name`` or ``name`` of the item; None if not even that can be read.
+    """
+
+    def __init__(self, message: str, *, key: str | None = None) -> None:
+        """Keep the key."""
+        super().__init__(message)
+        self.key = key
 
 
 @final

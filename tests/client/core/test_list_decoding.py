@@ -106,3 +106,21 @@ def test_items_that_cannot_be_read_do_not_cost_the_others(slice_size: int, repea
         ]
         assert "s3cret" not in f"{caught.value} {page.unreadable}"
         assert str(caught.value).endswith(f"(and {2 * repeat - 1} more such items)")
+
+
+def test_an_item_that_cannot_be_read_says_which_it_is_where_it_can() -> None:
+    items = [
+        b'{"metadata":{"name":"a","namespace":"here","labels":{"x":1}}}',
+        b'{"metadata":{"name":"b","namespace":null,"generation":"s3cret"}}',
+        b'{"metadata":{"name":7}}',
+        b'{"metadata":{"name":"","labels":{"x":1}}}',
+        b'{"metadata":"s3cret"}',
+        b'{"metadata":{"name":"fine"}}',
+    ]
+    body = b'{"metadata":{},"items":[' + b",".join(items) + b"]}"
+    with pytest.raises(UnreadableItemsError) as caught:
+        decode_list(kinds.POD, body)
+    page = caught.value.page
+    assert [each.key for each in page.unreadable] == ["here/a", "b", None, None, None]
+    assert [item.name for item in page] == ["fine"]
+    assert "s3cret" not in f"{page.unreadable}"

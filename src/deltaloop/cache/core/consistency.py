@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from deltaloop.api.resource import Resource
+from deltaloop.cache.core.deltas import NOTHING_UNREAD, Unread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,11 +44,13 @@ def state_of(objects: Iterable[Resource]) -> State:
     return {obj.key: (obj.uid, obj.resource_version) for obj in objects}
 
 
-def compare(cached: State, served: State, *, resource_version: str) -> ConsistencyReport:
-    """Compare what is cached with what the server has."""
+def compare(
+    cached: State, served: State, *, resource_version: str, unread: Unread = NOTHING_UNREAD
+) -> ConsistencyReport:
+    """Compare what is cached with what the server has; what cannot be read (``unread``) is kept as it was."""
     return ConsistencyReport(
         resource_version=resource_version,
         missing=tuple(sorted(served.keys() - cached.keys())),
-        left_over=tuple(sorted(cached.keys() - served.keys())),
+        left_over=tuple(sorted(key for key in cached.keys() - served.keys() if not unread.may_be(key))),
         different=tuple(sorted(key for key in cached.keys() & served.keys() if cached[key] != served[key])),
     )

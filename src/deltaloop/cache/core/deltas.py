@@ -11,6 +11,7 @@ Rules:
 * ``replace`` is a list as a whole: a ``Replaced`` for each item, and a ``Deleted`` with ``DeletedFinalStateUnknown``
   for each key that waits or is known and is not in the list. What is told about it is its newest state: the queued
   one before the known one (the rule of client-go 0.27; 0.26 missed objects that only waited, kubernetes#115658).
+  An object that is in the list and cannot be read is not gone: what waits or is known stays.
 * ``resync`` adds a ``Sync`` for each known object that has nothing queued: what is queued is newer.
 * Synced means that everything of the first ``replace``, its deletions included, was popped; or that any other write
   came first. An object popped before that is in the initial list.
@@ -30,7 +31,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeGuard, TypeVar, cast
+from typing import Final, Generic, NamedTuple, Protocol, TypeAlias, TypeGuard, TypeVar, cast
 
 import msgspec
 
@@ -103,6 +104,29 @@ class Popped(NamedTuple, Generic[V]):
     deltas: Deltas[V]
     is_in_initial_list: bool
     since: tuple[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """The objects of a list that are there and cannot be read: what is known of them is kept.
+
+    Attributes:
+        keys: Their keys, as far as those can be read.
+        is_any: Whether there is one without a key: it may be any object that is not in the list.
+    """
+
+    keys: frozenset[str] = frozenset()
+    is_any: bool = False
+
+    def may_be(self, key: str) -> bool:
+        """Tell whether an object that is not in the list may be one of them."""
+        return self.is_any or key in self.keys
+
+    def __bool__(self) -> bool:
+        return self.is_any or bool(self.keys)
+
+
+NOTHING_UNREAD: Final = Unread()
 
 
 class KnownObjects(Protocol[V_co]):
@@ -246,8 +270,8 @@ class DeltaQueue(Generic[V]):
         else:
             self._write(DeltaType.DELETED, key, self._transformed(key, obj))
 
-    def replace(self, objects: Iterable[V]) -> None:
-        """Everything that exists is this; what waits or is known beyond it is gone.
+    def replace(self, objects: Iterable[V], *, unread: Unread = NOTHING_UNREAD) -> None:
+        """Everything that exists is this; what waits or is known beyond it and is not ``unread`` is gone.
 
         Nothing changes if an object has no key or the transform raises: both are asked first.
         """
@@ -255,7 +279,7 @@ class DeltaQueue(Generic[V]):
         keys = {key for key, _ in listed}
         for key, obj in listed:
             self._append(key, Delta(DeltaType.REPLACED, obj))
-        gone = self._gone(keys)
+        gone = [tombstone for tombstone in self._gone(keys) if not unread.may_be(tombstone.key)]
         for tombstone in gone:
             self._append(tombstone.key, Delta(DeltaType.DELETED, tombstone))
         if not self._populated:

@@ -5,12 +5,14 @@ The version of the whole is that of its first page. A token has the version in i
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
+from deltaloop.cache.core.deltas import Unread
 from deltaloop.cache.core.reflector_effects import Listed
-from deltaloop.client.resource_list import ResourceList
+from deltaloop.client.resource_list import ResourceList, UnreadableItemError
 
 
 @dataclass(slots=True)
@@ -33,7 +35,7 @@ class ListRound:
     resource_version: str = ""
     pages: int = 0
     in_full: bool = False
-    unreadable: list[Exception] = field(default_factory=list[Exception])
+    unreadable: list[UnreadableItemError] = field(default_factory=list[UnreadableItemError])
 
     @classmethod
     def begin(cls, options: ListOptions, *, in_full: bool = False) -> ListRound:
@@ -60,4 +62,12 @@ class ListRound:
         """Return everything that came and can be kept."""
         named = tuple(item for item in self.items if item.name)
         skipped = len(self.items) - len(named) + len(self.unreadable)
-        return Listed(named, self.resource_version, skipped, next(iter(self.unreadable), None))
+        return Listed(
+            named, self.resource_version, skipped, next(iter(self.unreadable), None), unread_of(self.unreadable)
+        )
+
+
+def unread_of(errors: Iterable[UnreadableItemError]) -> Unread:
+    """Return which objects could not be read."""
+    keys = [error.key for error in errors]
+    return Unread(frozenset(key for key in keys if key is not None), None in keys)

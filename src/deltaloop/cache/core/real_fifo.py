@@ -7,7 +7,8 @@ Rules:
 * What comes first is popped first, whatever its key; every state that came is seen.
 * A list is one entry. What it deletes is found when it is popped: at that moment the consumer has processed everything
   before it, so that what it holds beyond the list is exactly what is gone (``DeletedFinalStateUnknown``). Deletions
-  come before the listed objects, as upstream.
+  come before the listed objects, as upstream. An object that is in the list and cannot be read is not gone: it is
+  ``Replaced`` by what is known of it.
 * A resync is one entry, too: a ``Sync`` for each object that the consumer holds when it is popped.
 * A pop takes up to 1000 entries, of different keys, so that they can be applied in one step. A list or a resync is
   taken alone. Entries of the initial list are never mixed with later ones.
@@ -31,11 +32,13 @@ from typing import Final, Generic, TypeVar, cast
 import msgspec
 
 from deltaloop.cache.core.deltas import (
+    NOTHING_UNREAD,
     DeletedFinalStateUnknown,
     Delta,
     Deltas,
     DeltaType,
     KnownObjects,
+    Unread,
     WholeList,
     deletion_handling_key,
     transformed,
@@ -49,7 +52,7 @@ TURN: Final = 500
 
 
 class _Entry(msgspec.Struct, Generic[V], gc=False):
-    """``deltas`` is one delta of ``key``; the objects of a list, with all their ``keys``; or None for a resync."""
+    """``deltas`` is one delta of ``key``; the objects of a list, with what else is in it; or None for a resync."""
 
     key: str
     deltas: Deltas[V] | None
@@ -57,13 +60,15 @@ class _Entry(msgspec.Struct, Generic[V], gc=False):
     is_list: bool = False
     version: str = ""
     keys: Collection[str] = ()
+    unread: Unread = NOTHING_UNREAD
 
 
 class Listing(msgspec.Struct, Generic[V], frozen=True):
-    """A list that is ready to wait: the keys of its objects, and a delta for each."""
+    """A list that is ready to wait: the keys of its objects, a delta for each, and what else is in it."""
 
     keys: Collection[str]
     deltas: Deltas[V]
+    unread: Unread
 
 
 class Batch(msgspec.Struct, Generic[V], frozen=True):
@@ -157,16 +162,16 @@ class InOrderQueue(Generic[V]):
         else:
             self._write(DeltaType.DELETED, obj)
 
-    def replace(self, objects: Iterable[V]) -> None:
-        """Everything that exists is this.
+    def replace(self, objects: Iterable[V], *, unread: Unread = NOTHING_UNREAD) -> None:
+        """Everything that exists is this, and what is ``unread``.
 
         Nothing changes if an object has no key or the transform raises: both are asked first.
         """
-        for listing in self.prepare(objects):
+        for listing in self.prepare(objects, unread=unread):
             if listing is not None:
                 self.put_list(listing)
 
-    def prepare(self, objects: Iterable[V]) -> Iterator[Listing[V] | None]:
+    def prepare(self, objects: Iterable[V], *, unread: Unread = NOTHING_UNREAD) -> Iterator[Listing[V] | None]:
         """Make a list ready to wait, and yield it in the end; yields None every ``TURN`` objects before.
 
         A key that is there twice counts as its last object.
@@ -177,12 +182,12 @@ class InOrderQueue(Generic[V]):
             listed[key] = Delta(DeltaType.REPLACED, self._transformed(key, obj))
             if place % TURN == 0:
                 yield None
-        yield Listing(listed.keys(), tuple(listed.values()))
+        yield Listing(listed.keys(), tuple(listed.values()), unread)
 
     def put_list(self, listing: Listing[V]) -> None:
         """Everything that exists is this, which was made ready by ``prepare``."""
         first = not self._populated
-        self._put(_Entry("", listing.deltas, initial=first, is_list=True, keys=listing.keys))
+        self._put(_Entry("", listing.deltas, initial=first, is_list=True, keys=listing.keys, unread=listing.unread))
         if first:
             self._initial_left = len(self._entries)
 
@@ -255,10 +260,14 @@ class InOrderQueue(Generic[V]):
             found = [self._known.get_by_key(key) for key in self._known.list_keys()]
             return tuple(Delta(DeltaType.SYNC, obj) for obj in found if obj is not None)
         known = [(key, self._known.get_by_key(key)) for key in self._known.list_keys() if key not in entry.keys]
-        gone = tuple(
-            Delta[V](DeltaType.DELETED, DeletedFinalStateUnknown(key, obj)) for key, obj in known if obj is not None
-        )
-        return WholeList(gone + entry.deltas)
+        gone: list[Delta[V]] = []
+        kept: list[Delta[V]] = []
+        for key, obj in known:
+            if obj is not None and entry.unread.may_be(key):
+                kept.append(Delta(DeltaType.REPLACED, obj))  # told to nobody: it is the state that is known
+            elif obj is not None:
+                gone.append(Delta(DeltaType.DELETED, DeletedFinalStateUnknown(key, obj)))
+        return WholeList([*gone, *entry.deltas, *kept])
 
     def _transformed(self, key: str, obj: V) -> V:
         if self._transform is None:

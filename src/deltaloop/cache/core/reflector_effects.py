@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
+from deltaloop.cache.core.deltas import NOTHING_UNREAD, Unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +61,14 @@ class Listed:
         resource_version: The version of the list.
         skipped: How many objects are left out, because they cannot be read or have no name.
         first_error: Why the first of them cannot be read, if it is that.
+        unread: Which of them cannot be read: they exist, and are not to be taken for deleted.
     """
 
     items: tuple[Resource, ...]
     resource_version: str
     skipped: int
     first_error: Exception | None = None
+    unread: Unread = NOTHING_UNREAD
 
 
 class Verdict(Enum):

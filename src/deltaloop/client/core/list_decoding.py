@@ -12,10 +12,11 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from deltaloop.api.errors import MalformedObjectError
+from deltaloop.api.keys import join_key
 from deltaloop.api.managed_fields import decode_object_stripped
 from deltaloop.api.resource import decode_object
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.client.resource_list import ResourceList, UnreadableItemsError
+from deltaloop.client.resource_list import ResourceList, UnreadableItemError, UnreadableItemsError
 
 T = TypeVar("T")
 
@@ -31,7 +32,17 @@ class _List(msgspec.Struct, gc=False):
     metadata: _ListMeta = _ListMeta()
 
 
+class _Names(msgspec.Struct, gc=False):
+    name: str
+    namespace: str | None = None
+
+
+class _Named(msgspec.Struct, gc=False):
+    metadata: _Names
+
+
 _decode_list: Final = msgspec.json.Decoder(_List).decode
+_decode_names: Final = msgspec.json.Decoder(_Named).decode
 
 
 def decode_list(
@@ -82,17 +93,27 @@ def decode_items(
     *,
     first_index: int,
     drop_managed_fields: bool = False,
-) -> tuple[list[T], list[MalformedObjectError]]:
+) -> tuple[list[T], list[UnreadableItemError]]:
     """Decode items; return those that are objects of the type, and for each other one an error that says which."""
     items: list[T] = []
-    unreadable: list[MalformedObjectError] = []
+    unreadable: list[UnreadableItemError] = []
     decode = decode_object_stripped if drop_managed_fields else decode_object
     for index, raw in enumerate(raws, first_index):
         try:
             items.append(decode(resource_type, raw))
         except MalformedObjectError as error:
-            unreadable.append(MalformedObjectError(f"item {index} of a list of {resource_type}: {error}"))
+            why = f"item {index} of a list of {resource_type}: {error}"
+            unreadable.append(UnreadableItemError(why, key=_key_of(raw)))
     return items, unreadable
+
+
+def _key_of(raw: msgspec.Raw) -> str | None:
+    """Return the key of an item that cannot be read otherwise; None if there is none to be found."""
+    try:
+        found = _decode_names(raw).metadata
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    return join_key(found.namespace or "", found.name) if found.name else None
 
 
 def _why_not(resource_type: ResourceType[Any], size: int, error: Exception) -> str:

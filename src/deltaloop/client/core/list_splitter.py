@@ -35,7 +35,7 @@ from deltaloop.api.managed_fields import decode_object_stripped
 from deltaloop.api.resource import decode_object
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.client.core.list_decoding import decode_items, decode_list
-from deltaloop.client.resource_list import ResourceList, UnreadableItemsError
+from deltaloop.client.resource_list import ResourceList, UnreadableItemError, UnreadableItemsError
 
 T = TypeVar("T")
 
@@ -87,7 +87,7 @@ class ListSplitter(Generic[T]):
         self._head: bytes | None = None
         self._beginning = b""
         self._items: list[T] = []
-        self._unreadable: list[MalformedObjectError] = []
+        self._unreadable: list[UnreadableItemError] = []
         self._taken = 0
         self._next_try = step
         self._size = 0
