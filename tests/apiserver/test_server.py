@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import logging
 import ssl
 from datetime import UTC, datetime
@@ -209,3 +210,111 @@ async def test_no_secret_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     everything = caplog.text + "".join(str(record.__dict__) for record in caplog.records)
     assert "planted-token" not in everything
     assert "cGxhbnRlZA" not in everything
+
+
+_OWN_PAGES = [
+    {},
+    {"Sec-Fetch-Site": "none"},
+    {"Sec-Fetch-Site": "same-origin", "Origin": "http://127.0.0.1:8001"},  # through kubectl proxy
+    {"Origin": "http://localhost:8001"},
+    {"Origin": "http://[::1]:8001"},
+]
+_FOREIGN_PAGES = [
+    {"Origin": "https://evil.example"},
+    {"Origin": "https://127.0.0.1.evil.example"},
+    {"Origin": "https://evil.example:127"},
+    {"Origin": "null"},
+    {"Origin": ""},
+    {"Sec-Fetch-Site": "cross-site"},
+    {"Sec-Fetch-Site": "same-site", "Origin": "http://localhost:3000"},
+    {"Sec-Fetch-Site": "same-origin", "Origin": "https://evil.example"},
+    {"Sec-Fetch-Site": "Cross-Site"},
+]
+_WRITES = [
+    ("POST", CONFIG_MAPS, json.dumps(config_map("b")).encode()),
+    ("DELETE", f"{CONFIG_MAPS}/a", b""),
+    ("PATCH", f"{CONFIG_MAPS}/a", b"{}"),
+    ("POST", "/deltaloop/compact", b""),
+    ("POST", "/deltaloop/faults", b'{"do": "refuse"}'),
+    ("DELETE", "/deltaloop/faults", b""),
+    ("GET", CONFIG_MAPS, b""),
+    ("GET", "/version", b""),
+    ("OPTIONS", CONFIG_MAPS, b""),
+]
+
+
+async def test_pages_of_others_in_a_browser_are_turned_away() -> None:
+    """Where everybody may do everything, any web page could otherwise: a browser sends what it likes, unasked."""
+    async with serving() as on:
+        await on.call.created(CONFIG_MAPS, config_map("a"))
+        before = on.server.revision
+        for headers in _FOREIGN_PAGES:
+            for method, path, body in _WRITES:
+                for content_type in ({}, {"Content-Type": "text/plain"}):
+                    answer = await on.call.call(method, path, body, **headers, **content_type)
+                    assert "web pages of others" in answer.refuses(403, "Forbidden"), (headers, method, path)
+        assert on.server.revision == before
+        assert on.server.faults.active() == ()
+        for number, headers in enumerate(_OWN_PAGES):
+            await on.call.created(CONFIG_MAPS, config_map(f"own-{number}"))
+            answer = await on.call.call("PATCH", f"{CONFIG_MAPS}/a", b"{}", **headers, **_MERGE)
+            assert answer.status == 200, headers
+
+
+_MERGE = {"Content-Type": "application/merge-patch+json"}
+
+
+def _requests(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
+    return [vars(record) for record in caplog.records if record.msg == "answered a request"]
+
+
+async def test_each_request_leaves_a_line_for_debugging(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, "deltaloop.apiserver"):
+        async with serving() as on:
+            agent = {"User-Agent": "kubectl/v1.36 Bearer planted\t"}
+            await on.call.get(f"{CONFIG_MAPS}?limit=5&access_token=planted", **agent)
+            (await on.call.get(f"{CONFIG_MAPS}/nothing")).refuses(404, "NotFound")
+            await on.call.get("/%0aforged")
+            async with on.call.watch(f"{CONFIG_MAPS}?watch=1&timeoutSeconds=2") as watch:
+                assert await watch.rest() == []
+            await on.call.post("/deltaloop/faults", {"do": "refuse", "code": 500, "count": 1})
+            assert (await on.call.get(CONFIG_MAPS)).status == 500
+    found = _requests(caplog)
+    assert all(line["levelname"] == "DEBUG" for line in found)
+    listed, missing, odd, watched, _, struck = found
+    assert (listed["method"], listed["path"], listed["verb"]) == (
+        "GET",
+        f"{CONFIG_MAPS}?limit=5&access_token=<redacted>",
+        "list",
+    )
+    assert (listed["status"], listed["user"], listed["seconds"]) == (200, "deltaloop:admin", 0)
+    assert listed["agent"] == r"kubectl/v1.36 Bearer <redacted>"
+    assert (missing["status"], missing["reason"]) == (404, "NotFound")
+    assert missing["why"] == 'configmaps "nothing" not found'
+    assert "\n" not in odd["path"]
+    assert (watched["verb"], watched["status"], watched["seconds"]) == ("watch", 200, pytest.approx(2, abs=0.1))
+    assert (struck["status"], struck["fault"]) == (500, "refuse")
+
+
+async def test_a_request_that_fails_is_one_error_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    def broken() -> datetime:
+        if asyncio.get_running_loop().time() > 0:
+            raise RuntimeError("no clock")
+        return datetime(2026, 1, 1, tzinfo=UTC)
+
+    with caplog.at_level(logging.INFO, "deltaloop.apiserver"):
+        async with serving(wall_clock=broken) as on:
+            await asyncio.sleep(1)
+            (await on.call.post(CONFIG_MAPS, config_map("a"))).refuses(500, "InternalError")
+    (error,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert error.exc_info is not None
+    assert (vars(error)["method"], vars(error)["path"], vars(error)["user"]) == ("POST", CONFIG_MAPS, "deltaloop:admin")
+    caplog.clear()
+    applied = f"{CONFIG_MAPS}/a?fieldManager=m"
+    with caplog.at_level(logging.INFO, "deltaloop.apiserver"):
+        async with serving() as on:
+            body = json.dumps({**config_map("a"), "data": {"a": 1}}).encode()
+            answer = await on.call.call("PATCH", applied, body, **{"Content-Type": "application/apply-patch+yaml"})
+            assert answer.status == 500
+    (line,) = _requests(caplog)
+    assert (line["levelname"], line["status"], line["path"]) == ("ERROR", 500, applied)

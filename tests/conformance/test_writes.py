@@ -445,3 +445,36 @@ async def test_new_objects_with_a_resource_version(api: Api, version: str, words
             assert answer.refuses(500, "") == f"strconv.ParseUint: {words}"
         else:
             assert answer.status == 201, answer.text
+
+
+_FORBIDDEN_NAME = "x cannot be handled as a y"
+
+
+@conformance("writes: a refusal carries the warnings about unknown fields, whatever words are in it")
+async def test_a_refusal_carries_warnings(api: Api) -> None:
+    answer = await api.post(api.config_maps, {**config_map(_FORBIDDEN_NAME), "bogus": 1})
+    assert _FORBIDDEN_NAME in answer.refuses(422, "Invalid")
+    assert answer.headers["Warning"] == '299 - "unknown field \\"bogus\\""'
+
+
+@conformance("writes: what cannot be read carries none")
+async def test_what_cannot_be_read_carries_no_warnings(api: Api) -> None:
+    answer = await api.post(api.config_maps, {**config_map("a"), "bogus": 1, "data": {"a": 1}})
+    assert "cannot be handled as a ConfigMap" in answer.refuses(400, "BadRequest")
+    assert "Warning" not in answer.headers
+
+
+@conformance(
+    "writes: another kind is told as it was sent",
+    ("whole", "POST", ""),
+    ("patched", "PATCH", "merge-patch+json"),
+)
+async def test_odd_kinds_are_told_as_sent(api: Api, method: str, content_type: str) -> None:
+    await api.config_map("a")
+    if method == "POST":
+        answer = await api.post(api.config_maps, {**config_map("b"), "kind": "Con: fig"})
+    else:
+        answer = await api.patch_with(f"{api.config_maps}/a", content_type, {"kind": "Con: fig"})
+    message = answer.json["message"]
+    assert 'no kind "Con: fig" is registered for version "v1"' in message
+    assert ("fig in version" in message) == (method == "POST")

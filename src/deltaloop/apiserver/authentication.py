@@ -264,6 +264,23 @@ def is_own_host(host: str, *, listening_on: str) -> bool:
     return name == listening_on or is_loopback(name)
 
 
+def is_foreign_page(origin: str | None, site: str | None, *, listening_on: str) -> bool:
+    """Tell whether a request comes from a page in a browser that neither this server nor this machine has served.
+
+    Only browsers send these headers, and no page can change them. kubectl and other clients send neither.
+
+    Args:
+        origin: ``Origin``: scheme, host and port of the page, or ``null``; None without one.
+        site: ``Sec-Fetch-Site``; None without one.
+        listening_on: The address that the server listens on.
+
+    Source: the Fetch standard (``Origin``); W3C Fetch Metadata Request Headers.
+    """
+    if site is not None and site.strip().lower() not in ("same-origin", "none"):
+        return True
+    return origin is not None and not is_own_host(origin.partition("://")[2], listening_on=listening_on)
+
+
 def is_loopback(host: str) -> bool:
     """Tell whether a host name or address stands for this machine only."""
     if host == "localhost":

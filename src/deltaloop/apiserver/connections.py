@@ -1,8 +1,11 @@
-"""What the HTTP library does by itself with a connection, and what is done here instead. No core.
+"""What the HTTP library does by itself with a connection, and what is done here instead. Core: ``core/outgoing.py``.
 
 No body is unpacked: the real server does not look at ``Content-Encoding`` either, and a few megabytes can be gigabytes
 unpacked. After an answer that did not need all of a body, up to 3 MiB of the rest are read and thrown away, so that a
 client that is still sending gets to see the answer; then the connection is closed.
+
+A large answer goes out in pieces, the next one when the connection has room: the library would copy all of it into the
+connection's buffer at once. A client that takes nothing for ``WRITE_PATIENCE`` seconds is cut off.
 """
 
 from __future__ import annotations
@@ -10,21 +13,28 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Final
+from typing import Final, TypeGuard
 
 from aiohttp import web
 
 from deltaloop.apiserver.core.failures import MAX_BODY
+from deltaloop.apiserver.core.outgoing import LARGE, Outgoing
 
+WRITE_PATIENCE: Final = 60.0
 _DRAIN_PATIENCE: Final = 10.0
+_PIECE: Final = 64 * 1024
 Handle = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
-def http_server(handle: Handle) -> web.Server:
+def http_server(handle: Handle, outgoing: Outgoing) -> web.Server:
     """Return what makes a protocol for each connection and answers its requests; it is bound to the running loop."""
 
     async def answered(request: web.BaseRequest) -> web.StreamResponse:
         response = await handle(request)
+        if (request.content_length or 0) > MAX_BODY and not response.prepared:
+            response.force_close()
+        if isinstance(response, web.Response) and _is_large(response.body, request):
+            response = await _send_large(request, response, response.body, outgoing)
         if not request.content.is_eof():
             await _send_and_drain(request, response)
         return response
@@ -33,14 +43,44 @@ def http_server(handle: Handle) -> web.Server:
     return web.Server(answered, handler_cancellation=True, access_log=None, auto_decompress=False, lingering_time=0.0)
 
 
+def _is_large(body: object, request: web.BaseRequest) -> TypeGuard[bytes]:
+    return request.method != "HEAD" and isinstance(body, bytes) and len(body) >= LARGE
+
+
+async def _send_large(
+    request: web.BaseRequest, response: web.Response, body: bytes, outgoing: Outgoing
+) -> web.StreamResponse:
+    copy = outgoing.take(body)
+    if copy is None:
+        # As flow control answers, which knows nothing of Status.
+        text = "Too many requests, please try again later.\n"
+        return web.Response(status=429, text=text, headers={"Retry-After": "1"})
+    stream = web.StreamResponse(status=response.status, headers=response.headers)
+    stream.content_length = len(copy)
+    if response.keep_alive is False:
+        stream.force_close()
+    response.body = body = b""  # the copy is all that is held while it is sent
+    try:
+        with suppress(ConnectionError):
+            await stream.prepare(request)
+            for start in range(0, len(copy), _PIECE):
+                async with asyncio.timeout(WRITE_PATIENCE):
+                    await stream.write(copy[start : start + _PIECE])
+            await stream.write_eof()
+    except TimeoutError:
+        if request.transport is not None:
+            request.transport.abort()
+    finally:
+        outgoing.give_back(copy)
+    return stream
+
+
 async def _send_and_drain(request: web.BaseRequest, response: web.StreamResponse) -> None:
     """Send an answer, then read what is left of the body, within bounds.
 
     Source: Go's net/http server.go, which reads 256 KiB and waits half a second; clients here may send all of a body
     that the server would have taken.
     """
-    if (request.content_length or 0) > MAX_BODY and not response.prepared:
-        response.force_close()
     left = MAX_BODY
     with suppress(ConnectionError, TimeoutError):
         await response.prepare(request)

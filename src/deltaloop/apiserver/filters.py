@@ -1,8 +1,9 @@
 """What every request passes before its verb, as on the real server. Core: ``core/rbac.py``, ``core/fault_rules.py``.
 
-    host ▶ credentials ▶ impersonation ▶ permission ▶ faults ▶ handlers ▶ durable ▶ audit
+    host, origin ▶ credentials ▶ impersonation ▶ permission ▶ faults ▶ handlers ▶ durable ▶ audit, log
 
-Failures become a Status here. Nothing is answered before what the answer shows is durable.
+Failures become a Status here. Nothing is answered before what the answer shows is durable. Each request leaves a line
+in the log, for debugging; one that fails by the server's fault is an error there, with its traceback if it has one.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from urllib.parse import unquote
 from aiohttp import web
 
 from deltaloop.api.errors import MissingExtraError
+from deltaloop.api.plain_text import one_line
+from deltaloop.api.redaction import redact
 from deltaloop.api.status import ApiError, Status, StatusDetails, error_from_status
 from deltaloop.apiserver import authentication
 from deltaloop.apiserver.access import Access
@@ -96,12 +99,12 @@ class Filters:
         """
         segments = tuple(unquote(part) for part in request.raw_path.partition("?")[0].strip("/").split("/"))
         info = describe(request.method, request.path, segments, request.query)
-        record = _Record(info=info)
+        record = _Record(info=info, arrived_at=asyncio.get_running_loop().time())
         code = 0
         try:
             response = in_yaml(request, await self._guard(request, segments, record))
             if self._settle is not None:
-                response = await self._durable(request, response)
+                response = await self._durable(request, response, record)
             code = response.status
         except _LostError:
             if request.transport is not None:
@@ -112,43 +115,44 @@ class Filters:
         finally:
             self._publish()
             self._write_audit(request, record, code)
+            _log_request(request, record, code)
 
-    async def _durable(self, request: web.BaseRequest, response: web.StreamResponse) -> web.StreamResponse:
+    async def _durable(
+        self, request: web.BaseRequest, response: web.StreamResponse, record: _Record
+    ) -> web.StreamResponse:
         assert self._settle is not None
         try:
             await self._settle()
         except Exception as error:  # noqa: BLE001 - answered with a 500 and logged, as in _guard
-            return self._failed(request, error)
+            return self._failed(request, error, record)
         return response
 
     async def _guard(self, request: web.BaseRequest, segments: tuple[str, ...], record: _Record) -> web.StreamResponse:
         try:
             return await self._answer(request, segments, record)
         except ApiError as error:
-            refusal = self._refusal(error)
-            if " cannot be handled as " not in str(error):  # what cannot be decoded has no fields to warn about
+            refusal = self._refusal(error, record)
+            if not isinstance(error, failures.UnreadableObjectError):  # it has no fields to warn about
                 add_warnings(refusal, request.get(WARNINGS, ()))
             return refusal
         except PatchError as error:
             details = None if error.code in (400, 413, 500) else StatusDetails()
             status = Status(message=error.message, reason=error.reason, code=error.code, details=details)
-            return self._refusal(error_from_status(status))
+            return self._refusal(error_from_status(status), record)
         except MissingExtraError as error:
-            return self._refusal(failures.internal(str(error)))
+            return self._refusal(failures.internal(str(error)), record)
         except (ConnectionError, web.HTTPException, _LostError):
             raise
         except Exception as error:  # noqa: BLE001 - the last resort: answered with a 500 and logged
-            return self._failed(request, error)
+            return self._failed(request, error, record)
 
-    def _failed(self, request: web.BaseRequest, error: Exception) -> web.Response:
-        _log.error(
-            "a request failed inside the server",
-            exc_info=error,
-            extra={"method": request.method, "path": request.path},
-        )
-        return self._refusal(failures.internal(f"{type(error).__name__}; the server's log says more"))
+    def _failed(self, request: web.BaseRequest, error: Exception, record: _Record) -> web.Response:
+        record.failed = True
+        _log.error("a request failed inside the server", exc_info=error, extra=_facts(request, record))
+        return self._refusal(failures.internal(f"{type(error).__name__}; the server's log says more"), record)
 
-    def _refusal(self, error: ApiError) -> web.Response:
+    def _refusal(self, error: ApiError, record: _Record) -> web.Response:
+        record.refused = error.status
         headers = dict(self._headers)
         if error.status.details is not None and error.status.details.retry_after_seconds:
             headers["Retry-After"] = str(error.status.details.retry_after_seconds)
@@ -160,6 +164,9 @@ class Filters:
         host = request.headers.get("Host", "")
         if not authentication.is_own_host(host, listening_on=self._host):
             raise failures.misdirected(host)
+        origin, site = request.headers.get("Origin"), request.headers.get("Sec-Fetch-Site")
+        if authentication.is_foreign_page(origin, site, listening_on=self._host):
+            raise failures.foreign_page(origin or "")
         record.user = user = self._user(request)
         exchange = Exchange(request=request, segments=segments, info=record.info, user=user)
         if segments[0] == ROOT:
@@ -247,14 +254,42 @@ class Filters:
 class _Record:
     """What is known of a request while it is on its way."""
 
-    __slots__ = ("audited", "began", "fault", "info", "user")
+    __slots__ = ("arrived_at", "audited", "began", "failed", "fault", "info", "refused", "user")
 
-    def __init__(self, *, info: RequestInfo) -> None:
+    def __init__(self, *, info: RequestInfo, arrived_at: float) -> None:
         self.info = info
+        self.arrived_at = arrived_at
+        self.refused: Status | None = None
+        self.failed = False
         self.began = 0.0
         self.user: User | None = None
         self.fault = ""
         self.audited = False
+
+
+def _log_request(request: web.BaseRequest, record: _Record, code: int) -> None:
+    """Write a line for debugging; that the server has failed is an error, if it was not logged as one already."""
+    is_error = code == 500 and not record.failed and not record.fault
+    level = logging.ERROR if is_error else logging.DEBUG
+    if not _log.isEnabledFor(level):
+        return
+    refused = record.refused
+    why = {} if refused is None else {"reason": refused.reason, "why": one_line(str(redact(refused.message)))}
+    fault = {"fault": record.fault} if record.fault else {}
+    seconds = round(asyncio.get_running_loop().time() - record.arrived_at, 6)
+    extra = {**_facts(request, record), "status": code, "seconds": seconds, **why, **fault}
+    _log.log(level, "answered a request", extra=extra)
+
+
+def _facts(request: web.BaseRequest, record: _Record) -> dict[str, str]:
+    """Say which request it is; nothing secret, whatever handles the record."""
+    return {
+        "method": request.method,
+        "path": one_line(str(redact(request.raw_path)), longest=2048),
+        "verb": record.info.verb,
+        "user": "" if record.user is None else one_line(record.user.name, longest=256),
+        "agent": one_line(str(redact(request.headers.get("User-Agent", ""))), longest=256),
+    }
 
 
 def _attributes(request: web.BaseRequest, info: RequestInfo, user: User) -> Attributes:

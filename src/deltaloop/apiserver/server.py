@@ -30,6 +30,7 @@ from deltaloop.apiserver.core.builtin import BUILT_IN_RESOURCES
 from deltaloop.apiserver.core.manifests import Manifest, in_order, load_manifest
 from deltaloop.apiserver.core.objects import Stamp
 from deltaloop.apiserver.core.operations import Operations
+from deltaloop.apiserver.core.outgoing import Outgoing
 from deltaloop.apiserver.core.rbac import AlwaysAllow, Authorizer, RbacAuthorizer
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.service_tokens import LAST_USED, day_of_use
@@ -71,6 +72,7 @@ class ApiServer:
         self._token = self._options.token
         if self._token is None and not self._options.insecure_http and self._options.data_dir is None:
             self._token = new_token()
+        self._outgoing = Outgoing()
         self._credentials: Credentials | None = None
         self._random = random.SystemRandom()
         self._file: DataFile | None = None
@@ -323,7 +325,7 @@ class ApiServer:
 
     async def _listen(self, port: int) -> None:
         assert self._filters is not None
-        runner = web.ServerRunner(http_server(self._filters.handle), shutdown_timeout=_STOP_PATIENCE)
+        runner = web.ServerRunner(http_server(self._filters.handle, self._outgoing), shutdown_timeout=_STOP_PATIENCE)
         await runner.setup()
         try:
             await web.TCPSite(runner, self._options.host, port, ssl_context=self._context).start()

@@ -78,9 +78,7 @@ def decode_builtin(served: ServedResource, fields: dict[str, Any], *, in_order: 
     except _EndError as error:
         reading.first = str(error)
     if reading.first:
-        raise failures.bad_request(
-            f'{kind} in version "{served.type.version}" cannot be handled as a {kind}: {reading.first}'
-        )
+        raise failures.unreadable(kind, reading.first, version=served.type.version)
 
 
 class _EndError(Exception):

@@ -13,7 +13,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.api.status import ApiError, Status, StatusCause, StatusDetails, StatusMetadata, error_from_status
+from deltaloop.api.status import (
+    ApiError,
+    BadRequestError,
+    Status,
+    StatusCause,
+    StatusDetails,
+    StatusMetadata,
+    error_from_status,
+)
 from deltaloop.apiserver.core.json_values import mapping
 
 MAX_BODY: Final = 3 * 1024 * 1024
@@ -192,6 +200,37 @@ def bad_request(message: str) -> ApiError:
     return _error(400, "BadRequest", message)
 
 
+class UnreadableObjectError(BadRequestError):
+    """400: a body cannot be read as an object of its kind; whatever else there is to say of it is not said.
+
+    Attributes:
+        why: What is wrong, without the words before it that say what was to be read.
+    """
+
+    def __init__(self, message: str, why: str) -> None:
+        """Keep what is wrong by itself: others say it in other words."""
+        super().__init__(Status(message=f"{message}: {why}", reason=self.reason, code=self.code))
+        self.why = why
+
+
+def unreadable(kind: str, why: str, *, said: str = "", version: str | None = None) -> UnreadableObjectError:
+    """400: a body cannot be read as the kind that is wanted.
+
+    Args:
+        kind: What is wanted.
+        why: What is wrong.
+        said: The kind that the body says it is; the same by default.
+        version: The version that goes with it, without its group; None leaves it out.
+    """
+    of_version = "" if version is None else f' in version "{version}"'
+    return UnreadableObjectError(f"{said or kind}{of_version} cannot be handled as a {kind}", why)
+
+
+def unrecognized(kind: str, why: str) -> UnreadableObjectError:
+    """400: a body does not say what it is, or not so that it can be read."""
+    return UnreadableObjectError(f"the object provided is unrecognized (must be of type {kind})", why)
+
+
 def unexplained(message: str) -> ApiError:
     """500 without a reason: how the real server reports what it did not expect from a client."""
     return _error(500, "", message)
@@ -248,6 +287,12 @@ def unauthorized() -> ApiError:
 def misdirected(host: str) -> ApiError:
     """421: the request names a host that is not this server: a web page may be behind it."""
     return _error(421, "MisdirectedRequest", f"this server does not answer for the host {host[:253]!r}")
+
+
+def foreign_page(origin: str) -> ApiError:
+    """403: the request comes from a page in a browser that is not of this server."""
+    shown = f" of {origin[:253]!r}" if origin else ""
+    return _error(403, "Forbidden", f"this server does not answer requests from web pages of others{shown}")
 
 
 def method_not_allowed(text: str = "") -> ApiError:

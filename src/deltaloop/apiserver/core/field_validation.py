@@ -79,9 +79,7 @@ def check_object(
     if (found or repeated) and mode is FieldValidation.STRICT:
         kind = served.type.kind
         shown = ", ".join((*_unmarshal_errors(repeated), *found))
-        raise failures.bad_request(
-            f'{kind} in version "{served.type.version}" cannot be handled as a {kind}: {_STRICT}{shown}'
-        )
+        raise failures.unreadable(kind, f"{_STRICT}{shown}", version=served.type.version)
     return (*repeated, *found)
 
 

@@ -95,7 +95,7 @@ def check_metadata_types(served: ServedResource, fields: dict[str, Any]) -> None
         # The first half is what the object says of itself.
         said = text(fields.get("kind")) or served.type.kind
         version = text(fields.get("apiVersion")).rpartition("/")[2] or ("" if served.custom else served.type.version)
-        raise failures.bad_request(f'{said} in version "{version}" cannot be handled as a {served.type.kind}: {why}')
+        raise failures.unreadable(served.type.kind, why, said=said, version=version)
 
 
 def metadata_problem(served: ServedResource, fields: dict[str, Any]) -> tuple[str, bool]:

@@ -193,17 +193,12 @@ def check_kind(served: ServedResource, fields: dict[str, Any]) -> None:
     """
     unreadable = unreadable_type(fields)
     if unreadable:
-        raise failures.bad_request(
-            f"the object provided is unrecognized (must be of type {served.type.kind}): {unreadable}"
-        )
+        raise failures.unrecognized(served.type.kind, unreadable)
     if not served.custom:
         api_version = fields.get("apiVersion") or served.type.api_version
         _check_registered(served, api_version, fields.get("kind") or served.type.kind)
     elif not fields.get("kind"):
-        raise failures.bad_request(
-            f"the object provided is unrecognized (must be of type {served.type.kind}): Object 'Kind' is missing in "
-            "the body of the request"
-        )
+        raise failures.unrecognized(served.type.kind, "Object 'Kind' is missing in the body of the request")
 
 
 def check_patched_kind(served: ServedResource, fields: dict[str, Any]) -> None:
@@ -216,21 +211,22 @@ def check_patched_kind(served: ServedResource, fields: dict[str, Any]) -> None:
     if served.custom or fields.get("apiVersion") or kind == wanted:
         return
     group = served.type.group
-    beginning = f"{kind} cannot be handled as a {wanted}: "
+    why = f'no kind "{kind}" is registered for the internal version of group "{group}"'
     if any(known == kind and version.rpartition("/")[0] == group for version, known in kind_types()):
-        raise failures.bad_request(beginning + _no_conversion(served, f"{_internal(served)}.{kind}"))
-    raise failures.bad_request(f'{beginning}no kind "{kind}" is registered for the internal version of group "{group}"')
+        why = _no_conversion(served, f"{_internal(served)}.{kind}")
+    raise failures.unreadable(wanted, why, said=kind)
 
 
 def _check_registered(served: ServedResource, api_version: str, kind: str) -> None:
     """Refuse another kind in the words of a server that decodes by what the body says it is."""
     version = api_version.rpartition("/")[2]
     wanted = served.type.kind
-    beginning = f'{kind} in version "{version}" cannot be handled as a {wanted}: '
     if (api_version, kind) not in kind_types() and (api_version, kind) != (served.type.api_version, wanted):
-        raise failures.bad_request(f'{beginning}no kind "{kind}" is registered for version "{api_version}"')
+        why = f'no kind "{kind}" is registered for version "{api_version}"'
+        raise failures.unreadable(wanted, why, said=kind, version=version)
     if kind != wanted:
-        raise failures.bad_request(beginning + _no_conversion(served, f"{version}.{kind}"))
+        why = _no_conversion(served, f"{version}.{kind}")
+        raise failures.unreadable(wanted, why, said=kind, version=version)
 
 
 def _no_conversion(served: ServedResource, found: str) -> str:

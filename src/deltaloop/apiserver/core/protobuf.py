@@ -65,8 +65,7 @@ def decode_body(
     try:
         own_version, own_kind, spans = _read_envelope(body)
     except MalformedMessageError as error:
-        message = f"the object provided is unrecognized (must be of type {kind}): {error}"
-        raise failures.bad_request(message) from None
+        raise failures.unrecognized(kind, str(error)) from None
     shown = (own_version or api_version)[:253], (own_kind or kind)[:63]
     try:
         message_name = table.message_of(*shown)
@@ -75,8 +74,7 @@ def decode_body(
         fields = _Reading(body, table, max_values).message(message_name, spans, depth=1)
     except MalformedMessageError as error:
         version = shown[0].rpartition("/")[2]
-        message = f'{shown[1]} in version "{version}" cannot be handled as a {kind}: {error}'
-        raise failures.bad_request(message) from None
+        raise failures.unreadable(kind, str(error), said=shown[1], version=version) from None
     return {"kind": shown[1], "apiVersion": shown[0], **fields}
 
 

@@ -13,13 +13,12 @@ from typing import Any, Literal, TypeAlias
 
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.api.status import BadRequestError
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.builtin_decoding import decode_builtin
 from deltaloop.apiserver.core.builtin_strategies import prepare_builtin
 from deltaloop.apiserver.core.builtin_tables import builtin_tables
 from deltaloop.apiserver.core.encoding import encode_json
-from deltaloop.apiserver.core.failures import FieldError, invalid_value
+from deltaloop.apiserver.core.failures import FieldError, UnreadableObjectError, invalid_value
 from deltaloop.apiserver.core.json_values import copied, mapping
 from deltaloop.apiserver.core.merged_objects import convert_merged
 from deltaloop.apiserver.core.metadata_types import check_metadata_types, drop_unreadable
@@ -51,12 +50,11 @@ def decode_sent(served: ServedResource, fields: Fields, *, as_sent: AsSent) -> N
         if as_sent == "patched" and not fields.get("apiVersion"):
             return  # what a patch left without a version is read as nothing, and refused for that
         decode_builtin(served, fields, in_order=as_sent != "patched")
-    except BadRequestError as error:
-        why = error.status.message.partition(": ")[2]
+    except UnreadableObjectError as error:
         if as_sent == "patched":
-            raise failures.invalid_patch(invalid_value("patch", "the object that results", why)) from None
+            raise failures.invalid_patch(invalid_value("patch", "the object that results", error.why)) from None
         if as_sent == "applied" and not served.custom:
-            raise failures.not_convertible(served.type, fields, why) from None
+            raise failures.not_convertible(served.type, fields, error.why) from None
         raise
     prepare_builtin(served, fields)
 
