@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel clean bench bench-setup bench-row bench-page bench-check profile bench-workqueue kube conformance example storm fuzz-apiserver corpus mutants docs docs-look diagrams
+.PHONY: help setup demo test test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel clean bench bench-setup bench-row bench-page bench-check profile bench-workqueue kube conformance world example storm fuzz-apiserver corpus mutants docs docs-look diagrams
 
 help:  ## Show the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -89,6 +89,10 @@ conformance: $(VENV)/.dev  ## Run the conformance suite on the embedded and on t
 fuzz-apiserver: $(VENV)/.dev  ## Send the same random requests to the embedded and the real API server for a minute
 	@$(BIN)/python -m tests.conformance.fuzz $(FUZZ_FLAGS)
 
+# Twenty minutes the first time: it builds them with Go, and the real server. WORLD_FLAGS="deployment helm_3": these steps.
+world: $(VENV)/.dev  ## Run a controller manager, scheduler, KWOK, Helm and our examples on both API servers
+	@$(BIN)/python -m tests.world $(WORLD_FLAGS)
+
 check: $(VENV)/.dev  ## Format check, lint, types, import contracts
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
@@ -111,15 +115,13 @@ wheel: $(VENV)/.dev  ## Build the wheel and run a smoke test against it alone
 	@build/wheel-smoke/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt "$$(ls dist/*.whl)[cli,server]"
 	@cd build/wheel-smoke && bin/python ../../tests/house/wheel_smoke.py
 
-<<<<<<< HEAD
 # MUTANTS_FLAGS="--room cache --sample 200 --seed 1"; all of a room takes up to half an hour. Not in CI.
 mutants: $(VENV)/.dev  ## Seed small mistakes into one room and list those that its tests let pass
 	@$(BIN)/python -m tests.mutants.systematic $(or $(MUTANTS_FLAGS),--room pacing)
-=======
+
 # CORPUS names the folder (docs/corpus.md); CORPUS_FLAGS="--project keda --only sample-3": one project, one object.
 corpus: $(VENV)/.dev  ## Send other projects' CRDs and objects to the embedded and to the real API server, and compare
 	@$(BIN)/python -m tests.corpus --corpus $(or $(CORPUS),../shared/corpus) $(CORPUS_FLAGS)
->>>>>>> 9857de3 (What other projects wrote is sent to both servers: make corpus)
 
 bench-setup: $(VENV)/.dev  ## Build what the benchmark compares with: Python, Go and Rust clients
 	@$(BIN)/python -m bench.peers.build

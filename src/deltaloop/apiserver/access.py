@@ -1,12 +1,14 @@
 """Answers reviews and the subresources that are more than a part of their object.
 
-Cores: ``core/access_reviews.py``, ``core/escalation.py``, ``core/eviction.py``, ``core/service_tokens.py``.
+Cores: ``core/access_reviews.py``, ``core/escalation.py``, ``core/eviction.py``, ``core/pod_binding.py``,
+``core/service_tokens.py``.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final, final
 
 from deltaloop.api import kinds
@@ -18,7 +20,7 @@ from deltaloop.apiserver.core.deletion import parse_delete_options
 from deltaloop.apiserver.core.encoding import decode_object
 from deltaloop.apiserver.core.escalation import check_escalation
 from deltaloop.apiserver.core.eviction import budget_to_spend, check_eviction
-from deltaloop.apiserver.core.json_values import at, mapping, text, texts
+from deltaloop.apiserver.core.json_values import at, text, texts
 from deltaloop.apiserver.core.objects import Admit, Stamp
 from deltaloop.apiserver.core.operations import Operations
 from deltaloop.apiserver.core.rbac import Authorizer
@@ -33,6 +35,7 @@ from deltaloop.apiserver.token_signer import TokenSigner
 
 Answer = tuple[int, dict[str, Any]]
 Fields = dict[str, Any]
+_PODS: Final = ("", "v1", "pods")
 _PDB: Final = ("policy", "v1", "poddisruptionbudgets")
 
 
@@ -165,20 +168,19 @@ class Access:
         said = claims(account, wish, bound, issuer=ISSUER, identity=str(uuid.uuid4()), now=stamp.now)
         return 201, request_answer(fields, wish, account, token=self._signer.sign(said), now=stamp.now)
 
+    async def bind(self, exchange: Exchange, route: Route) -> Answer:
+        """Give a pod the node that a binding, sent to their collection, says.
+
+        Raises:
+            ApiError: 404 without the pod, 409 if it may not be bound.
+        """
+        fields = await read_fields(exchange.request, protobuf_kind=("v1", "Binding"))
+        pods = self._operations.registry.find(*_PODS)
+        assert pods is not None
+        return self._bind(exchange, replace(route, served=pods, name=text(at(fields, "metadata", "name"))), fields)
+
     def _bind(self, exchange: Exchange, route: Route, fields: dict[str, Any]) -> Answer:
-        node = text(at(fields, "target", "name"))
-        if not node:
-            raise failures.bad_request("Binding needs target.name")
         dry_run = check_dry_run("CreateOptions", tuple(exchange.request.query.getall("dryRun", [])))
-
-        def change(pod: dict[str, Any]) -> dict[str, Any]:
-            if text(at(pod, "spec", "nodeName")):
-                told = f'pod {route.name} is already assigned to node "{at(pod, "spec", "nodeName")}"'
-                raise failures.conflict(route.served.type, route.name, told)
-            return {**pod, "spec": {**mapping(pod.get("spec")), "nodeName": node}}
-
-        stamp = self._stamp()
-        self._operations.patch(
-            route.served, route.namespace, route.name, change, stamp=stamp, subresource="binding", dry_run=dry_run
-        )
+        operations, now = self._operations, self._stamp().now
+        operations.bind(route.served, route.namespace, route.name, fields, now=now, dry_run=dry_run)
         return 201, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}

@@ -19,7 +19,7 @@ from deltaloop.apiserver.change_signal import ChangeSignal
 from deltaloop.apiserver.core.encoding import encode_json
 from deltaloop.apiserver.core.operations import Operations
 from deltaloop.apiserver.core.routing import Route, find_route
-from deltaloop.apiserver.core.virtual_resources import extra_subresource, is_review
+from deltaloop.apiserver.core.virtual_resources import extra_subresource, is_binding, is_review
 from deltaloop.apiserver.documents import Documents, json_answer, text_answer
 from deltaloop.apiserver.exchange import ADMIT, Exchange
 from deltaloop.apiserver.read_handlers import ReadHandlers
@@ -75,6 +75,8 @@ class Handlers:
         extra = extra_subresource(route.served, route.subresource)
         if is_review(route.served):
             code, fields = await access.review(exchange, route)
+        elif is_binding(route.served):
+            code, fields = await access.bind(exchange, route)
         elif extra is not None:
             code, fields = await access.subresource(exchange, route, extra)
         else:

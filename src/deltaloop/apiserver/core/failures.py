@@ -121,10 +121,12 @@ def already_exists(resource: Type, name: str, *, being_deleted: bool = False, ge
     return _error(409, "AlreadyExists", f'{prefix}{resource.group_resource} "{name}" already exists', details)
 
 
-def conflict(resource: Type, name: str, text: str = _MODIFIED) -> ApiError:
+def conflict(resource: Type, name: str, text: str = _MODIFIED, *, subresource: str = "") -> ApiError:
     """409: somebody else was quicker, or a precondition does not hold."""
-    message = f'Operation cannot be fulfilled on {resource.group_resource} "{name}": {text}'
-    return _error(409, "Conflict", message, _about(resource, name))
+    below = f"/{subresource}" if subresource else ""
+    message = f'Operation cannot be fulfilled on {resource.group_resource}{below} "{name}": {text}'
+    details = StatusDetails(name=name, group=resource.group, kind=f"{resource.plural}{below}")
+    return _error(409, "Conflict", message, details)
 
 
 def apply_conflict(message: str, conflicts: Iterable[tuple[str, str]]) -> ApiError:
@@ -133,13 +135,15 @@ def apply_conflict(message: str, conflicts: Iterable[tuple[str, str]]) -> ApiErr
     return _error(409, "Conflict", message, StatusDetails(causes=causes))
 
 
-def uid_conflict(resource: Type, name: str, *, storage_key: str, wanted: str, found: str) -> ApiError:
-    """409: an update carries the uid of another object."""
+def precondition_conflict(
+    resource: Type, name: str, *, storage_key: str, field: str, wanted: str, found: str
+) -> ApiError:
+    """409: a write is about an object with another uid, or about another version of it."""
     return conflict(
         resource,
         name,
         f"StorageError: invalid object, Code: 4, Key: {storage_key}, ResourceVersion: 0, AdditionalErrorMsg: "
-        f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}",
+        f"Precondition failed: {field} in precondition: {wanted}, {field} in object meta: {found}",
     )
 
 

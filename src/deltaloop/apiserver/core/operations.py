@@ -46,6 +46,7 @@ from deltaloop.apiserver.core.objects import (
     updated_object,
     with_name_label,
 )
+from deltaloop.apiserver.core.pod_binding import bound_pod, check_binding
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.requests import parse_revision
 from deltaloop.apiserver.core.scaling import apply_scale
@@ -253,6 +254,20 @@ class Operations:
             dry_run=dry_run,
             as_sent="patched",
         )
+
+    def bind(
+        self, served: ServedResource, namespace: str, name: str, binding: Fields, *, now: float, dry_run: bool = False
+    ) -> None:
+        """Give a pod the node that a binding names.
+
+        Raises:
+            ApiError: 400 for a binding of another pod, 404 without the pod, 409 for one that may not be bound.
+        """
+        check_binding(binding, name=name)
+        current = self.read(served, namespace, name)
+        after = bound_pod(served, decode_object(served, current), binding, now=now)
+        if not dry_run:
+            self.store.update(served.storage, current.key, _stored(served, after))
 
     def delete(
         self,

@@ -31,7 +31,14 @@ def prefix_of(served: ServedResource, namespace: str) -> str:
 
 def uid_conflict(served: ServedResource, namespace: str, name: str, *, wanted: str, found: str) -> ApiError:
     """409: an update names an object that is not there any more, or never was."""
+    return precondition_conflict(served, namespace, name, field="UID", wanted=wanted, found=found)
+
+
+def precondition_conflict(
+    served: ServedResource, namespace: str, name: str, *, field: str, wanted: str, found: str
+) -> ApiError:
+    """409: a write is about another object of that name, or another version of it."""
     kind = served.type
     place = f"{kind.group}/{kind.plural}" if served.custom else _PLACES.get(kind.group_resource, kind.plural)
     key = f"/registry/{place}/{key_of(served, namespace, name)}"
-    return failures.uid_conflict(kind, name, storage_key=key, wanted=wanted, found=found)
+    return failures.precondition_conflict(kind, name, storage_key=key, field=field, wanted=wanted, found=found)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.served_resource import ServedResource
@@ -75,6 +76,11 @@ _REVIEWED: Final = frozenset((item.type.group, item.type.plural) for item in REV
 def is_review(served: ServedResource) -> bool:
     """Tell whether a resource is a question to the server."""
     return (served.type.group, served.type.plural) in _REVIEWED
+
+
+def is_binding(served: ServedResource) -> bool:
+    """Tell whether a resource is the collection of bindings, which keeps none: each gives a pod its node."""
+    return served.type.group_resource == kinds.BINDING.group_resource
 
 
 def extra_subresource(served: ServedResource, name: str) -> Subresource | None:

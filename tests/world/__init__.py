@@ -1,0 +1,1 @@
+"""Other people's programs on the embedded server and on the real one, through the same scenario: ``make world``."""

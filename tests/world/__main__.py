@@ -1,0 +1,103 @@
+"""Run other people's programs on the embedded server and on the real one, and compare: ``make world``.
+
+kube-controller-manager, kube-scheduler, KWOK, kubectl, Helm and sample-controller are built from their Go modules if
+they are not there yet, and go through one scenario on both servers. A table is printed, ``build/world.json`` written,
+and the logs of all programs are in ``build/world``. It fails if a step does, or if something differs that
+``differences.py`` does not list.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from deltaloop.testing.control_plane import ControlPlaneError
+from tests.kube.build import go_command
+from tests.world import build
+from tests.world.compare import Difference, differences, split
+from tests.world.differences import KNOWN
+from tests.world.programs import SERVERS
+from tests.world.scenario import NAMES, run
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "build" / "world"
+RESULT = ROOT / "build" / "world.json"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.world", description=__doc__)
+    parser.add_argument("steps", nargs="*", help="steps to run; all by default", metavar="STEP")
+    parser.add_argument("--server", choices=SERVERS, help="run on one server only, and compare nothing")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.steps) - set(NAMES):
+        parser.error(f"no steps: {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
+    if go_command() is None and build.missing():
+        print(f"skipped: Go is missing, and {', '.join(build.missing())} would have to be built")
+        return
+    started_at = time.monotonic()
+    try:
+        assets = build.everything()
+    except ControlPlaneError as error:
+        sys.exit(str(error))
+    built = time.monotonic() - started_at
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    wanted = arguments.steps or NAMES
+    found: dict[str, dict[str, Any]] = {}
+    for server in [arguments.server] if arguments.server else SERVERS:
+        found[server] = run(server, assets, FOLDER, wanted)
+        (FOLDER / f"{server}.json").write_text(json.dumps(found[server], indent=1) + "\n")
+    if arguments.server:
+        sys.exit(any(step["error"] for step in found[arguments.server].values()))
+    sys.exit(_report(found, whole=not arguments.steps, built=built, seconds=time.monotonic() - started_at))
+
+
+def _report(found: dict[str, dict[str, Any]], *, whole: bool, built: float, seconds: float) -> int:
+    """Print and write what came of it; return the exit code."""
+    embedded, real = (found[server] for server in SERVERS)
+    rows: list[dict[str, Any]] = []
+    unexplained: list[Difference] = []
+    used: dict[str, int] = {}
+    print(f"\n{'step':24}{'embedded':>10}{'real':>10}{'records':>9}{'unlike':>8}{'known':>7}")
+    for name in embedded:
+        records = [side[name]["records"] for side in (embedded, real)]
+        left, explained = split(differences(records[0], records[1], name), KNOWN)
+        unexplained += left
+        for known, those in explained.items():
+            used[known.path] = used.get(known.path, 0) + len(those)
+        row: dict[str, Any] = {
+            "step": name,
+            "seconds": {server: found[server][name]["seconds"] for server in SERVERS},
+            "errors": {server: found[server][name]["error"] for server in SERVERS},
+            "records": len(records[1]),
+            "unlike": [vars(each) for each in left],
+            "known": sum(map(len, explained.values())),
+        }
+        rows.append(row)
+        times = "".join(
+            f"{'failed' if row['errors'][server] else format(row['seconds'][server], '.1f') + ' s':>10}"
+            for server in SERVERS
+        )
+        print(f"{name:24}{times}{row['records']:9}{len(left):8}{row['known']:7}")
+    unused = [each.path for each in KNOWN if whole and not used.get(each.path)]
+    RESULT.write_text(
+        json.dumps({"build_seconds": round(built), "seconds": round(seconds), "steps": rows}, indent=1) + "\n"
+    )
+    for row in rows:
+        for server, error in row["errors"].items():
+            if error:
+                print(f"\n{row['step']} failed on the {server} server: {error}")
+    for each in unexplained:
+        print(f"\n{each}")
+    for path in unused:
+        print(f"\nno difference needs this line any more: {path}")
+    failed = any(error for row in rows for error in row["errors"].values())
+    print(f"\n{seconds:.0f} s, of which {built:.0f} s to build; {RESULT.relative_to(ROOT)} has it all")
+    return int(failed or bool(unexplained) or bool(unused))
+
+
+if __name__ == "__main__":
+    main()

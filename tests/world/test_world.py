@@ -1,0 +1,136 @@
+"""The pieces of ``make world`` that need no programs: normal forms, comparison, versions, known differences."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kube.build import KUBE_APISERVER
+from tests.world import build
+from tests.world.compare import ABSENT, Difference, KnownDifference, differences, split
+from tests.world.differences import KNOWN
+from tests.world.normal import normal_object, normal_table, normal_text, random_names
+from tests.world.scenario import STEPS
+
+PAGE = Path(__file__).parents[2] / "docs" / "embedded-server.md"
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ("uid 4c1b2a10-9d2e-4f6a-8f3a-0b1c2d3e4f50.", "uid <uid>."),
+        ("since 2026-11-22T13:45:59Z", "since <time>"),
+        ("since 2026-11-22T13:45:59.123456Z,", "since <time>,"),
+        ("created 2026-11-22 13:45:59.5 +0000 UTC", "created <time>"),
+        ("LAST DEPLOYED: Sun Nov 22 13:45:59 2026", "LAST DEPLOYED: <time>"),
+        ("pod/web-68b86474d9-x7k2p evicted", "pod/web-68b86474d9-<random> evicted"),
+        ("job tick-29725432 and its pod tick-29725432-x7k2p", "job tick-<minute> and its pod tick-<minute>-<random>"),
+        ("10.244.0.7:8080 and 127.0.0.1", "<ip>:8080 and 127.0.0.1"),
+        ("https://127.0.0.1:40123/api", "<server>/api"),
+        ("80:31234/TCP", "80:<port>/TCP"),
+        ("modifiedAt=1795356185,name=shop", "modifiedAt=<time>,name=shop"),
+        ("--- /tmp/LIVE-4061512240/v1.Service.n.web", "--- /tmp/LIVE-<random>/v1.Service.n.web"),
+        ("-----BEGIN CERTIFICATE-----\nAA+/=\n-----END CERTIFICATE-----\n" * 2, "<certificates>\n"),
+        ("web-68b86474d9 of db-0 has 3 of 30 replicas", "web-68b86474d9 of db-0 has 3 of 30 replicas"),
+    ],
+)
+def test_texts_lose_what_is_the_same_on_no_two_runs(text: str, normal: str) -> None:
+    assert normal_text(text) == normal
+
+
+def test_names_that_the_server_made_up_are_replaced_everywhere() -> None:
+    made = {"metadata": {"generateName": "sums-", "name": "sums-7mmcd"}}
+    # A StatefulSet's Pod has a prefix, too, and a name that is the same each time.
+    first = {"metadata": {"generateName": "db-", "name": "db-0"}}
+    names = random_names([made, {"metadata": {"name": "given"}}, first])
+    assert names == {"sums-7mmcd": "sums-<random>"}
+    assert normal_text("pod/sums-7mmcd of given", names) == "pod/sums-<random> of given"
+
+
+def test_tables_have_no_ages_and_no_order() -> None:
+    assert normal_table("NAME   AGE\nb      3m12s\na      5s (1s ago)\n\n") == [
+        "NAME AGE",
+        "a <age> (<age>)",
+        "b <age>",
+    ]
+
+
+def test_objects_keep_everything_but_chance_and_time() -> None:
+    entry = {"manager": "m", "operation": "Update", "apiVersion": "v1", "time": "2026-11-22T13:45:59Z"}
+    item: dict[str, Any] = {
+        "metadata": {
+            "uid": "u",
+            "resourceVersion": "7",
+            "generation": 2,
+            "managedFields": [
+                {**entry, "fieldsV1": {"f:spec": {"f:a": {}, 'k:{"uid":"u"}': {".": {}}, "f:lastTransitionTime": {}}}}
+            ],
+        },
+        "spec": {"nodePort": 31000, "ports": [{"name": "b"}, {"name": "a"}], "on": True},
+        "status": {"conditions": [{"type": "B"}, {"type": "A", "lastTransitionTime": "2026-11-22T13:45:59Z"}]},
+    }
+    assert normal_object(item) == {
+        "metadata": {
+            "uid": "<uid>",
+            "resourceVersion": "<resourceVersion>",
+            "generation": 2,
+            "managedFields": {"m Update v1 -": ["f:spec/f:a", 'f:spec/k:{"uid":"u"}/.']},
+        },
+        "spec": {"nodePort": "<port>", "ports": [{"name": "b"}, {"name": "a"}], "on": True},
+        "status": {"conditions": [{"type": "A", "lastTransitionTime": "<time>"}, {"type": "B"}]},
+    }
+
+
+PAIRS: list[tuple[Any, Any, list[Difference]]] = [
+    ({"a": [1, {"b": 2}]}, {"a": [1, {"b": 2}]}, []),
+    ({"a": 1}, {}, [Difference("s/a", 1, ABSENT)]),
+    ({}, {"a": None}, [Difference("s/a", ABSENT, None)]),
+    ({"a": 1}, {"a": True}, [Difference("s/a", 1, True)]),
+    ({"a": [{"b": 1}, {"b": 2}]}, {"a": [{"b": 1}, {"b": 3}]}, [Difference("s/a/1/b", 2, 3)]),
+    ({"a": [{}]}, {"a": [{}, {}]}, [Difference("s/a", [{}], [{}, {}])]),
+    (["a", "b", "b"], ["a", "b"], [Difference("s", ["b"], [])]),
+    (["a", "b"], ["b", "a"], [Difference("s", ["a", "b"], ["b", "a"])]),
+]
+
+
+@pytest.mark.parametrize(("embedded", "real", "found"), PAIRS)
+def test_what_differs_is_found_at_its_place(embedded: Any, real: Any, found: list[Difference]) -> None:
+    assert differences(embedded, real, "s") == found
+
+
+def test_known_differences_explain_what_they_name_alone() -> None:
+    known = KnownDifference("nodes/*/cpu", "because")
+    other = KnownDifference("pods/*", "because")
+    found = [Difference("nodes/a/cpu", 1, 2), Difference("nodes/a/memory", 1, 2)]
+    assert split(found, [known, other]) == ([found[1]], {known: [found[0]], other: []})
+
+
+def test_readers_find_the_reason_of_each_known_difference() -> None:
+    page = " ".join(PAGE.read_text().split())
+    assert [each.path for each in KNOWN if each.reason not in page] == []
+
+
+def test_versions_are_the_real_servers() -> None:
+    ours = {each.program.version for each in build.PROGRAMS if each.program.module == build.KUBERNETES}
+    assert ours == {KUBE_APISERVER.version}
+    assert build.SAMPLE_CONTROLLER.program.version.partition(".")[2] == KUBE_APISERVER.version.partition(".")[2]
+
+
+def test_each_step_says_what_it_shows() -> None:
+    assert len({step.__name__ for step in STEPS}) == len(STEPS)
+    assert [step.__name__ for step in STEPS if not (inspect.getdoc(step) or "").endswith(".")] == []
+
+
+def test_programs_that_are_not_built_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert len(build.missing()) == len(build.PROGRAMS)
+    build.KUBECTL.folder.mkdir(parents=True)
+    build.KUBECTL.path.touch()
+    assert len(build.missing()) == len(build.PROGRAMS) - 1
+    # A program without its files is not all there.
+    build.KWOK.folder.mkdir(parents=True)
+    build.KWOK.path.touch()
+    assert f"kwok {build.KWOK.program.version}" in build.missing()

@@ -1,0 +1,210 @@
+"""Steps: what the controller manager, the scheduler and KWOK make of workloads."""
+
+from __future__ import annotations
+
+import asyncio
+
+import deltaloop as dl
+from deltaloop.apiserver.core.json_values import items
+from tests.world.world import MANIFESTS, World, has_condition, is_ready
+
+ROLLOUT = "--timeout=90s"
+
+
+async def nodes(world: World) -> None:
+    """Nodes come, KWOK says that they are ready, and the taint that keeps Pods away goes."""
+    await world.apply("nodes")
+    await world.until_all(
+        "nodes", lambda node: is_ready(node) and not node["spec"].get("taints"), count=3, cluster=True
+    )
+    await world.until_all("leases", lambda _: True, cluster=True)
+    await world.record_objects("nodes", "nodes", cluster=True)
+    await world.record_table("table", "nodes", "-o", "wide")
+    await world.record_table("namespaces", "namespaces")
+
+
+async def namespace_contents(world: World) -> None:
+    """A new namespace gets an account and the certificate of the authority."""
+    await world.until_all("serviceaccounts", lambda _: True, count=1)
+    await world.record_objects("made for it", "serviceaccounts", "configmaps")
+    await world.record_table("table", "serviceaccounts,configmaps")
+
+
+async def deployment(world: World) -> None:
+    """A Deployment has its Pods, which are bound and run."""
+    await world.apply("deployment")
+    world.record_text("rollout", await world.kubectl("rollout", "status", "deployment/web", ROLLOUT), last=True)
+    await world.until_all("pods", is_ready, count=3)
+    await _deployment_is_settled(world, 3)
+    await world.record_objects("running", "deployments", "replicasets", "pods")
+    await world.record_table("table", "deployments,replicasets,pods")
+
+
+async def _deployment_is_settled(world: World, replicas: int) -> None:
+    def settled(each: dl.Resource) -> bool:
+        status = each.get("status", {})
+        return (
+            status.get("observedGeneration") == each.generation
+            and status.get("availableReplicas", 0) == status.get("replicas", 0) == replicas
+            and "unavailableReplicas" not in status
+        )
+
+    await world.until_all("deployments.apps", settled, count=1)
+
+
+async def services(world: World) -> None:
+    """Services have EndpointSlices and Endpoints with the Pods that are ready."""
+    await world.apply("deployment")
+    await world.apply("service")
+    await world.kubectl("rollout", "status", "deployment/web", ROLLOUT)
+    await _until_endpoints(world, 3)
+    await world.record_objects("three", "services", "endpointslices", "endpoints")
+    await world.record_table("table", "services,endpointslices")
+    await world.kubectl("scale", "deployment/web", "--replicas=1")
+    await _until_endpoints(world, 1)
+    await world.record_objects("one", "endpointslices")
+    world.record_text("describe", await world.kubectl("describe", "service", "web-headless"))
+    await world.kubectl("delete", "service", "--all")
+    await world.until("the slices go", lambda: _is_empty(world, "endpointslices"))
+
+
+async def _until_endpoints(world: World, count: int) -> None:
+    def ready(slice_: dl.Resource) -> bool:
+        found = items(slice_.get("endpoints"))
+        return len(found) == count and all(each["conditions"].get("ready") for each in found)
+
+    await world.until_all("endpointslices", ready, count=3)
+    await world.until("the Endpoints follow", lambda: _endpoints_have(world, count))
+
+
+async def _endpoints_have(world: World, count: int) -> bool:
+    found = await world.objects("endpoints")
+    return len(found) == 3 and all(
+        sum(len(items(subset.get("addresses"))) for subset in items(each.get("subsets"))) == count for each in found
+    )
+
+
+async def _is_empty(world: World, kind: str) -> bool:
+    return not await world.objects(kind)
+
+
+async def rolling_update(world: World) -> None:
+    """A new image rolls out, is undone, and paused; each revision has its ReplicaSet."""
+    await world.apply("deployment")
+    await world.kubectl("rollout", "status", "deployment/web", ROLLOUT)
+    for image in ("example.com/web:2", "example.com/web:3"):
+        await world.kubectl("set", "image", "deployment/web", f"web={image}")
+        await world.kubectl("rollout", "status", "deployment/web", ROLLOUT)
+        await world.until_all("pods", is_ready, count=3)
+    await _deployment_is_settled(world, 3)
+    await world.record_objects("third", "deployments", "replicasets")
+    world.record_text("history", await world.kubectl("rollout", "history", "deployment/web"))
+    world.record_text("undo", await world.kubectl("rollout", "undo", "deployment/web", "--to-revision=1"))
+    await world.kubectl("rollout", "status", "deployment/web", ROLLOUT)
+    await world.until_all("pods", is_ready, count=3)
+    await _deployment_is_settled(world, 3)
+    await world.kubectl("rollout", "pause", "deployment/web")
+    await world.until_all("deployments.apps", _is_paused, count=1)
+    await world.record_objects("undone", "deployments", "replicasets", "pods")
+    world.record_text("history after it", await world.kubectl("rollout", "history", "deployment/web"))
+    world.record_text("diff", await world.kubectl("diff", "-f", str(MANIFESTS / "service.yaml"), fails=True))
+
+
+def _is_paused(deployment: dl.Resource) -> bool:
+    reasons = {each.get("reason") for each in deployment["status"].get("conditions", [])}
+    return "DeploymentPaused" in reasons and deployment["status"]["observedGeneration"] == deployment.generation
+
+
+async def statefulset(world: World) -> None:
+    """A StatefulSet has Pods in their order, each with a claim that is bound, and its claim outlives its Pod."""
+    await world.apply("statefulset")
+    world.record_text("rollout", await world.kubectl("rollout", "status", "statefulset/db", ROLLOUT), last=True)
+    await world.until_all("pods", is_ready, count=3)
+    await world.until_all("persistentvolumeclaims", lambda each: each["status"].get("phase") == "Bound", count=3)
+    await _set_is_settled(world, 3)
+    kinds = ("statefulsets", "pods", "persistentvolumeclaims", "controllerrevisions")
+    await world.record_objects("running", *kinds)
+    await world.record_objects("running", "persistentvolumes", cluster=True)
+    await world.record_table("table", "statefulsets,pods,persistentvolumeclaims")
+    await world.kubectl("delete", "pod", "db-1")
+    await world.until_all("pods", is_ready, count=3)
+    await world.kubectl("scale", "statefulset/db", "--replicas=1")
+    await world.until_all("pods", is_ready, count=1)
+    await _set_is_settled(world, 1)
+    await world.record_objects("one", "statefulsets", "pods", "persistentvolumeclaims")
+    await world.kubectl("delete", "statefulset", "db")
+    await world.until("its Pods go", lambda: _is_empty(world, "pods"))
+    await world.kubectl("delete", "persistentvolumeclaims", "--all")
+    await world.until("the claims go", lambda: _is_empty(world, "persistentvolumeclaims"))
+    await world.until_all(
+        "persistentvolumes", lambda each: each["status"].get("phase") != "Bound", count=3, cluster=True
+    )
+    await world.record_table("volumes", "persistentvolumes")
+    await world.kubectl("delete", "persistentvolumes", "--all")
+
+
+async def _set_is_settled(world: World, replicas: int) -> None:
+    def settled(each: dl.Resource) -> bool:
+        status = each.get("status", {})
+        counts = [status.get(name, 0) for name in ("replicas", "readyReplicas", "availableReplicas", "currentReplicas")]
+        return status.get("observedGeneration") == each.generation and set(counts) == {replicas}
+
+    await world.until_all("statefulsets.apps", settled, count=1)
+
+
+async def daemonset(world: World) -> None:
+    """A DaemonSet has a Pod on each node, on a new one too, and none on one that is gone."""
+    await world.apply("daemonset")
+    world.record_text("rollout", await world.kubectl("rollout", "status", "daemonset/agent", ROLLOUT), last=True)
+    await _daemon_is_settled(world, 3)
+    await world.record_objects("three", "daemonsets", "pods", "controllerrevisions")
+    await world.apply("node_3")
+    await world.until_all("pods", is_ready, count=4)
+    await _daemon_is_settled(world, 4)
+    await world.record_table("four", "daemonsets,pods")
+    await world.kubectl("delete", "node", "node-3")
+    await world.until_all("pods", is_ready, count=3)
+    await _daemon_is_settled(world, 3)
+    await world.kubectl("set", "image", "daemonset/agent", "agent=example.com/agent:2")
+    await world.kubectl("rollout", "status", "daemonset/agent", ROLLOUT)
+    await _daemon_is_settled(world, 3)
+    await world.record_objects("updated", "daemonsets", "controllerrevisions")
+
+
+async def _daemon_is_settled(world: World, count: int) -> None:
+    def settled(each: dl.Resource) -> bool:
+        status = each.get("status", {})
+        names = ("desiredNumberScheduled", "numberAvailable", "numberReady", "updatedNumberScheduled")
+        return status.get("observedGeneration") == each.generation and {status.get(name) for name in names} == {count}
+
+    await world.until_all("daemonsets.apps", settled, count=1)
+
+
+async def jobs(world: World) -> None:
+    """Jobs run to their end; one that is to be swept at once is gone afterwards."""
+    await world.apply("jobs")
+    await world.until_all("jobs.batch", has_condition("Complete"), count=2)
+    world.record_text("wait", await world.kubectl("wait", "--for=condition=Complete", "job/sums", "job/parts"))
+    await world.record_objects("complete", "jobs", "pods")
+    await world.record_table("table", "jobs,pods")
+    await world.kubectl("delete", "jobs", "--all")
+    await world.until("their Pods go", lambda: _is_empty(world, "pods"))
+
+
+async def cronjobs(world: World) -> None:
+    """A CronJob starts a Job at the next minute, and one that is suspended does not."""
+    await world.apply("cronjobs")
+
+    def has_run(each: dl.Resource) -> bool:
+        return each.name == "idle" or ("lastSuccessfulTime" in each.get("status", {}) and not _active(each))
+
+    await world.until_all("cronjobs.batch", has_run, count=2)
+    await world.kubectl("patch", "cronjob", "tick", "--type=merge", "-p", '{"spec":{"suspend":true}}')
+    await asyncio.sleep(0.5)
+    await world.record_objects("run", "cronjobs", "jobs", "pods")
+    world.record_text("by hand", await world.kubectl("create", "job", "now", "--from=cronjob/idle"))
+    await world.kubectl("wait", "--for=condition=Complete", "job/now", "--timeout=60s")
+
+
+def _active(each: dl.Resource) -> object:
+    return each["status"].get("active")
