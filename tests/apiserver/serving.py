@@ -128,6 +128,10 @@ class Caller:
             yield Watch(response)
 
 
+# Four namespaces, two priority classes, a range; and the server's own Service, its address and its endpoints twice.
+OBJECTS_FROM_THE_START = 11
+
+
 @dataclass(frozen=True)
 class Serving:
     server: ApiServer

@@ -69,5 +69,6 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
     major, minor = _version.removeprefix("v").split(".")[:2]
     keys = tmp_path_factory.mktemp("keys") / "manager.pub"
     keys.write_bytes(known_keys())
-    with ControlPlane(assets, extra_arguments=[f"--service-account-key-file={keys}"]) as server:
+    extra = [f"--service-account-key-file={keys}", "--endpoint-reconciler-type=lease"]
+    with ControlPlane(assets, extra_arguments=extra) as server:
         yield RealTarget(server, (int(major), int(minor)))

@@ -27,6 +27,7 @@ from deltaloop.apiserver.change_signal import ChangeSignal
 from deltaloop.apiserver.connections import http_server
 from deltaloop.apiserver.core.bootstrap_policy import bootstrap_policy
 from deltaloop.apiserver.core.builtin import BUILT_IN_RESOURCES
+from deltaloop.apiserver.core.first_objects import make_first_objects, make_own_service, make_policy
 from deltaloop.apiserver.core.manifests import Manifest, in_order, load_manifest
 from deltaloop.apiserver.core.objects import Stamp
 from deltaloop.apiserver.core.operations import Operations
@@ -221,6 +222,8 @@ class ApiServer:
             self._make_first_objects()
             self._filters = self._assemble(credentials)
             await self._listen(options.port)
+            address = "127.0.0.1" if options.host == "localhost" else options.host
+            make_own_service(self._operations, address=address, port=self._port, stamps=self._stamp)
         except BaseException:
             await self._close_file()
             raise
@@ -262,10 +265,9 @@ class ApiServer:
         return Stamp(now=self._epoch(), uid=str(uuid.uuid4()), chance=self._random.random())
 
     def _make_first_objects(self) -> None:
-        self._operations.ensure_namespaces(stamps=self._stamp)
+        make_first_objects(self._operations, self._stamp)
         if self._options.authorization_mode == "RBAC":
-            policy = bootstrap_policy(self._operations.registry.resources())
-            self._operations.ensure_policy(policy, stamps=self._stamp)
+            make_policy(self._operations, bootstrap_policy(self._operations.registry.resources()), self._stamp)
 
     def _label_secret(self, secret: Resource) -> None:
         """Write into a Secret that its token was used today."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core.encoding import decode_object
+from deltaloop.apiserver.core.first_objects import make_namespaces
 from deltaloop.apiserver.core.objects import Stamp
 from deltaloop.apiserver.core.operations import Operations
 from deltaloop.apiserver.core.patching import merge_patch
@@ -27,7 +28,7 @@ class Cores:
     def __init__(self) -> None:
         self.numbers = itertools.count(1)
         self.operations = Operations(Store(), _REGISTRY)
-        self.operations.ensure_namespaces(stamps=self.stamp)
+        make_namespaces(self.operations, self.stamp)
         namespaces = self.served("", "v1", "namespaces")
         self.operations.create(namespaces, "", {"metadata": {"name": NAMESPACE}}, stamp=self.stamp())
 

@@ -99,7 +99,7 @@ def no_errors(*_: object, **__: object) -> tuple[object, ...]:
         (builtin_writes, "qos_class", best_effort, "pods"),
         (builtin_writes, "_covers", false, "pods"),
         (builtin_writes, "_TOLERATED_SECONDS", 30, "pods"),
-        (builtin_writes, "_SYSTEM_CLASSES", {}, "pods"),
+        (builtin_writes, "SYSTEM_CLASSES", {}, "pods"),
         (builtin_writes, "_NOT_READY", {"key": "a", "effect": "NoSchedule"}, "nodes"),
         (builtin_writes, "_JOB_NAME", (), "jobs"),
         (builtin_writes, "_count_template", nothing, "daemonsets"),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
 from deltaloop.apiserver.core.deletion import DeleteOptions
+from deltaloop.apiserver.core.first_objects import make_namespaces
 from deltaloop.apiserver.core.garbage import Collected, GarbageCollector
 from deltaloop.apiserver.core.objects import Stamp
 from deltaloop.apiserver.core.operations import Operations
@@ -22,7 +23,7 @@ STAMP = Stamp(now=0, uid="someone")
 
 def operations(*, window: int = 10_000) -> tuple[Operations, ServedResource]:
     made = Operations(Store(window=window), Registry())
-    made.ensure_namespaces(stamps=lambda: STAMP)
+    make_namespaces(made, lambda: STAMP)
     served = made.registry.find("", "v1", "configmaps")
     assert served is not None
     return made, served

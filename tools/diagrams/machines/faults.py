@@ -7,6 +7,7 @@ from typing import Any
 from tools.diagrams.model import Table
 
 from deltaloop.apiserver.core.deletion import DeleteOptions
+from deltaloop.apiserver.core.first_objects import make_namespaces
 from deltaloop.apiserver.core.garbage import GarbageCollector
 from deltaloop.apiserver.core.objects import Stamp
 from deltaloop.apiserver.core.operations import Operations
@@ -88,7 +89,7 @@ class _Owned:
 
     def __init__(self, *, second_owner: bool) -> None:
         self.operations = Operations(Store(), Registry())
-        self.operations.ensure_namespaces(stamps=lambda: Stamp(now=0, uid="namespace"))
+        make_namespaces(self.operations, lambda: Stamp(now=0, uid="namespace"))
         served = self.operations.registry.find("", "v1", "configmaps")
         assert served is not None
         self.served: ServedResource = served

@@ -33,7 +33,7 @@ Fields = dict[str, Any]
 TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 _TOLERATED: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _TOLERATED_SECONDS: Final = 300
-_SYSTEM_CLASSES: Final = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
+SYSTEM_CLASSES: Final = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
 _PRIORITY_CLASSES: Final = "priorityclasses.scheduling.k8s.io"
 _JOB_UID: Final = ("batch.kubernetes.io/controller-uid", "controller-uid")
 _JOB_NAME: Final = ("batch.kubernetes.io/job-name", "job-name")
@@ -96,7 +96,9 @@ def finish_update(
 
 def _taken(store: Store) -> Taken:
     services = store.list(kinds.SERVICE.group_resource).items
-    return Taken.by(mapping(service.to_dict().get("spec")) for service in services)
+    taken = Taken.by(mapping(service.to_dict().get("spec")) for service in services)
+    taken.addresses.update(address.name for address in store.list("ipaddresses.networking.k8s.io").items)
+    return taken
 
 
 def _service(created: Fields, store: Store, stamp: Stamp) -> list[FieldError]:
@@ -128,8 +130,8 @@ def _pod(created: Fields, store: Store, stamp: Stamp) -> list[FieldError]:
 
 
 def _priority(store: Store, name: str) -> tuple[int | None, str]:
-    if name in _SYSTEM_CLASSES:
-        return _SYSTEM_CLASSES[name], "PreemptLowerPriority"
+    if name in SYSTEM_CLASSES:
+        return SYSTEM_CLASSES[name], "PreemptLowerPriority"
     if name:
         found = store.get(_PRIORITY_CLASSES, name)
         if found is None:

@@ -22,7 +22,7 @@ from deltaloop.apiserver.core.conversion import to_stored
 from deltaloop.apiserver.core.crd_lifecycle import CrdLifecycle
 from deltaloop.apiserver.core.deletion import DeleteOptions, Fate, delete_object
 from deltaloop.apiserver.core.encoding import decode_object, with_resource_version
-from deltaloop.apiserver.core.json_values import copied
+from deltaloop.apiserver.core.json_values import at, copied, mapping
 from deltaloop.apiserver.core.managed_fields import (
     can_be_owned,
     with_created,
@@ -54,11 +54,11 @@ from deltaloop.apiserver.core.schema.admission import decode_by_schema
 from deltaloop.apiserver.core.selection import EVERYTHING, Selection
 from deltaloop.apiserver.core.sent_objects import AsSent, check_version_sent, check_versions, decode_sent
 from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.service_addresses import IP_ADDRESSES, addresses_of, ip_address, uid_beside
 from deltaloop.apiserver.core.storage_keys import key_of, prefix_of, uid_conflict
 from deltaloop.apiserver.core.store import Store, encode_object
 from deltaloop.apiserver.core.stored_forms import DEFAULTS, NOTHING, StoredForms, hidden_in
 
-FIRST_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 _UNDELETABLE: Final = frozenset({"default", "kube-public", "kube-system"})
 _NAMESPACES: Final = kinds.NAMESPACE.group_resource
 
@@ -157,6 +157,7 @@ class Operations:
                 served, created, resource_version=version, link=metadata.get("selfLink") if updated else None
             )
         self._forms.differs(stamp.uid, hidden)
+        self._claim_addresses(served, None, created, stamp)
         return self.store.create(
             served.storage, key, _stored(served, self.crds.applied(served, created, now=stamp.now))
         )
@@ -224,6 +225,7 @@ class Operations:
             return _unstored(served, after, resource_version=current.resource_version, link=link)
         after = self.crds.applied(served, after, now=stamp.now)
         another = self._forms.differs(current.uid, hidden)
+        self._claim_addresses(served, before, after, stamp)
         return self.store.update(served.storage, current.key, _stored(served, after), always=another)
 
     def patch(
@@ -318,22 +320,6 @@ class Operations:
             self.delete(served, item.namespace, item.name, options, now=now, dry_run=dry_run)
         return page.items
 
-    def ensure_namespaces(self, *, stamps: Callable[[], Stamp]) -> None:
-        """Create the namespaces that exist from the start, where they are missing."""
-        served = self.registry.find("", "v1", "namespaces")
-        if served is None:
-            return
-        for name in FIRST_NAMESPACES:
-            if self.store.get(_NAMESPACES, name) is None:
-                self.create(served, "", {"metadata": {"name": name}}, stamp=stamps())
-
-    def ensure_policy(self, policy: Iterable[tuple[str, Fields]], *, stamps: Callable[[], Stamp]) -> None:
-        """Create the first roles and bindings, where they are missing."""
-        for plural, fields in policy:
-            served = self.registry.find("rbac.authorization.k8s.io", "v1", plural)
-            if served is not None and self.store.get(served.storage, fields["metadata"]["name"]) is None:
-                self.create(served, "", fields, stamp=stamps())
-
     def _finished_new(
         self, served: ServedResource, created: Fields, stamp: Stamp, entries: list[Fields] | None
     ) -> Fields:
@@ -396,9 +382,32 @@ class Operations:
             raise failures.namespace_terminating(served.type, name, namespace)
 
     def _remove(self, served: ServedResource, current: Resource, *, now: float) -> None:
+        if is_core(served, "services"):
+            self._release_addresses(current.namespace, current.name, addresses_of(current.to_dict()))
         self.store.delete(served.storage, current.key)
         self._forms.forget(current.uid)
         self.crds.removed(served.storage, current.name, now=now)
+
+    def _claim_addresses(self, served: ServedResource, before: Fields | None, after: Fields, stamp: Stamp) -> None:
+        """Make the objects of the addresses that a Service gets, and remove those of addresses that it loses."""
+        objects = self.registry.find(*IP_ADDRESSES)
+        if objects is None or not is_core(served, "services"):
+            return
+        old, new = addresses_of(before), addresses_of(after)
+        namespace, name = after["metadata"]["namespace"], after["metadata"]["name"]
+        for address in new:
+            if address not in old:
+                own = Stamp(now=stamp.now, uid=uid_beside(stamp.uid, address))
+                self.create(objects, "", ip_address(address, namespace=namespace, name=name), stamp=own)
+        self._release_addresses(namespace, name, [address for address in old if address not in new])
+
+    def _release_addresses(self, namespace: str, name: str, addresses: Iterable[str]) -> None:
+        objects = self.registry.find(*IP_ADDRESSES)
+        for address in addresses:
+            found = self.store.get(objects.storage, address) if objects is not None else None
+            parent = mapping(at(found.to_dict(), "spec", "parentRef")) if found is not None else {}
+            if objects is not None and (parent.get("namespace"), parent.get("name")) == (namespace, name):
+                self.store.delete(objects.storage, address)
 
     def _delete_objects_of(self, crd_name: str, *, now: float) -> None:
         served = self.crds.resource_of(crd_name)

@@ -26,7 +26,11 @@ from deltaloop.apiserver.core.json_values import at, integer, items, mapping, te
 
 Fields = dict[str, Any]
 
-_RANGE: Final = ipaddress.ip_network("10.0.0.0/16")
+SERVICE_RANGE: Final = "10.0.0.0/16"
+"""Where the addresses of Services are from."""
+FIRST_ADDRESS: Final = "10.0.0.1"
+"""The address of the server's own Service."""
+_RANGE: Final = ipaddress.ip_network(SERVICE_RANGE)
 _FIRST_RANGE: Final = 254
 _FIRST_PORT: Final = 30_000
 _PORTS: Final = 2_768
@@ -137,7 +141,7 @@ def _allocate_address(spec: Fields, taken: Taken, before: Mapping[str, Any], cha
     wanted = text(spec.get("clusterIP")) or next(iter(texts(spec.get("clusterIPs"))), "")
     _set_families(spec, wanted)
     if wanted == _HEADLESS or wanted == before.get("clusterIP") != "":
-        spec["clusterIP"], spec["clusterIPs"] = wanted, texts(spec.get("clusterIPs")) or (wanted,)
+        spec["clusterIP"], spec["clusterIPs"] = wanted, [*texts(spec.get("clusterIPs"))] or [wanted]
         return []
     if not wanted:
         wanted = _free_address(taken, chance)
