@@ -8,6 +8,7 @@ from __future__ import annotations
 import ipaddress
 from typing import Any
 
+from deltaloop.apiserver.bootstrap_policy import bootstrap_policy
 from tests.conformance.target import Api, conformance
 
 ADDRESSES = "/apis/networking.k8s.io/v1/ipaddresses"
@@ -236,3 +237,29 @@ async def test_a_taken_address(api: Api) -> None:
     assert answer.status == 422
     assert "provided IP is already allocated" in answer.text
     await api.delete(f"{ADDRESSES}/{wanted}")
+
+
+@conformance(
+    "first objects: roles and bindings with RBAC",
+    *((plural, plural) for plural in ("clusterroles", "clusterrolebindings", "roles", "rolebindings")),
+    secured=True,
+    min_version="1.36",
+)
+async def test_policy(api: Api, plural: str) -> None:
+    of_the_server = ("uid", "resourceVersion", "creationTimestamp")
+    listed = await api.get(f"/apis/rbac.authorization.k8s.io/v1/{plural}")
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for item in listed.json["items"]:
+        metadata = {name: value for name, value in item["metadata"].items() if name not in of_the_server}
+        metadata["managedFields"] = without_times(item)["metadata"]["managedFields"]
+        where = (metadata.get("namespace", ""), metadata["name"])
+        found[where] = {**item, "metadata": metadata}
+        assert item["metadata"]["uid"]
+        assert item["metadata"]["creationTimestamp"]
+    first = {
+        (fields["metadata"].get("namespace", ""), fields["metadata"]["name"]): fields
+        for kind, fields in bootstrap_policy()
+        if kind == plural
+    }
+    assert first
+    assert {where: found.get(where) for where in first} == first

@@ -25,7 +25,6 @@ from deltaloop.apiserver.access import Access
 from deltaloop.apiserver.authentication import ADMIN, Authenticator
 from deltaloop.apiserver.change_signal import ChangeSignal
 from deltaloop.apiserver.connections import http_server
-from deltaloop.apiserver.core.bootstrap_policy import bootstrap_policy
 from deltaloop.apiserver.core.builtin import BUILT_IN_RESOURCES
 from deltaloop.apiserver.core.first_objects import make_first_objects, make_own_service, make_policy
 from deltaloop.apiserver.core.manifests import Manifest, in_order, load_manifest
@@ -267,7 +266,9 @@ class ApiServer:
     def _make_first_objects(self) -> None:
         make_first_objects(self._operations, self._stamp)
         if self._options.authorization_mode == "RBAC":
-            make_policy(self._operations, bootstrap_policy(self._operations.registry.resources()), self._stamp)
+            from deltaloop.apiserver.bootstrap_policy import bootstrap_policy
+
+            make_policy(self._operations, bootstrap_policy(), self._stamp)
 
     def _label_secret(self, secret: Resource) -> None:
         """Write into a Secret that its token was used today."""

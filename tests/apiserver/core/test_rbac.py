@@ -188,3 +188,22 @@ def test_the_nameless_see_health_and_version_only(asked: str, allowed: bool) -> 
     assert AlwaysAllow().allows(Attributes(user=nobody, verb="get", path=asked)) is allowed
     assert AlwaysAllow().allows(Attributes(user=USERS[0], verb="get", path=asked))
     assert not AlwaysAllow().allows(Attributes(user=nobody, verb="get", resource="pods"))
+
+
+@pytest.mark.parametrize("changed", ["clusterroles", "clusterrolebindings"])
+def test_what_was_parsed_goes_with_its_object_not_with_its_version(changed: str) -> None:
+    """A counter that goes back gives the version that an object had to another content of it."""
+    objects = [role("reader", rule("get", "pods")), binding("ClusterRole", "reader", BOB)]
+    objects.sort(key=lambda entry: entry[0] == changed)
+    store, (plural, key, fields) = Store(), objects[-1]
+    for each, at, content in objects:
+        store.create(f"{each}.rbac.authorization.k8s.io", at, content)
+    before = store.get(f"{plural}.rbac.authorization.k8s.io", key)
+    assert before is not None
+    authorizer, wanted = RbacAuthorizer(store), Attributes(user=USERS[0], verb="get", resource="pods")
+    assert authorizer.allows(wanted)
+    store.renumber(revision=0)
+    emptied = {**fields, "rules": [], "subjects": []}
+    after = store.update(f"{plural}.rbac.authorization.k8s.io", key, emptied)
+    assert after.resource_version == before.resource_version
+    assert not authorizer.allows(wanted)

@@ -9,7 +9,8 @@ refusal says so. A ClusterRole with an ``aggregationRule`` has the rules
 of the ClusterRoles that it selects besides its own. (In a cluster a controller copies them into it; here they are
 looked up when asked for, so its ``rules`` stay as written.)
 
-Parsed roles and bindings are kept by their resource version, so a change counts from the next request on.
+Parsed roles and bindings are kept beside the object that they were read from, so a change counts from the next request
+on. A resource version would not tell one from another: it may be given twice (``Store.renumber``).
 
 Source: Kubernetes plugin/pkg/auth/authorizer/rbac; pkg/apis/rbac/v1/evaluation_helpers.go; pkg/registry/rbac.
 """
@@ -183,8 +184,8 @@ class RbacAuthorizer:
     def __init__(self, store: Store) -> None:
         """Read from this store."""
         self._store = store
-        self._roles: dict[tuple[str, str], tuple[str, _Role]] = {}
-        self._bindings: dict[tuple[str, str], tuple[str, _Binding]] = {}
+        self._roles: dict[tuple[str, str], tuple[Resource, _Role]] = {}
+        self._bindings: dict[tuple[str, str], tuple[Resource, _Binding]] = {}
 
     def allows(self, wanted: Attributes) -> bool:
         """Tell whether somebody may do something."""
@@ -253,19 +254,19 @@ class RbacAuthorizer:
 
     def _role(self, resource: str, obj: Resource) -> _Role:
         known = self._roles.get((resource, obj.key))
-        if known is None or known[0] != obj.resource_version:
-            self._roles[resource, obj.key] = known = (obj.resource_version, parse_role(obj.to_dict()))
+        if known is None or known[0] is not obj:
+            self._roles[resource, obj.key] = known = (obj, parse_role(obj.to_dict()))
         return known[1]
 
     def _binding(self, resource: str, obj: Resource) -> _Binding:
         known = self._bindings.get((resource, obj.key))
-        if known is None or known[0] != obj.resource_version:
+        if known is None or known[0] is not obj:
             fields = obj.to_dict()
             subjects = tuple(mapping(subject) for subject in items(fields.get("subjects")))
             kind, name = text(at(fields, "roleRef", "kind")), text(at(fields, "roleRef", "name"))
             own = "RoleBinding" if resource == _BINDINGS else "ClusterRoleBinding"
             binding = _Binding(own, obj.name, obj.namespace, subjects, kind, name)
-            self._bindings[resource, obj.key] = known = (obj.resource_version, binding)
+            self._bindings[resource, obj.key] = known = (obj, binding)
         return known[1]
 
 
