@@ -203,7 +203,7 @@ def test_what_was_parsed_goes_with_its_object_not_with_its_version(changed: str)
     authorizer, wanted = RbacAuthorizer(store), Attributes(user=USERS[0], verb="get", resource="pods")
     assert authorizer.allows(wanted)
     store.renumber(revision=0)
-    emptied = {**fields, "rules": [], "subjects": []}
+    emptied: dict[str, Any] = {**fields, "rules": [], "subjects": []}
     after = store.update(f"{plural}.rbac.authorization.k8s.io", key, emptied)
     assert after.resource_version == before.resource_version
     assert not authorizer.allows(wanted)
