@@ -379,14 +379,33 @@ async def test_a_stream_that_is_always_ready_starves_nobody() -> None:
         assert turns >= 9
 
 
-async def test_a_watch_that_fails_on_the_way_out_is_a_failed_watch() -> None:
-    class Leaky(FakeSource):
-        @asynccontextmanager
-        async def _watch(self, options: ListOptions) -> AsyncGenerator[AsyncIterator[WatchEvent], None]:
-            async with super()._watch(options) as events:
-                yield events
-            raise OSError("closing failed")
+class Leaky(FakeSource):
+    """Its watches cannot be closed in order."""
 
+    @asynccontextmanager
+    async def _watch(self, options: ListOptions) -> AsyncGenerator[AsyncIterator[WatchEvent], None]:
+        async with super()._watch(options) as events:
+            yield events
+        raise OSError("closing failed")
+
+
+async def test_what_the_store_refused_is_told_and_not_how_its_watch_was_closed() -> None:
+    source = Leaky()
+    store = Choosy()
+    bench = Bench(source, store=store)
+    task = asyncio.create_task(bench.reflector.run())
+    await asyncio.sleep(2)
+    source.put("b")
+    await settle()
+    assert [reaction.place for reaction in bench.reactions] == [Place.STORE, Place.STORE]
+    assert [str(reaction.error) for reaction in bench.reactions] == ["not now", "not this one"]
+    await asyncio.sleep(5)
+    assert {obj.name: obj for obj in store.list()} == source.objects
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_watch_that_fails_on_the_way_out_is_a_failed_watch() -> None:
     source = Leaky()
     bench = Bench(source)
     task = asyncio.create_task(bench.reflector.run())

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.status import ConflictError, Status
 from deltaloop.client import Client, ClientConfig, HttpRequest, HttpResponse
 from deltaloop.leaderelection import (
     LeaderElectionConfig,
@@ -434,6 +435,53 @@ async def test_an_outer_cancellation_wins_over_our_own() -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+async def test_a_term_in_the_course_of_a_cancellation_ends_as_any_other() -> None:
+    server = FakeServer()
+    elector, client = make(server)
+    ends: list[tuple[float, TermEnd | None, int]] = []
+
+    async def clean_up() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        try:
+            await asyncio.sleep(100)
+        finally:
+            term = await elector.win()
+            async with term:
+                client.always = "refuse"
+                await asyncio.sleep(100)
+            ends.append((now(), term.ended_because, task.cancelling()))
+
+    task = asyncio.create_task(clean_up())
+    await asyncio.sleep(1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ends == [(11.0, TermEnd.RENEW_DEADLINE, 1)]
+
+
+async def test_a_read_that_fails_like_a_write_is_a_failed_read(caplog: pytest.LogCaptureFixture) -> None:
+    class Strange(FakeClient):
+        refusals = 1
+
+        async def get(self, *arguments: Any, **options: Any) -> Any:
+            if self.refusals:
+                self.refusals -= 1
+                self.calls.append((now(), "refused get"))
+                raise ConflictError(Status(code=409, message="a proxy that knows better"))
+            return await super().get(*arguments, **options)
+
+    server = FakeServer()
+    client = Strange(server)
+    lock = LeaseLock(client, namespace="default", name="example", identity="a")
+    elector = LeaderElector(lock, clock=now, wall_clock=WallClock(), chance=lambda: 0.0)
+    await (await elector.win()).abandon()
+    assert client.calls[:3] == [(0, "refused get"), (2, "get"), (2, "create")]
+    assert [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING] == [
+        "a request to the leader election lock failed; trying again"
+    ]
 
 
 async def test_callbacks_and_metrics_and_a_callback_that_raises() -> None:

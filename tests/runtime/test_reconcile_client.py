@@ -138,6 +138,16 @@ async def test_a_deletion_is_of_the_object_that_was_seen() -> None:
         assert (await h.w.data_of("a")) == {"second": "yes"}
 
 
+async def test_a_deletion_by_a_uid_of_ones_own_is_of_that_object_and_no_other() -> None:
+    async with held() as h:
+        seen = await h.client.create(CM, cm("a"))
+        with pytest.raises(ConflictError):
+            await h.client.delete(CM, "a", options=DeleteOptions(uid="another"))
+        assert (await h.w.client.get(CM, "a", namespace="default")).uid == seen.uid
+        await h.client.delete(CM, "a", options=DeleteOptions(uid=seen.uid))
+        assert await h.client.find(CM, "a") is None
+
+
 async def test_a_dry_run_leaves_nothing_behind() -> None:
     async with held() as h:
         await h.client.create(CM, cm("a"), options=WriteOptions(dry_run=True))
@@ -193,6 +203,31 @@ async def test_after_a_write_without_an_answer_the_object_is_read_from_the_serve
         with pytest.raises((RequestTimeoutError, asyncio.CancelledError)):
             await h.client.delete(CM, "a")
         assert (await h.client.find(CM, "a") is None) is carry_out
+
+
+async def test_nothing_is_known_of_what_a_write_without_an_answer_left_behind() -> None:
+    answers = [False]
+
+    class LosesTheFirst(Losing):
+        def __getattr__(self, name: str) -> Any:
+            return super().__getattr__(name) if not answers[0] else getattr(self._client, name)
+
+    def losing(client: Client) -> Client:
+        error = lambda: RequestTimeoutError("no answer", method="PUT", path="/")
+        return LosesTheFirst(client, carry_out=True, error=error)  # type: ignore[return-value]  # pyright: ignore[reportReturnType]  # has its verbs
+
+    async with held(losing) as h:
+        before = await h.w.put("a", team="red")
+        await h.catch_up()
+        fields = before.edit()
+        fields["data"]["team"] = "blue"
+        with pytest.raises(RequestTimeoutError):
+            await h.client.update(CM, fields)
+        answers[0] = True
+        await h.client.patch(CM, "a", {"data": {"team": "blue"}})
+        (write,) = h.client.writes
+        assert write.before is None, "the cache has what was there before the lost write"
+        assert not write.is_known_change
 
 
 @pytest.mark.parametrize("carry_out", [True, False])

@@ -8,7 +8,7 @@ import math
 import pytest
 
 from deltaloop.testing import run_virtual
-from deltaloop.workqueue import DelayedItem, DelayingQueue, QueueShutDownError
+from deltaloop.workqueue import DelayedItem, DelayingQueue, QueueOptions, QueueShutDownError
 from tests.workqueue.timers import live_timers
 
 
@@ -149,3 +149,22 @@ def test_delays_go_on_when_the_loop_is_closed_and_another_one_runs() -> None:
 
     run_virtual(ask())
     assert run_virtual(take(), start=500.0) == pytest.approx(506.0)
+
+
+async def test_triggers_are_merged_as_the_options_say() -> None:
+    queue = DelayingQueue[str](options=QueueOptions(merge_triggers=lambda kept, trigger: [trigger]))
+    queue.add_after("a", 1.0, trigger=1)
+    queue.add_after("a", 1.0, trigger=2)
+    work = await queue.get_work()
+    assert work.triggers == (2,)
+    queue.done("a")
+
+
+async def test_an_add_that_names_no_priority_is_no_more_urgent_than_one_that_names_the_lowest() -> None:
+    queue = DelayingQueue[str](options=QueueOptions(patience={0: 10.0, 1: 1.0}))
+    queue.add_after("a", 0.0, priority=0)
+    queue.add_after("b", 0.0)
+    queue.add("c", priority=0)
+    queue.add("d")
+    queue.add("e", priority=1)
+    assert [await queue.get() for _ in range(5)] == ["e", "a", "b", "c", "d"]

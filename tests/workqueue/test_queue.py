@@ -10,7 +10,7 @@ import weakref
 import pytest
 
 from deltaloop.testing import VirtualLoop, run_virtual
-from deltaloop.workqueue import QueueOptions, QueueShutDownError, WorkQueue
+from deltaloop.workqueue import QueueOptions, QueueShutDownError, RateLimitingQueue, WorkQueue
 
 
 async def settle() -> None:
@@ -311,6 +311,26 @@ def test_waiters_of_a_loop_that_was_closed_under_them_are_in_nobodys_way() -> No
     assert not abandoned.done()
 
 
+def test_a_wake_up_that_a_closed_loop_still_owed_is_in_nobodys_way() -> None:
+    queue = WorkQueue[str]()
+    loop = VirtualLoop()
+    abandoned = loop.create_task(queue.get())
+    loop.run_until_complete(settle())
+    queue.add("a")  # the loop is to wake its waiter, and is closed before it does
+    loop.close()
+
+    async def main() -> None:
+        assert await queue.get() == "a"
+        async with asyncio.timeout(5):
+            getter = asyncio.create_task(queue.get())
+            await settle()
+            await asyncio.to_thread(queue.add, "b")
+            assert await getter == "b"
+
+    asyncio.run(main())
+    assert not abandoned.done()
+
+
 async def test_a_queue_serves_one_loop() -> None:
     queue = WorkQueue[str](name="mine")
 
@@ -385,3 +405,23 @@ async def test_number_of_kept_triggers_is_an_option() -> None:
     work = await queue.get_work()
     assert (work.triggers, work.triggers_dropped) == ((0, 4), 3)
     work.put_back()
+
+
+async def test_what_is_logged_of_a_failed_run_says_which_and_why(caplog: pytest.LogCaptureFixture) -> None:
+    queue = RateLimitingQueue[str](name="pods", options=QueueOptions(max_triggers=1))
+    for trigger in (1, 2, 3):
+        queue.add("a", trigger=trigger)
+    async with await queue.get_work():
+        raise KeyError("x")
+    (record,) = caplog.records
+    fields = ("key", "queue", "attempts", "triggers", "triggers_dropped", "delay")
+    assert [record.__dict__[name] for name in fields] == ["a", "pods", 1, (1,), 2, 0.005]
+
+
+async def test_a_shutdown_is_logged_with_what_is_left(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "deltaloop.workqueue")
+    queue = WorkQueue[str](name="pods")
+    queue.add("a")
+    queue.shut_down()
+    (record,) = caplog.records
+    assert [record.__dict__[name] for name in ("queue", "queued", "drain")] == ["pods", 1, False]

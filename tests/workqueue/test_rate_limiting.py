@@ -7,7 +7,8 @@ from collections.abc import Hashable
 
 import pytest
 
-from deltaloop.workqueue import ItemExponentialFailureRateLimiter, RateLimitingQueue
+from deltaloop.workqueue import ItemExponentialFailureRateLimiter, RateLimitingQueue, TerminalError
+from tests.workqueue.test_metrics import Recorder
 
 
 async def test_delays_grow_and_forget_begins_again() -> None:
@@ -95,3 +96,25 @@ def test_the_default_limiter_works_before_the_loop_runs() -> None:
     queue.add_rate_limited("a")
     assert queue.delayed()[0].delay == pytest.approx(0.005, abs=0.005)
     assert queue.num_requeues("a") == 1
+
+
+async def test_what_is_parked_by_a_plain_call_is_logged_and_comes_back_with_a_reason(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    queue = RateLimitingQueue[str](name="pods")
+    queue.add_rate_limited("a", error=TerminalError("for good"))
+    (record,) = caplog.records
+    assert record.getMessage() == "work failed for good and is parked"
+    assert (record.__dict__["key"], record.__dict__["queue"]) == ("a", "pods")
+    assert queue.revive("a", trigger="by hand")
+    work = await queue.get_work()
+    assert work.triggers == ("by hand",)
+    queue.done("a")
+
+
+async def test_the_hooks_of_a_rate_limiting_queue_hear_of_its_adds() -> None:
+    heard = Recorder()
+    queue = RateLimitingQueue[str](metrics=heard)
+    queue.add("a")
+    queue.add_rate_limited("b")
+    assert (heard.adds, heard.retries) == (1, 1)

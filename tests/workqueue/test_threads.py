@@ -5,10 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
-from deltaloop.workqueue import DelayingQueue, RateLimitingQueue, WorkQueue
+from deltaloop.workqueue import DelayingQueue, NoMetrics, QueueOptions, RateLimitingQueue, TerminalError, WorkQueue
+from deltaloop.workqueue.core.delaying import DelayingCore
+from deltaloop.workqueue.core.queue import QueueCore
+from deltaloop.workqueue.core.rate_limiting import RateLimitingCore
 
 
 @pytest.mark.real_time
@@ -126,3 +130,58 @@ def test_threads_may_add_before_any_loop_runs() -> None:
         return {await queue.get(timeout=5.0) for _ in range(120)}
 
     assert asyncio.run(main()) == set(range(120))
+
+
+class UnderLock:
+    """A core that is called by those only who have the queue's lock."""
+
+    def __init__(self, core: Any, lock: Any, called: set[str]) -> None:
+        self._core, self._lock, self._called = core, lock, called
+
+    def __len__(self) -> int:
+        return len(self._core)
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._core, name)
+        if not callable(value):
+            return value  # one look at one number
+
+        def checked(*arguments: Any, **options: Any) -> Any:
+            assert self._lock._is_owned(), f"{name} without the lock"
+            self._called.add(name)
+            return value(*arguments, **options)
+
+        return checked
+
+
+async def test_nobody_touches_the_core_without_the_lock() -> None:
+    queue = RateLimitingQueue[str](metrics=NoMetrics(), options=QueueOptions(metrics_period=0.1))
+    called: set[str] = set()
+    queue._core = queue._delaying = queue._limiting = UnderLock(queue._limiting, queue._lock, called)  # type: ignore[assignment]  # pyright: ignore[reportAttributeAccessIssue]
+    queue.add("a")
+    queue.add_after("b", 5.0)
+    queue.add_after("c", 0.1)
+    queue.add_rate_limited("d")
+    queue.add_rate_limited("e", error=TerminalError("for good"))
+    queue.add_rate_limited("f", error=TerminalError("for good"))
+    assert [letter.item for letter in queue.dead_letters()] == ["e", "f"]
+    assert queue.revive("e")
+    assert queue.discard_dead_letter("f") is not None
+    assert queue.cancel_delayed("b") is not None
+    assert [delayed.item for delayed in queue.delayed()] == ["d", "c"]
+    assert (queue.num_requeues("d"), queue.num_requeues("a")) == (1, 0)
+    queue.forget("d")
+    assert queue.statistics().queued == 2
+    assert await queue.get() == "a"
+    assert [running.item for running in queue.processing()] == ["a"]
+    queue.done("a")
+    async with await queue.get_work() as work:
+        await asyncio.sleep(1.0)
+    assert work.key == "e"
+    assert [await queue.get(), await queue.get()] == ["d", "c"]
+    queue.done("d")
+    queue.done("c")
+    await queue.shut_down_with_drain()
+    public = {name for name in vars(RateLimitingCore) | vars(DelayingCore) | vars(QueueCore) if name[0] != "_"}
+    properties = {"can_delay", "drain_over", "ended", "processing", "shutting_down"}
+    assert public - called == properties

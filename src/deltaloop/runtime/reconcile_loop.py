@@ -107,7 +107,7 @@ class ReconcileLoop:
         """Let workers end instead of taking another key; what runs goes on."""
         self._stopping = True
         for task in self._idle:
-            task.cancel()
+            task.cancel()  # the group of workers takes one that was cancelled for one that has ended
 
     def abandon(self) -> tuple[str, ...]:
         """Wait for no reconcile any longer, and begin none; return the keys of those that run."""
@@ -140,11 +140,6 @@ class ReconcileLoop:
             return await self.queue.get_work()
         except QueueShutDownError:
             return None
-        except asyncio.CancelledError:
-            # Our own way to end an idle worker; anybody else's cancellation goes on.
-            if self._stopping and task.uncancel() == 0:
-                return None
-            raise
         finally:
             self._idle.discard(task)
 

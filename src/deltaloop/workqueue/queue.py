@@ -23,6 +23,7 @@ import logging
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Hashable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar, final
 
@@ -355,10 +356,8 @@ class WorkQueue(Generic[K]):
             if self._serving_soon:
                 return
             self._serving_soon = True
-        try:
+        with suppress(RuntimeError):  # the loop is closed and has no waiters; the next loop finds the core as it is
             loop.call_soon_threadsafe(self._serve)
-        except RuntimeError:
-            self._serving_soon = False  # the loop is closed and has no waiters; the next loop finds the core as it is
 
     def _serve(self) -> None:
         """Wake those whose turn it is. On the loop."""

@@ -230,6 +230,16 @@ def test_a_page_that_expired_is_answered_with_the_whole_list_at_once() -> None:
     assert [item.name for item in listed.items] == ["b"], "the pages before are no part of it"
 
 
+def test_a_later_page_from_the_future_is_answered_with_the_newest_state_at_once() -> None:
+    driver = streaming(options=ReflectorOptions(page_size=1, watch_list=False, probe=False))
+    driver.stream_failed(api_error(500))
+    driver.wait()
+    driver.listed(page("a", more="next"))
+    reaction = driver.list_failed(too_large())
+    assert (reaction.place, reaction.decision) == (Place.LATER_PAGE, Decision.LIST_NEWEST_NOW)
+    assert driver.list_options() == ListOptions(resource_version="", limit=1)
+
+
 def test_upstreams_sequence_of_versions_with_an_expired_page() -> None:
     driver = streaming()
     asked: list[str] = ["0"]

@@ -161,6 +161,18 @@ def test_a_version_that_is_refused_is_answered_by_the_newest_at_once(fault: Exce
     assert machine.ask(50.0, chance=0.0) == List(ListOptions(limit=500))
 
 
+@pytest.mark.parametrize("fault", [expired(), too_large()])
+def test_the_newest_state_that_is_refused_in_its_stream_is_listed_in_pages(fault: Exception) -> None:
+    machine = streaming(version=20)
+    machine.watch_failed(expired(), 10.0, chance=0.0)
+    machine.ask(50.0, chance=0.0)
+    assert machine.watch_list_failed(fault, 50.0, chance=0.0).decision is Decision.LIST_NEWEST_NOW
+    assert isinstance(machine.ask(50.0, chance=0.0), WatchList)
+    machine.watch_list_opened(50.0)
+    reaction = machine.watch_list_failed(fault, 50.0, chance=0.0)
+    assert reaction.decision is Decision.LIST_IN_PAGES_NOW, "never twice at once"
+
+
 def test_a_refusal_shows_when_the_list_is_refused_too() -> None:
     machine = ReflectorMachine()
     machine.ask(0.0, chance=0.0)

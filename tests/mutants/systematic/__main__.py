@@ -26,6 +26,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the sample")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--seconds", type=float, help="begin no further mutant after them")
+    parser.add_argument("--budget", type=float, help="seconds of computing for the tests of one mutant")
     parser.add_argument("--again", type=Path, help="only the survivors of this earlier result")
     parser.add_argument("--json", type=Path, default=rooms.ROOT / "build" / "mutants.json")
     flags = parser.parse_args()
@@ -42,12 +43,20 @@ def main() -> int:
         seed=flags.seed,
         workers=flags.workers,
         seconds=flags.seconds,
+        budget=flags.budget,
         wanted=lambda mutant: flags.function in mutant.function and (keys is None or mutant.key in keys),
         say=lambda line: print(line, file=sys.stderr, flush=True),
     )
     result = run(plan)
     found = as_json(result, equivalent.read())
-    found = {"room": flags.room, "tests_asked": tests, "sample": flags.sample, "seed": flags.seed, **found}
+    found = {
+        "room": flags.room,
+        "tests_asked": tests,
+        "sample": flags.sample,
+        "seed": flags.seed,
+        "budget": flags.budget,
+        **found,
+    }
     flags.json.parent.mkdir(parents=True, exist_ok=True)
     flags.json.write_text(json.dumps(found, indent=1))
     print(as_text(found))

@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,7 @@ class Plan:
         seed: of the sample.
         wanted: says which mutants are looked at at all.
         seconds: after which no further mutant is begun.
+        budget: seconds of computing that the tests of one mutant may need, the fastest first; none: all of them run.
     """
 
     room: Room
@@ -53,6 +55,7 @@ class Plan:
     workers: int = 1
     wanted: Callable[[Mutant], bool] = lambda _: True
     seconds: float | None = None
+    budget: float | None = None
     say: Callable[[str], None] = print
 
 
@@ -166,7 +169,7 @@ class _Trial:
             late = self.plan.seconds is not None and time.monotonic() - begun > self.plan.seconds
             while waiting and not late and len(self.running) < self.plan.workers:
                 mutant = waiting.pop()
-                order = self.tests.of(self.plan.room, mutant)
+                order = self._within_budget(self.tests.of(self.plan.room, mutant))
                 if not order:
                     result.verdicts[mutant] = Verdict(how="no test runs it")
                     continue
@@ -180,6 +183,12 @@ class _Trial:
                 told = time.monotonic()
                 survived = sum(each.killed is None for each in result.verdicts.values())
                 self.plan.say(f"{len(result.verdicts)} of {len(chosen)} tried, {survived} survive")
+
+    def _within_budget(self, order: list[Covered]) -> list[Covered]:
+        if self.plan.budget is None:
+            return order
+        spent = accumulate(each.computing for each in order)
+        return [each for each, seconds in zip(order, spent, strict=True) if seconds <= self.plan.budget] or order[:1]
 
     def _start(
         self, mutant: Mutant, order: list[Covered], confirms: Verdict | None = None, cleared: tuple[str, ...] = ()

@@ -197,3 +197,17 @@ def test_an_item_has_one_letter() -> None:
         letters.put(DeadLetter(item, ERROR, 1, TriggerLog(), 0.0))
     assert [letter.item for letter in letters.in_order()] == ["b", "a"]
     assert (letters.total, letters.dropped) == (3, 0)
+
+
+def test_a_terminal_error_that_is_named_with_a_trigger_is_parked_with_it() -> None:
+    core = RateLimitingCore[str](limiter=ItemExponentialFailureRateLimiter(1.0))
+    core.add_rate_limited("a", 0.0, error=TerminalError("for good"), trigger="why")
+    (letter,) = core.dead_letters()
+    assert letter.triggers.snapshot() == ("why",)
+
+
+def test_a_thousand_dead_letters_are_kept_unless_it_is_said_otherwise() -> None:
+    core = RateLimitingCore[int](limiter=ItemExponentialFailureRateLimiter(1.0))
+    for item in range(1001):
+        core.add_rate_limited(item, 0.0, error=TerminalError("for good"))
+    assert [len(core.dead_letters()), core.dead_letters()[0].item] == [1000, 1]

@@ -69,6 +69,26 @@ def test_cancelled_items_do_not_fill_the_heap() -> None:
     assert (len(heap), heap.entries, heap.next_due_at()) == (0, 0, None)
 
 
+def test_items_that_go_without_others_coming_leave_nothing_behind() -> None:
+    heap = DelayHeap[int]()
+    for item in range(300):
+        heap.put(delay_of(item, 1000.0 - item))  # each is due before all others
+    for item in range(299, 49, -2):
+        heap.remove(item)
+        assert heap.entries <= 2 * len(heap) + SPARE
+    due = heap.pop_due(1e9)
+    assert [delay.due_at for delay in due] == sorted(delay.due_at for delay in due)
+    assert len(due) == 175
+
+
+def test_a_time_that_was_put_off_is_not_due_before() -> None:
+    heap = DelayHeap[int]()
+    heap.put(delay_of(1, 1.0))
+    heap.put(delay_of(1, 5.0))
+    assert heap.pop_due(3.0) == []
+    assert [delay.due_at for delay in heap.pop_due(5.0)] == [5.0]
+
+
 @pytest.mark.parametrize("count", [1, 1000])
 def test_equal_times_come_in_the_order_of_their_adds(count: int) -> None:
     heap = DelayHeap[int]()

@@ -144,3 +144,20 @@ def test_a_later_run_asked_for_after_shutdown_is_given_up() -> None:
     core.shut_down()
     assert core.finish(taken(core), 0.0, Again(60.0)).fate is Fate.GIVEN_UP
     assert core.processing == 0
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_a_later_run_is_as_urgent_as_the_one_that_asked_for_it(keep: bool) -> None:
+    core = DelayingCore[str]()
+    core.add("a", 0.0, priority=5)
+    core.finish(taken(core), 0.0, Again(1.0, "wait", keep))
+    core.promote(1.0)
+    assert taken(core).triggers.priority == 5
+
+
+def test_nothing_is_told_and_nothing_is_urgent_unless_it_is_said() -> None:
+    core = DelayingCore[str]()
+    core.add_after("a", 0.0, 1.0)
+    core.promote(1.0)
+    assert taken(core).triggers.priority == 0
+    assert core.take_facts() == []

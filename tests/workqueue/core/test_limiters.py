@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 import pytest
 
 from deltaloop.workqueue import (
     BucketRateLimiter,
+    ByErrorRateLimiter,
     GivesBack,
     ItemExponentialFailureRateLimiter,
     ItemFastSlowRateLimiter,
     MaxOfRateLimiter,
     RateLimiter,
+    WithJitterRateLimiter,
     WithMaxWaitRateLimiter,
     default_controller_rate_limiter,
 )
@@ -167,3 +169,50 @@ def test_an_error_may_be_named_everywhere() -> None:
 def test_what_gives_back_is_known() -> None:
     assert isinstance(BucketRateLimiter(clock=Clock()), GivesBack)
     assert not isinstance(ItemExponentialFailureRateLimiter(), GivesBack)
+
+
+class Asked:
+    """Writes down what it is asked, and answers zero."""
+
+    def __init__(self) -> None:
+        self.errors: list[BaseException | None] = []
+        self.given_back = 0
+
+    def when(self, item: Hashable, *, error: BaseException | None = None) -> float:
+        self.errors.append(error)
+        return 0.0
+
+    def forget(self, item: Hashable) -> None:
+        """Remember nothing."""
+
+    def num_requeues(self, item: Hashable) -> int:
+        return len(self.errors)
+
+    def give_back(self, item: Hashable) -> None:
+        self.given_back += 1
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        MaxOfRateLimiter[Hashable],
+        lambda limiter: WithMaxWaitRateLimiter[Hashable](limiter, max_delay=1.0),
+        lambda limiter: WithJitterRateLimiter[Hashable](limiter, factor=0.5, chance=lambda: 0.5),
+        lambda limiter: ByErrorRateLimiter[Hashable]([(KeyError, limiter)], default=limiter),
+    ],
+    ids=["max of", "max wait", "jitter", "by error"],
+)
+def test_the_limiter_inside_hears_what_went_wrong(around: Callable[[Asked], RateLimiter[Hashable]]) -> None:
+    inner = Asked()
+    limiter, error = around(inner), KeyError("x")
+    limiter.when("a", error=error)
+    limiter.when("a")
+    assert inner.errors == [error, None]
+    assert isinstance(limiter, GivesBack)
+    limiter.give_back("a")
+    assert inner.given_back == 1, "it was one limiter that was asked, however often"
+
+
+def test_what_is_refused_is_named() -> None:
+    with pytest.raises(ValueError, match=r"WithMaxWaitRateLimiter\.max_delay"):
+        WithMaxWaitRateLimiter[Hashable](Asked(), max_delay=-1.0)

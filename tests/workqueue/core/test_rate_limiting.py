@@ -250,3 +250,20 @@ def test_a_negative_answer_means_now() -> None:
     finished = core.finish(taken(core), 0.0, Failed(ERROR))
     assert finished.delay == 0.0
     assert len(core) == 1
+
+
+def test_a_rate_limited_add_of_what_is_in_line_counts_as_merged() -> None:
+    core, _ = core_with(1.0)
+    core.add("a", 0.0)
+    core.add_rate_limited("a", 0.0, trigger="again")
+    core.add_rate_limited("a", 0.0, trigger="and again")
+    seen = core.statistics(0.0)
+    assert (seen.adds, seen.merged, seen.retries, seen.ignored) == (1, 2, 2, 0)
+
+
+def test_a_rate_limited_add_after_shutdown_counts_as_ignored() -> None:
+    core, _ = core_with(1.0)
+    core.shut_down()
+    assert core.add_rate_limited("a", 0.0) is AddOutcome.IGNORED
+    assert core.add_rate_limited("b", 0.0) is AddOutcome.IGNORED
+    assert core.statistics(0.0).ignored == 2

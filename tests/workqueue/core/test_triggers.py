@@ -59,3 +59,10 @@ def test_merging_bounded_logs_equals_bounding_merged_triggers(parts: list[list[i
     everything = [trigger for part in parts for trigger in part]
     assert log.snapshot() == kept(everything, bound)
     assert log.dropped == dropped(everything, bound)
+
+
+def test_sixteen_triggers_are_kept_unless_it_is_said_otherwise() -> None:
+    log = TriggerLog()
+    for number in range(17):
+        log.add(number)
+    assert (len(log), log.dropped) == (16, 1)

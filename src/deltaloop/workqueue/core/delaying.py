@@ -133,7 +133,6 @@ class DelayingCore(QueueCore[K]):
         self.forget(run.item)
         log = self._log(priority=run.triggers.priority)
         if ending.keep_triggers and not run.handed_on:
-            run.handed_on = True
             log.extend(run.triggers)
         log.add(ending.trigger)
         outcome = self._add_after(run.item, now, ending.delay, log)
