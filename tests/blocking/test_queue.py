@@ -29,7 +29,8 @@ def test_get_add_and_done_from_a_thread() -> None:
         assert queue.get(timeout=5) == "a"
         queue.done("a")
         with queue.get_work(timeout=5) as work:
-            assert work.key == "b"
+            pass
+        assert work.key == "b"
         queue.shut_down()
         with pytest.raises(QueueShutDownError):
             queue.get()
@@ -37,13 +38,14 @@ def test_get_add_and_done_from_a_thread() -> None:
 
 
 def test_threads_share_the_work_and_the_loop_over_it_ends() -> None:
-    seen, present, lock = list[int](), set[int](), threading.Lock()
+    seen, present, together, lock = list[int](), set[int](), list[int](), threading.Lock()
 
     def worker(queue: BlockingQueue[int]) -> None:
         for work in queue:
             with work:
                 with lock:
-                    assert work.key not in present
+                    if work.key in present:
+                        together.append(work.key)
                     present.add(work.key)
                     seen.append(work.key)
                 with lock:
@@ -60,6 +62,7 @@ def test_threads_share_the_work_and_the_loop_over_it_ends() -> None:
         for thread in threads:
             thread.join(5)
             assert not thread.is_alive()
+    assert together == []
     assert sorted(seen) == list(range(500))
 
 

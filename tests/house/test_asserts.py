@@ -30,7 +30,5 @@ def test_no_test_asserts_inside_the_work_of_a_queue() -> None:
 
 
 def test_such_an_assertion_is_found() -> None:
-    source = (
-        "async def f():\n  async with await queue.get_work() as work:\n    assert work\n  with work:\n    assert 1\n"
-    )
-    assert swallowed(source) == [3, 5]
+    source = "async with await queue.get_work() as work:\n  assert 1\nwith work:\n  assert 2\nwith other:\n  assert 3\n"
+    assert swallowed(source) == [2, 4]

@@ -141,8 +141,9 @@ async def test_a_merge_function_folds_triggers_and_may_fail(caplog: pytest.LogCa
         queue.add("a", trigger=trigger)
         if trigger == "bad":
             assert caplog.records[0].getMessage() == "a merge function for triggers failed; the trigger is kept"
-    async with await queue.get_work() as work:
-        assert (work.triggers, work.triggers_dropped) == ((3,), 3)
+    work = await queue.get_work()
+    assert (work.triggers, work.triggers_dropped) == ((3,), 3)
+    queue.done("a")
 
 
 async def test_jitter_lengthens_retries_by_chance() -> None:
@@ -181,8 +182,9 @@ async def test_dead_letters_are_logged_listed_counted_and_revived(caplog: pytest
     assert (record.__dict__["key"], record.__dict__["queue"], record.__dict__["attempts"]) == ("a", "pods", 2)
     assert queue.revive("a", trigger="by hand")
     assert not queue.revive("a")
-    async with await queue.get_work(timeout=0) as work:
-        assert (work.triggers, work.attempts) == (("why", "by hand"), 1)
+    work = await queue.get_work(timeout=0)
+    assert (work.triggers, work.attempts) == (("why", "by hand"), 1)
+    queue.done("a")
     assert queue.dead_letters() == ()
 
 

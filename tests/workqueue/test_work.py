@@ -21,8 +21,9 @@ async def test_success_is_done_and_forgotten() -> None:
     work = await queue.get_work()
     assert queue.num_requeues("a") == 1
     async with work as same:
-        assert same is work
-        assert queue.statistics().processing == 1
+        processing = queue.statistics().processing
+    assert same is work
+    assert processing == 1
     assert queue.num_requeues("a") == 0
     assert queue.statistics().processing == 0
     assert len(queue.delayed()) == 0

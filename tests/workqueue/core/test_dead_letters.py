@@ -169,6 +169,7 @@ def test_a_terminal_error_named_after_done_parks_unless_the_item_is_in_line() ->
     core.add("b", 0.0)
     assert core.add_rate_limited("b", 0.0, error=TerminalError("x")) is AddOutcome.MERGED
     assert [letter.item for letter in core.dead_letters()] == ["a"]
+    assert (core.statistics(0.0).merged, core.statistics(0.0).retries) == (1, 1)
 
 
 def test_a_retry_that_the_worker_asked_for_before_stands() -> None:
