@@ -78,6 +78,43 @@ def test_a_reservation_of_another_bucket_changes_nothing() -> None:
     assert bucket.tokens == 0
 
 
+def test_part_of_a_token_that_is_left_makes_nothing_due_in_the_past() -> None:
+    bucket = TokenBucket(rate=1, burst=2)
+    assert [bucket.reserve(0.0).due_at for _ in range(2)] == [0.0, 0.0]
+    assert bucket.reserve(1.5).due_at == 1.5
+
+
+def test_a_clock_that_goes_back_changes_nothing() -> None:
+    bucket = TokenBucket(rate=1, burst=2)
+    assert bucket.reserve(10.0).due_at == 10.0
+    assert bucket.try_take(5.0), "nothing was lost"
+    assert bucket.reserve(5.0).due_at == 11.0
+    assert bucket.tokens == -1
+
+
+def test_what_is_given_back_last_leaves_no_debt_although_there_are_gaps_before_it() -> None:
+    bucket = TokenBucket(rate=1, burst=1)
+    first, _, third = [bucket.reserve(0.0) for _ in range(4)][1:]
+    bucket.give_back(first, 0.5)
+    bucket.give_back(third, 0.5)
+    assert bucket.try_take(3.5)
+
+
+def test_the_latest_one_is_given_back_once() -> None:
+    bucket = TokenBucket(rate=1, burst=1)
+    latest = [bucket.reserve(0.0) for _ in range(3)][-1]
+    for _ in range(3):
+        bucket.give_back(latest, 0.0)
+        assert bucket.tokens == -1
+
+
+def test_a_gap_that_nobody_took_in_time_is_lost() -> None:
+    bucket = TokenBucket(rate=1, burst=1)
+    first = [bucket.reserve(0.0) for _ in range(4)][1]
+    bucket.give_back(first, 0.5)
+    assert bucket.reserve(1.5).due_at == 4.0
+
+
 def test_infinity_stands_for_the_latest_reservation() -> None:
     bucket = TokenBucket(rate=1, burst=2)
     for expected in (1, 0, -1):
@@ -91,7 +128,13 @@ def test_infinity_stands_for_the_latest_reservation() -> None:
 
 @pytest.mark.parametrize(
     "numbers",
-    [{"rate": 0, "burst": 1}, {"rate": math.inf, "burst": 1}, {"rate": 1, "burst": 0}, {"rate": 1, "burst": 0.5}],
+    [
+        {"rate": 0, "burst": 1},
+        {"rate": math.inf, "burst": 1},
+        {"rate": 1, "burst": 0},
+        {"rate": 1, "burst": 0.5},
+        {"rate": 1, "burst": math.inf},
+    ],
 )
 def test_numbers_that_make_no_bucket_are_refused(numbers: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"TokenBucket\."):

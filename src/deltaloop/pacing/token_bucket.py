@@ -73,7 +73,8 @@ class TokenBucket:
         self._tokens -= 1.0
         if self._tokens >= 0:
             return Reservation(due_at=now)
-        due_at = max(now, self._updated_at or now) - self._tokens / self.rate
+        assert self._updated_at is not None
+        due_at = max(now, self._updated_at) - self._tokens / self.rate
         self._row.append(due_at)
         return Reservation(due_at)
 
@@ -91,7 +92,7 @@ class TokenBucket:
         due_at = reservation.due_at
         if due_at == math.inf:
             self._undo_latest()
-        elif due_at > now and _holds(self._row, due_at) and not _holds(self._gaps, due_at):
+        elif _holds(self._row, due_at) and not _holds(self._gaps, due_at):
             insort(self._gaps, due_at)
         while self._gaps and self._gaps[-1] == self._row[-1]:
             self._gaps.pop()
