@@ -20,6 +20,7 @@ async def test_success_is_done_and_forgotten() -> None:
     queue.add_rate_limited("a")
     work = await queue.get_work()
     assert queue.num_requeues("a") == 1
+    processing = 0
     async with work as same:
         processing = queue.statistics().processing
     assert same is work
