@@ -21,7 +21,7 @@ from deltaloop.cache.reflector import Reflector
 from deltaloop.cache.store import Store
 from deltaloop.client import Client, ClientConfig
 from tests.cache.fake_source import FakeSource, broken, expired
-from tests.cache.objects import nameless
+from tests.cache.objects import nameless, pod
 
 
 class Bench:
@@ -90,14 +90,38 @@ async def test_a_server_that_does_not_offer_it_is_listed_at_once() -> None:
         assert bench.asked()[3:] == [("list", "11"), ("watch", "11")]
 
 
+NOW_AND_THEN = [
+    WatchEvent(EventType.MODIFIED, pod("a", 20)),
+    WatchEvent(EventType.DELETED, pod("b", 21)),
+    WatchEvent(EventType.ADDED, pod("a", 11)),
+    WatchEvent(EventType.BOOKMARK, nameless(22)),
+]
+
+
+@pytest.mark.parametrize("event", NOW_AND_THEN, ids=["changed", "deleted", "again", "bookmark"])
+async def test_a_server_that_sends_changes_instead_of_the_end_of_the_list_is_given_up(event: WatchEvent) -> None:
+    source = FakeSource(holds_back_after=2)  # as one that does not know the request: a watch that never ends the list
+    for name in "abc":
+        source.put(name)
+    async with Bench(source) as bench:
+        for number in range(4):
+            await asyncio.sleep(10)
+            source.send(event)
+            source.send(WatchEvent(EventType.ADDED, pod(f"new{number}", 30 + number)))
+        assert bench.names() == ["a", "b", "c"], "30 s after the first of them pages were asked for"
+        assert [type(reaction.error) for reaction in bench.reactions] == [WatchListStalledError]
+        assert bench.asked() == [("stream", ""), ("list", "0"), ("watch", "13")]
+        assert source.times("list") == [pytest.approx(40.0, abs=0.01)]
+
+
 async def test_a_stream_that_stalls_is_given_up_after_30_seconds_without_progress() -> None:
     source = FakeSource(holds_back_after=2)
     for name in "abc":
         source.put(name)
     async with Bench(source) as bench:
-        for _ in range(10):  # slow, but not stalled: never is the total time measured
+        for number in range(10):  # slow, but not stalled: never is the total time measured
             await asyncio.sleep(25)
-            source.send(WatchEvent(EventType.BOOKMARK, nameless(13)))
+            source.send(WatchEvent(EventType.ADDED, pod(f"slow{number}")))
         assert bench.names() == []
         await asyncio.sleep(29.9)
         assert bench.reactions == []

@@ -10,7 +10,7 @@ DeltaloopError
 ├── RequeueError             raised by a process function that wants its deltas again
 ├── VeryShortWatchError      a server or proxy ends watches at once; reported, never raised
 ├── WatchListEndedError      a server ended a streamed list before it was whole; reported, never raised
-├── WatchListStalledError    a server began a streamed list and sent nothing more; reported, never raised
+├── WatchListStalledError    a server began a streamed list and sent no more of it; reported, never raised
 ├── VersionWentBackError     a server's resource versions are lower than before; reported, never raised
 ├── RepeatedContinueError    a server hands out the same page again and again; reported, never raised
 └── InvalidInputError
@@ -171,7 +171,10 @@ class WatchListEndedError(DeltaloopError):
 
 
 class WatchListStalledError(DeltaloopError):
-    """A server began a streamed list and then sent nothing for too long; lists are asked for in pages for a while."""
+    """A server began a streamed list and sent no more of it for too long; lists are asked for in pages for a while.
+
+    It may send changes: then it does not know the request, and takes it for an ordinary watch.
+    """
 
 
 class VersionWentBackError(DeltaloopError):

@@ -301,7 +301,7 @@ class Reflector:
         except TimeoutError as error:
             if not limit.expired():
                 raise
-            raise WatchListStalledError("the streamed list has brought nothing for too long") from error
+            raise WatchListStalledError("the streamed list has brought no more of the list for too long") from error
         if outcome is None:
             return None
         self._metrics.listed(seconds=loop.time() - self._began_at, items=len(outcome.items), streamed=True)

@@ -34,9 +34,10 @@ stream of less than a second are followed by a wait if they fail the same way.
 
 **Streamed lists** (WatchList, KEP-3157) come first: a watch that begins with the whole state, ended by a bookmark that
 says so; then the same stream goes on. What comes is held until then, and is one ``Listed``. A version that the server
-refuses is answered by "" at once. A server that does not offer it (400, 422 and the like), or that sends nothing for
-30 s, is asked for pages for half an hour; never is the time for the whole measured. Any other failure costs this round
-only. Upstream tries again and again at once (kubernetes#140902).
+refuses is answered by "" at once. A server that does not offer it (400, 422 and the like), or that sends no more of
+the list for 30 s (changes are no part of it, see ``initial_events``), is asked for pages for half an hour; never is
+the time for the whole measured. Any other failure costs this round only. Upstream tries again and again at once
+(kubernetes#140902).
 
 **Probes.** A server that was restored from a backup has versions lower than ours. It may accept a watch from the
 future, and then be silent. So when a watch is begun anew (after a broken one always, after a clean end if the last look
@@ -210,7 +211,7 @@ class ReflectorMachine:
 
     @property
     def give_up_at(self) -> float:
-        """When a streamed list that brings nothing more has to be given up."""
+        """When a streamed list that brings no more of the list has to be given up."""
         return self._progress_at + self.options.watch_list_patience
 
     # What came of a list
@@ -277,10 +278,11 @@ class ReflectorMachine:
     def initial_event(self, event: WatchEvent, now: float) -> Verdict | Listed:
         """The stream brought an event: hold it, or return the whole list if this was the end of it."""
         self._expect("initial_event")
-        self._progress_at = now
         self._counts.saw_bytes(now)
-        if event.type is EventType.BOOKMARK:
-            return self._end_of_initial_events(event, now) if event.ends_initial_events else Verdict.BOOKMARK
+        if event.ends_initial_events:
+            return self._end_of_initial_events(event, now)
+        if not self._initial.is_through:
+            self._progress_at = now
         return self._initial.take(event)
 
     def _end_of_initial_events(self, event: WatchEvent, now: float) -> Listed:

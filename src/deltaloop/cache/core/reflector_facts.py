@@ -22,7 +22,8 @@ class ReflectorOptions:
         backoff: The wait after failures.
         watch_list: Whether the whole state is asked for as the beginning of a watch (WatchList), where the server
             offers that; lists in pages are what remains.
-        watch_list_patience: For how many seconds a streamed list may bring nothing before it is given up.
+        watch_list_patience: For how many seconds a streamed list may bring no more of the list before it is given up;
+            changes, and bookmarks that do not end it, are no part of it.
         watch_list_pause: For how many seconds no list is streamed after one was given up, or refused.
         probe: Whether the server's version is asked for (a list of one object) when a watch is begun anew, to find a
             server whose versions went back.

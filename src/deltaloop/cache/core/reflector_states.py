@@ -62,7 +62,7 @@ STATES: Final[tuple[State, ...]] = (
         "nothing; events are held until the server says that the list is whole",
         (
             ("that bookmark comes", _to(Phase.STREAMING)),
-            ("the stream breaks, ends, or brings nothing for 30 s", _to(Phase.LISTING)),
+            ("the stream breaks, ends, or brings no more of the list for 30 s", _to(Phase.LISTING)),
             ("the server is busy or not there", _to(Phase.WAITING)),
         ),
     ),
