@@ -9,4 +9,14 @@ from typing import Final
 
 from tests.world.compare import KnownDifference
 
-KNOWN: Final[tuple[KnownDifference, ...]] = ()
+_NO_FINALIZERS = "not added: nothing here would take them away"
+
+# The controller manager adds them then, so it is their owner.
+KNOWN: Final[tuple[KnownDifference, ...]] = (
+    KnownDifference(
+        "statefulset/*: persistentvolumes/*/managedFields/kube-controller-manager Update v1 -", _NO_FINALIZERS
+    ),
+    KnownDifference(
+        "statefulset/*: persistentvolumeclaims/*/managedFields/kube-controller-manager Update v1 -", _NO_FINALIZERS
+    ),
+)

@@ -85,7 +85,8 @@ def _owners(entries: list[dict[str, Any]], names: Mapping[str, str] | None) -> d
         who = " ".join(str(entry.get(field, "-")) for field in ("manager", "operation", "apiVersion", "subresource"))
         paths = field_paths(normal_object(entry.get("fieldsV1", {}), names))
         # Whether a time changes with what it is about depends on when a second ends.
-        found[who] = sorted(path for path in paths if not path.endswith("/f:lastTransitionTime"))
+        if left := sorted(path for path in paths if not path.endswith("/f:lastTransitionTime")):
+            found[who] = left
     return found
 
 

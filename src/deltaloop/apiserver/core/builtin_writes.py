@@ -79,7 +79,9 @@ def keep_given(served: ServedResource, before: Fields, after: Fields) -> None:
                 if spec.get(name) is None and old.get(name) is not None:
                     spec[name] = old[name]
         case "daemonsets.apps":
-            _count_template(before, after)
+            # As on its way through Go's type, where no annotation is no count: that differs, and is its writer's then.
+            metadata = mapping(after.get("metadata"))
+            metadata["annotations"] = {TEMPLATE_GENERATION: "0", **mapping(metadata.get("annotations"))}
         case _:
             pass
 
@@ -88,7 +90,11 @@ def finish_update(
     served: ServedResource, before: Fields, after: Fields, store: Store, stamp: Stamp
 ) -> list[FieldError]:
     """Fill in what the server adds to a changed object, in place, and return what it asks for and cannot have."""
-    if served.custom or served.type.group_resource != "services":
+    if served.custom:
+        return []
+    if served.type.group_resource == "daemonsets.apps":
+        _count_template(before, after)
+    if served.type.group_resource != "services":
         return []
     spec, old = mapping(after.get("spec")), mapping(before.get("spec"))
     return allocate(spec, _taken(store), before=old, chance=stamp.chance)

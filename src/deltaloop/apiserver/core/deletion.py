@@ -1,7 +1,7 @@
 """What a delete does to one object: remove it, mark it, or nothing.
 
     nothing holds it, no grace        removed; a pod is marked first
-    finalizers, or a grace period     marked: deletionTimestamp and deletionGracePeriodSeconds are set
+    finalizers, or a grace period     marked: deletionTimestamp, and but for namespaces deletionGracePeriodSeconds
     marked already                    nothing, unless grace is shortened or the propagation policy changes
 
 Only pods that run on a node have a grace period here.
@@ -133,11 +133,12 @@ def delete_object(
     if removed and not is_core(served, "pods"):
         return Fate.REMOVED, current
     metadata["deletionTimestamp"] = format_time(from_epoch(now + grace))
-    metadata["deletionGracePeriodSeconds"] = grace
-    if metadata.get("generation"):
-        metadata["generation"] += 1
     if is_core(served, "namespaces"):
         marked["status"] = {**mapping(current.get("status")), "phase": "Terminating"}
+    else:
+        metadata["deletionGracePeriodSeconds"] = grace
+    if metadata.get("generation"):
+        metadata["generation"] += 1
     return Fate.REMOVED if removed else Fate.MARKED, marked
 
 

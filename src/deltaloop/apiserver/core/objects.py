@@ -379,7 +379,7 @@ def has_finalizers(served: ServedResource, fields: dict[str, Any]) -> bool:
 def ends_with_update(served: ServedResource, fields: dict[str, Any]) -> bool:
     """Tell whether an update removed the last thing that held an object that is being deleted."""
     metadata = fields["metadata"]
-    if "deletionTimestamp" not in metadata or metadata.get("deletionGracePeriodSeconds") != 0:
+    if "deletionTimestamp" not in metadata or metadata.get("deletionGracePeriodSeconds", 0) != 0:
         return False
     return not has_finalizers(served, fields)
 
