@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel clean bench bench-setup bench-row bench-page bench-check profile bench-workqueue kube conformance world example storm fuzz-apiserver corpus mutants docs docs-look diagrams
+.PHONY: help setup demo test test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel clean bench bench-setup bench-row bench-page bench-check profile bench-workqueue kube conformance world example storm fuzz-apiserver corpus mutants docs docs-look diagrams corpus-own corpus-record
 
 help:  ## Show the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -122,6 +122,17 @@ mutants: $(VENV)/.dev  ## Seed small mistakes into one room and list those that 
 # CORPUS names the folder (docs/corpus.md); CORPUS_FLAGS="--project keda --only sample-3": one project, one object.
 corpus: $(VENV)/.dev  ## Send other projects' CRDs and objects to the embedded and to the real API server, and compare
 	@$(BIN)/python -m tests.corpus --corpus $(or $(CORPUS),../shared/corpus) $(CORPUS_FLAGS)
+<<<<<<< HEAD
+=======
+
+# No real server is needed: its answers are recorded.
+corpus-own: $(VENV)/.dev  ## The same with CRDs and objects of our own, and with what a real server answered to them once
+	@$(BIN)/python -m tests.corpus --own $(CORPUS_FLAGS)
+
+corpus-record: $(VENV)/.dev  ## Write down anew what a real server answers to our own CRDs and objects
+	@$(BIN)/python -m tests.corpus --record
+>>>>>>> 9857de3 (What other projects wrote is sent to both servers: make corpus)
+>>>>>>> 4fbdcea (A corpus of our own, with every combination of features of public schemas and what a real server answers)
 
 bench-setup: $(VENV)/.dev  ## Build what the benchmark compares with: Python, Go and Rust clients
 	@$(BIN)/python -m bench.peers.build

@@ -10,49 +10,53 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from deltaloop.testing.control_plane import ControlPlaneError, find_assets
+from deltaloop.testing.control_plane import ControlPlaneAssets, ControlPlaneError, find_assets
 from tests.corpus.counting import GROUPS, Counts, readable
 from tests.corpus.page import PAGE, write_page
-from tests.corpus.projects import Plan, ProjectRun
+from tests.corpus.projects import OWN_PLAN, Plan, ProjectRun
 from tests.corpus.reading import Project, read_folder
+from tests.corpus.recording import Recorder, Recording
 from tests.corpus.sending import Sender
-from tests.corpus.servers import embedded, real
+from tests.corpus.servers import Running, embedded, real
 
 ROOT = Path(__file__).resolve().parents[2]
 OUTPUT = ROOT / "build" / "corpus.json"
+OWN = Path(__file__).parent / "own"
+ANSWERS = OWN / "answers.gz"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tests.corpus", description=__doc__)
-    parser.add_argument("--corpus", type=Path, default=ROOT.parent / "shared" / "corpus", help="the folder")
-    parser.add_argument("--project", action="append", default=[], help="only this project; may be given several times")
-    parser.add_argument("--only", default="", help="only chains whose name holds this, such as sample-3")
-    parser.add_argument("--mutations", type=int, default=Plan.mutations, help="at most so many of each kind")
-    parser.add_argument("--seed", type=int, default=Plan.seed, help="chooses the mutations")
-    parser.add_argument("--output", type=Path, default=OUTPUT, help="the file of figures; classes go beside it")
-    options = parser.parse_args()
+    options = parse()
+    folder = OWN if options.own or options.record else options.corpus
     try:
-        projects = read_folder(options.corpus)
+        projects = read_folder(folder)
     except FileNotFoundError:
-        print(f"skipped: no corpus at {options.corpus}; CORPUS names the folder of another one")
+        print(f"skipped: no corpus at {folder}; CORPUS names the folder of another one")
         return
     wanted = [project for project in projects if not options.project or project.name in options.project]
     if not wanted:
-        parser.error(f"the projects are {', '.join(project.name for project in projects)}")
+        sys.exit(f"the projects are {', '.join(project.name for project in projects)}")
     plan = Plan(mutations=options.mutations, seed=options.seed, only=options.only)
-    counts = asyncio.run(run(wanted, plan))
-    options.output.parent.mkdir(exist_ok=True)
+    if folder == OWN:
+        plan = replace(OWN_PLAN, only=options.only)
+    counts = asyncio.run(run(wanted, plan, own=folder == OWN, record=options.record))
+    if options.record:
+        print(f"{ANSWERS.relative_to(ROOT)} is written anew")
+    output: Path = options.output or (OUTPUT.with_name("corpus-own.json") if folder == OWN else OUTPUT)
     figures = counts.as_json()
-    options.output.write_text(json.dumps(figures, indent=1) + "\n")
-    options.output.with_suffix(".txt").write_text(readable(counts.in_order()))
+    output.parent.mkdir(exist_ok=True)
+    output.write_text(json.dumps(figures, indent=1) + "\n")
+    output.with_suffix(".txt").write_text(readable(counts.in_order()))
     show(counts)
-    if len(wanted) == len(projects) and not options.only and options.output == OUTPUT:
+    if len(wanted) == len(projects) and not options.only and output == OUTPUT:
         write_page(ROOT / PAGE, figures)
     short = counts.shortcomings()
     for line in short:
@@ -60,23 +64,54 @@ def main() -> None:
     sys.exit(int(bool(short)))
 
 
-async def run(projects: Sequence[Project], plan: Plan) -> Counts:
+def parse() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.corpus", description=__doc__)
+    parser.add_argument("--corpus", type=Path, default=ROOT.parent / "shared" / "corpus", help="the folder")
+    parser.add_argument("--project", action="append", default=[], help="only this project; may be given several times")
+    parser.add_argument("--only", default="", help="only chains whose name holds this, such as sample-3")
+    parser.add_argument("--mutations", type=int, default=Plan.mutations, help="at most so many of each kind")
+    parser.add_argument("--seed", type=int, default=Plan.seed, help="chooses the mutations")
+    parser.add_argument("--output", type=Path, default=None, help="the file of figures; classes go beside it")
+    parser.add_argument(
+        "--own", action="store_true", help="our own corpus, and what the real server is known to answer"
+    )
+    parser.add_argument(
+        "--record", action="store_true", help="the same with a real server, whose answers are written down"
+    )
+    return parser.parse_args()
+
+
+async def run(projects: Sequence[Project], plan: Plan, *, own: bool, record: bool) -> Counts:
     """Send the projects, one after the other."""
+    async with contextlib.AsyncExitStack() as stack:
+        one = await stack.enter_async_context(embedded())
+        if own and not record:
+            sender = Sender(one.server, Recording.read(ANSWERS))
+            lives, running = [one.server], list[Running]()
+        else:
+            two = await stack.enter_async_context(real(_assets()))
+            sender = Sender(one.server, Recorder(two.server) if record else two.server)
+            lives, running = [one.server, two.server], [one, two]
+        for project in projects:
+            began = time.monotonic()
+            await ProjectRun(sender, project, plan, lives=lives, running=running).run()
+            count = sender.counts.projects[project.name]["all"]
+            took = time.monotonic() - began
+            print(f"{project.name:26} {count.requests:6} requests, {count.alike:.2%} alike, {took:.0f} s", flush=True)
+        if isinstance(sender.real, Recorder):
+            sender.real.recording.write(ANSWERS)
+    return sender.counts
+
+
+def _assets() -> ControlPlaneAssets:
     try:
         assets = find_assets()
     except ControlPlaneError as error:
         sys.exit(str(error))
     if assets is None:
         sys.exit("no kube-apiserver was found: `make kube` builds one, or KUBEBUILDER_ASSETS names a folder with one")
-    async with embedded() as one, real(assets) as two:
-        sender = Sender(one.server, two.server)
-        for project in projects:
-            began = time.monotonic()
-            await ProjectRun(sender, project, plan, lives=[one.server, two.server], running=[one, two]).run()
-            count = sender.counts.projects[project.name]["all"]
-            took = time.monotonic() - began
-            print(f"{project.name:26} {count.requests:6} requests, {count.alike:.2%} alike, {took:.0f} s", flush=True)
-    return sender.counts
+    return assets
 
 
 def show(counts: Counts) -> None:

@@ -1,0 +1,49 @@
+"""Our own corpus has what the public one has, and is what ``own/build.py`` makes."""
+
+from __future__ import annotations
+
+import itertools
+
+from tests.corpus.features import FILE, edges_of, edges_of_all, pairs_of, read
+from tests.corpus.own.build import FOLDER, files, node
+from tests.corpus.reading import read_folder
+from tests.corpus.schemas import kinds_of
+
+
+def test_its_files_are_what_the_program_makes() -> None:
+    for name, text in files().items():
+        assert (FOLDER / name).read_text() == text, (
+            f"{name}: run python -m tests.corpus.own.build, then make corpus-record"
+        )
+
+
+def test_every_combination_of_features_of_public_schemas_is_in_it() -> None:
+    wanted = read(FILE)
+    ours = edges_of_all(read_folder(FOLDER))
+    assert pairs_of(wanted) - pairs_of(ours) == set()
+    assert {feature for edge in wanted for feature in edge[0] | edge[2]} <= {
+        feature for edge in ours for feature in edge[0] | edge[2]
+    }
+
+
+def test_what_one_node_lacks_is_missed() -> None:
+    """Of most pairs there is one node only: without its CRD they are missing."""
+    [shapes] = [project for project in read_folder(FOLDER) if project.name == "shapes"]
+    wanted = pairs_of(read(FILE))
+    for crd in shapes.crds:
+        others = [kinds_of(each.object)[0].schema for each in shapes.crds if each is not crd]
+        ours = pairs_of(edge for schema in others for edge in edges_of(schema))
+        if wanted - ours:
+            return
+    raise AssertionError("each pair is in two CRDs at least")
+
+
+def test_a_node_has_the_features_that_are_asked_for() -> None:
+    known = {feature for outer, _, inner in read(FILE) for feature in outer | inner}
+    texts = [each for each in known if each in ("maxLength", "minLength", "pattern", "default: string")]
+    for number in range(len(texts) + 1):
+        for chosen in itertools.combinations(sorted(texts), number):
+            made = node(frozenset({"type: string", *chosen}))
+            assert made["type"] == "string"
+            if "default" in made:
+                assert len(made["default"]) >= made.get("minLength", 0)
