@@ -17,13 +17,13 @@ from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError
 from deltaloop.cache.core.consistency import ConsistencyReport, State, compare, state_of
-from deltaloop.cache.core.list_round import unread_of
-from deltaloop.cache.errors import InformerStoppedError, NotFreshError, describe_error
+from deltaloop.cache.core.list_round import ListRound, unread_of
+from deltaloop.cache.errors import InformerStoppedError, NotFreshError, RepeatedContinueError, describe_error
 from deltaloop.cache.listwatch import ListerWatcher
 from deltaloop.cache.queue import Queue
 from deltaloop.cache.store import Indexer
 from deltaloop.client.errors import TransportError
-from deltaloop.client.resource_list import ResourceList, UnreadableItemError
+from deltaloop.client.resource_list import ResourceList
 
 _logger: Final = logging.getLogger("deltaloop.cache")
 _PAGE_SIZE: Final = 500
@@ -106,7 +106,7 @@ class ConsistencyChecker:
             await asyncio.sleep(period)
             try:
                 await self.check(timeout=period)
-            except (ApiError, TransportError, NotFreshError, InformerStoppedError) as error:
+            except (ApiError, TransportError, NotFreshError, InformerStoppedError, RepeatedContinueError) as error:
                 _logger.debug(
                     "a cache could not be compared with its server",
                     extra={"resource": self._name, "error": describe_error(error)},
@@ -124,15 +124,16 @@ async def check_consistency(lister_watcher: ListerWatcher, cached: State, resour
     Raises:
         GoneError: If the server does not have that version any more.
         ApiError, TransportError: If it does not answer.
+        RepeatedContinueError: If its list never ends.
     """
-    unreadable = list[UnreadableItemError]()
-    first = ListOptions(resource_version=resource_version, resource_version_match="Exact", limit=_PAGE_SIZE)
-    options, objects = first, list[Resource]()
+    listing = ListRound.begin(
+        ListOptions(resource_version=resource_version, resource_version_match="Exact", limit=_PAGE_SIZE)
+    )
     while True:
-        page: ResourceList[Resource] = await lister_watcher.list(options)
-        objects.extend(page.items)
-        unreadable.extend(page.unreadable)
-        if not page.continue_ or page.continue_ == options.continue_:
-            unread = unread_of(unreadable)
-            return compare(cached, state_of(objects), resource_version=resource_version, unread=unread)
-        options = ListOptions(continue_=page.continue_, limit=_PAGE_SIZE)
+        page: ResourceList[Resource] = await lister_watcher.list(listing.options)
+        why = listing.never_ends(page)
+        if why:
+            raise RepeatedContinueError(why)
+        if listing.take(page):
+            unread = unread_of(listing.unreadable)
+            return compare(cached, state_of(listing.items), resource_version=resource_version, unread=unread)

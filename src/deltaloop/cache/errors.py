@@ -12,7 +12,7 @@ DeltaloopError
 ├── WatchListEndedError      a server ended a streamed list before it was whole; reported, never raised
 ├── WatchListStalledError    a server began a streamed list and sent no more of it; reported, never raised
 ├── VersionWentBackError     a server's resource versions are lower than before; reported, never raised
-├── RepeatedContinueError    a server hands out the same page again and again; reported, never raised
+├── RepeatedContinueError    a server's list never ends; reported by reflectors
 └── InvalidInputError
     ├── IndexerConflictError an index of that name exists with another function
     └── UnknownIndexError    there is no index of that name
@@ -193,7 +193,7 @@ class VersionWentBackError(DeltaloopError):
 
 
 class RepeatedContinueError(DeltaloopError):
-    """A server answered a list page with the token of that same page; going on would never end."""
+    """A list would never end: a continue token came again, or page after page brings nothing new."""
 
 
 class IndexerConflictError(InvalidInputError):

@@ -299,6 +299,33 @@ def test_a_page_that_names_itself_as_the_next_is_a_failure() -> None:
     assert driver.machine.statistics().list_requests == 2
 
 
+@pytest.mark.parametrize("bring", ["the same", "nothing", "one of two tokens"])
+def test_a_list_whose_pages_bring_nothing_new_is_given_up(bring: str) -> None:
+    driver = Driver()
+    names = () if bring == "nothing" else ("a", "b")
+    number, outcome = 0, None
+    for number in range(1_000):
+        more = f"token {number % 2 if bring == 'one of two tokens' else number}"
+        outcome = driver.listed(page(*names, more=more))
+        if outcome is not None:
+            break
+    assert isinstance(outcome, Reaction)
+    assert isinstance(outcome.error, RepeatedContinueError)
+    assert (number, outcome.decision) == (2 if bring == "one of two tokens" else 199, Decision.LIST_LATER)
+    assert driver.wait() == 0.8
+
+
+def test_a_list_of_many_pages_is_taken_however_many_there_are() -> None:
+    driver = Driver()
+    for number in range(400):
+        # Some pages are empty, as those of a server that selects behind the limit; never a hundred in a row.
+        names = (f"p{number}",) if number % 90 == 0 or number < 100 else ()
+        assert driver.listed(page(*names, more=f"token {number}")) is None
+    listed = driver.listed(page("last"))
+    assert isinstance(listed, Listed)
+    assert len(listed.items) == 104
+
+
 def test_items_without_a_name_are_left_out_and_counted() -> None:
     driver = Driver()
     listed = driver.listed(ResourceList((pod("a"), nameless()), "10"))

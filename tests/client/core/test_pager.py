@@ -5,6 +5,7 @@ Upstream's cases: client-go tools/pager/pager_test.go, ``TestListPager_List``.
 
 from __future__ import annotations
 
+import collections
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.list_options import ListOptions
+from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError, ExpiredError, GoneError, Status
 from deltaloop.client.core.pager import Pager
 from deltaloop.client.resource_list import ResourceList
@@ -167,6 +169,26 @@ def test_a_token_that_leads_to_itself_is_an_error() -> None:
     pager.saw(ResourceList(items=(1,), continue_="same"))
     with pytest.raises(MalformedObjectError, match="never ends"):
         pager.saw(ResourceList(items=(1,), continue_="same"))
+
+
+@pytest.mark.parametrize("collect", [True, False])
+@pytest.mark.parametrize("tokens", [1_000, 2])
+def test_a_list_that_never_ends_is_an_error(collect: bool, tokens: int) -> None:
+    pager = Pager[Resource](ListOptions(), page_size=1, collect=collect)
+    items = (Resource.from_dict({"metadata": {"name": "a"}}),) if collect else ()
+    pages = [ResourceList(items=items, continue_=f"token {number % tokens}") for number in range(1_000)]
+    with pytest.raises(MalformedObjectError, match="never ends"):
+        collections.deque(map(pager.saw, pages), maxlen=0)
+    assert pager.pages == (200 if tokens > 2 else 3)
+
+
+def test_a_list_of_many_pages_is_read_to_its_end() -> None:
+    pager = Pager[object](ListOptions(), page_size=1)
+    for number in range(300):
+        item = {"metadata": {"name": f"p{number}"}} if number % 2 else number
+        pager.saw(ResourceList(items=(item,), continue_=f"token {number}"))
+    pager.saw(ResourceList(items=(0,)))
+    assert len(pager.result()) == 301
 
 
 def test_illegal_calls_are_refused() -> None:

@@ -12,6 +12,7 @@ from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.deltas import Unread
 from deltaloop.cache.core.reflector_effects import Listed
+from deltaloop.client.core.pager import PageProgress
 from deltaloop.client.resource_list import ResourceList, UnreadableItemError
 
 
@@ -27,6 +28,7 @@ class ListRound:
         pages: How many have come.
         in_full: Whether it replaces one whose pages were lost, and is asked for without pages.
         unreadable: Why objects are left out.
+        progress: Whether it comes to an end.
     """
 
     first: ListOptions
@@ -36,15 +38,16 @@ class ListRound:
     pages: int = 0
     in_full: bool = False
     unreadable: list[UnreadableItemError] = field(default_factory=list[UnreadableItemError])
+    progress: PageProgress[Resource] = field(default_factory=PageProgress[Resource])
 
     @classmethod
     def begin(cls, options: ListOptions, *, in_full: bool = False) -> ListRound:
         """Begin a list."""
         return cls(options, options, in_full=in_full)
 
-    def repeats_itself(self, page: ResourceList[Resource]) -> bool:
-        """Tell whether a page names itself as the next one: such a list would never end."""
-        return bool(page.continue_) and page.continue_ == self.options.continue_
+    def never_ends(self, page: ResourceList[Resource]) -> str:
+        """Return why the list would never end with this as its next page, or "" if it may."""
+        return self.progress.never_ends(page, before=self.items)
 
     def take(self, page: ResourceList[Resource]) -> bool:
         """Take a page; return whether it was the last one."""

@@ -219,14 +219,13 @@ class ReflectorMachine:
     def listed(self, page: ResourceList[Resource], now: float, *, chance: float) -> Listed | Reaction | None:
         """A page came: return the whole list if it was the last one, None if there is another one to ask for.
 
-        A server that answers with the token of the same page again has failed; that is a ``Reaction``.
+        A server whose list would never end has failed; that is a ``Reaction``.
         """
         round_ = self._expect_round("listed")
         self._counts.saw_bytes(now)
-        if round_.repeats_itself(page):
-            return self.list_failed(
-                RepeatedContinueError("a list page names itself as the next page"), now, chance=chance
-            )
+        why = round_.never_ends(page)
+        if why:
+            return self.list_failed(RepeatedContinueError(why), now, chance=chance)
         self._counts.list_requests += 1
         return self._complete(round_, now) if round_.take(page) else None
 

@@ -8,7 +8,9 @@
    happens once. An error on page 1, or any other error, ends it.
 4. The version of the whole is the version of its first page: the pages are one snapshot.
 
-A server that answers a token with the same token would be asked for ever; that is an error.
+A list that would never end is an error: a token that came before comes again, or beyond the hundredth page another
+hundred in a row bring no object that has not come before. (Pages may be empty: a server may select behind ``limit``.) A
+server that invents objects cannot be told from one that has many.
 
 Going through a list item by item is rules 1 and 2 only: items that were handed on cannot be taken back, so an expired
 token is the caller's to see.
@@ -18,9 +20,11 @@ Source: client-go tools/pager/pager.go, ``ListPager.List``, ``ListPager.EachList
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar, final
+from collections.abc import Sequence
+from typing import Final, Generic, TypeVar, final
 
 from deltaloop.api.errors import DeltaloopError, MalformedObjectError
+from deltaloop.api.keys import meta_namespace_key
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.status import ExpiredError
 from deltaloop.client.resource_list import ResourceList
@@ -28,7 +32,56 @@ from deltaloop.client.resource_list import ResourceList
 DEFAULT_PAGE_SIZE = 500
 DEFAULT_PAGE_BUFFER = 10
 
+_TRUSTED_PAGES: Final = 100
+_BARREN_PAGES: Final = 100
+
 T = TypeVar("T")
+
+
+@final
+class PageProgress(Generic[T]):
+    """Tells a list that comes to an end from one that goes round in circles."""
+
+    def __init__(self) -> None:
+        """Begin a list."""
+        self._tokens: set[str] = set()
+        self._keys: set[object] | None = None
+        self._barren = 0
+
+    def never_ends(self, page: ResourceList[T], *, before: Sequence[T] | None) -> str:
+        """Take the next page; return why there will always be another one, or "" if the list may end.
+
+        Args:
+            page: The page.
+            before: The items of the pages before it; None if nobody has kept them: then only pages without items count.
+        """
+        if not page.continue_:
+            return ""
+        if page.continue_ in self._tokens:
+            return "a continue token came again: the list never ends"
+        self._tokens.add(page.continue_)
+        if len(self._tokens) <= _TRUSTED_PAGES:
+            return ""
+        self._barren = 0 if self._is_new(page, before) else self._barren + 1
+        if self._barren < _BARREN_PAGES:
+            return ""
+        return f"{self._barren} pages in a row brought nothing new, and a continue token each: the list never ends"
+
+    def _is_new(self, page: ResourceList[T], before: Sequence[T] | None) -> bool:
+        if before is None:
+            return bool(page.items)
+        if self._keys is None:
+            self._keys = {_key_of(item) for item in before}
+        known = len(self._keys)
+        self._keys.update(_key_of(item) for item in page.items)
+        return len(self._keys) > known
+
+
+def _key_of(item: object) -> object:
+    try:
+        return meta_namespace_key(item)
+    except MalformedObjectError:
+        return id(item)
 
 
 @final
@@ -68,6 +121,7 @@ class Pager(Generic[T]):
         self._resource_version = ""
         self._pages = 0
         self._fell_back = False
+        self._progress = PageProgress[T]()
 
     @property
     def next_request(self) -> ListOptions | None:
@@ -88,10 +142,13 @@ class Pager(Generic[T]):
         """Take the answer to ``next_request``.
 
         Raises:
-            MalformedObjectError: If the server gives the token that it was just asked with.
+            MalformedObjectError: If the list would never end.
         """
         asked = self._asked()
         self._pages += 1
+        why = self._progress.never_ends(page, before=self._items if self._collect else None)
+        if why:
+            raise MalformedObjectError(why)
         if self._pages == 1:
             self._resource_version = page.resource_version
         if self._collect:
@@ -99,8 +156,6 @@ class Pager(Generic[T]):
         if not page.continue_:
             self._next = None
             return
-        if page.continue_ == asked.continue_:
-            raise MalformedObjectError("the server answered a continue token with the same token: the list never ends")
         self._next = asked.replace(continue_=page.continue_, resource_version="", resource_version_match="")
 
     def failed(self, error: DeltaloopError) -> bool:
@@ -110,6 +165,7 @@ class Pager(Generic[T]):
             return False
         self._fell_back = True
         self._items.clear()
+        self._progress = PageProgress[T]()
         self._pages = 0
         self._next = self._first.replace(limit=0, continue_="")
         return True
