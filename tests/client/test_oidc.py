@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from urllib.parse import parse_qs
 
 import msgspec
@@ -12,13 +16,17 @@ import pytest
 from deltaloop.api.redaction import SecretText
 from deltaloop.client import (
     ClientConfig,
+    Credential,
     CredentialsError,
+    HttpRequest,
     HttpResponse,
     OidcCredentials,
     OidcProvider,
+    StreamResponse,
     TransportError,
 )
 from deltaloop.client.core.credential import bearer
+from deltaloop.client.oidc import shared_oidc_credentials
 from tests.client.fake_transport import After, FakeTransport, json_answer, logged
 from tests.client.tokens import id_token
 
@@ -156,3 +164,89 @@ def test_tokens_are_not_shown() -> None:
     provider = OidcProvider(issuer_url="https://i", client_id="c", id_token=SecretText("planted"))
     assert "planted" not in repr(provider)
     assert "planted" not in msgspec.json.encode(str(provider)).decode()
+
+
+class Rotating:
+    """An issuer that gives a new refresh token each time, and revokes all of them if one is sent twice."""
+
+    def __init__(self) -> None:
+        self.asked, self.release = threading.Event(), threading.Event()
+        self.present = "planted-refresh"
+        self.revoked = False
+        self.refreshes = 0
+
+    def open(self, config: ClientConfig) -> Rotating:
+        del config
+        return self
+
+    async def request(self, request: HttpRequest) -> HttpResponse:
+        if request.method == "GET":
+            return DISCOVERY
+        assert request.body is not None
+        (sent,) = parse_qs(request.body.decode())["refresh_token"]
+        self.revoked = self.revoked or sent != self.present
+        self.refreshes += 1
+        self.present = f"planted-rotated-{self.refreshes}"
+        given = self.present
+        self.asked.set()
+        while not self.release.is_set():  # noqa: ASYNC110 - it is set in another thread
+            await asyncio.sleep(0.002)
+        if self.revoked:
+            return json_answer({"error": "invalid_grant"}, status=400)
+        return refreshed(refresh_token=given)
+
+    def stream(self, request: HttpRequest) -> AbstractAsyncContextManager[StreamResponse]:
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        pass
+
+
+def rotating(issuer: Rotating) -> OidcCredentials:
+    provider = OidcProvider(
+        issuer_url="https://issuer.example", client_id="me", refresh_token=SecretText("planted-refresh")
+    )
+    return OidcCredentials(provider, open_transport=issuer.open, wall_clock=lambda: EPOCH)
+
+
+async def joined(source: OidcCredentials, waits: threading.Event) -> Credential:
+    """Ask for a credential, and say that this has begun."""
+    asked = asyncio.create_task(source.credential())
+    await asyncio.sleep(0)
+    waits.set()
+    return await asked
+
+
+def test_two_loops_do_not_send_one_refresh_token_twice() -> None:
+    """The work's loop and that of the lease's renewal share the credentials."""
+    issuer = Rotating()
+    source, waits = rotating(issuer), threading.Event()
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(asyncio.run, source.credential())
+        assert issuer.asked.wait(5.0)
+        second = threads.submit(asyncio.run, joined(source, waits))
+        assert waits.wait(5.0)
+        issuer.release.set()
+        assert first.result(5.0) == second.result(5.0) == bearer(SECOND)
+    assert (issuer.refreshes, issuer.revoked) == (1, False)
+
+
+@pytest.mark.real_time
+async def test_who_is_cancelled_does_not_cut_off_a_refresh() -> None:
+    """The token that was sent may be void by then, and the new one would be lost."""
+    issuer = Rotating()
+    source = rotating(issuer)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01):
+            await source.credential()
+    issuer.release.set()
+    assert await source.credential() == bearer(SECOND)
+    assert (issuer.refreshes, issuer.revoked) == (1, False)
+
+
+def test_one_kubeconfig_has_one_source_however_often_it_is_read() -> None:
+    provider = OidcProvider(issuer_url="https://shared.example", client_id="me", refresh_token=SecretText("planted-1"))
+    again = OidcProvider(issuer_url="https://shared.example", client_id="me", refresh_token=SecretText("planted-1"))
+    assert shared_oidc_credentials(provider) is shared_oidc_credentials(again)
+    other = replace(provider, refresh_token=SecretText("planted-2"))
+    assert shared_oidc_credentials(provider) is not shared_oidc_credentials(other), "somebody has logged in again"

@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+
+import pytest
 
 from deltaloop.client.single_flight import SingleFlight
 
@@ -81,24 +84,168 @@ async def test_who_comes_while_a_run_is_being_ended_gets_another_one() -> None:
     assert await flight.join() == "one"
 
 
-def test_loops_do_not_share() -> None:
-    started, release = threading.Event(), threading.Event()
-    runs: list[str] = []
+async def test_a_run_that_finishes_goes_on_without_those_who_waited() -> None:
+    work = Work("one")
+    flight = SingleFlight(work, name="work", finishes=True)
+    leaving = asyncio.create_task(flight.join())
+    await asyncio.sleep(1.0)
+    leaving.cancel()
+    await asyncio.wait([leaving])
+    assert asyncio.get_running_loop().time() == 1.0
+    assert await flight.join() == "one"
+    assert (work.runs, work.cancelled) == (1, 0)
+    assert asyncio.get_running_loop().time() == 10.0
 
-    async def work() -> str:
-        runs.append(threading.current_thread().name)
-        if len(runs) == 1:
-            started.set()
-            await asyncio.to_thread(release.wait, 5.0)
+
+class SlowWork:
+    """Takes until it is released, from any thread; says in which thread each run was."""
+
+    def __init__(self) -> None:
+        self.started, self.release = threading.Event(), threading.Event()
+        self.ran_in: list[str] = []
+        self.cancelled = 0
+
+    async def __call__(self) -> str:
+        self.ran_in.append(threading.current_thread().name)
+        self.started.set()
+        try:
+            while not self.release.is_set():  # noqa: ASYNC110 - it is set in another thread
+                await asyncio.sleep(0.002)
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
         return threading.current_thread().name
 
+
+class Loop(threading.Thread):
+    """An event loop in a thread of its own, on which one coroutine runs."""
+
+    def __init__(self, name: str, coroutine: Callable[[], Coroutine[Any, Any, str]]) -> None:
+        super().__init__(name=name, daemon=True)
+        self.coroutine = coroutine
+        self.given: list[str] = []
+        self.start()
+
+    def run(self) -> None:
+        self.given.append(asyncio.run(self.coroutine()))
+
+    def ended(self) -> str:
+        """Return what the coroutine returned."""
+        self.join(5.0)
+        return self.given[0]
+
+
+async def boarded(flight: SingleFlight[str], on_board: threading.Event) -> asyncio.Task[str]:
+    """Begin to wait for a run, and say so."""
+    task = asyncio.create_task(flight.join())
+    await asyncio.sleep(0)
+    on_board.set()
+    return task
+
+
+def test_two_loops_share_one_run() -> None:
+    work, on_board = SlowWork(), threading.Event()
     flight = SingleFlight(work, name="work")
-    given: list[str] = []
-    other = threading.Thread(target=lambda: given.append(asyncio.run(flight.join())), name="other")
-    other.start()
-    assert started.wait(5.0)
-    assert asyncio.run(flight.join()) == threading.current_thread().name
-    release.set()
-    other.join(5.0)
-    assert given == ["other"]
-    assert len(runs) == 2
+
+    async def join() -> str:
+        return await (await boarded(flight, on_board))
+
+    first = Loop("first", flight.join)
+    assert work.started.wait(5.0)
+    second = Loop("second", join)
+    assert on_board.wait(5.0)
+    work.release.set()
+    assert (first.ended(), second.ended()) == ("first", "first")
+    assert work.ran_in == ["first"]
+
+
+def test_once_two_loops_have_asked_no_run_is_on_either() -> None:
+    """A loop that is blocked must not keep the other one, which renews a lease, from its credentials."""
+    work = SlowWork()
+    work.release.set()
+    flight = SingleFlight(work, name="of its own")
+    both = threading.Barrier(2, timeout=5.0)
+
+    async def ask() -> str:
+        await flight.join()
+        await asyncio.to_thread(both.wait)
+        return await flight.join()
+
+    loops = [Loop("first", ask), Loop("second", ask)]
+    assert [loop.ended() for loop in loops] == ["of its own", "of its own"]
+
+
+@pytest.mark.parametrize("own_thread", [False, True])
+def test_the_last_to_leave_ends_a_run_that_is_on_another_loop(own_thread: bool) -> None:
+    work, on_board, first_left, over = SlowWork(), threading.Event(), threading.Event(), threading.Event()
+    flight = SingleFlight(work, name="work")
+
+    async def leave_first() -> str:
+        joined = asyncio.create_task(flight.join())
+        await asyncio.to_thread(on_board.wait)
+        joined.cancel()
+        await asyncio.wait([joined])
+        first_left.set()
+        await asyncio.to_thread(over.wait)
+        return "left"
+
+    async def leave_last() -> str:
+        joined = await boarded(flight, on_board)
+        await asyncio.to_thread(first_left.wait)
+        before = work.cancelled
+        joined.cancel()
+        await asyncio.wait([joined])
+        return f"{before}, {work.cancelled}"
+
+    earlier = asyncio.new_event_loop()
+    if own_thread:  # as another loop has asked before
+        work.release.set()
+        earlier.run_until_complete(flight.join())
+        work.release.clear()
+        work.started.clear()
+    first = Loop("first", leave_first)
+    assert work.started.wait(5.0)
+    second = Loop("second", leave_last)
+    assert second.ended() == "0, 1", "it was cancelled, and that was waited for"
+    over.set()
+    assert first.ended() == "left"
+    earlier.close()
+
+
+def test_a_run_whose_loop_ends_is_begun_again_by_those_who_wait() -> None:
+    work, on_board = SlowWork(), threading.Event()
+    flight = SingleFlight(work, name="of its own")
+
+    async def begin() -> str:
+        joined = asyncio.create_task(flight.join())
+        await asyncio.to_thread(on_board.wait)
+        return f"the run goes with this loop: {joined.done()}"
+
+    async def join() -> str:
+        return await (await boarded(flight, on_board))
+
+    first = Loop("first", begin)
+    assert work.started.wait(5.0)
+    second = Loop("second", join)
+    assert first.ended().endswith("False")
+    work.release.set()
+    assert second.ended() in ("second", "of its own")
+    assert len(work.ran_in) == 2
+
+
+def test_a_loop_that_is_closed_under_a_run_is_not_waited_for() -> None:
+    work, on_board = SlowWork(), threading.Event()
+    flight = SingleFlight(work, name="work")
+    stopped = asyncio.new_event_loop()
+    joined = stopped.create_task(flight.join())
+    stopped.run_until_complete(asyncio.sleep(0.01))
+
+    async def join() -> str:
+        return await (await boarded(flight, on_board))
+
+    second = Loop("second", join)
+    assert on_board.wait(5.0)
+    stopped.close()
+    work.release.set()
+    assert second.ended() == "second"
+    assert not joined.done()

@@ -32,6 +32,7 @@ from deltaloop.api.json_writing import write_json
 from deltaloop.api.keys import join_key
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.views import ReadOnlyMap
+from deltaloop.fork_safety import fork_safe
 
 T = TypeVar("T")
 
@@ -115,8 +116,12 @@ class _DecodedLru:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._lock = threading.Lock()
+        self._lock = fork_safe(threading.Lock(), self._in_child)
         self._entries: OrderedDict[int, tuple[Resource, dict[str, Any]]] = OrderedDict()
+
+    def _in_child(self, held: bool) -> None:
+        if held:
+            self._entries.clear()
 
     def get(self, resource: Resource) -> dict[str, Any]:
         identity = id(resource)

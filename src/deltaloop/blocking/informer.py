@@ -29,6 +29,7 @@ from deltaloop.cache import (
 )
 from deltaloop.cache.handlers import handler_name
 from deltaloop.cache.multi_namespace import JoinedIndexer
+from deltaloop.fork_safety import fork_safe
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -92,7 +93,7 @@ class SharedInformer(Generic[T]):
         self._shared = informer
         self._indexer = _ProcessChecked(indexer, loop)
         self._loop = loop
-        self._lock = threading.Lock()
+        self._lock = fork_safe(threading.Lock())
         self._threads: dict[cache.Registration, HandlerThread[T]] = {}
 
     @property

@@ -16,10 +16,11 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Final, Generic, TypeVar, final
+from typing import Any, Final, Generic, TypeVar, final
 
 from deltaloop.cache.core.store import IndexedItems, Indexers, IndexFailure, Replacement
 from deltaloop.cache.errors import describe_error
+from deltaloop.fork_safety import Torn, fork_safe
 
 V = TypeVar("V")
 
@@ -30,7 +31,7 @@ _logger: Final = logging.getLogger("deltaloop.cache")
 class ThreadSafeStore(Generic[V]):
     """Objects by key, with indexes."""
 
-    __slots__ = ("_items", "_lock", "name")
+    __slots__ = ("__weakref__", "_items", "_lock", "name")
 
     def __init__(self, indexers: Indexers[V] | None = None, *, name: str = "store") -> None:
         """Begin empty.
@@ -40,8 +41,14 @@ class ThreadSafeStore(Generic[V]):
             name: What to call this store in the log.
         """
         self.name: str = name
-        self._lock = threading.RLock()
+        self._lock = fork_safe(threading.RLock(), self._in_child)
         self._items = IndexedItems[V](indexers)
+
+    def _in_child(self, held: bool) -> None:
+        """Refuse every use in a forked process, if another thread was changing it at the fork."""
+        if held:
+            torn: Any = Torn(f"the store {self.name!r}")
+            self._items = torn
 
     def add(self, key: str, obj: V) -> None:
         """Store an object, whether or not there is one under that key.

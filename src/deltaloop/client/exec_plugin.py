@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from typing import final
@@ -26,6 +27,7 @@ from deltaloop.client.core.expiring_credential import ExpiringCredential
 from deltaloop.client.errors import CredentialsError
 from deltaloop.client.plugin_process import run_plugin
 from deltaloop.client.single_flight import SingleFlight
+from deltaloop.fork_safety import fork_safe
 
 _log = logging.getLogger("deltaloop.client")
 
@@ -66,6 +68,7 @@ class ExecCredentials:
         self._is_terminal = is_terminal
         self._wall_clock = wall_clock
         self._state = ExpiringCredential()
+        self._lock = fork_safe(threading.Lock())
         self._flight = SingleFlight(self._login, name=plugin.name)
 
     async def credential(self) -> Credential:
@@ -76,22 +79,29 @@ class ExecCredentials:
         Raises:
             CredentialsError: If the plugin gave none.
         """
-        now = self._wall_clock()
-        usable = self._state.usable(now)
-        if usable is not None:
-            return usable
-        failure = self._state.failure(now)
-        if failure is not None:
-            raise failure.with_traceback(None)
-        return await self._flight.join()
+        usable = self._usable()
+        return usable if usable is not None else await self._flight.join()
 
     async def renew(self, rejected: Credential) -> Credential | None:
         """Run the plugin again, unless that has happened meanwhile; return what it gave if it is something else."""
-        self._state.refused(rejected)
+        with self._lock:
+            self._state.refused(rejected)
         credential = await self.credential()
         return credential if credential != rejected else None
 
+    def _usable(self) -> Credential | None:
+        """Return what can be used without asking, or raise the failure of just now; None if the plugin is to be run."""
+        now = self._wall_clock()
+        with self._lock:
+            usable, failure = self._state.usable(now), self._state.failure(now)
+        if usable is None and failure is not None:
+            raise failure.with_traceback(None)
+        return usable
+
     async def _login(self) -> Credential:
+        usable = self._usable()
+        if usable is not None:
+            return usable  # another thread's run ended right before this one began
         began_at = self._wall_clock()
         try:
             call = plugin_call(self._plugin, os.environ, is_terminal=self._is_terminal())
@@ -99,7 +109,8 @@ class ExecCredentials:
             outcome = await self._run(call)
             answer = plugin_answer(self._plugin, outcome, call)
         except CredentialsError as error:
-            serves = self._state.renewal_failed(error, self._wall_clock())
+            with self._lock:
+                serves = self._state.renewal_failed(error, self._wall_clock())
             if serves is None:
                 raise
             _log.warning(
@@ -107,7 +118,8 @@ class ExecCredentials:
             )
             return serves
         now = self._wall_clock()
-        self._state.renewed(answer.credential, expires_at=answer.expires_at, now=now)
+        with self._lock:
+            self._state.renewed(answer.credential, expires_at=answer.expires_at, now=now)
         _log.info(
             "credentials were renewed",
             extra={

@@ -23,7 +23,7 @@ from deltaloop.client.credentials import BasicAuth, Credentials, StaticToken, To
 from deltaloop.client.errors import ConfigError
 from deltaloop.client.exec_plugin import ExecCredentials
 from deltaloop.client.kubeconfig_entry import Entry
-from deltaloop.client.oidc import OidcCredentials
+from deltaloop.client.oidc import shared_oidc_credentials
 
 _log = logging.getLogger("deltaloop.client")
 
@@ -54,7 +54,7 @@ def read_credentials(user: Entry, cluster: Entry) -> Credentials | None:
         return fixed
     if plugin is not None:
         return ExecCredentials(plugin)
-    return OidcCredentials(issuer) if issuer is not None else None
+    return shared_oidc_credentials(issuer) if issuer is not None else None
 
 
 def read_impersonation(user: Entry) -> Impersonation | None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 from collections.abc import Callable
-from typing import final
+from typing import Final, final
 from urllib.parse import parse_qsl, urlsplit
 
 from deltaloop.api.redaction import SecretText
@@ -33,6 +34,7 @@ from deltaloop.client.errors import ConfigError, CredentialsError, TransportErro
 from deltaloop.client.single_flight import SingleFlight
 from deltaloop.client.transport import HttpRequest, HttpResponse, Transport
 from deltaloop.client.transport_aiohttp import AiohttpTransport
+from deltaloop.fork_safety import fork_safe
 
 _log = logging.getLogger("deltaloop.client")
 
@@ -41,7 +43,8 @@ _log = logging.getLogger("deltaloop.client")
 class OidcCredentials:
     """The id token of an issuer, refreshed before it expires.
 
-    Clients made from one configuration share it.
+    Clients made from one configuration share it, on any event loop and thread; ``shared_oidc_credentials`` shares it
+    between configurations, too.
     """
 
     def __init__(
@@ -63,10 +66,12 @@ class OidcCredentials:
         self._wall_clock = wall_clock
         self._refresh_token = provider.refresh_token
         self._state = ExpiringCredential()
+        self._lock = fork_safe(threading.Lock())
         if provider.id_token:
             token = provider.id_token.reveal()
             self._state.renewed(bearer(token), expires_at=expiry_of(token), now=wall_clock())
-        self._flight = SingleFlight(self._login, name=provider.name)
+        # Cut off, the token that was sent may be void, and the new one lost.
+        self._flight = SingleFlight(self._login, name=provider.name, finishes=True)
 
     async def credential(self) -> Credential:
         """Return the id token, a new one if need be.
@@ -75,28 +80,36 @@ class OidcCredentials:
             CredentialsError: If the issuer gave none, or there is no refresh token to ask with.
             ConfigError: If the issuer's CA cannot be used.
         """
-        now = self._wall_clock()
-        usable = self._state.usable(now)
-        if usable is not None:
-            return usable
-        failure = self._state.failure(now)
-        if failure is not None:
-            raise failure.with_traceback(None)
-        return await self._flight.join()
+        usable = self._usable()
+        return usable if usable is not None else await self._flight.join()
 
     async def renew(self, rejected: Credential) -> Credential | None:
         """Ask for a new token, unless that has happened meanwhile; return it if it is another one."""
-        self._state.refused(rejected)
+        with self._lock:
+            self._state.refused(rejected)
         if self._refresh_token is None:
             return None
         credential = await self.credential()
         return credential if credential != rejected else None
 
+    def _usable(self) -> Credential | None:
+        """Return what can be used without asking, or raise the failure of just now; None asks the issuer."""
+        now = self._wall_clock()
+        with self._lock:
+            usable, failure = self._state.usable(now), self._state.failure(now)
+        if usable is None and failure is not None:
+            raise failure.with_traceback(None)
+        return usable
+
     async def _login(self) -> Credential:
+        usable = self._usable()
+        if usable is not None:
+            return usable  # another thread's run ended right before this one began
         try:
             refreshed = await self._refresh()
         except (CredentialsError, ConfigError) as error:
-            serves = self._state.renewal_failed(error, self._wall_clock())
+            with self._lock:
+                serves = self._state.renewal_failed(error, self._wall_clock())
             if serves is None:
                 raise
             _log.warning(
@@ -106,7 +119,8 @@ class OidcCredentials:
             return serves
         token, now = refreshed.id_token.reveal(), self._wall_clock()
         credential, expires_at = bearer(token), expiry_of(token)
-        self._state.renewed(credential, expires_at=expires_at, now=now)
+        with self._lock:
+            self._state.renewed(credential, expires_at=expires_at, now=now)
         _log.info("credentials were renewed", extra={"issuer": self._provider.issuer_url, "lifetime": expires_at - now})
         if refreshed.refresh_token is not None:
             self._refresh_token = refreshed.refresh_token
@@ -172,6 +186,22 @@ class OidcCredentials:
 
     def __repr__(self) -> str:
         return f"<OidcCredentials {self._provider.issuer_url}>"
+
+
+_shared: Final[dict[OidcProvider, OidcCredentials]] = {}
+_shared_lock: Final = fork_safe(threading.Lock())
+
+
+def shared_oidc_credentials(provider: OidcProvider) -> OidcCredentials:
+    """Return the one source of this process for the tokens of a kubeconfig, however often the file is read.
+
+    An issuer that hands out a new refresh token each time takes the old one once only, and may revoke all of them if it
+    is sent again. It is kept as long as the process runs.
+
+    Source: client-go plugin/pkg/client/auth/oidc/oidc.go (``clientCache``).
+    """
+    with _shared_lock:
+        return _shared.setdefault(provider, OidcCredentials(provider))
 
 
 def _check_endpoint(url: str) -> None:

@@ -39,6 +39,7 @@ from deltaloop.events.core.event_object import (
 )
 from deltaloop.events.core.merging import EventMerger
 from deltaloop.events.options import EventClient, EventRecorderOptions
+from deltaloop.fork_safety import fork_safe
 
 _log: Final = logging.getLogger("deltaloop.events")
 
@@ -95,7 +96,7 @@ class EventRecorder:
         self._wall_clock = wall_clock
         self._chance = chance
         self._merger = EventMerger(self._options.api, self._options.correlation, self._options.series)
-        self._lock = threading.Lock()
+        self._lock = fork_safe(threading.Lock(), self._in_child)
         self._waiting: deque[tuple[EventDraft, float]] = deque()
         self._last_nanoseconds = 0
         self._flushes_wanted = 0
@@ -107,6 +108,13 @@ class EventRecorder:
         self._more = asyncio.Event()
         self._flushed = asyncio.Event()
         self._closing = asyncio.Event()
+
+    def _in_child(self, held: bool) -> None:
+        """Drop events with a warning after a fork, if the loop that sends them is the parent's."""
+        del held  # what it guards are single steps
+        if self._loop is not None:
+            self._closed = True
+            self._loop = None
 
     def event(
         self,

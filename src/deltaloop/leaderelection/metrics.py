@@ -8,6 +8,8 @@ from __future__ import annotations
 import threading
 from typing import Final, final
 
+from deltaloop.fork_safety import fork_safe
+
 MASTER_STATUS: Final = "leader_election_master_status"
 """Gauge with the label ``name``: 1 while this process leads, 0 otherwise."""
 
@@ -21,7 +23,7 @@ class LeaderElectionCounters:
 
     def __init__(self) -> None:
         """Begin with no elector."""
-        self._mutex = threading.Lock()
+        self._mutex = fork_safe(threading.Lock())
         self._numbers: dict[tuple[str, str], float] = {}
 
     def leader_on(self, name: str) -> None:

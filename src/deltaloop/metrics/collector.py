@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
 from deltaloop.api.errors import MissingExtraError
+from deltaloop.fork_safety import fork_safe
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -37,7 +38,7 @@ class RegisteredCollector(ABC):
             from prometheus_client import REGISTRY
         except ImportError as error:
             raise MissingExtraError(what, "metrics") from error
-        self._lock = threading.Lock()
+        self._lock = fork_safe(threading.Lock())
         self._registry = REGISTRY if registry is None else registry
         self._registry.register(cast("Collector", self))
 

@@ -18,6 +18,7 @@ from deltaloop.api.path import Path
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
+from deltaloop.fork_safety import fork_safe
 from deltaloop.pacing.checks import require_positive
 from deltaloop.runtime.core.predicates import Predicate
 from deltaloop.runtime.core.requests import Mapper, Request
@@ -89,10 +90,16 @@ class Channel:
             name: What triggers and metrics call it.
         """
         self.name = name
-        self._lock = threading.Lock()
+        self._lock = fork_safe(threading.Lock(), self._in_child)
         self._queues: list[tuple[AcceptsKeys, OnTrigger]] = []
         self._pending: deque[tuple[str, Trigger]] = deque()
         self._pending_keys: set[str] = set()
+
+    def _in_child(self, held: bool) -> None:
+        """Begin without the parent's queues after a fork; what waits, waits here, too."""
+        self._queues = []
+        if held:
+            self._pending_keys = {key for key, _ in self._pending}
 
     def send(self, request: Request | Resource | str, *, verb: str = "event") -> bool:
         """Ask for a reconcile.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Generic, TypeVar, final
+from typing import Any, Generic, TypeVar, final
 
 from deltaloop.workqueue.core.delay_heap import Delay
 from deltaloop.workqueue.core.delaying import DelayingCore
@@ -56,6 +56,10 @@ class DelayingQueue(WorkQueue[K]):
             merge_triggers=guarded_merge(self._options, queue=self._name),
         )
         return self._delaying
+
+    def _tear(self, torn: Any) -> None:
+        super()._tear(torn)
+        self._delaying = torn
 
     def add_after(self, item: K, delay: float, *, trigger: object | None = None, priority: int = 0) -> None:
         """Add ``item`` when ``delay`` has passed.

@@ -25,8 +25,9 @@ import time
 from collections.abc import AsyncIterator, Callable, Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, Generic, TypeVar, final
+from typing import Any, Final, Generic, TypeVar, final
 
+from deltaloop.fork_safety import Torn, fork_safe
 from deltaloop.tracebacks import ErrorSummaries
 from deltaloop.workqueue.core.facts import Ending, Fate, Finished
 from deltaloop.workqueue.core.queue import QueueCore, QueueStatistics, Run
@@ -79,7 +80,7 @@ class WorkQueue(Generic[K]):
         self._options = options or QueueOptions()
         self._metrics = None if metrics is None else GuardedMetrics(metrics, queue=name)
         # Re-entrant: a destructor or a signal handler may add an item while this very thread has the lock.
-        self._lock = threading.RLock()
+        self._lock = fork_safe(threading.RLock(), self._in_child)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._clock: Callable[[], float] = time.monotonic
         self._clock_ahead = 0.0
@@ -104,6 +105,19 @@ class WorkQueue(Generic[K]):
             order=new_order(self._options, queue=self._name),
             merge_triggers=guarded_merge(self._options, queue=self._name),
         )
+
+    def _in_child(self, held: bool) -> None:
+        """Leave the parent's loop behind, after a fork; what another thread was changing then cannot be used."""
+        self._loop = None
+        self._getters, self._drainers = WaitingLine(), WaitingLine()
+        self._serving_soon = False
+        self._metrics_timer = None
+        if held:
+            self._tear(Torn(f"the queue {self._name!r}"))
+
+    def _tear(self, torn: Any) -> None:
+        """Put what raises in the place of the core."""
+        self._core = torn
 
     # -- any thread
 

@@ -6,7 +6,7 @@ import logging
 import random
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Generic, TypeVar, final
+from typing import Any, Generic, TypeVar, final
 
 from deltaloop.workqueue.core import dead_letters as core
 from deltaloop.workqueue.core.facts import AddOutcome
@@ -76,6 +76,10 @@ class RateLimitingQueue(DelayingQueue[K]):
         """
         self._rate_limiter = rate_limiter
         super().__init__(name=name, metrics=metrics, options=options)
+
+    def _tear(self, torn: Any) -> None:
+        super()._tear(torn)
+        self._limiting = torn
 
     def _new_core(self) -> QueueCore[K]:
         options = self._options
