@@ -9,11 +9,13 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, final
 
 from deltaloop.api import kinds
 from deltaloop.api.status import ApiError, Status, StatusDetails, error_from_status
 from deltaloop.apiserver.authentication import ISSUER, Authenticator
+from deltaloop.apiserver.authorization import attributes_of, check_allowed
 from deltaloop.apiserver.body import read_fields
 from deltaloop.apiserver.core import access_reviews, failures
 from deltaloop.apiserver.core.deletion import parse_delete_options
@@ -66,6 +68,14 @@ class Access:
         self._authorizer = authorizer
         self._signer = signer
         self._stamp = stamp
+
+    def may_create(self, exchange: Exchange) -> Callable[[], None]:
+        """Return what refuses a request with another verb that turns out to create, unless its user may do that, too.
+
+        Source: apiserver pkg/endpoints/handlers/create.go, ``withAuthorization``.
+        """
+        wanted = replace(attributes_of(exchange), verb="create")
+        return partial(check_allowed, self._authorizer, wanted)
 
     def admission(self, user: User) -> Admit:
         """Return what refuses the roles and bindings that grant more than this user may grant."""

@@ -15,7 +15,8 @@ from deltaloop.apiserver.core.request_info import RequestInfo, User
 # Of a request: what is to be said about its body, whether it is then refused or not.
 WARNINGS: Final[web.RequestKey[tuple[str, ...]]] = web.RequestKey("warnings", tuple[str, ...])
 
-# Of a request: what its user may make of an object.
+# Of a request: what its user may make of an object, and whether it may be a new one.
+MAY_CREATE: Final[web.RequestKey[Callable[[], None]]] = web.RequestKey("may_create")
 ADMIT: Final[web.RequestKey[Callable[..., None]]] = web.RequestKey("admit")
 
 

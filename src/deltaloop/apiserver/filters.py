@@ -24,13 +24,14 @@ from deltaloop.api.status import ApiError, Status, StatusDetails, error_from_sta
 from deltaloop.apiserver import authentication
 from deltaloop.apiserver.access import Access
 from deltaloop.apiserver.authentication import Authenticator
+from deltaloop.apiserver.authorization import attributes_of, check_allowed
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.audit import Audited, audit_event
 from deltaloop.apiserver.core.encoding import encode_json
 from deltaloop.apiserver.core.fault_rules import ON_WATCHES, Fault, WatchTrouble
 from deltaloop.apiserver.core.patching import PatchError
-from deltaloop.apiserver.core.rbac import Attributes, Authorizer
-from deltaloop.apiserver.core.request_info import RequestInfo, User, describe, selected_name
+from deltaloop.apiserver.core.rbac import Authorizer
+from deltaloop.apiserver.core.request_info import RequestInfo, User, describe
 from deltaloop.apiserver.documents import in_yaml, json_answer, text_answer
 from deltaloop.apiserver.exchange import WARNINGS, Exchange, add_warnings
 from deltaloop.apiserver.faults import ROOT, Faults
@@ -174,9 +175,7 @@ class Filters:
             if answered is None:
                 return text_answer(404, "404 page not found\n", self._headers)
             return json_answer(encode_json(answered[1]), self._headers, status=answered[0])
-        wanted = _attributes(request, record.info, user)
-        if not self._authorizer.allows(wanted):
-            raise _forbidden(wanted, self._authorizer)
+        check_allowed(self._authorizer, attributes_of(exchange))
         strike = self._faults.strike(record.info, user)
         if strike.delay:
             record.fault = "delay"
@@ -228,8 +227,7 @@ class Filters:
         if other is None:
             return user
         for wanted in authentication.rights_to_impersonate(user, other, groups):
-            if not self._authorizer.allows(wanted):
-                raise _forbidden(wanted, self._authorizer)
+            check_allowed(self._authorizer, wanted)
         return other
 
     def _write_audit(self, request: web.BaseRequest, record: _Record, code: int) -> None:
@@ -290,39 +288,3 @@ def _facts(request: web.BaseRequest, record: _Record) -> dict[str, str]:
         "user": "" if record.user is None else one_line(record.user.name, longest=256),
         "agent": one_line(str(redact(request.headers.get("User-Agent", ""))), longest=256),
     }
-
-
-def _attributes(request: web.BaseRequest, info: RequestInfo, user: User) -> Attributes:
-    path = info.resource
-    if path is None:
-        return Attributes(user=user, verb=info.verb, path=info.path)
-    namespace = path.namespace
-    if (path.group, path.plural) == ("", "namespaces"):
-        # A namespace lies in itself: who may do something there may see it.
-        namespace = path.name
-    return Attributes(
-        user=user,
-        verb=info.verb,
-        group=path.group,
-        version=path.version,
-        resource=path.plural,
-        subresource=path.subresource,
-        namespace=namespace,
-        name=selected_name(info, request.query),
-    )
-
-
-def _forbidden(wanted: Attributes, authorizer: Authorizer) -> ApiError:
-    user, verb, reason = wanted.user.name, wanted.verb, authorizer.decide(wanted).reason
-    if not wanted.resource:
-        return failures.forbidden_path(wanted.path, user=user, verb=verb, reason=reason)
-    return failures.forbidden_resource(
-        wanted.group,
-        wanted.resource,
-        user=user,
-        verb=verb,
-        namespace=wanted.namespace,
-        name=wanted.name,
-        subresource=wanted.subresource,
-        reason=reason,
-    )

@@ -21,7 +21,7 @@ from deltaloop.apiserver.core.operations import Operations
 from deltaloop.apiserver.core.routing import Route, find_route
 from deltaloop.apiserver.core.virtual_resources import extra_subresource, is_binding, is_review
 from deltaloop.apiserver.documents import Documents, json_answer, text_answer
-from deltaloop.apiserver.exchange import ADMIT, Exchange
+from deltaloop.apiserver.exchange import ADMIT, MAY_CREATE, Exchange
 from deltaloop.apiserver.read_handlers import ReadHandlers
 from deltaloop.apiserver.write_handlers import WriteHandlers
 
@@ -81,6 +81,7 @@ class Handlers:
             code, fields = await access.subresource(exchange, route, extra)
         else:
             request[ADMIT] = access.admission(exchange.user)
+            request[MAY_CREATE] = access.may_create(exchange)
             return await self._serve(exchange, route)
         return json_answer(encode_json(fields), self._headers, status=code)
 

@@ -37,7 +37,7 @@ from deltaloop.apiserver.core.rendering import Rendering
 from deltaloop.apiserver.core.routing import Route
 from deltaloop.apiserver.core.scaling import scale_of
 from deltaloop.apiserver.documents import json_answer
-from deltaloop.apiserver.exchange import ADMIT, WARNINGS, add_warnings
+from deltaloop.apiserver.exchange import ADMIT, MAY_CREATE, WARNINGS, add_warnings
 
 _RETURNED_WHEN_DELETED: Final = frozenset(
     {
@@ -69,7 +69,8 @@ class WriteHandlers:
     def _stamp_of(self, request: web.BaseRequest, kind: str) -> Stamp:
         given = request.query.get("fieldManager", "")
         manager = manager_name(kind, given, request.headers.get("User-Agent", ""))
-        return dataclasses.replace(self._answering.stamp(), manager=manager, admit=request[ADMIT])
+        admit, may_create = request[ADMIT], request[MAY_CREATE]
+        return dataclasses.replace(self._answering.stamp(), manager=manager, admit=admit, may_create=may_create)
 
     def _dry_run(self, request: web.BaseRequest, kind: str, options: tuple[str, ...] | None = None) -> bool:
         given = options if options is not None else tuple(request.query.getall("dryRun", []))

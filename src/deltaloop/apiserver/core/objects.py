@@ -78,6 +78,8 @@ class Stamp:
         manager: The field manager who writes; the server itself unless a request says otherwise.
         admit: Refuses what this writer may not make of an object, by raising: it gets the resource, the namespace, the
             object as it is (None for a new one) and as it is to be. Lets everything pass by default.
+        may_create: Refuses, by raising, an update or an apply of this writer that turns out to create. Lets everything
+            pass by default.
     """
 
     now: float
@@ -85,6 +87,7 @@ class Stamp:
     chance: float = 0.0
     manager: str = "kube-apiserver"
     admit: Admit = _admit_all
+    may_create: Callable[[], None] = _admit_all
 
     @property
     def time(self) -> str:

@@ -145,6 +145,8 @@ class Operations:
         if entries is None and not can_be_owned(self.registry, served, fields):
             entries = []
         created = self._finished_new(served, created, stamp, entries)
+        if updated:
+            stamp.may_create()
         # What is no number is no version here, and lost with everything else that the server sets itself.
         if parse_revision(version) and not dry_run and not updated:
             raise failures.unexplained("resourceVersion should not be set on objects to be created")
