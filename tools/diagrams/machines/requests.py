@@ -68,7 +68,7 @@ def _list_moves(pages: _List) -> Iterable[Move[_List]]:
     asked = pages.pager.next_request
     if pages.error or asked is None:
         return
-    token = f"after page {pages.pager.pages % MOST_PAGES}"
+    token = f"after page {pages.pager.pages}"
     if asked.limit:
         yield "a page with a token", lambda pages: pages.page(token)
     yield "a page without a token", lambda pages: pages.page("")
