@@ -291,3 +291,44 @@ async def test_what_was_acknowledged_outlives_kill_9(tmp_path: Path, flags: tupl
         async with on.call.watch(f"/api/v1/configmaps?watch=1&resourceVersion={lowest}") as watch:
             for revision in range(lowest + 1, highest + 1):
                 assert (await watch.next())["object"]["metadata"]["resourceVersion"] == str(revision)
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o770, 0o720, 0o702])
+async def test_a_directory_that_others_may_write_into_is_refused(tmp_path: Path, mode: int) -> None:
+    directory = tmp_path / "data"
+    directory.mkdir()
+    (directory / "token").write_text("planted")
+    directory.chmod(mode)
+    with pytest.raises(DataDirectoryError, match="others may write into the data directory"):
+        async with ApiServer(ServerOptions(data_dir=directory)):
+            pass
+    assert sorted(entry.name for entry in directory.iterdir()) == ["token"]
+    async with ApiServer(ServerOptions(data_dir=directory / "below")):
+        assert stat.S_IMODE((directory / "below").stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("name", ["token", "authority.pem", "service-accounts.pem", FILE_NAME])
+@pytest.mark.parametrize("planted", ["open to others", "a link", "a pipe"])
+async def test_files_that_may_be_anothers_are_refused(tmp_path: Path, name: str, planted: str) -> None:
+    async with ApiServer(ServerOptions(data_dir=tmp_path)):
+        pass
+    file = tmp_path / name
+    if planted == "open to others":
+        file.chmod(0o660 if name == FILE_NAME else 0o640)
+    elif planted == "a link":
+        file.rename(tmp_path / "elsewhere")
+        file.symlink_to("elsewhere")
+    else:
+        file.unlink()
+        os.mkfifo(file, 0o600)
+    with pytest.raises(DataDirectoryError, match=re.escape(str(file))):
+        async with ApiServer(ServerOptions(data_dir=tmp_path)):
+            pass
+
+
+async def test_a_file_that_others_could_read_is_its_owners_alone(tmp_path: Path) -> None:
+    async with ApiServer(ServerOptions(data_dir=tmp_path)):
+        pass
+    (tmp_path / FILE_NAME).chmod(0o644)
+    async with ApiServer(ServerOptions(data_dir=tmp_path)):
+        assert stat.S_IMODE((tmp_path / FILE_NAME).stat().st_mode) == 0o600

@@ -9,6 +9,7 @@ import sys
 from asyncio.subprocess import PIPE, STDOUT, Process
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,37 @@ def test_what_cannot_be_used_is_named(module: str, target: str, message: str) ->
     with pytest.raises(LoadError, match=message.replace("(", r"\(")) as caught:
         load_controllers(target)
     assert caught.value.target == target
+
+
+def _leads_to(name: str) -> Path:
+    found = PathFinder.find_spec(name)
+    assert found is not None
+    assert found.origin is not None
+    return Path(found.origin)
+
+
+@pytest.mark.parametrize("target", ["some_operator", "some_operator.py"])
+def test_files_beside_the_program_are_not_taken_for_the_standard_library(
+    module: str, target: str, tmp_path: Path
+) -> None:
+    for name in ("gzip", "sqlite3", "msgspec"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('executed')\n")
+    load_controllers(target)
+    for name in ("gzip", "sqlite3"):
+        assert tmp_path not in _leads_to(name).parents
+    assert _leads_to("broken_operator").parent == tmp_path  # what the program has beside it is found
+
+
+def test_nothing_is_looked_for_where_the_program_is_not(
+    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])  # as if it were installed
+    before = [*sys.path]
+    assert len(load_controllers("some_operator")) == 2
+    assert sys.path == before
 
 
 def test_rbac_prints_what_is_watched_and_written(module: str) -> None:

@@ -5,7 +5,6 @@ Each is a file that its owner alone can read, written whole under another name f
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import TypeVar
 from deltaloop.api.redaction import SecretText
 from deltaloop.apiserver.errors import DataDirectoryError
 from deltaloop.apiserver.options import ServerOptions
+from deltaloop.apiserver.private_files import read_private, write_private
 from deltaloop.apiserver.tls import CertificateAuthority, key_pem, new_key
 from deltaloop.apiserver.token_signer import TokenSigner
 
@@ -76,22 +76,15 @@ def credentials_of(options: ServerOptions, token: SecretText | None) -> Credenti
 def _kept(file: Path, make: Callable[[], bytes], read: Callable[[bytes], T]) -> T:
     try:
         try:
-            raw = file.read_bytes()
+            raw = read_private(file)
         except FileNotFoundError:
             raw = make()
-            _write(file, raw)
+            write_private(file, raw)
         return read(raw)
     except OSError as error:
-        text = f"cannot use {file}: {error.strerror or type(error).__name__}"
+        link = "; it is a symbolic link" if file.is_symlink() else ""
+        text = f"cannot use {file}: {error.strerror or type(error).__name__}{link}"
         raise DataDirectoryError(text, directory=file.parent) from error
     except ValueError:
         text = f"{file} cannot be read, or has expired; remove it, and a new one is made"
         raise DataDirectoryError(text, directory=file.parent) from None
-
-
-def _write(file: Path, raw: bytes) -> None:
-    partial = file.with_name(f"{file.name}.new")
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as stream:
-        stream.write(raw)
-    partial.replace(file)

@@ -18,7 +18,6 @@ Source: SQLite, "Write-Ahead Logging" (synchronous=NORMAL and FULL); etcd's mvcc
 from __future__ import annotations
 
 import asyncio
-import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +27,7 @@ from typing import Final, final
 from deltaloop.apiserver.core.history import Change, Record
 from deltaloop.apiserver.core.store import Store
 from deltaloop.apiserver.errors import DataDirectoryError
+from deltaloop.apiserver.private_files import check_directory, make_private
 
 FILE_NAME: Final = "deltaloop.sqlite"
 # "dloo": says that the file is ours, as file(1) and SQLite's PRAGMA application_id read it.
@@ -55,11 +55,13 @@ class DataFile:
         """Open a directory, and make it and the file in it where they are missing.
 
         Args:
-            directory: The data directory; readable by its owner only if it is made here.
+            directory: The data directory; readable by its owner only if it is made here, and else one into which
+                others may not write.
             fsync: Whether a commit waits for the disk.
 
         Raises:
-            DataDirectoryError: If another process uses it, it was written by something else, or cannot be written.
+            DataDirectoryError: If another process uses it, it was written by something else, cannot be written, or
+                others may write into it.
         """
         self._directory = directory
         self._fsync = fsync
@@ -81,8 +83,9 @@ class DataFile:
         file = self._directory / FILE_NAME
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            check_directory(self._directory)
             # Secrets are in it: made for its owner's eyes before SQLite opens it.
-            os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
+            make_private(file)
             connection = sqlite3.connect(file, timeout=0, isolation_level=None, check_same_thread=False)
         except (OSError, sqlite3.Error) as error:
             reason = getattr(error, "strerror", None) or str(error)

@@ -6,17 +6,18 @@ import json
 from pathlib import Path
 
 from deltaloop.api.errors import InvalidInputError
+from deltaloop.cli.private_file import write_whole
 from deltaloop.runtime.core.recorded_access import RecordedAccess
 
 
 def save_access(path: Path, recorded: RecordedAccess) -> None:
-    """Write what a run did.
+    """Write what a run did, for its owner to read; a symbolic link is replaced.
 
     Raises:
         InvalidInputError: If the file cannot be written.
     """
     try:
-        path.write_text(json.dumps(recorded.to_dict(), indent=1) + "\n")
+        write_whole(path, json.dumps(recorded.to_dict(), indent=1) + "\n")
     except OSError as error:
         raise InvalidInputError(f"{path} cannot be written: {error.strerror}") from None
 

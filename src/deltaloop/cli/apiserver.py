@@ -13,6 +13,7 @@ from typing import Final
 from deltaloop.api.redaction import SecretText
 from deltaloop.apiserver import ApiServer, Manifest, ServerOptions, StaticUser, read_manifests, read_token_table
 from deltaloop.cli.kubeconfig_file import check_may_write, remove_kubeconfig, write_kubeconfig
+from deltaloop.cli.private_file import open_to_append
 
 TOKEN_VARIABLE: Final = "DELTALOOP_TOKEN"
 
@@ -132,9 +133,10 @@ def audit_to(target: str) -> Callable[[str], None] | None:
         stream = sys.stdout
     else:
         try:
-            descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            descriptor = open_to_append(Path(target))
         except OSError as error:
-            raise ValueError(f"--audit {target} cannot be written: {error.strerror}") from None
+            link = "; it is a symbolic link, name the file itself" if Path(target).is_symlink() else ""
+            raise ValueError(f"--audit {target} cannot be written: {error.strerror}{link}") from None
         stream = os.fdopen(descriptor, "a", buffering=1)
 
     def write(line: str) -> None:

@@ -5,8 +5,6 @@ A file that we wrote begins with a comment that says so; any other file that exi
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from typing import Any
 import yaml
 
 from deltaloop.api.errors import DeltaloopError
+from deltaloop.cli.private_file import write_whole
 
 _MARK = "# Written by deltaloop; it is overwritten when the server starts again.\n"
 
@@ -50,21 +49,9 @@ def write_kubeconfig(path: Path, config: Mapping[str, Any]) -> None:
     """
     check_may_write(path)
     try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        write_whole(path, _MARK + yaml.safe_dump(dict(config), sort_keys=False))
     except OSError as error:
         raise DeltaloopError(f"{path} cannot be written: {error.strerror}") from None
-    try:
-        os.fchmod(descriptor, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(_MARK)
-            yaml.safe_dump(dict(config), file, sort_keys=False)
-        Path(name).replace(path)
-    except OSError as error:
-        Path(name).unlink(missing_ok=True)
-        raise DeltaloopError(f"{path} cannot be written: {error.strerror}") from None
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def remove_kubeconfig(path: Path) -> None:

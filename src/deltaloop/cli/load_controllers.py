@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+import sysconfig
 from collections.abc import Iterable
+from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast, final
@@ -53,11 +55,11 @@ def load_controllers(target: str) -> tuple[Controller, ...]:
 
 
 def _import(target: str, name: str) -> ModuleType:
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)  # as `python -m` has it
     if name.endswith(".py"):
         return _import_file(target, Path(name))
+    here = str(Path.cwd())
+    if PathFinder.find_spec(name.partition(".")[0], [here]) is not None:
+        _look_in(here)
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -71,9 +73,7 @@ def _import(target: str, name: str) -> ModuleType:
 def _import_file(target: str, file: Path) -> ModuleType:
     if not file.is_file():
         raise LoadError(target, f"there is no file {str(file)!r}")
-    folder = str(file.resolve().parent)
-    if folder not in sys.path:
-        sys.path.insert(0, folder)  # as `python FILE` has it
+    _look_in(str(file.resolve().parent))
     spec = importlib.util.spec_from_file_location(file.stem, file)
     if spec is None or spec.loader is None:
         raise LoadError(target, f"{str(file)!r} is no Python file")
@@ -84,6 +84,25 @@ def _import_file(target: str, file: Path) -> ModuleType:
     except (ImportError, SyntaxError) as error:
         raise LoadError(target, f"{str(file)!r} cannot be imported: {type(error).__name__}: {error}") from error
     return module
+
+
+def _look_in(folder: str) -> None:
+    """Let the program's own folder be looked in: after the standard library, before what is installed.
+
+    Much is imported when it is first needed. With the folder in front, as ``python FILE`` has it, a file there that is
+    named like a module of the standard library would be run in its place; and a folder that the program is not in has
+    nothing to be looked for in.
+    """
+    if folder in sys.path:
+        return
+    standard = {str(Path(sysconfig.get_path(name)).resolve()) for name in ("stdlib", "platstdlib")}
+    places = [
+        index
+        for index, entry in enumerate(sys.path)
+        if {str(Path(entry).resolve()), str(Path(entry).resolve().parent)} & standard
+        and Path(entry).name not in ("site-packages", "dist-packages")
+    ]
+    sys.path.insert(places[-1] + 1 if places else len(sys.path), folder)
 
 
 def _attribute(target: str, module: ModuleType, attribute: str) -> object:

@@ -1,0 +1,95 @@
+"""Files that hold secrets: only the owner may read them, and nobody else may have put them there. No core.
+
+Whoever may write into the data directory may choose the server's token and its authority, or have it write elsewhere by
+a symbolic link. So a directory that others may write into is refused, and so is a file of another's, or one that others
+may open.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Final
+
+from deltaloop.apiserver.errors import DataDirectoryError
+
+_ROOT: Final = 0
+
+
+def check_directory(directory: Path) -> None:
+    """Refuse a data directory into which others may write.
+
+    Raises:
+        OSError: If it cannot be looked at.
+        DataDirectoryError: Saying what to do.
+    """
+    found = directory.stat()
+    if found.st_uid not in (os.geteuid(), _ROOT):
+        raise DataDirectoryError(
+            f"the data directory {directory} belongs to another user; choose one of your own", directory=directory
+        )
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise DataDirectoryError(
+            f"others may write into the data directory {directory}, and so choose the server's token; take that right"
+            " away (chmod go-w), or name a folder below it, which is then made for its owner only",
+            directory=directory,
+        )
+
+
+def read_private(file: Path) -> bytes:
+    """Read a file that its owner alone may open.
+
+    Raises:
+        FileNotFoundError: If there is none.
+        OSError: If it cannot be read; also for a symbolic link.
+        DataDirectoryError: If it is another's, or others may open it.
+    """
+    descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as stream:
+        _check(file, descriptor)
+        return stream.read()
+
+
+def write_private(file: Path, raw: bytes) -> None:
+    """Write a file whole, under another name first.
+
+    Raises:
+        OSError: If it cannot be written.
+    """
+    partial = file.with_name(f"{file.name}.new")
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as stream:
+        os.fchmod(descriptor, 0o600)
+        stream.write(raw)
+    partial.replace(file)
+
+
+def make_private(file: Path) -> None:
+    """Make an empty file where there is none, before a library opens it with rights of its own choice.
+
+    One that is there and that others may read is its owner's alone afterwards.
+
+    Raises:
+        OSError: If it cannot be made; also for a symbolic link.
+        DataDirectoryError: If it is there and another's, or others may write into it.
+    """
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+    try:
+        _check(file, descriptor, may_be_read=True)
+        os.fchmod(descriptor, 0o600)
+    finally:
+        os.close(descriptor)
+
+
+def _check(file: Path, descriptor: int, *, may_be_read: bool = False) -> None:
+    forbidden = stat.S_IWGRP | stat.S_IWOTH if may_be_read else stat.S_IRWXG | stat.S_IRWXO
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        raise DataDirectoryError(f"{file} is no ordinary file", directory=file.parent)
+    if found.st_uid not in (os.geteuid(), _ROOT) or found.st_mode & forbidden:
+        raise DataDirectoryError(
+            f"{file} belongs to another user, or others may open it: what is in it may be theirs; remove it, or, if you"
+            " know where it comes from, make it yours alone (chmod 600)",
+            directory=file.parent,
+        )
