@@ -628,3 +628,23 @@ async def test_two_electors_never_overlap_under_faults(seed: int) -> None:
     await asyncio.wait(tasks)
     assert [task.cancelled() for task in tasks] == [True] * 4
     assert terms >= 2
+
+
+@pytest.mark.parametrize(("seconds", "warnings"), [(2_147_483_647, 1), (3_601, 1), (3_600, 0), (15, 0)])
+async def test_a_lease_of_years_is_worth_one_warning(
+    seconds: int, warnings: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = FakeServer()
+    elector, _ = make(server)
+    spec = {"holderIdentity": "b", "leaseDurationSeconds": seconds}
+    server.create({"metadata": {"name": "example", "namespace": "default"}, "spec": spec})
+    with caplog.at_level(logging.WARNING, logger="deltaloop.leaderelection"):
+        contending = asyncio.create_task(elector.win())
+        await asyncio.sleep(9)
+        server.edit(lambda fields: fields["spec"].update(renewTime="2026-01-01T00:00:00.000000Z"))
+        await asyncio.sleep(9)
+        assert not contending.done()
+    contending.cancel()
+    await asyncio.wait([contending])
+    found = [vars(record) for record in caplog.records if "very long" in record.getMessage()]
+    assert [(each["holder"], each["lease_seconds"]) for each in found] == [("b", seconds)] * warnings

@@ -99,6 +99,7 @@ class Candidacy:
         self._on_new_leader = on_new_leader
         self._on_slow_path = on_slow_path
         self.last_resort = last_resort
+        self._long_lease: tuple[str, float] = "", 0.0
 
     async def open(self) -> None:
         """Nothing is needed on the caller's loop."""
@@ -207,11 +208,22 @@ class Candidacy:
             return self._failed(request, error)
         if isinstance(request, Read):
             facts = election.observed(state, self._clock(), chance=self._chance())
+            self._warn_of_a_long_lease()
             if election.attempt_is_over:
                 _log.debug("the lease is held and has not yet expired", extra=self._names(holder=election.leader))
             return facts
         assert state is not None
         return election.wrote(state.version, self._clock(), chance=self._chance(), token=state.token)
+
+    def _warn_of_a_long_lease(self) -> None:
+        election = self.election
+        seen = election.leader, election.long_lease
+        if seen[1] and seen != self._long_lease:
+            _log.warning(
+                "the lease of another candidate is very long: nobody takes over before its end, unless it is deleted",
+                extra=self._names(holder=seen[0], lease_seconds=seen[1]),
+            )
+        self._long_lease = seen
 
     def _failed(self, request: Request, error: Exception) -> tuple[Fact, ...]:
         expected = isinstance(error, DeltaloopError | OSError)

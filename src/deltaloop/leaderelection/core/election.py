@@ -36,6 +36,7 @@ from __future__ import annotations
 
 import math
 from enum import Enum
+from typing import Final
 
 from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.times import WallTime
@@ -57,6 +58,8 @@ from deltaloop.leaderelection.core.effects import (
 from deltaloop.leaderelection.core.record import LeaderElectionRecord, LockState, whole_seconds
 from deltaloop.leaderelection.core.timing import JITTER_FACTOR, ElectionTiming
 from deltaloop.pacing import jitter
+
+_LONG_LEASE: Final = 3600.0
 
 
 class Phase(Enum):
@@ -117,6 +120,19 @@ class Election:
     def leader(self) -> str:
         """The leader by the last observation; empty if nobody leads or nothing was seen yet."""
         return self._observed.record.holder_identity if self._observed is not None else ""
+
+    @property
+    def long_lease(self) -> float:
+        """Seconds of a lease that another candidate holds, if it is so long that it looks like a mistake; else 0.
+
+        The recorded duration counts, as upstream: whoever may write the Lease can keep all others from leading for 68
+        years. That cannot be told from a candidate that wants it so, so it is worth a warning and nothing more.
+        """
+        record = self._observed.record if self._observed is not None else None
+        if record is None or record.holder_identity in ("", self.identity):
+            return 0.0
+        seconds = float(record.lease_duration_seconds)
+        return seconds if seconds > max(_LONG_LEASE, 10 * self.timing.lease_duration) else 0.0
 
     @property
     def renewed_at(self) -> float:
