@@ -124,6 +124,7 @@ _HOMES = {
         "wait_for_cache_sync",
     ),
     "deltaloop.client": (
+        "AnswerTooLargeError",
         "Client",
         "ClientConfig",
         "ClientOptions",

@@ -82,6 +82,7 @@ from deltaloop.cache import ZstdOptions as ZstdOptions
 from deltaloop.cache import new_indexer_informer as new_indexer_informer
 from deltaloop.cache import new_informer as new_informer
 from deltaloop.cache import wait_for_cache_sync as wait_for_cache_sync
+from deltaloop.client import AnswerTooLargeError as AnswerTooLargeError
 from deltaloop.client import Client as Client
 from deltaloop.client import ClientConfig as ClientConfig
 from deltaloop.client import ClientOptions as ClientOptions
@@ -188,6 +189,7 @@ __all__ = [
     "AlreadyOwnedError",
     "And",
     "AnnotationsChanged",
+    "AnswerTooLargeError",
     "ApiError",
     "BackgroundLoop",
     "BackgroundLoopError",

@@ -21,6 +21,7 @@ from deltaloop.client.core.resource_index import DiscoveredResource, ResourceInd
 from deltaloop.client.core.watch_limits import WatchLimitOptions
 from deltaloop.client.credentials import BasicAuth, Credentials, StaticToken, TokenFile
 from deltaloop.client.errors import (
+    AnswerTooLargeError,
     ConfigError,
     CredentialsError,
     RequestTimeoutError,
@@ -56,6 +57,7 @@ from deltaloop.client.transport_aiohttp import AiohttpTransport
 
 __all__ = [
     "AiohttpTransport",
+    "AnswerTooLargeError",
     "ApplyKeywords",
     "BasicAuth",
     "Client",

@@ -52,6 +52,13 @@ class RequestTimeoutError(TransportError, TimeoutError):
     """No answer came within the request's time limit; the server may have carried it out."""
 
 
+class AnswerTooLargeError(TransportError):
+    """An answer is larger than ``ClientConfig`` allows, or unpacks to so much that it cannot be data.
+
+    Ask for less (a page by ``ListOptions.limit``, or ``metadata_only``), or raise ``max_answer_bytes``.
+    """
+
+
 class StreamEndedError(TransportError):
     """A stream broke off in the middle: the connection was lost, or its client-side deadline passed."""
 

@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import final
 
-from deltaloop.client.core.framing import LineFramer
+from deltaloop.client.core.framing import LONGEST_LINE, LineFramer, LineTooLongError
+from deltaloop.client.errors import AnswerTooLargeError
 
 
 @final
@@ -17,10 +18,12 @@ class LogStream:
     Cancelling a read loses nothing: the next read goes on.
     """
 
-    def __init__(self, chunks: AsyncIterator[bytes]) -> None:
-        """Read ``chunks``."""
+    def __init__(self, chunks: AsyncIterator[bytes], *, path: str = "", max_line_bytes: int = LONGEST_LINE) -> None:
+        """Read ``chunks``; ``path`` is named in errors. A line may have so many bytes."""
         self._chunks = chunks
-        self._framer = LineFramer()
+        self._path = path
+        self._max_line_bytes = max_line_bytes
+        self._framer = LineFramer(longest=max_line_bytes)
         self._lines: deque[bytes] = deque()
         self._ended = False
 
@@ -38,7 +41,12 @@ class LogStream:
                 raise StopAsyncIteration
             chunk = await anext(self._chunks, None)
             if chunk is not None:
-                self._lines.extend(self._framer.feed(chunk))
+                try:
+                    self._lines.extend(self._framer.feed(chunk))
+                except LineTooLongError:
+                    self._framer, self._ended = LineFramer(), True
+                    why = f"a line has more than {self._max_line_bytes} bytes; read its chunks instead"
+                    raise AnswerTooLargeError(f"GET {self._path}: {why}", method="GET", path=self._path) from None
                 continue
             self._ended = True
             tail = self._framer.finish()

@@ -37,6 +37,7 @@ from deltaloop.client.transport_aiohttp import AiohttpTransport
 from deltaloop.fork_safety import fork_safe
 
 _log = logging.getLogger("deltaloop.client")
+_LARGEST_ANSWER: Final = 1024 * 1024
 
 
 @final
@@ -169,6 +170,7 @@ class OidcCredentials:
             server=f"{parts.scheme}://{parts.netloc}",
             tls=TlsConfig(ca_data=self._provider.ca_data, ca_file=self._provider.ca_file),
             source=self._provider.name,
+            max_answer_bytes=_LARGEST_ANSWER,
         )
         transport = self._open_transport(config)
         try:

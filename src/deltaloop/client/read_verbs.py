@@ -259,7 +259,8 @@ class ReadVerbs(Caller):
         """Watch objects: entering opens the stream, iterating gives its events, leaving closes it.
 
         Iteration ends when the server ends the stream; it raises ``ApiError`` for an ERROR event (``ExpiredError``:
-        list again), ``MalformedEventError`` for a line that is no event, and ``StreamEndedError`` when the stream
+        list again), ``MalformedEventError`` for a line that is no event, ``AnswerTooLargeError`` for one of more than
+        ``ClientConfig.max_event_bytes``, and ``StreamEndedError`` when the stream
         breaks off, is 15 s overdue (``options.timeout_seconds``), or is silent for 90 s after it has shown a bookmark.
         ``timeout`` is for opening it only. Nothing is repeated: resuming is the reflector's business. The stream says
         when its last byte came (``last_byte_at``). With ``metadata_only`` the events carry ``PartialObjectMetadata``.
@@ -278,6 +279,7 @@ class ReadVerbs(Caller):
                 on_warning=self._on_warning,
                 metadata_only=metadata_only,
                 drop_managed_fields=options.drop_managed_fields,
+                max_event_bytes=self._config.max_event_bytes,
             ) as events:
                 yield events
 

@@ -168,6 +168,6 @@ class SubresourceVerbs(Caller):
             async with self._sender.stream(
                 path, query=options.to_query(), accept="*/*", timeout=timeout, on_warning=self._on_warning
             ) as answer:
-                yield LogStream(answer.chunks)
+                yield LogStream(answer.chunks, path=path, max_line_bytes=self._config.max_event_bytes)
 
         return opened()

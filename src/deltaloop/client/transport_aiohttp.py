@@ -2,8 +2,9 @@
 
 Three pools of connections, none with aiohttp's limits: ordinary calls, leader election, watches. Time limits are ours,
 one per call; aiohttp's own (5 minutes for everything) are off. Also off is what aiohttp does unasked: sending a PUT or
-DELETE once more when a kept connection turns out to be dead, reading ``~/.netrc``, following redirects, cookies. A GET
-on a dead kept connection is sent once more here: nothing can have happened.
+DELETE once more when a kept connection turns out to be dead, reading ``~/.netrc``, following redirects, cookies, and
+unpacking without a bound (``core/unpacking.py`` does it). A GET on a dead kept connection is sent once more here:
+nothing can have happened.
 
 Half-open connections: TCP keepalive from 30 s on, and where the system has it TCP_USER_TIMEOUT of 30 s, so that the
 kernel ends a connection whose data nobody acknowledges.
@@ -18,7 +19,7 @@ import math
 import os
 import socket
 import ssl
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -33,7 +34,8 @@ from deltaloop.client.config import ClientConfig
 from deltaloop.client.core.credential import Credential
 from deltaloop.client.core.impersonation import impersonation_headers
 from deltaloop.client.core.proxy import proxy_for
-from deltaloop.client.errors import RequestTimeoutError, StreamEndedError, TransportError
+from deltaloop.client.core.unpacking import TooLargeError, Unpacker, UnpackingError
+from deltaloop.client.errors import AnswerTooLargeError, RequestTimeoutError, StreamEndedError, TransportError
 from deltaloop.client.tls import TlsContexts
 from deltaloop.client.transport import Headers, HttpRequest, HttpResponse, StreamResponse
 
@@ -104,8 +106,10 @@ class AiohttpTransport:
             async with limit:
                 answer = await self._answer(request, request.pool, self._encoding, progress, limit)
                 try:
-                    body = await answer.read()
+                    body = await _Body(answer, limit=self._config.max_answer_bytes).read()
                     return HttpResponse(status=answer.status, headers=Headers(answer.headers.items()), body=body)
+                except UnpackingError as error:
+                    failure = _unusable(error, request)
                 except (aiohttp.ClientError, OSError) as error:
                     failure = self._failure(error, request, progress)
                 finally:
@@ -134,11 +138,12 @@ class AiohttpTransport:
             if not limit.expired():
                 raise
             raise self._timeout(request, progress) from None
+        most = self._config.max_answer_bytes if request.bounded else None
         try:
             yield StreamResponse(
                 status=answer.status,
                 headers=Headers(answer.headers.items()),
-                chunks=_Chunks(answer, request, self._address),
+                chunks=_Chunks(_Body(answer, limit=most), request, self._address),
             )
         finally:
             answer.close()
@@ -233,6 +238,7 @@ class AiohttpTransport:
             read_bufsize=_READ_BUFFER,
             trace_configs=[_tracing()],
             trust_env=False,
+            auto_decompress=False,
         )
         # No public switch; aiohttp's own test client does the same. The reason stands at the top of this file.
         session._retry_connection = False  # noqa: SLF001
@@ -265,11 +271,46 @@ class AiohttpTransport:
 
 
 @final
+class _Body:
+    """The body of one answer, unpacked piece by piece; cancelling a read loses nothing."""
+
+    def __init__(self, answer: aiohttp.ClientResponse, *, limit: int | None) -> None:
+        self._answer = answer
+        self._limit = limit
+        self._unpacker: Unpacker | None = None
+        self._pieces: Iterator[bytes] = iter(())
+        self._gave = False  # a piece of the slice that came last
+
+    async def read(self) -> bytes:
+        """Return all of it."""
+        body = bytearray()
+        while piece := await self.next():
+            body += piece
+        return bytes(body)
+
+    async def next(self) -> bytes:
+        """Return the next piece; empty at the end."""
+        if self._unpacker is None:
+            self._unpacker = Unpacker(self._answer.headers.get("Content-Encoding", ""), limit=self._limit)
+        if self._gave:
+            await asyncio.sleep(0)  # a slice of the network may be a thousand times as much: others have their turn
+        while (piece := next(self._pieces, None)) is None:
+            self._gave = False
+            chunk = await self._answer.content.readany()
+            if not chunk:
+                self._unpacker.finish()
+                return b""
+            self._pieces = self._unpacker.feed(chunk)
+        self._gave = True
+        return piece
+
+
+@final
 class _Chunks:
     """The body of a stream, slice by slice."""
 
-    def __init__(self, answer: aiohttp.ClientResponse, request: HttpRequest, address: str) -> None:
-        self._answer = answer
+    def __init__(self, body: _Body, request: HttpRequest, address: str) -> None:
+        self._body = body
         self._request = request
         self._address = address
 
@@ -278,7 +319,9 @@ class _Chunks:
 
     async def __anext__(self) -> bytes:
         try:
-            chunk = await self._answer.content.readany()
+            chunk = await self._body.next()
+        except UnpackingError as error:
+            failure = _unusable(error, self._request)
         except (aiohttp.ClientError, OSError) as error:
             method, path = self._request.method, self._request.path
             why = f"{method} {path}: the stream broke off: {_why(error, self._address)}"
@@ -288,6 +331,13 @@ class _Chunks:
                 raise StopAsyncIteration
             return chunk
         raise failure
+
+
+def _unusable(error: UnpackingError, request: HttpRequest) -> TransportError:
+    kind = AnswerTooLargeError if isinstance(error, TooLargeError) else TransportError
+    cure = "; ask for less, or raise ClientConfig.max_answer_bytes" if kind is AnswerTooLargeError else ""
+    why = f"{request.method} {request.path}: {error}{cure}"
+    return kind(why, method=request.method, path=request.path)
 
 
 async def _outside(limit: asyncio.Timeout, login: Awaitable[_T]) -> _T:

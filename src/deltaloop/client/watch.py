@@ -16,10 +16,10 @@ from deltaloop.api.watch_event import (
     decode_watch_event_in,
 )
 from deltaloop.client.core.accept import watch_accept
-from deltaloop.client.core.framing import LineFramer
+from deltaloop.client.core.framing import LONGEST_LINE, LineFramer, LineTooLongError
 from deltaloop.client.core.metadata_only import metadata_of
 from deltaloop.client.core.watch_limits import WatchLimitOptions, WatchLimits
-from deltaloop.client.errors import StreamEndedError
+from deltaloop.client.errors import AnswerTooLargeError, StreamEndedError
 from deltaloop.client.options import WarningHandler
 from deltaloop.client.sender import RequestSender
 
@@ -42,6 +42,7 @@ async def open_watch(
     on_warning: WarningHandler | None = None,
     metadata_only: bool = False,
     drop_managed_fields: bool = False,
+    max_event_bytes: int = LONGEST_LINE,
 ) -> AsyncGenerator[WatchStream, None]:
     """Open a watch; leaving the context closes its connection, at any point of the stream.
 
@@ -57,6 +58,7 @@ async def open_watch(
         metadata_only: Whether the events carry ``PartialObjectMetadata``.
         drop_managed_fields: Whether the events carry no ``metadata.managedFields``: the server is asked to leave them
             out, and those that come nevertheless are taken off.
+        max_event_bytes: Most bytes of one event.
 
     Raises:
         ApiError: The server refused.
@@ -75,6 +77,7 @@ async def open_watch(
             watch_limits,
             metadata_only=metadata_only,
             drop_managed_fields=drop_managed_fields,
+            max_event_bytes=max_event_bytes,
         )
 
 
@@ -98,6 +101,7 @@ class WatchStream:
         *,
         metadata_only: bool = False,
         drop_managed_fields: bool = False,
+        max_event_bytes: int = LONGEST_LINE,
     ) -> None:
         """Read ``chunks``; ``path`` is named in errors. The two flags cut off what was not asked for."""
         self._chunks = chunks
@@ -106,7 +110,8 @@ class WatchStream:
         self._limits = limits
         self._metadata_only = metadata_only
         self._drop_managed_fields = drop_managed_fields
-        self._framer = LineFramer()
+        self._max_event_bytes = max_event_bytes
+        self._framer = LineFramer(longest=max_event_bytes)
         self._failure: Exception | None = None  # what comes after the events that were given out last
         self._ended = False
 
@@ -151,7 +156,18 @@ class WatchStream:
         find, resource_type, metadata_only = self._framer.find, self._resource_type, self._metadata_only
         decode, drops = decode_watch_event_in, self._drop_managed_fields
         events: list[WatchEvent] = []
-        while len(events) < limit and (found := find()) is not None:
+        while len(events) < limit:
+            try:
+                found = find()
+            except LineTooLongError:
+                self._ended = True
+                self._framer = LineFramer()
+                if not events:
+                    raise self._oversized() from None
+                self._failure = self._oversized()
+                break
+            if found is None:
+                break
             data, start, end = found
             if start == end or (data[start] != _OPEN and data[start:end].isspace()):
                 continue
@@ -201,6 +217,10 @@ class WatchStream:
         except MalformedEventError:
             raise self._broken(f"the stream ended in the middle of an event, after {len(tail)} bytes of it") from None
         self._framer.push(tail + b"\n")
+
+    def _oversized(self) -> AnswerTooLargeError:
+        why = f"an event has more than {self._max_event_bytes} bytes; raise ClientConfig.max_event_bytes"
+        return AnswerTooLargeError(f"GET {self._path}: {why}", method="GET", path=self._path)
 
     def _broken(self, why: str) -> StreamEndedError:
         return StreamEndedError(f"GET {self._path}: {why}", method="GET", path=self._path)

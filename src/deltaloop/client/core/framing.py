@@ -2,8 +2,8 @@ r"""Cuts a byte stream into lines, however the bytes arrive.
 
 A watch stream is one JSON object per line. The network hands over slices of any size: several lines at once, or one
 line of 20 MB in a thousand pieces. The framer searches each byte once (``bytes.find``) and copies each byte of a line
-that spans slices twice, whatever the number of slices. There is no longest line: the largest object a server may store
-is the server's affair.
+that spans slices twice, whatever the number of slices. A line is bounded: a server that never ends one must not fill
+the memory. How long the largest object is that a server may store is the server's affair, so the bound is generous.
 
 What the lines of a stream are does not depend on where the slices fall: for every way to cut ``data``, the lines fed
 out, and then ``finish()``, are ``data.split(b"\n")``.
@@ -11,17 +11,24 @@ out, and then ``finish()``, are ``data.split(b"\n")``.
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
+
+LONGEST_LINE: Final = 64 * 1024 * 1024
+
+
+class LineTooLongError(Exception):
+    """A line is longer than it may be."""
 
 
 @final
 class LineFramer:
     """Collects bytes and gives out complete lines, without their line feed."""
 
-    __slots__ = ("_partial", "_slice", "_start")
+    __slots__ = ("_longest", "_partial", "_slice", "_start")
 
-    def __init__(self) -> None:
-        """Begin with nothing."""
+    def __init__(self, *, longest: int = LONGEST_LINE) -> None:
+        """Begin with nothing; ``longest`` is the most bytes that a line may have before its end is there."""
+        self._longest = longest
         self._partial = bytearray()  # of the line that the slice goes on with
         self._slice = b""
         self._start = 0  # of what was not taken from the slice
@@ -47,12 +54,18 @@ class LineFramer:
         return None if found is None else found[0][found[1] : found[2]]
 
     def find(self) -> tuple[bytes, int, int] | None:
-        """Do what ``take`` does without copying: return bytes, and from where to where in them the line goes."""
+        """Do what ``take`` does without copying: return bytes, and from where to where in them the line goes.
+
+        Raises:
+            LineTooLongError: If the line that is coming is too long already.
+        """
         start = self._start
         end = self._slice.find(b"\n", start)
         if end < 0:
             self._partial += self._slice[start:]
             self._slice, self._start = b"", 0
+            if len(self._partial) > self._longest:
+                raise LineTooLongError(f"a line has more than {self._longest} bytes")
             return None
         self._start = end + 1
         if not self._partial:

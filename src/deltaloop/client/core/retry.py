@@ -11,6 +11,7 @@
 | connection refused, name unknown, bad certificate  | no: it will be the same in a second, and whoever called has  |
 |                                                    | a backoff                                                    |
 | time limit                                         | no                                                           |
+| an answer that is too large                        | no                                                           |
 | everything else                                    | no                                                           |
 
 At most 10 times, and only if the wait ends before the call's own time limit: an error now is worth more than a timeout
@@ -27,7 +28,7 @@ from typing import final
 
 from deltaloop.api.errors import DeltaloopError
 from deltaloop.api.status import ApiError, is_too_large_resource_version
-from deltaloop.client.errors import RequestTimeoutError, TransportError
+from deltaloop.client.errors import AnswerTooLargeError, RequestTimeoutError, TransportError
 from deltaloop.pacing import LONGEST_ASKED
 
 MAX_RETRIES = 10
@@ -64,7 +65,7 @@ class RetryDecision:
             if asked is None or asked > LONGEST_ASKED or not may_come_again:
                 return None
             return None if is_too_large_resource_version(error) else asked
-        if isinstance(error, TransportError) and not isinstance(error, RequestTimeoutError):
+        if isinstance(error, TransportError) and not isinstance(error, RequestTimeoutError | AnswerTooLargeError):
             harmless = self._method == "GET" if error.sent else error.cut
             return BROKEN_CONNECTION_WAIT if harmless else None
         return None

@@ -1,0 +1,85 @@
+"""Unpacking within bounds: what went in comes out, however it is cut; a piece at a time, and not without end."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from itertools import islice, pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaloop.client.core.unpacking import MOST_RATIO, PIECE, TooLargeError, Unpacker, UnpackingError
+
+MIB = 1024 * 1024
+
+
+def unpacked(encoding: str, slices: list[bytes], *, limit: int | None = None) -> bytes:
+    unpacker = Unpacker(encoding, limit=limit)
+    found = b"".join(piece for chunk in slices for piece in unpacker.feed(chunk))
+    unpacker.finish()
+    return found
+
+
+def cut(data: bytes, cuts: list[int]) -> list[bytes]:
+    places = sorted({0, len(data), *(place % (len(data) + 1) for place in cuts)})
+    return [data[start:end] for start, end in pairwise(places)]
+
+
+@given(st.binary(max_size=2000), st.lists(st.integers(0, 5000), max_size=8), st.integers(0, 2000))
+def test_what_went_in_comes_out_however_it_is_cut(data: bytes, cuts: list[int], border: int) -> None:
+    members = gzip.compress(data[:border]) + gzip.compress(data[border:])
+    assert unpacked("gzip", cut(members, cuts), limit=len(data)) == data
+    assert unpacked("", cut(data, cuts), limit=len(data)) == data
+    if data:
+        with pytest.raises(TooLargeError, match=f"more than {len(data) - 1} bytes"):
+            unpacked("identity", cut(data, cuts), limit=len(data) - 1)
+        with pytest.raises(TooLargeError):
+            unpacked("x-gzip", cut(members, cuts), limit=len(data) - 1)
+
+
+def test_one_slice_comes_out_in_pieces_and_stops_at_the_limit() -> None:
+    """A slice of 64 KiB that stands for 64 MiB: no more is unpacked than is asked for."""
+    bomb = gzip.compress(bytes(64 * MIB))
+    unpacker = Unpacker("gzip", limit=5 * MIB)
+    pieces = unpacker.feed(bomb)
+    assert [len(piece) for piece in islice(pieces, 5)] == [PIECE] * 5
+    with pytest.raises(TooLargeError, match="more than 5242880 bytes"):
+        next(pieces)
+
+
+def test_what_unpacks_to_far_more_than_data_does_is_refused() -> None:
+    pieces = Unpacker("gzip", limit=None).feed(gzip.compress(bytes(65 * MIB)))
+    assert sum(len(piece) for piece in islice(pieces, 64)) == 64 * MIB
+    with pytest.raises(TooLargeError, match=f"more than {MOST_RATIO} times its size"):
+        next(pieces)
+
+
+def test_all_of_a_piece_comes_out_although_no_more_comes_in() -> None:
+    for size in (PIECE - 1, PIECE, PIECE + 1, 2 * PIECE, 2 * PIECE + 300):
+        packed = gzip.compress(bytes(size))
+        assert len(unpacked("gzip", [packed[:1], packed[1:]], limit=size)) == size
+
+
+def test_many_packed_parts_are_refused() -> None:
+    """Each would cost a copy of all that follows."""
+    with pytest.raises(UnpackingError, match="more than 16 packed parts"):
+        unpacked("gzip", [gzip.compress(b"") * 100])
+    assert unpacked("gzip", [gzip.compress(b"a") * 16]) == b"a" * 16
+
+
+@pytest.mark.parametrize("encoding", ["deflate", "br", "zstd", "gzip, gzip", "compress"])
+def test_what_was_not_asked_for_is_refused(encoding: str) -> None:
+    with pytest.raises(UnpackingError, match="not asked for"):
+        Unpacker(encoding, limit=None)
+
+
+def test_what_is_cut_short_or_no_gzip_is_refused() -> None:
+    packed = gzip.compress(b"some data")
+    with pytest.raises(UnpackingError, match="ended before"):
+        unpacked("gzip", [packed[:-1]])
+    for wrong in (b"plain text", zlib.compress(b"data"), packed[:-5] + b"\0" + packed[-4:]):
+        with pytest.raises(UnpackingError, match="cannot be unpacked"):
+            unpacked("gzip", [wrong])
+    assert unpacked("gzip", []) == b""

@@ -1,0 +1,140 @@
+"""What a server can do with the size of an answer: it ends in an error, and in no more memory than is allowed."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+from aiohttp import web
+
+from deltaloop.api import kinds
+from deltaloop.client import AnswerTooLargeError, Client, ClientConfig, LogStream, TransportError
+from tests.client.loopback import serving
+
+MIB = 1024 * 1024
+POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "default", "resourceVersion": "1"}}
+
+
+@asynccontextmanager
+async def answering(
+    body: bytes, encoding: str, *, most: int = 2**30, event: int = 2**26
+) -> AsyncGenerator[tuple[Client, list[str]]]:
+    asked: list[str] = []
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        asked.append(request.path)
+        return web.Response(body=body, headers={"Content-Type": "application/json", "Content-Encoding": encoding})
+
+    async with serving(handle) as address:
+        config = ClientConfig(server=f"http://{address}", max_answer_bytes=most, max_event_bytes=event)
+        async with Client(config) as client:
+            yield client, asked
+
+
+def bomb(size: int) -> bytes:
+    return gzip.compress(b'{"apiVersion": "v1", "kind": "PodList", "items": [' + b" " * size)
+
+
+async def get(client: Client) -> object:
+    return await client.get(kinds.POD, "a")
+
+
+async def list_(client: Client) -> object:
+    return await client.list(kinds.POD)
+
+
+async def list_all(client: Client) -> object:
+    return await client.list_all(kinds.POD)
+
+
+async def watch(client: Client) -> object:
+    async with client.watch(kinds.POD) as events:
+        return await events.batch()
+
+
+async def log(client: Client) -> object:
+    async with client.logs("a") as lines:
+        return await anext(lines)
+
+
+@pytest.mark.parametrize("verb", [get, list_, list_all, watch, log])
+async def test_a_bomb_is_an_error_that_is_not_asked_for_again(verb: Callable[[Client], Awaitable[object]]) -> None:
+    async with answering(bomb(4 * MIB), "gzip", most=MIB, event=MIB) as (client, asked):
+        with pytest.raises(AnswerTooLargeError, match="more than"):
+            await verb(client)
+        assert len(asked) == 1
+
+
+async def test_a_bomb_is_refused_by_how_much_it_unpacks_to() -> None:
+    async with answering(bomb(80 * MIB), "gzip") as (client, asked):
+        with pytest.raises(AnswerTooLargeError, match="more than 200 times"):
+            await client.get(kinds.POD, "a")
+        assert len(asked) == 1
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "identity"])
+async def test_what_is_within_the_limit_comes_whole(encoding: str) -> None:
+    pods = json.dumps(
+        {"apiVersion": "v1", "kind": "PodList", "metadata": {"resourceVersion": "1"}, "items": [POD] * 999}
+    )
+    body = gzip.compress(pods.encode()) if encoding == "gzip" else pods.encode()
+    async with answering(body, encoding, most=len(pods)) as (client, _):
+        assert len((await client.list(kinds.POD)).items) == 999
+    async with answering(body, encoding, most=len(pods) - 1) as (client, _):
+        with pytest.raises(AnswerTooLargeError, match="max_answer_bytes"):
+            await client.list(kinds.POD)
+
+
+@pytest.mark.parametrize(("body", "encoding"), [(b"{}", "gzip"), (b"{}", "br"), (gzip.compress(b"{}")[:-3], "gzip")])
+async def test_what_cannot_be_unpacked_is_named(body: bytes, encoding: str) -> None:
+    async with answering(body, encoding) as (client, _):
+        with pytest.raises(TransportError, match="the answer"):
+            await client.get(kinds.POD, "a", timeout=0.5)
+
+
+async def test_the_loop_goes_on_while_much_is_unpacked() -> None:
+    """10 MiB of one slice: others have their turn after each piece."""
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    body = gzip.compress(json.dumps({**POD, "spec": {"x": " " * 10 * MIB}}).encode())
+    async with answering(body, "gzip") as (client, _):
+        counting = asyncio.create_task(count())
+        await asyncio.sleep(0)
+        await client.get(kinds.POD, "a")
+        counting.cancel()
+    assert turns > 10
+
+
+async def test_an_event_that_is_too_large_comes_after_those_before_it() -> None:
+    event = json.dumps({"type": "ADDED", "object": POD}).encode() + b"\n"
+    body = event * 3 + b'{"type": "ADDED", "object": "' + b"x" * MIB
+    async with answering(body, "identity", event=1000) as (client, _), client.watch(kinds.POD) as events:
+        assert [(await anext(events)).object.name for _ in range(3)] == ["a"] * 3
+        with pytest.raises(AnswerTooLargeError, match="max_event_bytes"):
+            await anext(events)
+        assert await events.batch() == []
+
+
+async def test_a_line_of_a_log_is_bounded_and_its_chunks_are_not() -> None:
+    async def chunks() -> AsyncIterator[bytes]:
+        yield b"short\n"
+        for _ in range(10):
+            yield b"x" * 100
+
+    lines = LogStream(chunks(), path="/log", max_line_bytes=500)
+    assert await anext(lines) == b"short"
+    with pytest.raises(AnswerTooLargeError, match="read its chunks instead"):
+        await anext(lines)
+    with pytest.raises(StopAsyncIteration):
+        await anext(lines)
+    assert len([chunk async for chunk in LogStream(chunks(), max_line_bytes=500).chunks]) == 11
