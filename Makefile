@@ -122,8 +122,6 @@ mutants: $(VENV)/.dev  ## Seed small mistakes into one room and list those that 
 # CORPUS names the folder (docs/corpus.md); CORPUS_FLAGS="--project keda --only sample-3": one project, one object.
 corpus: $(VENV)/.dev  ## Send other projects' CRDs and objects to the embedded and to the real API server, and compare
 	@$(BIN)/python -m tests.corpus --corpus $(or $(CORPUS),../shared/corpus) $(CORPUS_FLAGS)
-<<<<<<< HEAD
-=======
 
 # No real server is needed: its answers are recorded.
 corpus-own: $(VENV)/.dev  ## The same with CRDs and objects of our own, and with what a real server answered to them once
@@ -131,8 +129,6 @@ corpus-own: $(VENV)/.dev  ## The same with CRDs and objects of our own, and with
 
 corpus-record: $(VENV)/.dev  ## Write down anew what a real server answers to our own CRDs and objects
 	@$(BIN)/python -m tests.corpus --record
->>>>>>> 9857de3 (What other projects wrote is sent to both servers: make corpus)
->>>>>>> 4fbdcea (A corpus of our own, with every combination of features of public schemas and what a real server answers)
 
 bench-setup: $(VENV)/.dev  ## Build what the benchmark compares with: Python, Go and Rust clients
 	@$(BIN)/python -m bench.peers.build
