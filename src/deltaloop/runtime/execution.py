@@ -63,6 +63,10 @@ class Execution:
             return Raised(raised)
         raise raised
 
+    def raised(self) -> BaseException | None:
+        """Return what it raised, once it has ended; None if it did not, or let the cancellation of ``stop`` out."""
+        return None if self.future.cancelled() else self.future.exception()
+
 
 async def _await_call(controller: Controller, context: Context) -> object:
     return await cast("Awaitable[object]", controller.function(context.request, context))

@@ -17,6 +17,7 @@ from deltaloop.api.errors import InvalidKeyError
 from deltaloop.api.references import Trigger
 from deltaloop.client import Client
 from deltaloop.events import ComponentRecorder
+from deltaloop.leaderelection import LeadershipLostError
 from deltaloop.runtime.context import Context
 from deltaloop.runtime.controller import Controller
 from deltaloop.runtime.core.attribution import Attribution
@@ -31,9 +32,11 @@ from deltaloop.runtime.observing import Observer
 from deltaloop.runtime.reconcile_client import ReconcileClient
 from deltaloop.runtime.tracing import Tracing, current
 from deltaloop.runtime.views import Views
+from deltaloop.tracebacks import ErrorSummaries
 from deltaloop.workqueue import QueueShutDownError, RateLimitingQueue, TerminalError, Work
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
+_REFUSALS: Final = (ReconcileStoppedError, LeadershipLostError)
 
 
 @final
@@ -81,6 +84,7 @@ class ReconcileLoop:
         self._pool: ThreadPoolExecutor | None = None
         self._idle: set[asyncio.Task[None]] = set()
         self._stopping = False
+        self._errors = ErrorSummaries()
         self._leaving: asyncio.Future[None] | None = None
         self.metrics.max_concurrent_reconciles(controller.workers)
 
@@ -167,7 +171,7 @@ class ReconcileLoop:
         if execution.future.done():
             self._has_ended(run)
         else:
-            execution.future.add_done_callback(lambda _: self._has_ended(run))
+            execution.future.add_done_callback(lambda _: self._left_one_has_ended(run, execution))
         decision = decide(self._ended(run, execution))
         now = self._clock()
         self._observer.ended(context, decision, span, seconds=now - run.started_at, now=now)
@@ -215,12 +219,34 @@ class ReconcileLoop:
         if run.reason is not None:
             self.metrics.lingering(len(self.runs.lingering()))
 
+    def _left_one_has_ended(self, run: Running, execution: Execution) -> None:
+        self._has_ended(run)
+        self._look_at_error(run, execution)
+
     def _ended(self, run: Running, execution: Execution) -> Ended:
-        if run.reason is StopReason.INTERRUPTED:
-            return Interrupted()
-        if run.reason is StopReason.TIMEOUT:
-            return TimedOut(self.controller.timeout or 0.0)
-        return execution.ended()
+        if run.reason is None:
+            return execution.ended()
+        if execution.future.done():
+            error = self._look_at_error(run, execution)
+            if error is not None and not isinstance(error, Exception):
+                raise error  # SystemExit and its like mean the program, and not this reconcile
+        return Interrupted() if run.reason is StopReason.INTERRUPTED else TimedOut(self.controller.timeout or 0.0)
+
+    def _look_at_error(self, run: Running, execution: Execution) -> BaseException | None:
+        """Log what a run raised that had been told to stop: it decides nothing, but may say what is wrong."""
+        error = execution.raised()
+        if error is not None:
+            extra = {"controller": self.controller.name, "key": run.key, "reconcile": run.number}
+            extra["reason"] = run.reason.value if run.reason is not None else ""
+            summary = self._errors.of(error, self._clock())
+            level = logging.DEBUG if _follows_from_stopping(error) else logging.WARNING
+            _logger.log(
+                level,
+                "a reconcile raised after it was told to stop",
+                extra={**extra, **summary.extra},
+                exc_info=summary.exc_info,
+            )
+        return error
 
     def _triggers(self, work: Work[str]) -> tuple[Trigger, ...]:
         """Return why a key is reconciled, own writes labelled."""
@@ -281,6 +307,13 @@ class ReconcileLoop:
                 work.leave_to_caller()
                 self.queue.add_rate_limited(work.key)
                 self.queue.done(work.key)
+
+
+def _follows_from_stopping(error: BaseException) -> bool:
+    """Whether an error is only that a write was refused to a run that has to stop."""
+    if isinstance(error, BaseExceptionGroup):
+        return cast("BaseExceptionGroup[BaseException]", error).split(_REFUSALS)[1] is None
+    return isinstance(error, _REFUSALS)
 
 
 def _request_of(key: str) -> Request:
