@@ -43,6 +43,9 @@ _SPECIAL: Final = {
     _META + "MicroTime": "micro_time",
     _META + "FieldsV1": "any",
 }
+_SCHEMA_TYPES: Final = frozenset(
+    f"io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOr{other}" for other in ("Array", "Bool")
+)
 _ATOMIC_ANY: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON"
 
 
@@ -153,6 +156,8 @@ class Types:
             return _SPECIAL[name]
         if name == _ATOMIC_ANY:
             return "atomic"
+        if name in _SCHEMA_TYPES:
+            return "schema"
         if "properties" in schema:
             self.add(name)
             return "#" + short_name(name)

@@ -20,7 +20,7 @@ from tests.apiserver.core.custom_resources import GROUP, foo_crd, version
 
 
 def _causes(crd: dict[str, Any], old: dict[str, Any] | None = None) -> dict[str, str]:
-    return {cause.field: cause.message for cause in validate_crd(default_crd(crd), old=old)}
+    return {error.field: error.text for error in validate_crd(default_crd(crd), old=old)}
 
 
 def _changed(*path: str | int, value: Any) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def test_what_the_author_chose_is_kept() -> None:
 
 
 def test_a_right_crd_has_no_causes() -> None:
-    assert validate_crd(default_crd(foo_crd())) == ()
+    assert validate_crd(default_crd(foo_crd())) == []
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,11 @@ def test_a_right_crd_has_no_causes() -> None:
             'Unsupported value: "Galaxy": supported values: "Cluster", "Namespaced"',
         ),
         (_changed("spec", "names", "kind", value=None), "spec.names.kind", "Required value"),
-        (_changed("spec", "versions", value=[]), "spec.versions", "Required value: must have at least one version"),
+        (
+            _changed("spec", "versions", value=[]),
+            "spec.versions",
+            "Invalid value: []: must have exactly one version marked as storage version",
+        ),
         (
             foo_crd(version("v1"), version("v2")),
             "spec.versions",
@@ -116,7 +120,6 @@ def test_a_right_crd_has_no_causes() -> None:
             "spec.validation.openAPIV3Schema.type",
             'Invalid value: "array": must be object at the root',
         ),
-        (_changed("spec", "versions", 0, "served", value=None), "spec.versions[0].served", "Required value"),
         (
             foo_crd(version(additionalPrinterColumns=[{"name": "A", "type": "text", "jsonPath": ".a"}])),
             "spec.additionalPrinterColumns[0].type",
@@ -124,7 +127,7 @@ def test_a_right_crd_has_no_causes() -> None:
         ),
         (
             foo_crd(version(additionalPrinterColumns=[{"name": "A", "type": "string"}])),
-            "spec.additionalPrinterColumns[0].jsonPath",
+            "spec.additionalPrinterColumns[0].JSONPath",
             "Required value",
         ),
         (
@@ -165,7 +168,8 @@ def test_protected_groups_need_the_annotation() -> None:
 
 
 def test_a_conversion_webhook_is_refused_where_it_would_be_called() -> None:
-    webhook: dict[str, Any] = {"strategy": "Webhook", "webhook": {}}
+    client = {"clientConfig": {"url": "https://x"}, "conversionReviewVersions": ["v1"]}
+    webhook: dict[str, Any] = {"strategy": "Webhook", "webhook": client}
     one, two = foo_crd(), foo_crd(version("v1"), version("v2", storage=False))
     one["spec"]["conversion"] = two["spec"]["conversion"] = webhook
     assert not _causes(one)

@@ -81,6 +81,9 @@ def decode_builtin(served: ServedResource, fields: dict[str, Any], *, in_order: 
         raise failures.unreadable(kind, reading.first, version=served.type.version)
 
 
+_SCHEMA: Final = "#apiextensions.v1.JSONSchemaProps"
+
+
 class _EndError(Exception):
     """Inside this module only: a value after which nothing more is read."""
 
@@ -152,10 +155,25 @@ class _Reading:
             return fields
         if shape in ("any", "atomic"):
             return value
+        if shape == "schema":
+            self._schema(value, go, path)
+            return value
         if shape == "quantity":
             self.note(_quantity_problem(value), ends=True)
             return value
         return self._scalar(shape, value, go, path)
+
+    def _schema(self, value: Any, go: str, path: str) -> None:
+        """Read a schema, a list of them, or a boolean; what is wrong in it ends the reading, as it reads itself."""
+        if path.endswith(("additionalProperties", "additionalItems")) and not isinstance(value, dict | bool):
+            self.note("boolean or JSON schema expected", ends=True)
+        below = _Reading(self.types)
+        if isinstance(value, list):
+            for schema in cast("list[Any]", value):
+                below._word(_SCHEMA, schema, go, path)
+        elif isinstance(value, dict):
+            below._word(_SCHEMA, value, go, path)
+        self.note(below.first, ends=True)
 
     def _scalar(self, shape: str, value: Any, go: str, path: str) -> Any:
         found: object = value

@@ -43,13 +43,19 @@ def _has_unknown(types: Mapping[str, StructType], struct: StructType, fields: di
 _CONTAINERS: Final = (dict, list)
 
 
+def _struct(shape: str) -> str:
+    """Return the name of the struct that a word means; "" for other words."""
+    return shape[1:] if shape[0] == "#" else "apiextensions.v1.JSONSchemaProps" if shape == "schema" else ""
+
+
 def _has_unknown_below(types: Mapping[str, StructType], shape: FieldType, value: Any) -> bool:
     if isinstance(shape, str):
-        if shape[0] != "#" or not isinstance(value, dict):
+        struct = _struct(shape)
+        if not struct or not isinstance(value, dict):
             return False
-        return _has_unknown(types, types[shape[1:]], cast("dict[str, Any]", value))
+        return _has_unknown(types, types[struct], cast("dict[str, Any]", value))
     inner = shape.item or shape.value or shape.of
-    if inner is None or (isinstance(inner, str) and inner[0] != "#"):
+    if inner is None or (isinstance(inner, str) and not _struct(inner)):
         return False
     if shape.of is not None:
         return _has_unknown_below(types, inner, value)
@@ -78,9 +84,10 @@ def _drop(types: Mapping[str, StructType], struct: StructType, fields: dict[str,
 
 def _drop_below(types: Mapping[str, StructType], shape: FieldType, value: Any, path: str) -> list[str]:
     if isinstance(shape, str):
-        if not shape.startswith("#") or not isinstance(value, dict):
+        struct = _struct(shape)
+        if not struct or not isinstance(value, dict):
             return []
-        return _drop(types, types[shape[1:]], cast("dict[str, Any]", value), path)
+        return _drop(types, types[struct], cast("dict[str, Any]", value), path)
     inner = _inner(shape)
     dropped: list[str] = []
     if inner is None:

@@ -18,6 +18,7 @@ A field's type is a word or an object:
     bytes time micro_time             texts: in base64, RFC 3339 to the second, and with six digits below it
     quantity intstr                   a number or a text
     any, atomic                       anything; merged field by field, or replaced as a whole
+    schema                            a schema of a CRD, or what can stand in its place: a boolean, or a list of them
     #core.v1.PodSpec                  a struct of the table
     {"list": T}                       a list that is one value; with "keys": by key; with "set": of unlike values
     {"map": T}                        text to T; with "atomic": one value

@@ -28,6 +28,7 @@ from deltaloop.apiserver.core.json_values import at, integer, is_mapping, items,
 from deltaloop.apiserver.core.schema.structural import has_rules
 from deltaloop.apiserver.core.served_resource import PrinterColumn, ScalePaths, ServedResource
 
+_WEBHOOK_PORT: Final = 443
 CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
 
 
@@ -42,7 +43,10 @@ def default_crd(crd: dict[str, Any]) -> dict[str, Any]:
     if kind:
         names["singular"] = names.get("singular") or kind.lower()
         names["listKind"] = names.get("listKind") or f"{kind}List"
-    spec["conversion"] = spec.get("conversion") or {"strategy": "None"}
+    conversion = spec["conversion"] = {"strategy": "None"} if spec.get("conversion") is None else spec["conversion"]
+    service = at(conversion, "webhook", "clientConfig", "service")
+    if is_mapping(service):
+        service.setdefault("port", _WEBHOOK_PORT)
     if spec.get("preserveUnknownFields") is False:
         del spec["preserveUnknownFields"]
     return result

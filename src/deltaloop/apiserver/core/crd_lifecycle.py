@@ -18,6 +18,8 @@ from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.crd import CLEANUP_FINALIZER, default_crd, is_established
 from deltaloop.apiserver.core.crd_validation import validate_crd
 from deltaloop.apiserver.core.failures import FieldError
+from deltaloop.apiserver.core.json_values import at, text
+from deltaloop.apiserver.core.object_checks import refuse
 from deltaloop.apiserver.core.objects import is_crd
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
@@ -41,18 +43,26 @@ class CrdLifecycle:
         crds = sorted(self._store.list(CRDS).items, key=lambda crd: not is_established(crd.to_dict()))
         self._apply(crds, now=now)
 
-    def checked(self, served: ServedResource, fields: Fields, *, old: Fields | None) -> Fields:
+    def checked(
+        self, served: ServedResource, fields: Fields, *, old: Fields | None, found: Iterable[FieldError] = ()
+    ) -> Fields:
         """Return a CRD with its defaults, and any other object as it is.
 
+        Args:
+            served: What it is.
+            fields: The object.
+            old: The one that it replaces, if it does.
+            found: What is known to be wrong with it, to be told with the rest.
+
         Raises:
-            InvalidError: If it is no right CRD.
+            InvalidError: If anything is wrong.
         """
         if not is_crd(served):
+            refuse(served, text(at(fields, "metadata", "name")), [*found])
             return fields
         crd = default_crd(fields)
-        causes = validate_crd(crd, old=old)
-        if causes:
-            errors = [FieldError(cause.field, cause.reason, cause.message) for cause in causes]
+        errors = [*found, *validate_crd(crd, old=old)]
+        if errors:
             raise failures.invalid(served.type, crd["metadata"]["name"], errors)
         return crd
 

@@ -51,6 +51,7 @@ from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.requests import parse_revision
 from deltaloop.apiserver.core.scaling import apply_scale
 from deltaloop.apiserver.core.schema.admission import decode_by_schema
+from deltaloop.apiserver.core.schema.numbers import settle_numbers
 from deltaloop.apiserver.core.selection import EVERYTHING, Selection
 from deltaloop.apiserver.core.sent_objects import AsSent, check_version_sent, check_versions, decode_sent
 from deltaloop.apiserver.core.served_resource import ServedResource
@@ -329,8 +330,7 @@ class Operations:
         name = created["metadata"].get("name", "")
         if name and is_core(served, "namespaces"):
             created = {**created, "metadata": with_name_label(created["metadata"])}
-        refuse(served, name, new_errors(served, created))
-        created = self.crds.checked(served, created, old=None)
+        created = self.crds.checked(served, created, old=None, found=new_errors(served, created))
         if entries is None:
             owned = with_created(self.registry, served, without_empty_structs(served, created), stamp)
             created = {**created, "metadata": owned["metadata"]}
@@ -420,6 +420,8 @@ class Operations:
 
 def _stored(served: ServedResource, fields: Fields) -> Fields:
     """Return an object in the form that the store has it in."""
+    if served.custom:
+        settle_numbers(fields)
     if served.converted:
         return to_stored(served.type.api_version, served.type.kind, fields)
     if served.storage_schema:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from deltaloop.apiserver.core.schema.admission import decode_by_schema, duplicate_field_texts, schema_errors
 from deltaloop.apiserver.core.schema.admission import unknown_field_texts as unknown
-from deltaloop.apiserver.core.schema.structural import structural_errors
+from deltaloop.apiserver.core.schema.schema_rules import schema_errors as crd_schema_errors
 
 TEXT: dict[str, Any] = {"type": "string"}
 
@@ -153,10 +153,10 @@ NOT_STRUCTURAL: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("schema", "text"), NOT_STRUCTURAL)
 def test_what_is_not_structural(schema: dict[str, Any], text: str) -> None:
-    assert [str(error) for error in structural_errors(schema, "s")] == [text]
+    assert [str(error) for error in crd_schema_errors(schema, "s", with_status=False)] == [text]
 
 
 def test_a_default_has_to_be_valid() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer", "default": "x"}}}
-    (error,) = structural_errors(schema, "s")
+    (error,) = crd_schema_errors(schema, "s", with_status=False)
     assert (error.field, error.reason) == ("s.properties[a].default", "FieldValueTypeInvalid")

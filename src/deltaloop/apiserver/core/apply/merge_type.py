@@ -66,7 +66,13 @@ class MergeType:
 FREE: Final = MergeType("free")
 _SCALARS: Final = {
     name: MergeType("scalar", accepts=name) for name in ("string", "integer", "number", "boolean", "list", "map")
-} | {"quantity": MergeType("scalar"), "intstr": MergeType("scalar"), "atomic": MergeType("scalar"), "any": FREE}
+} | {
+    "quantity": MergeType("scalar"),
+    "intstr": MergeType("scalar"),
+    "atomic": MergeType("scalar"),
+    "any": FREE,
+    "schema": FREE,
+}
 _SCALARS.update(
     {
         name: _SCALARS[accepts]

@@ -74,6 +74,16 @@ def _is_base64(value: str) -> bool:
     return True
 
 
+_NUMBERS: Final = {"integer": ("int32", "int64"), "number": ("float", "double")}
+
+
+def format_of(types: tuple[str, ...], name: str) -> str:
+    """Return the name of a format that counts for these types; "" if it does not."""
+    if len(types) == 1 and types[0] in _NUMBERS:
+        return name if name in _NUMBERS[types[0]] else ""
+    return name if types in ((), ("string",)) and name.replace("-", "") in _KNOWN else ""
+
+
 FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
     "byte": _is_base64,
     "cidr": _is_cidr,
@@ -89,3 +99,4 @@ FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
     "uri": _is_uri,
     "uuid": lambda value: _UUID.fullmatch(value) is not None,
 }
+_KNOWN: Final = frozenset(name.replace("-", "") for name in FORMATS)

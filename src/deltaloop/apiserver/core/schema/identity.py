@@ -12,6 +12,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from deltaloop.apiserver.core.dns_names import label_problems
 from deltaloop.apiserver.core.failures import FieldError, invalid_value, required
 from deltaloop.apiserver.core.json_values import mapping
 from deltaloop.apiserver.core.schema.node import NO_DEFAULT, SchemaNode
@@ -19,8 +20,10 @@ from deltaloop.apiserver.core.schema.node import NO_DEFAULT, SchemaNode
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
-def identity_errors(node: SchemaNode, value: object, path: str, errors: list[FieldError]) -> None:
-    """Add what is wrong with embedded objects, sets and maps to ``errors``."""
+def identity_errors(
+    node: SchemaNode, value: object, path: str, errors: list[FieldError], *, lists: bool = True
+) -> None:
+    """Add what is wrong with embedded objects to ``errors``, and unless ``lists`` is False with sets and maps."""
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
         if node.embedded:
@@ -28,14 +31,14 @@ def identity_errors(node: SchemaNode, value: object, path: str, errors: list[Fie
         for name, inner in fields.items():
             child = node.properties.get(name) or node.additional
             if child is not None and child.checks_lists:
-                identity_errors(child, inner, f"{path}.{name}" if path else name, errors)
+                identity_errors(child, inner, f"{path}.{name}" if path else name, errors, lists=lists)
     elif isinstance(value, list):
         entries = cast("list[Any]", value)
-        if node.list_type in ("set", "map"):
+        if lists and node.list_type in ("set", "map"):
             _check_duplicates(node, entries, path, errors)
         if node.items is not None and node.items.checks_lists:
             for position, item in enumerate(entries):
-                identity_errors(node.items, item, f"{path}[{position}]", errors)
+                identity_errors(node.items, item, f"{path}[{position}]", errors, lists=lists)
 
 
 def _check_duplicates(node: SchemaNode, entries: list[Any], path: str, errors: list[FieldError]) -> None:
@@ -62,14 +65,26 @@ def _key_of(node: SchemaNode, item: object) -> dict[str, Any]:
     return key
 
 
+def _version_problem(version: str) -> str:
+    return f"unexpected GroupVersion string: {version}" if version.count("/") > 1 else ""
+
+
+def _kind_problem(kind: str) -> str:
+    problems = ",".join(label_problems(kind.lower()))
+    return f"may have mixed case, but should otherwise match: {problems}" if problems else ""
+
+
 def _check_embedded(fields: dict[str, Any], path: str, errors: list[FieldError]) -> None:
     prefix = f"{path}." if path else ""
-    for name in ("apiVersion", "kind"):
+    for name, rule in (("apiVersion", _version_problem), ("kind", _kind_problem)):
         found = fields.get(name)
-        if name not in fields or found == "":
-            errors.append(required(f"{prefix}{name}", "must not be empty"))
-        elif not isinstance(found, str):
-            errors.append(invalid_value(f"{prefix}{name}", _encode(found).decode(), "must be a string"))
+        if name not in fields:
+            errors.append(required(f"{prefix}{name}"))
+            continue
+        words = rule(found) if isinstance(found, str) and found else ""
+        words = "must be a string" if not isinstance(found, str) else words if found else "must not be empty"
+        if words:
+            errors.append(invalid_value(f"{prefix}{name}", _encode(found).decode(), words))
     metadata = fields.get("metadata")
     if metadata is not None and not isinstance(metadata, dict):
         errors.append(invalid_value(f"{prefix}metadata", _encode(metadata).decode(), "must be an object"))

@@ -8,7 +8,6 @@ Source: apiextensions-apiserver pkg/apiserver/schema/structural.go.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -16,7 +15,8 @@ from typing import Any, Final
 import msgspec
 
 from deltaloop.apiserver.core.json_values import is_mapping, items, mapping, text, texts
-from deltaloop.apiserver.core.schema.go_pattern import compile_pattern
+from deltaloop.apiserver.core.patterns.matching import Pattern, compile_pattern
+from deltaloop.apiserver.core.patterns.syntax import PatternSyntaxError
 
 NO_DEFAULT: Final = object()
 
@@ -61,7 +61,7 @@ class SchemaNode:
     multiple_of: float | None = None
     min_length: int | None = None
     max_length: int | None = None
-    pattern: re.Pattern[str] | None = None
+    pattern: Pattern | None = None
     pattern_text: str = ""
     format: str = ""
     min_items: int | None = None
@@ -84,23 +84,41 @@ def compiled(schema: bytes) -> SchemaNode:
     return compile_schema(msgspec.json.decode(schema))
 
 
-def compile_schema(schema: object) -> SchemaNode:
-    """Return the tree of a decoded schema."""
+def _types(source: dict[str, Any], *, either: bool) -> tuple[str, ...]:
+    if source.get("x-kubernetes-int-or-string") is True and either:
+        return "integer", "string"
+    return (text(source["type"]),) if source.get("type") else ()
+
+
+def _pattern(pattern: str) -> Pattern | None:
+    """Return a pattern; None for what is none, which a schema that is stored does not have."""
+    try:
+        return compile_pattern(pattern)
+    except PatternSyntaxError:
+        return None
+
+
+def compile_schema(schema: object, *, either: bool = True) -> SchemaNode:
+    """Return the tree of a decoded schema.
+
+    Args:
+        schema: The schema.
+        either: Whether an int-or-string must be one of both; the real server does not hold defaults to that.
+    """
     source = mapping(schema)
-    children = {name: compile_schema(child) for name, child in mapping(source.get("properties")).items()}
+    children = {name: compile_schema(child, either=either) for name, child in mapping(source.get("properties")).items()}
     given = source.get("additionalProperties")
-    additional = compile_schema(given) if is_mapping(given) else None
+    additional = compile_schema(given, either=either) if is_mapping(given) else None
     item = source.get("items")
-    item_node = compile_schema(item) if is_mapping(item) else None
+    item_node = compile_schema(item, either=either) if is_mapping(item) else None
     below = [*children.values(), *(node for node in (additional, item_node) if node is not None)]
-    default = source["default"] if "default" in source and source["default"] is not None else NO_DEFAULT
-    int_or_string = source.get("x-kubernetes-int-or-string") is True
+    default = source["default"] if source.get("default") is not None else NO_DEFAULT
     list_type = text(source.get("x-kubernetes-list-type"))
     embedded = source.get("x-kubernetes-embedded-resource") is True
     pattern = text(source.get("pattern"))
     no_schema = source.get("not")
     return SchemaNode(
-        types=("integer", "string") if int_or_string else (text(source["type"]),) if source.get("type") else (),
+        types=_types(source, either=either),
         nullable=source.get("nullable") is True,
         properties=children,
         additional=additional,
@@ -121,7 +139,7 @@ def compile_schema(schema: object) -> SchemaNode:
         multiple_of=source.get("multipleOf"),
         min_length=source.get("minLength"),
         max_length=source.get("maxLength"),
-        pattern=compile_pattern(pattern),
+        pattern=_pattern(pattern) if pattern else None,
         pattern_text=pattern,
         format=text(source.get("format")),
         min_items=source.get("minItems"),

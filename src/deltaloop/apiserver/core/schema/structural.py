@@ -1,69 +1,76 @@
 """Whether a CRD's schema is structural: one that says for every place what type it has, so that it can prune.
 
-Source: apiextensions-apiserver pkg/apiserver/schema/validation.go, pkg/apis/apiextensions/validation, and
+Outside allOf, anyOf, oneOf and not, a schema describes the structure; inside them, it only says which values are right,
+for places that the structure has.
+
+Source: apiextensions-apiserver pkg/apiserver/schema/validation.go, complete.go, and
 https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema.
 """
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
 
-from deltaloop.apiserver.core.failures import FieldError, forbidden_field, invalid_value, not_supported, required
-from deltaloop.apiserver.core.json_values import is_mapping, items, mapping, texts
-from deltaloop.apiserver.core.schema.node import compile_schema
-from deltaloop.apiserver.core.schema.pruning import prune_value
-from deltaloop.apiserver.core.schema.validating import validate_value
+from deltaloop.apiserver.core.failures import FieldError, forbidden_field, invalid_value, required
+from deltaloop.apiserver.core.json_values import is_mapping, items, mapping, text
+from deltaloop.apiserver.core.patterns.matching import pattern_error
 
-_TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
-_UNSUPPORTED: Final = ("$ref", "additionalItems", "definitions", "dependencies", "id", "patternProperties")
-_ONLY_STRUCTURAL: Final = (
-    "type",
+OPEN: Final = "x-kubernetes-preserve-unknown-fields"
+EMBEDDED: Final = "x-kubernetes-embedded-resource"
+INT_OR_STRING: Final = "x-kubernetes-int-or-string"
+JUNCTORS: Final = ("allOf", "anyOf", "oneOf")
+_INT_OR_STRING_TYPES: Final = [{"type": "integer"}, {"type": "string"}]
+_MAY_BE_RESTRICTED: Final = ({"name"}, {"generateName"}, {"name", "generateName"})
+_NO_STRUCTURE_OF_METADATA: Final = (
     "additionalProperties",
-    "default",
     "description",
+    "externalDocs",
+    "example",
+    "items",
     "nullable",
     "title",
-    "x-kubernetes-embedded-resource",
-    "x-kubernetes-int-or-string",
+    EMBEDDED,
+    INT_OR_STRING,
+    OPEN,
     "x-kubernetes-list-map-keys",
     "x-kubernetes-list-type",
     "x-kubernetes-map-type",
-    "x-kubernetes-preserve-unknown-fields",
+    "x-kubernetes-validations",
 )
-_INT_OR_STRING: Final = ({"type": "integer"}, {"type": "string"})
-_NUMBERS: Final = (
-    "maximum",
-    "minimum",
-    "multipleOf",
-    "maxItems",
-    "minItems",
-    "maxLength",
-    "minLength",
-    "maxProperties",
-    "minProperties",
+_LEVELS: Final = {
+    "root": "must not be empty at the root",
+    "items": "must not be empty for specified array items",
+    "field": "must not be empty for specified object fields",
+}
+# What only the structure may say, and how a schema inside allOf and its kin is told so.
+_ONLY_OUTSIDE: Final = (
+    ("type", "must be empty to be structural"),
+    ("default", "must be undefined to be structural"),
+    ("title", "must be empty to be structural"),
+    ("description", "must be empty to be structural"),
+    ("nullable", "must be false to be structural"),
+    (OPEN, "must be false to be structural"),
+    (EMBEDDED, "must be false to be structural"),
+    (INT_OR_STRING, "must be false to be structural"),
+    ("x-kubernetes-list-map-keys", "must be empty to be structural"),
+    ("x-kubernetes-list-type", "must be undefined to be structural"),
+    ("x-kubernetes-map-type", "must be undefined to be structural"),
+    ("x-kubernetes-validations", "must be empty to be structural"),
 )
 
 
 def structural_errors(schema: dict[str, Any], field: str) -> list[FieldError]:
-    """Return what keeps a version's schema from being structural; empty if it is.
+    """Return what keeps a schema from being structural, sorted; empty if it is.
 
     Args:
         schema: The decoded schema.
         field: Where it is in the CRD.
     """
-    errors = list(_shape_errors(schema, field))
-    if errors:
-        return errors
-    errors = list(_node_errors(schema, field, "root"))
-    metadata = mapping(mapping(schema.get("properties")).get("metadata"))
-    if set(mapping(metadata.get("properties"))) - {"name", "generateName"}:
-        text = "must not specify anything other than name and generateName, but metadata is implicitly specified"
-        errors.append(forbidden_field(f"{field}.properties[metadata]", text))
-    return errors or list(_default_errors(schema, field))
+    errors = [*_node_errors(schema, field, "root"), *_completeness_errors(schema, schema, field, field)]
+    return sorted(errors, key=str)
 
 
 def has_rules(schema: object) -> bool:
@@ -80,185 +87,186 @@ def _written(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _shape_errors(schema: dict[str, Any], field: str) -> Iterator[FieldError]:
-    """Yield what has not even the type it needs, so that the other steps need not look."""
-    for name in _NUMBERS:
-        value = schema.get(name)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-            yield invalid_value(f"{field}.{name}", _written(value), "must be a number")
-    for name, child, where in _children(schema, field):
-        if is_mapping(child):
-            yield from _shape_errors(child, where)
-        elif name != "additionalProperties" or not isinstance(child, bool):
-            yield invalid_value(where, _written(child), "must be a schema")
-
-
-def _children(schema: dict[str, Any], field: str) -> Iterator[tuple[str, Any, str]]:
-    for name, child in mapping(schema.get("properties")).items():
-        yield "properties", child, f"{field}.properties[{name}]"
-    for name in ("additionalProperties", "items", "not"):
-        if schema.get(name) is not None:
-            yield name, schema[name], f"{field}.{name}"
-    for name in ("allOf", "anyOf", "oneOf"):
-        for position, child in enumerate(items(schema.get(name))):
-            yield name, child, f"{field}.{name}[{position}]"
-
-
 def _node_errors(schema: dict[str, Any], field: str, level: str) -> Iterator[FieldError]:
-    yield from _type_errors(schema, field, level)
-    yield from _unsupported_errors(schema, field)
-    yield from _extension_errors(schema, field)
-    yield from _list_errors(schema, field)
-    properties = mapping(schema.get("properties"))
-    additional = schema.get("additionalProperties")
-    if additional is False:
-        yield forbidden_field(f"{field}.additionalProperties", "additionalProperties cannot be set to false")
-    if properties and additional is not None:
-        text = "additionalProperties and properties are mutual exclusive"
-        yield forbidden_field(f"{field}.additionalProperties", text)
-    for name, child in properties.items():
-        yield from _node_errors(mapping(child), f"{field}.properties[{name}]", "object fields")
-    if is_mapping(additional):
-        yield from _node_errors(additional, f"{field}.additionalProperties", "object fields")
+    if schema.get("type") == "array" and not is_mapping(schema.get("items")):
+        yield required(f"{field}.items", "must be specified")
     if is_mapping(schema.get("items")):
-        yield from _node_errors(mapping(schema["items"]), f"{field}.items", "array items")
-    for name, child, where in _children(schema, field):
-        if name in ("allOf", "anyOf", "oneOf", "not"):
-            yield from _value_errors(mapping(child), schema, where, schema)
+        yield from _node_errors(schema["items"], f"{field}.items", "items")
+    for name, child in mapping(schema.get("properties")).items():
+        yield from _node_errors(mapping(child), f"{field}.properties[{name}]", "field")
+    additional = schema.get("additionalProperties")
+    if additional is not None and level == "root":
+        yield forbidden_field(f"{field}.additionalProperties", "must not be used at the root")
+    if is_mapping(additional):
+        yield from _node_errors(additional, f"{field}.additionalProperties", "field")
+    yield from _type_errors(schema, field, level)
+    yield from _extension_errors(schema, field)
+    yield from _identity_errors(schema, field, level)
+    yield from _value_errors(schema, field, is_structure=True)
 
 
 def _type_errors(schema: dict[str, Any], field: str, level: str) -> Iterator[FieldError]:
     wanted = schema.get("type") or ""
-    is_open = (
-        schema.get("x-kubernetes-preserve-unknown-fields") is True or schema.get("x-kubernetes-int-or-string") is True
-    )
-    if level == "root":
-        if not wanted:
-            yield required(f"{field}.type", "must not be empty at the root")
-        elif wanted != "object":
-            yield invalid_value(f"{field}.type", _written(wanted), "must be object at the root")
-    elif not wanted:
-        if not is_open:
-            yield required(f"{field}.type", f"must not be empty for specified {level}")
-    elif wanted not in _TYPES:
-        yield not_supported(f"{field}.type", str(wanted), _TYPES)
-    if wanted == "array" and schema.get("items") is None:
-        yield required(f"{field}.items", "must be specified")
-
-
-def _unsupported_errors(schema: dict[str, Any], field: str) -> Iterator[FieldError]:
-    for name in _UNSUPPORTED:
-        if schema.get(name):
-            yield forbidden_field(f"{field}.{name}", f"{name} is not supported")
-    if schema.get("uniqueItems") is True:
-        text = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
-        yield forbidden_field(f"{field}.uniqueItems", text)
+    if schema.get(EMBEDDED) is True and wanted != "object":
+        words = "must be object if x-kubernetes-embedded-resource is true"
+        yield invalid_value(f"{field}.type", _written(wanted), words) if wanted else required(f"{field}.type", words)
+    elif not wanted and schema.get(INT_OR_STRING) is not True and schema.get(OPEN) is not True:
+        yield required(f"{field}.type", _LEVELS[level])
+    if level == "root" and wanted and wanted != "object":
+        yield invalid_value(f"{field}.type", _written(wanted), "must be object at the root")
 
 
 def _extension_errors(schema: dict[str, Any], field: str) -> Iterator[FieldError]:
-    wanted = schema.get("type") or ""
-    preserve = schema.get("x-kubernetes-preserve-unknown-fields")
-    preserve_field = f"{field}.x-kubernetes-preserve-unknown-fields"
-    if preserve is not None and preserve is not True:
-        yield invalid_value(preserve_field, _written(preserve), "must be true or undefined")
-    if preserve is True and wanted not in ("", "object"):
-        text = "must be object if x-kubernetes-preserve-unknown-fields is true"
-        yield invalid_value(f"{field}.type", _written(wanted), text)
-    if schema.get("x-kubernetes-int-or-string") is True and wanted:
-        text = "must be empty if x-kubernetes-int-or-string is true"
-        yield invalid_value(f"{field}.type", _written(wanted), text)
-    if schema.get("x-kubernetes-embedded-resource") is True:
-        if wanted != "object":
-            text = "must be object if x-kubernetes-embedded-resource is true"
-            if wanted:
-                yield invalid_value(f"{field}.type", _written(wanted), text)
-            else:
-                yield required(f"{field}.type", text)
-        if not schema.get("properties") and preserve is not True:
-            text = (
-                "must not be empty if x-kubernetes-embedded-resource is true without "
-                "x-kubernetes-preserve-unknown-fields"
-            )
-            yield required(f"{field}.properties", text)
+    if schema.get(INT_OR_STRING) is True:
+        for name in (OPEN, EMBEDDED):
+            if schema.get(name) is True:
+                yield invalid_value(f"{field}.{name}", "true", "must be false if x-kubernetes-int-or-string is true")
+    if schema.get(EMBEDDED) is not True:
+        return
+    if schema.get("additionalProperties") is not None:
+        yield forbidden_field(
+            f"{field}.additionalProperties", "must not be used if x-kubernetes-embedded-resource is set"
+        )
+    if not schema.get("properties") and schema.get(OPEN) is not True:
+        words = (
+            "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields"
+        )
+        yield required(f"{field}.properties", words)
 
 
-def _list_errors(schema: dict[str, Any], field: str) -> Iterator[FieldError]:
-    kind = schema.get("x-kubernetes-list-type")
-    keys = texts(schema.get("x-kubernetes-list-map-keys"))
-    at_keys = f"{field}.x-kubernetes-list-map-keys"
-    if kind is None:
-        if keys:
-            yield required(f"{field}.x-kubernetes-list-type", "must be map if x-kubernetes-list-map-keys is non-empty")
+def _identity_errors(schema: dict[str, Any], field: str, level: str) -> Iterator[FieldError]:
+    """Yield what is wrong with the apiVersion, kind and metadata of an object, embedded or not."""
+    if level != "root" and schema.get(EMBEDDED) is not True:
         return
-    if kind not in ("atomic", "set", "map"):
-        yield not_supported(f"{field}.x-kubernetes-list-type", str(kind), ("atomic", "set", "map"))
+    properties = mapping(schema.get("properties"))
+    for name, wanted in (("kind", "string"), ("apiVersion", "string"), ("metadata", "object")):
+        found = mapping(properties.get(name)).get("type") or ""
+        if name in properties and found != wanted:
+            yield invalid_value(f"{field}.properties[{name}].type", _written(found), f"must be {wanted}")
+    if level != "root" or "metadata" not in properties:
         return
-    if schema.get("type") != "array":
-        text = f"must be array if x-kubernetes-list-type is {kind}"
-        yield invalid_value(f"{field}.type", _written(schema.get("type") or ""), text)
-    item = mapping(schema.get("items"))
-    if kind != "map":
-        if keys:
-            yield forbidden_field(at_keys, "must be empty if x-kubernetes-list-type is not map")
-        if kind == "set" and item.get("nullable") is True:
-            text = "cannot be nullable when x-kubernetes-list-type is set"
-            yield forbidden_field(f"{field}.items.nullable", text)
-        return
-    if not keys:
-        yield required(at_keys, "must not be empty if x-kubernetes-list-type is map")
-    if item.get("type") != "object":
-        text = "must be object if parent array's x-kubernetes-list-type is map"
-        yield invalid_value(f"{field}.items.type", _written(item.get("type") or ""), text)
-    for position, key in enumerate(keys):
-        if key not in mapping(item.get("properties")):
-            text = "entries must all be names of item properties"
-            yield invalid_value(f"{at_keys}[{position}]", _written(key), text)
-        elif key not in texts(item.get("required")) and "default" not in mapping(mapping(item["properties"])[key]):
-            text = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property"
-            yield required(f"{field}.items.properties[{key}].default", text)
+    metadata = mapping(properties["metadata"])
+    restricted = set(mapping(metadata.get("properties")))
+    if (restricted and restricted not in _MAY_BE_RESTRICTED) or _says_more(metadata):
+        words = "must not specify anything other than name and generateName, but metadata is implicitly specified"
+        yield forbidden_field(f"{field}.properties[metadata]", words)
+
+
+def _says_more(metadata: dict[str, Any]) -> bool:
+    own = (*_NO_STRUCTURE_OF_METADATA, *_VALUE_VALIDATIONS)
+    return any(metadata.get(name) not in (None, "", False, [], {}) for name in own) or any(
+        metadata.get(name) is not None for name in _POINTERS
+    )
+
+
+# Go keeps these as pointers: they are said even where they are zero.
+_POINTERS: Final = (
+    "additionalProperties",
+    "maximum",
+    "minimum",
+    "maxLength",
+    "minLength",
+    "maxItems",
+    "minItems",
+    "maxProperties",
+    "minProperties",
+    "multipleOf",
+    "not",
+)
+_VALUE_VALIDATIONS: Final = (
+    "allOf",
+    "anyOf",
+    "enum",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "format",
+    "oneOf",
+    "pattern",
+    "required",
+    "uniqueItems",
+)
 
 
 def _value_errors(
-    schema: dict[str, Any], structure: dict[str, Any], field: str, parent: dict[str, Any]
+    schema: dict[str, Any], field: str, *, is_structure: bool, first: bool = False
 ) -> Iterator[FieldError]:
-    """Yield what a schema inside allOf and its kin must not have; ``structure`` describes the same place outside."""
-    int_or_string = parent.get("x-kubernetes-int-or-string") is True
-    # The one form that may name types: the two of an int-or-string.
-    allowed = int_or_string and schema in _INT_OR_STRING
-    for name in _ONLY_STRUCTURAL:
-        if name in schema and not (name == "type" and allowed) and schema[name] not in (None, "", False):
-            yield forbidden_field(f"{field}.{name}", "must be empty to be structural")
-    outside = mapping(structure.get("properties"))
-    for name, child in mapping(schema.get("properties")).items():
-        where = f"{field}.properties[{name}]"
-        if name not in outside and structure.get("additionalProperties") is None:
-            yield required(_outside(field, name), f"because it is defined in {where}")
-        yield from _value_errors(mapping(child), mapping(outside.get(name)), where, {})
+    """Yield what is wrong with the values that a schema allows.
+
+    Args:
+        schema: The schema.
+        field: Where it is.
+        is_structure: Whether it is outside allOf and its kin; the first of its allOf may then name both types of an
+            int-or-string, as itself may.
+        first: Whether it is that first of an allOf.
+    """
+    for junctor in JUNCTORS:
+        parts = items(schema.get(junctor))
+        if junctor == "anyOf" and (is_structure or first) and parts == _INT_OR_STRING_TYPES:
+            continue
+        for position, part in enumerate(parts):
+            leads = is_structure and junctor == "allOf" and position == 0
+            yield from _nested_errors(mapping(part), f"{field}.{junctor}[{position}]", first=leads)
+    if is_mapping(schema.get("not")):
+        yield from _nested_errors(schema["not"], f"{field}.not")
+    pattern = text(schema.get("pattern"))
+    if pattern and (why := pattern_error(pattern)):
+        words = f"must be a valid regular expression, but isn't: {why}"
+        yield invalid_value(f"{field}.pattern", _written(pattern), words)
+
+
+def _nested_errors(schema: dict[str, Any], field: str, *, first: bool = False) -> Iterator[FieldError]:
+    """Yield what a schema inside allOf and its kin must not say."""
+    yield from _value_errors(schema, field, is_structure=False, first=first)
     if is_mapping(schema.get("items")):
-        yield from _value_errors(mapping(schema["items"]), mapping(structure.get("items")), f"{field}.items", {})
-    for name, child, where in _children(schema, field):
-        if name in ("allOf", "anyOf", "oneOf", "not"):
-            yield from _value_errors(mapping(child), structure, where, parent)
+        yield from _nested_errors(schema["items"], f"{field}.items")
+    for name, child in mapping(schema.get("properties")).items():
+        yield from _nested_errors(mapping(child), f"{field}.properties[{name}]")
+    if schema.get("additionalProperties") not in (None, False):
+        yield forbidden_field(f"{field}.additionalProperties", "must be undefined to be structural")
+    for name, words in _ONLY_OUTSIDE:
+        said = schema.get(name)
+        # A default and a list type count wherever they are said, the others only if they say something.
+        if said not in (None, "", False, []) or (said is not None and "undefined" in words):
+            yield forbidden_field(f"{field}.{name}", words)
+    if "metadata" in mapping(schema.get("properties")):
+        yield forbidden_field(f"{field}.properties[metadata]", "must not be specified in a nested context")
 
 
-def _outside(field: str, name: str) -> str:
-    """Return where the structural part should have described a property of a schema inside allOf and its kin."""
-    kept = [part for part in field.split(".") if part != "not" and not part.startswith(("allOf[", "anyOf[", "oneOf["))]
-    return f"{'.'.join(kept)}.properties[{name}]"
+def _completeness_errors(
+    values: dict[str, Any], structure: dict[str, Any] | None, place: str, field: str
+) -> Iterator[FieldError]:
+    """Yield the places that a schema says values of, and the structure does not have.
+
+    Args:
+        values: The schema that says which values are right.
+        structure: What describes the same place; None if nothing does.
+        place: Where that is.
+        field: Where the values are.
+    """
+    parts = [
+        (f"{field}.{junctor}[{position}]", part)
+        for junctor in JUNCTORS
+        for position, part in enumerate(items(values.get(junctor)))
+    ]
+    if is_mapping(values.get("not")):
+        parts.append((f"{field}.not", values["not"]))
+    for where, part in parts:
+        yield from _nested_completeness_errors(mapping(part), structure, place, where)
 
 
-def _default_errors(schema: dict[str, Any], field: str) -> Iterator[FieldError]:
-    if schema.get("default") is not None:
-        node = compile_schema(schema)
-        value = copy.deepcopy(schema["default"])
-        at_default = f"{field}.default"
-        unknown = prune_value(node, value)
-        if unknown:
-            yield invalid_value(at_default, _written(schema["default"]), "must not have unknown fields")
-        for error in validate_value(node, value):
-            place = "" if error.field == "<nil>" else error.field
-            joined = place if place.startswith("[") or not place else f".{place}"
-            yield FieldError(f"{at_default}{joined}", error.reason, error.text)
-    for name, child, where in _children(schema, field):
-        if name in ("properties", "additionalProperties", "items") and is_mapping(child):
-            yield from _default_errors(child, where)
+def _nested_completeness_errors(
+    values: dict[str, Any], structure: dict[str, Any] | None, place: str, field: str
+) -> Iterator[FieldError]:
+    if structure is None:
+        yield required(place, f"because it is defined in {field}")
+        return
+    yield from _completeness_errors(values, structure, place, field)
+    if is_mapping(values.get("items")):
+        inner = structure.get("items")
+        below = inner if is_mapping(inner) else None
+        yield from _nested_completeness_errors(values["items"], below, f"{place}.items", f"{field}.items")
+    described = mapping(structure.get("properties"))
+    for name, child in mapping(values.get("properties")).items():
+        below = mapping(described[name]) if name in described else None
+        step = f".properties[{name}]"
+        yield from _nested_completeness_errors(mapping(child), below, place + step, field + step)

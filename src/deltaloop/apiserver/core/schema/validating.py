@@ -21,9 +21,10 @@ import msgspec
 
 from deltaloop.apiserver.core.failures import FieldError, invalid_value, required
 from deltaloop.apiserver.core.json_values import at, mapping
-from deltaloop.apiserver.core.schema.formats import FORMATS
+from deltaloop.apiserver.core.schema.formats import FORMATS, format_of
 from deltaloop.apiserver.core.schema.identity import identity_errors
 from deltaloop.apiserver.core.schema.node import SchemaNode
+from deltaloop.apiserver.core.schema.numbers import as_sent, is_whole, number_errors, shown_number
 
 _TYPE_NAMES: Final[dict[type, str]] = {
     type(None): "null",
@@ -59,17 +60,18 @@ def validate(node: SchemaNode, fields: dict[str, Any], old: dict[str, Any] | Non
 
 
 def validate_value(node: SchemaNode, value: object) -> Errors:
-    """Return what is wrong with a part of an object, such as a default."""
+    """Return what is wrong with a default; of a set, items may come twice."""
     errors: Errors = []
-    _check(node, value, "", errors)
     if node.checks_lists:
-        identity_errors(node, value, "", errors)
+        identity_errors(node, value, "", errors, lists=False)
+    if not errors:
+        _check(node, value, "", errors)
     return errors
 
 
 def shown(value: object) -> str:
     """Return a value as messages have it."""
-    return _encode(value).decode()
+    return shown_number(value) if isinstance(value, float) else _encode(value).decode()
 
 
 def type_name(value: object) -> str:
@@ -90,6 +92,8 @@ def _check(node: SchemaNode, value: object, path: str, errors: Errors, old: obje
     """Check a value; ``old`` is what there was in its place, as far as that can be told."""
     if old is not _UNKNOWN and _is_same(node, old, value):
         return
+    if type(value) is int:
+        value = as_sent(value)
     kind = _TYPE_NAMES.get(type(value), "object")
     types = node.types
     if value is None:
@@ -99,7 +103,7 @@ def _check(node: SchemaNode, value: object, path: str, errors: Errors, old: obje
             _check_enum(node, value, path, errors)
         return
     if types and kind not in types and not _is_number_of(types, value):
-        _wrong_type(path, ",".join(types), kind, errors)
+        _check_wrong_type(node, kind, path, errors)
     if node.all_of or node.any_of or node.one_of or node.not_ is not None:
         _check_alternatives(node, value, path, errors)
     checker = _CHECKERS.get(kind)
@@ -111,6 +115,18 @@ def _check(node: SchemaNode, value: object, path: str, errors: Errors, old: obje
         _check_enum(node, value, path, errors)
     if kind == "object":
         _check_object(node, value, path, errors, old)
+
+
+def _check_wrong_type(node: SchemaNode, kind: str, path: str, errors: Errors) -> None:
+    """Say that a value has another type, in the terms of its format where the schema has one that is known."""
+    form = format_of(node.types, node.format)
+    if not form:
+        _wrong_type(path, ",".join(node.types), kind, errors)
+    elif kind in ("string", "array"):
+        if node.types[0] in ("integer", "number"):
+            _wrong_type(path, node.types[0], kind, errors)
+    else:
+        _wrong_type(path, form, {"number": "float64", "integer": "int64"}.get(kind, ""), errors)
 
 
 def _is_same(node: SchemaNode, old: Any, value: Any) -> bool:
@@ -136,7 +152,7 @@ def _is_number_of(types: tuple[str, ...], value: object) -> bool:
         return False
     if isinstance(value, int):
         return "number" in types
-    return isinstance(value, float) and "integer" in types and value.is_integer()
+    return isinstance(value, float) and "integer" in types and is_whole(value)
 
 
 def _check_enum(node: SchemaNode, value: object, path: str, errors: Errors) -> None:
@@ -148,8 +164,11 @@ def _check_enum(node: SchemaNode, value: object, path: str, errors: Errors) -> N
     errors.append(FieldError(path or "<nil>", "FieldValueNotSupported", text))
 
 
-def _same(left: object, right: object) -> bool:
-    return left == right and isinstance(left, bool) == isinstance(right, bool)
+def _same(item: object, value: object) -> bool:
+    """Tell whether a value is an item of an enum; a number is first made the kind of number that the item is."""
+    if isinstance(item, int) and isinstance(value, float) and not isinstance(item, bool):
+        return math.isfinite(value) and int(value) == item
+    return item == value and isinstance(item, bool) == isinstance(value, bool)
 
 
 def _check_text(node: SchemaNode, value: Any, path: str, errors: Errors) -> None:
@@ -158,7 +177,7 @@ def _check_text(node: SchemaNode, value: Any, path: str, errors: Errors) -> None
         errors.append(FieldError(path, "FieldValueTooLong", text))
     if node.min_length is not None and len(value) < node.min_length:
         _wrong(path, value, f"should be at least {node.min_length} chars long", errors)
-    if node.pattern is not None and node.pattern.search(value) is None:
+    if node.pattern is not None and not node.pattern.matches(value):
         _wrong(path, value, f"should match '{node.pattern_text}'", errors)
     if node.format:
         fits = FORMATS.get(node.format)
@@ -167,31 +186,7 @@ def _check_text(node: SchemaNode, value: Any, path: str, errors: Errors) -> None
 
 
 def _check_number(node: SchemaNode, value: Any, path: str, errors: Errors) -> None:
-    if node.multiple_of is not None and not _is_multiple(value, node.multiple_of):
-        _wrong(path, value, f"should be a multiple of {_number(node.multiple_of)}", errors)
-    if node.maximum is not None:
-        if node.exclusive_maximum and value >= node.maximum:
-            _wrong(path, value, f"should be less than {_number(node.maximum)}", errors)
-        elif value > node.maximum:
-            _wrong(path, value, f"should be less than or equal to {_number(node.maximum)}", errors)
-    if node.minimum is not None:
-        if node.exclusive_minimum and value <= node.minimum:
-            _wrong(path, value, f"should be greater than {_number(node.minimum)}", errors)
-        elif value < node.minimum:
-            _wrong(path, value, f"should be greater than or equal to {_number(node.minimum)}", errors)
-
-
-def _is_multiple(value: float, factor: float) -> bool:
-    if factor == 0:
-        return True
-    if isinstance(value, int) and isinstance(factor, int):
-        return value % factor == 0
-    quotient = value / factor
-    return math.isfinite(quotient) and quotient == math.floor(quotient)
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if float(value).is_integer() else repr(value)
+    errors.extend(number_errors(node, value, path))
 
 
 def _check_list(node: SchemaNode, value: list[Any], path: str, errors: Errors, old: object) -> None:

@@ -1,0 +1,3 @@
+module deltaloop/tests/interop/go_patterns
+
+go 1.24

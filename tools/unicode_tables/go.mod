@@ -1,0 +1,3 @@
+module deltaloop/unicode_tables
+
+go 1.24
