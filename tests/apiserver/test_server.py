@@ -137,7 +137,8 @@ async def test_documents() -> None:
         assert (await on.call.get("/api/v1")).json["kind"] == "APIResourceList"
         assert (await on.call.get("/apis/apps/v1")).json["groupVersion"] == "apps/v1"
         assert (await on.call.get("/apis/none.example")).status == 404
-        v2 = await on.call.get("/openapi/v2")
+        old_kubectl = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+        v2 = await on.call.get("/openapi/v2", Accept=old_kubectl)
         assert v2.body == b""
         assert v2.headers["Content-Type"] == "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 

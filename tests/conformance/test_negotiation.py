@@ -207,6 +207,93 @@ async def test_openapi_v3(api: Api) -> None:
     assert paths["api/v1"]["serverRelativeURL"].startswith("/openapi/v3/api/v1?hash=")
 
 
+OLD_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+
+
+@conformance(
+    "OpenAPI v2: JSON unless something else is asked for, protobuf under both of its names, 406 for others",
+    ("nothing", "", 200, "application/json"),
+    ("anything", "*/*", 200, "application/json"),
+    ("any application", "application/*", 200, "application/json"),
+    ("JSON", "application/json", 200, "application/json"),
+    ("JSON with parameters", "application/json;as=Table", 200, "application/json"),
+    ("JSON behind another", "application/xml, application/json", 200, "application/json"),
+    ("protobuf", OLD_PROTOBUF, 200, OLD_PROTOBUF),
+    ("protobuf by its old name", OLD_PROTOBUF.replace("v2.v1", "v2@v1"), 200, OLD_PROTOBUF),
+    ("YAML", "application/yaml", 406, None),
+    ("XML", "application/xml", 406, None),
+)
+async def test_forms_of_openapi_v2(api: Api, accept: str, code: int, content_type: str | None) -> None:
+    answer = await api.get("/openapi/v2", Accept=accept)
+    assert (answer.status, answer.headers.get("Content-Type") if code == 200 else None) == (code, content_type)
+    if code == 406:
+        assert answer.body == b""
+
+
+@conformance("OpenAPI v2: definitions and paths of what is served")
+async def test_openapi_v2(api: Api) -> None:
+    collection = await api.widgets()
+    name = f"{'.'.join(reversed(api.group().split('.')))}.v1.Widget"
+
+    async def described() -> bool:
+        return name in (await api.get("/openapi/v2")).json["definitions"]
+
+    await api.eventually(described)
+    found = (await api.get("/openapi/v2")).json
+    assert found["swagger"] == "2.0"
+    assert found["info"]["title"] == "Kubernetes"
+    kind = {"group": api.group(), "kind": "Widget", "version": "v1"}
+    widget = found["definitions"][name]
+    assert kind in widget["x-kubernetes-group-version-kind"]
+    spec = widget["properties"]["spec"]["properties"]
+    assert spec["colour"] == {"type": "string", "enum": ["red", "green"]}
+    assert {field: spec[field].get("type") for field in ("free", "maybe", "port")} == dict.fromkeys(
+        ("free", "maybe", "port")
+    )
+    path = collection.replace(f"/{api.namespace}/", "/{namespace}/")
+    assert {"get", "post", "delete"} <= set(found["paths"][path])
+    assert {"get", "put", "patch", "delete"} <= set(found["paths"][path + "/{name}"])
+    patch = found["paths"][path + "/{name}"]["patch"]
+    assert patch["x-kubernetes-group-version-kind"] == kind
+    assert "fieldValidation" in {parameter.get("name") for parameter in patch["parameters"]}
+    deployment = found["definitions"]["io.k8s.api.apps.v1.Deployment"]
+    assert deployment["x-kubernetes-group-version-kind"] == [{"group": "apps", "kind": "Deployment", "version": "v1"}]
+
+
+@conformance(
+    "negotiation: answers in JSON are one line with its end",
+    ("object", "GET", "/api/v1/namespaces/default", None, ""),
+    ("list", "GET", "/api/v1/namespaces", None, ""),
+    ("Table", "GET", "/api/v1/namespaces", None, TABLE),
+    ("partial metadata", "GET", "/api/v1/namespaces", None, PARTIAL_LIST),
+    ("not found", "GET", "/api/v1/namespaces/nope", None, ""),
+    ("no such resource", "GET", "/api/v1/nope", None, ""),
+    ("versions", "GET", "/api", None, ""),
+    ("groups", "GET", "/apis", None, ""),
+    ("aggregated discovery", "GET", "/apis", None, AGGREGATED),
+    ("group", "GET", "/apis/apps", None, ""),
+    ("resources", "GET", "/apis/apps/v1", None, ""),
+    ("create", "POST", "/api/v1/namespaces/default/configmaps?dryRun=All", {"metadata": {"name": "x"}}, ""),
+    ("bad body", "POST", "/api/v1/namespaces/default/configmaps", b"{", ""),
+    ("review", "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {}, ""),
+    ("delete", "DELETE", "/api/v1/namespaces/default/configmaps?labelSelector=a=b", None, ""),
+)
+async def test_answers_end_with_a_newline(api: Api, method: str, path: str, body: Any, accept: str) -> None:
+    answer = await api.call(method, path, body, Accept=accept or "application/json")
+    assert (answer.body[-2:-1], answer.body[-1:], answer.body.count(b"\n")) == (b"}", b"\n", 1)
+
+
+@conformance(
+    "negotiation: some answers in JSON are indented, and have no newline at their end",
+    ("version", "/version", "application/json"),
+    ("no form of a list", "/api/v1/namespaces", "application/xml"),
+    ("no form of a document", "/apis/apps", "application/xml"),
+)
+async def test_indented_answers(api: Api, path: str, accept: str) -> None:
+    answer = await api.get(path, Accept=accept)
+    assert answer.body == json.dumps(answer.json, indent=2).encode()
+
+
 @conformance("version: major, minor and gitVersion")
 async def test_version(api: Api) -> None:
     version = (await api.get("/version")).json

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, final
 
+import msgspec
 from aiohttp import web
 
-from deltaloop.apiserver.core import discovery, failures, openapi
+from deltaloop.apiserver.core import discovery, failures, openapi, openapi_v2
 from deltaloop.apiserver.core.encoding import encode_json
 from deltaloop.apiserver.core.media_types import YAML, AcceptClause, failure_in_yaml, parse_accept
 from deltaloop.apiserver.core.registry import Registry
+from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.yaml_writer import json_to_yaml
 from deltaloop.apiserver.published_schemas import published_definitions
 
@@ -30,7 +32,16 @@ _HEALTH: Final = ("healthz", "livez", "readyz")
 
 
 def json_answer(body: bytes, headers: Mapping[str, str], *, status: int = 200) -> web.Response:
-    """Make an answer in JSON."""
+    """Make an answer in JSON, which ends with a newline as those of a real server do."""
+    return _json(body + b"\n", headers, status)
+
+
+def indented_answer(body: bytes, headers: Mapping[str, str], *, status: int = 200) -> web.Response:
+    """Make an answer in JSON of many lines; a real server writes some so, and no newline at their end."""
+    return _json(msgspec.json.format(body, indent=2), headers, status)
+
+
+def _json(body: bytes, headers: Mapping[str, str], status: int = 200) -> web.Response:
     return web.Response(body=body, status=status, headers={**headers, "Content-Type": "application/json"})
 
 
@@ -78,6 +89,7 @@ class Documents:
         """Describe what this registry serves; ``headers`` go with every answer."""
         self._registry = registry
         self._headers = headers
+        self._old: tuple[tuple[ServedResource, ...], bytes] = ((), b"")  # the document of OpenAPI v2, and of what it is
 
     def answer(self, request: web.BaseRequest, segments: tuple[str, ...]) -> web.Response:
         """Answer a request; unknown paths get a plain text 404.
@@ -100,7 +112,7 @@ class Documents:
             case ("version",):
                 if not any(clause.accepts_json for clause in _accepted(request)):
                     raise failures.not_acceptable(("application/json",))
-                return json_answer(encode_json(VERSION), self._headers)
+                return indented_answer(encode_json(VERSION), self._headers)
             case (("healthz" | "livez" | "readyz") as name, *rest) if rest in ([], ["ping"]):
                 verbose = "verbose" in request.query
                 return text_answer(200, f"[+]ping ok\n{name} check passed\n" if verbose else "ok", self._headers)
@@ -138,15 +150,14 @@ class Documents:
             if tag in request.headers.get("If-None-Match", ""):
                 return web.Response(status=304, headers=headers)
         headers["Content-Type"] = form.content_type
-        return web.Response(body=encode_json(document), headers=headers)
+        return web.Response(body=encode_json(document) + b"\n", headers=headers)
 
     def _openapi(self, request: web.BaseRequest, rest: tuple[str, ...]) -> web.Response | None:
         match rest:
             case ("v2",):
-                headers = {**self._headers, "Content-Type": openapi.V2_CONTENT_TYPE}
-                return web.Response(body=openapi.V2_BODY, headers=headers)
+                return self._old_openapi(request)
             case ("v3",):
-                return json_answer(
+                return _json(
                     encode_json(openapi.index_document(self._registry, published_definitions())), self._headers
                 )
             case ("v3", "api", version):
@@ -155,6 +166,19 @@ class Documents:
                 return self._schema(request, group, version)
             case _:
                 return None
+
+    def _old_openapi(self, request: web.BaseRequest) -> web.Response:
+        headers = {**self._headers, "Vary": "Accept"}
+        content_type = openapi_v2.content_type(_accepted(request))
+        if content_type is None:
+            return web.Response(status=406, headers=headers)
+        headers["Content-Type"] = content_type
+        if content_type == openapi_v2.PROTOBUF:
+            return web.Response(headers=headers)
+        served = self._registry.resources()
+        if self._old[0] is not served:
+            self._old = (served, encode_json(openapi_v2.document(served, published_definitions())))
+        return web.Response(body=self._old[1], headers=headers)
 
     def _schema(self, request: web.BaseRequest, group: str, version: str) -> web.Response | None:
         definitions = published_definitions()
@@ -171,4 +195,6 @@ class Documents:
         if digest in request.headers.get("If-None-Match", ""):
             return web.Response(status=304, headers=headers)
         document = openapi.document(self._registry, group, version, definitions)
-        return json_answer(encode_json(document), headers)
+        if not any(clause.accepts_json for clause in _accepted(request)):
+            return web.Response(status=406, headers=self._headers)
+        return _json(encode_json(document), headers)

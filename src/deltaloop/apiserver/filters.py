@@ -32,12 +32,13 @@ from deltaloop.apiserver.core.fault_rules import ON_WATCHES, Fault, WatchTrouble
 from deltaloop.apiserver.core.patching import PatchError
 from deltaloop.apiserver.core.rbac import Authorizer
 from deltaloop.apiserver.core.request_info import RequestInfo, User, describe
-from deltaloop.apiserver.documents import in_yaml, json_answer, text_answer
+from deltaloop.apiserver.documents import in_yaml, indented_answer, json_answer, text_answer
 from deltaloop.apiserver.exchange import WARNINGS, Exchange, add_warnings
 from deltaloop.apiserver.faults import ROOT, Faults
 from deltaloop.apiserver.handlers import Handlers
 
 _log: Final = logging.getLogger("deltaloop.apiserver")
+_NOT_ACCEPTABLE: Final = 406
 
 
 class _LostError(Exception):
@@ -157,7 +158,8 @@ class Filters:
         headers = dict(self._headers)
         if error.status.details is not None and error.status.details.retry_after_seconds:
             headers["Retry-After"] = str(error.status.details.retry_after_seconds)
-        return json_answer(error.status.to_json(), headers, status=error.status.code)
+        answer = indented_answer if error.status.code == _NOT_ACCEPTABLE else json_answer
+        return answer(error.status.to_json(), headers, status=error.status.code)
 
     async def _answer(self, request: web.BaseRequest, segments: tuple[str, ...], record: _Record) -> web.StreamResponse:
         if self._audit is not None:

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.apiserver.core import openapi_v2
 from deltaloop.apiserver.core.apply.options import APPLY_PATCH
 from deltaloop.apiserver.core.crd import default_crd
 from deltaloop.apiserver.core.openapi import (
-    V2_BODY,
-    V2_CONTENT_TYPE,
     document,
     document_hash,
     index_document,
@@ -14,6 +16,7 @@ from deltaloop.apiserver.core.openapi import (
 )
 from deltaloop.apiserver.core.patching import JSON_PATCH, MERGE_PATCH
 from deltaloop.apiserver.core.registry import Registry
+from deltaloop.apiserver.core.served_resource import ServedResource
 from tests.apiserver.core.custom_resources import GROUP, foo_crd, served_foo
 
 
@@ -87,6 +90,41 @@ def test_what_is_not_served_has_no_document(registry: Registry) -> None:
     assert document(registry, "apps", "v1beta1") is None
 
 
-def test_version_2_is_an_empty_protobuf_message() -> None:
-    assert V2_BODY == b""
-    assert V2_CONTENT_TYPE == "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+def test_version_2_leaves_out_what_it_has_no_word_for() -> None:
+    schema = {
+        "type": "object",
+        "required": ["maybe", "list"],
+        "properties": {
+            "maybe": {"type": "object", "nullable": True, "properties": {"a": {"type": "string"}}},
+            "list": {"type": "array", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+            "nullable": {"type": "string", "anyOf": [{"minLength": 1}], "not": {"maxLength": 2}},
+            "free": {"type": "array", "x-kubernetes-preserve-unknown-fields": True, "items": {"type": "string"}},
+        },
+    }
+    kind = ResourceType[Resource]("example.com", "v1", "Foo", "foos")
+    served = ServedResource(
+        type=kind,
+        verbs=("get", "patch"),
+        singular="foo",
+        list_kind="FooList",
+        custom=True,
+        schema=msgspec.json.encode(schema),
+    )
+    found = openapi_v2.document([served])
+    assert found["definitions"]["com.example.v1.Foo"] == {
+        "type": "object",
+        "required": ["list"],
+        "properties": {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"type": "object"},
+            "maybe": {},
+            "list": {"type": "array", "items": {"x-kubernetes-preserve-unknown-fields": True}},
+            "nullable": {"type": "string"},
+            "free": {"x-kubernetes-preserve-unknown-fields": True},
+        },
+        "x-kubernetes-group-version-kind": [{"group": "example.com", "kind": "Foo", "version": "v1"}],
+    }
+    assert {path: [*operations] for path, operations in found["paths"].items()} == {
+        "/apis/example.com/v1/namespaces/{namespace}/foos/{name}": ["get", "patch"]
+    }

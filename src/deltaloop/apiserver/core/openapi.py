@@ -5,8 +5,6 @@ checks nothing itself. So each group version has a document with one PATCH per k
 resources, whose CRD has them, so that ``kubectl explain`` can show them, and for built-in kinds where the published
 definitions are given (the extra ``schemas``); without them built-in kinds are plain objects, and say so.
 
-kubectl up to 1.28 asks for OpenAPI v2 in protobuf instead, where an empty message, zero bytes, is a valid document.
-
 Source: kube-openapi pkg/handler3; kubectl pkg/util/openapi and pkg/cmd/util (``query_param_verifier_v3.go``).
 """
 
@@ -24,13 +22,10 @@ from deltaloop.apiserver.core.patching import JSON_PATCH, MERGE_PATCH, STRATEGIC
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 
-V2_CONTENT_TYPE: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-V2_BODY: Final = b""
-
 # Where strategic merge patch is listed, kubectl computes such patches from the schemas and warns when they are missing;
 # where it is not, kubectl takes the built-in kinds' merge keys from its own types, and sends the same patches.
-_PATCH_TYPES: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
-_WITH_STRATEGIC: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
+_WITHOUT_STRATEGIC: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
+PATCH_TYPES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
 _NO_SCHEMA: Final = "This server has no schemas of built-in kinds; install deltaloop[schemas] where it runs."
 _DEFS: Final = "#/$defs/"
 _COMPONENTS: Final = "#/components/schemas/"
@@ -72,7 +67,7 @@ def document(
     paths: dict[str, Any] = {}
     schemas: dict[str, Any] = {}
     for resource in served:
-        published = None if resource.custom or definitions is None else _published_name(definitions, resource)
+        published = None if resource.custom or definitions is None else published_name(definitions, resource)
         name = published or schema_name(resource)
         if published is not None and definitions is not None:
             _add_published(schemas, definitions, published)
@@ -123,7 +118,7 @@ def _patch(resource: ServedResource, name: str, *, strategic: bool) -> dict[str,
     return {
         "operationId": f"patch{resource.type.kind}",
         "parameters": [_FIELD_VALIDATION],
-        "requestBody": {"content": dict.fromkeys(_WITH_STRATEGIC if strategic else _PATCH_TYPES, body)},
+        "requestBody": {"content": dict.fromkeys(PATCH_TYPES if strategic else _WITHOUT_STRATEGIC, body)},
         "responses": {
             "200": {
                 "description": "OK",
@@ -149,7 +144,7 @@ def _schema(resource: ServedResource) -> dict[str, Any]:
     }
 
 
-def _published_name(definitions: Definitions, resource: ServedResource) -> str | None:
+def published_name(definitions: Definitions, resource: ServedResource) -> str | None:
     """Return the name of a built-in kind's published schema; None if it is not there."""
     wanted = _gvk(resource)
     name = schema_name(resource)
