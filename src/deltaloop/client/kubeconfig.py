@@ -207,6 +207,15 @@ def _config(cluster: Entry, user: Entry | None, *, context: str, namespace: str)
     if "://" not in server:
         # As client-go: TLS if anything says so.
         server = ("https://" if ca_data or ca_file or certificate or insecure else "http://") + server
+    # What is wrong with one entry is told with its place; what does not fit together is found below.
+    certificate_file = user.file("client-certificate") if user and certificate is None else None
+    key_data = None if key is None else SecretText(_pem(user, key))
+    key_file = user.file("client-key") if user and key is None else None
+    server_name = cluster.text("tls-server-name")
+    credentials = read_credentials(user, cluster) if user else None
+    impersonate = read_impersonation(user) if user else None
+    proxy_url = cluster.text("proxy-url")
+    compression = not cluster.flag("disable-compression")
     try:
         return ClientConfig(
             server=server.rstrip("/"),
@@ -215,22 +224,20 @@ def _config(cluster: Entry, user: Entry | None, *, context: str, namespace: str)
                 ca_data=ca_data,
                 ca_file=ca_file,
                 client_certificate_data=certificate,
-                client_certificate_file=user.file("client-certificate") if user and certificate is None else None,
-                client_key_data=None if key is None else SecretText(_pem(user, key)),
-                client_key_file=user.file("client-key") if user and key is None else None,
-                server_name=cluster.text("tls-server-name"),
+                client_certificate_file=certificate_file,
+                client_key_data=key_data,
+                client_key_file=key_file,
+                server_name=server_name,
                 insecure_skip_verify=insecure,
             ),
-            credentials=read_credentials(user, cluster) if user else None,
-            impersonate=read_impersonation(user) if user else None,
-            proxy_url=cluster.text("proxy-url"),
-            compression=not cluster.flag("disable-compression"),
+            credentials=credentials,
+            impersonate=impersonate,
+            proxy_url=proxy_url,
+            compression=compression,
             context=context,
             source=f"{cluster.source}, context {context!r}",
         )
     except ConfigError as error:
-        if str(error).startswith((cluster.source, user.source if user else cluster.source)):
-            raise
         raise ConfigError(f"{cluster}, or its user: {error}") from None
 
 

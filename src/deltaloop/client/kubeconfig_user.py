@@ -109,18 +109,20 @@ def _plugin(user: Entry, cluster: Entry) -> ExecPlugin | None:
             raise ConfigError(f"{variable} has no name; write the variable's name there")
         env.append((name, SecretText(variable.text("value"))))
     mode = _interactive_mode(entry, required=version == V1)
+    command, args, install_hint = _command(entry), entry.texts("args"), entry.text("installHint")
+    info = cluster_info(cluster) if entry.flag("provideClusterInfo") else None
     try:
         return ExecPlugin(
-            command=_command(entry),
-            args=entry.texts("args"),
+            command=command,
+            args=args,
             env=tuple(env),
             api_version=version,
             interactive_mode=mode,
-            cluster=cluster_info(cluster) if entry.flag("provideClusterInfo") else None,
-            install_hint=entry.text("installHint"),
+            cluster=info,
+            install_hint=install_hint,
         )
     except ConfigError as error:
-        raise error if str(error).startswith(user.source) else ConfigError(f"{user}: {error}") from None
+        raise ConfigError(f"{user}: {error}") from None
 
 
 def _command(entry: Entry) -> str:
