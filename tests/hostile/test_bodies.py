@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import logging
 import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -146,3 +147,32 @@ def _trusting() -> ssl.SSLContext:
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context
+
+
+@pytest.mark.parametrize("kind", ["health", "open"])
+@pytest.mark.parametrize(
+    "sent",
+    [b"\x00\x01\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"GET /" + b"a" * 10_000],
+    ids=["no HTTP", "version", "long"],
+)
+async def test_a_request_that_cannot_be_read_is_a_line_for_debugging(
+    kind: str, sent: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG):
+        async with _server(kind) as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(sent)
+            assert b" 400 " in await reader.readline()
+            writer.transport.abort()
+    (line,) = [record for record in caplog.records if record.msg == "a request cannot be read"]
+    assert line.exc_info is None
+    assert not [record for record in caplog.records if record.levelno > logging.INFO]
+    assert "aaaa" not in caplog.text
+    caplog.clear()
+    with caplog.at_level(logging.INFO):
+        async with _server(kind) as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(sent)
+            assert b" 400 " in await reader.readline()
+            writer.transport.abort()
+    assert "cannot be read" not in caplog.text

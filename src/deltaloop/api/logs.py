@@ -100,6 +100,41 @@ class TextFormatter(logging.Formatter):
         return line
 
 
+@final
+class _Unreadable(logging.Filter):
+    """Makes one line for debugging of each request that cannot be read: anybody can send them, as many as they like."""
+
+    def __init__(self, logger: logging.Logger, errors: type[BaseException]) -> None:
+        super().__init__()
+        self._logger = logger
+        self._errors = errors
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        kind = record.exc_info[0] if record.exc_info else None
+        if kind is None or not issubclass(kind, self._errors):
+            return True
+        record.levelno, record.levelname = logging.DEBUG, logging.getLevelName(logging.DEBUG)
+        record.msg, record.args, record.exc_info = "a request cannot be read", (), None
+        vars(record)["error_type"] = kind.__name__
+        return self._logger.isEnabledFor(logging.DEBUG)
+
+
+def http_logger(name: str, *, unreadable: type[BaseException]) -> logging.Logger:
+    """Return the logger that an HTTP library is to use for a server.
+
+    A library takes a request that it cannot read for an error, and writes a traceback; whoever reaches the port could
+    fill the disk with those.
+
+    Args:
+        name: Name of the logger.
+        unreadable: What the library raises for such a request.
+    """
+    logger = logging.getLogger(name)
+    if not any(isinstance(known, _Unreadable) for known in logger.filters):
+        logger.addFilter(_Unreadable(logger, unreadable))
+    return logger
+
+
 def configure_logging(
     *, output: Literal["text", "json"] = "text", level: int | str = "INFO", stream: TextIO | None = None
 ) -> None:

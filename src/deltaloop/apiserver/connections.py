@@ -16,7 +16,9 @@ from contextlib import suppress
 from typing import Final, TypeGuard
 
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
 
+from deltaloop.api.logs import http_logger
 from deltaloop.apiserver.core.failures import MAX_BODY
 from deltaloop.apiserver.core.outgoing import LARGE, Outgoing
 
@@ -40,7 +42,14 @@ def http_server(handle: Handle, outgoing: Outgoing) -> web.Server:
         return response
 
     # Without cancellation a watch whose client is gone would live until its deadline.
-    return web.Server(answered, handler_cancellation=True, access_log=None, auto_decompress=False, lingering_time=0.0)
+    return web.Server(
+        answered,
+        handler_cancellation=True,
+        access_log=None,
+        auto_decompress=False,
+        lingering_time=0.0,
+        logger=http_logger("deltaloop.apiserver.http", unreadable=HttpProcessingError),
+    )
 
 
 def _is_large(body: object, request: web.BaseRequest) -> TypeGuard[bytes]:

@@ -27,8 +27,10 @@ from types import TracebackType
 from typing import Any, Final, Protocol, Self, final
 
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
 
 from deltaloop.api.errors import DeltaloopError, InvalidInputError
+from deltaloop.api.logs import http_logger
 from deltaloop.runtime.errors import HealthServerError
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
@@ -278,6 +280,7 @@ class _Server(web.Server):
             keepalive_timeout=_IDLE,
             auto_decompress=False,
             lingering_time=0.0,
+            logger=http_logger("deltaloop.runtime.http", unreadable=HttpProcessingError),
         )
         self._answer = answer
         self._open: dict[web.RequestHandler, _Connection] = {}
