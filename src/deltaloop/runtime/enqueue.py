@@ -2,6 +2,9 @@
 
 ``informer.add_event_handler(enqueue(queue))`` queues the object's own key,
 ``deployments.add_event_handler(enqueue_owner(queue, FOO))`` the key of the Foo that controls the Deployment.
+
+A change whose mapper raises is not lost: its object goes into a work queue of failed mappings, which tries it again as
+a key is tried again, and names it in the log.
 """
 
 from __future__ import annotations
@@ -15,7 +18,8 @@ from typing import Any, Final, Protocol, final
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.runtime.core.predicates import Change, Predicate
-from deltaloop.runtime.core.requests import Mapper, own_key, owner_key, requests_for
+from deltaloop.runtime.core.requests import Mapper, Unmapped, own_key, owner_key, requests_for
+from deltaloop.workqueue import RateLimitingQueue
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 
@@ -37,7 +41,12 @@ def _loop_time() -> float:
 
 @final
 class Enqueue:
-    """An informer handler that queues the keys its mapper names, each with a ``Trigger``."""
+    """An informer handler that queues the keys its mapper names, each with a ``Trigger``.
+
+    A mapper that raises is asked again at once, then with the waits of the default rate limiter; a newer change of the
+    object asks it at once, too. That goes on until it succeeds, raises ``TerminalError``, or ``close`` is called. In a
+    thread without an event loop nothing can be tried again: there what it raises goes to who called the handler.
+    """
 
     def __init__(
         self,
@@ -45,6 +54,7 @@ class Enqueue:
         mapper: Mapper,
         *,
         source: str,
+        name: str = "",
         predicates: Sequence[Predicate] = (),
         on_trigger: Callable[[str, str], object] | None = None,
         clock: Callable[[], float] | None = None,
@@ -55,6 +65,7 @@ class Enqueue:
             queue: Where keys go.
             mapper: From an object to keys.
             source: What the triggers give as their source.
+            name: What to call the queue of failed mappings in the log; the source by default.
             predicates: Only changes that all of them pass are queued. One that raises is logged, and lets the change
                 pass: a reconcile too many is better than one too few.
             on_trigger: Told source and verb for each key that is queued.
@@ -63,9 +74,14 @@ class Enqueue:
         self._queue = queue
         self._mapper = mapper
         self._source = source
+        self._name = name or source
         self._predicates = tuple(predicates)
         self._on_trigger = on_trigger
         self._clock = clock or _loop_time
+        self._unmapped = Unmapped()
+        self._retries: RateLimitingQueue[str] | None = None
+        self._retrying: asyncio.Task[None] | None = None
+        self._closed = False
 
     def on_add(self, obj: Resource, *, is_in_initial_list: bool) -> None:
         """Queue for an object that is new, or that was there when the informer began."""
@@ -80,12 +96,63 @@ class Enqueue:
         self._add("delete" if final_state_known else "delete-missed", old=obj, new=None)
 
     def _add(self, verb: str, *, old: Resource | None, new: Resource | None) -> None:
-        if not self._allows(Change(verb=verb, old=old, new=new)):
+        change = Change(verb=verb, old=old, new=new)
+        subject = change.subject
+        if subject is None or not self._allows(change):
             return
-        for key, trigger in requests_for(self._mapper, self._source, verb, old=old, new=new, now=self._clock()):
+        if subject.key not in self._unmapped:
+            try:
+                self._map(change)
+            except Exception:
+                if not self._can_retry():
+                    raise
+            else:
+                return
+        # It is asked once more, by the queue: that counts the failure, logs it, and says when to ask again.
+        self._unmapped.add(subject.key, change)
+        self._failed_mappings().add(subject.key)
+
+    def _map(self, change: Change) -> None:
+        for key, trigger in requests_for(
+            self._mapper, self._source, change.verb, old=change.old, new=change.new, now=self._clock()
+        ):
             self._queue.add(key, trigger=trigger)
             if self._on_trigger is not None:
                 self._on_trigger(trigger.source, trigger.verb)
+
+    # -- mappings that failed
+
+    def close(self) -> None:
+        """Try failed mappings no longer; what waits is dropped.
+
+        On the event loop.
+        """
+        self._closed = True
+        self._unmapped = Unmapped()
+        if self._retries is not None:
+            self._retries.shut_down()
+        if self._retrying is not None:
+            self._retrying.cancel()
+
+    def _can_retry(self) -> bool:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:  # a handler's thread
+            return False
+        return not self._closed
+
+    def _failed_mappings(self) -> RateLimitingQueue[str]:
+        if self._retries is None:
+            self._retries = RateLimitingQueue(name=f"failed mappings of {self._name}")
+            self._retrying = asyncio.create_task(self._retry(self._retries), name=f"failed mappings of {self._name}")
+        return self._retries
+
+    async def _retry(self, retries: RateLimitingQueue[str]) -> None:
+        async for work in retries:
+            with work:
+                while (change := self._unmapped.first(work.key)) is not None:
+                    self._map(change)
+                    self._unmapped.mapped(work.key)
 
     def _allows(self, change: Change) -> bool:
         for predicate in self._predicates:

@@ -85,6 +85,7 @@ class ReconcileLoop:
         self._idle: set[asyncio.Task[None]] = set()
         self._stopping = False
         self._errors = ErrorSummaries()
+        self._at_close: list[Callable[[], object]] = []
         self._leaving: asyncio.Future[None] | None = None
         self.metrics.max_concurrent_reconciles(controller.workers)
 
@@ -121,8 +122,14 @@ class ReconcileLoop:
             self._leaving.set_result(None)
         return left
 
+    def at_close(self, call: Callable[[], object]) -> None:
+        """Have something called by ``close``."""
+        self._at_close.append(call)
+
     def close(self) -> None:
         """Give the queue and the threads up, once nothing is to be done any more."""
+        for call in self._at_close:
+            call()
         self.queue.shut_down()
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)

@@ -205,10 +205,12 @@ def connect_caches(
                 loop.queue,
                 wire.mapper,
                 source=wire.source,
+                name=f"{wires.controller.name}: {wire.source}",
                 predicates=watch.predicates,
                 on_trigger=loop.metrics.triggered,
                 clock=clock,
             )
+            loop.at_close(handler.close)
             informer.add_event_handler(handler, name=f"{wires.controller.name}: {wire.source}")
     return informers
 

@@ -7,7 +7,8 @@ from typing import Any
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.runtime.core.requests import own_key, owner_key, requests_for
+from deltaloop.runtime.core.predicates import Change
+from deltaloop.runtime.core.requests import Unmapped, own_key, owner_key, requests_for
 
 FOO: ResourceType[Resource] = ResourceType("samples.deltaloop.dev", "v1alpha1", "Foo", "foos")
 NODE_POOL: ResourceType[Resource] = ResourceType("x.dev", "v1", "NodePool", "nodepools", namespaced=False)
@@ -90,3 +91,36 @@ def test_a_deletion_is_told_by_the_last_state() -> None:
         "9",
         "",
     )
+
+
+def change(old: str, new: str) -> Change:
+    return Change(verb=f"{old}>{new}", old=child(old) if old else None, new=child(new) if new else None)
+
+
+def drained(unmapped: Unmapped, key: str) -> list[tuple[str, str, str]]:
+    found: list[tuple[str, str, str]] = []
+    while (first := unmapped.first(key)) is not None:
+        versions = [state.resource_version if state is not None else "" for state in (first.old, first.new)]
+        found.append((first.verb, versions[0], versions[1]))
+        unmapped.mapped(key)
+    return found
+
+
+def test_changes_that_could_not_be_mapped_wait_in_order_and_bounded() -> None:
+    unmapped = Unmapped(bound=2)
+    assert unmapped.first("a") is None
+    unmapped.add("a", change("", "1"))
+    unmapped.add("b", change("7", "8"))
+    unmapped.add("a", change("1", "2"))
+    assert "a" in unmapped
+    unmapped.add("a", change("2", "3"))
+    assert drained(unmapped, "a") == [("1>2", "1", "2"), ("2>3", "2", "3")]
+    assert "a" not in unmapped
+    assert drained(unmapped, "b") == [("7>8", "7", "8")]
+    unmapped = Unmapped(bound=1)
+    unmapped.add("a", change("", "1"))
+    unmapped.add("a", change("1", ""))
+    assert drained(unmapped, "a") == [("1>", "1", "")], "what came and went is asked about all the same"
+    unmapped.add("a", change("4", "5"))
+    unmapped.add("a", change("5", "6"))
+    assert drained(unmapped, "a") == [("5>6", "4", "6")], "its first and its last state"

@@ -1,20 +1,24 @@
 """Which keys a change asks to reconcile, and why: one pure function for each kind of handler.
 
 A mapper takes an object and returns keys. On an update it is asked about the old and the new object, because an object
-that changed its owner concerns both owners.
+that changed its owner concerns both owners. A change whose mapper raises waits (``Unmapped``) until it does not.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Self, TypeAlias, final
+from typing import Any, Final, Self, TypeAlias, final
 
 from deltaloop.api.errors import InvalidKeyError
 from deltaloop.api.keys import join_key, meta_namespace_key, split_meta_namespace_key
 from deltaloop.api.references import Trigger, reference_to
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
+from deltaloop.runtime.core.predicates import Change
+
+_UNMAPPED: Final = 8
 
 
 @final
@@ -112,3 +116,41 @@ def requests_for(
     keys = dict.fromkeys(str(key) for obj in (old, new) if obj is not None for key in mapper(obj))
     for key in keys:
         yield key, trigger
+
+
+@final
+class Unmapped:
+    """Changes whose mapper failed, by object and in order: they wait until it gives their keys."""
+
+    def __init__(self, bound: int = _UNMAPPED) -> None:
+        """Begin with none.
+
+        Args:
+            bound: Most changes of one object. Beyond that the oldest two become one, of the states at its ends.
+        """
+        self._bound = bound
+        self._changes: dict[str, deque[Change]] = {}
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._changes
+
+    def add(self, key: str, change: Change) -> None:
+        """Keep a change of an object."""
+        changes = self._changes.setdefault(key, deque())
+        changes.append(change)
+        if len(changes) > self._bound:
+            first, second = changes.popleft(), changes.popleft()
+            old = second.old if first.old is None else first.old
+            changes.appendleft(Change(verb=second.verb, old=old, new=second.new))
+
+    def first(self, key: str) -> Change | None:
+        """Return the oldest change of an object; None if none waits."""
+        changes = self._changes.get(key)
+        return changes[0] if changes else None
+
+    def mapped(self, key: str) -> None:
+        """The oldest change of an object has its keys."""
+        changes = self._changes[key]
+        changes.popleft()
+        if not changes:
+            del self._changes[key]
