@@ -9,12 +9,12 @@ import pytest
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.api.status import InvalidError, NotFoundError
+from deltaloop.api.status import BadRequestError, InvalidError, NotFoundError
 from deltaloop.apiserver.authentication import is_own_host
 from deltaloop.apiserver.core.deletion import DeleteOptions, Fate, delete_object, parse_delete_options
 from deltaloop.apiserver.core.metadata import metadata_errors, normalized_metadata
 from deltaloop.apiserver.core.objects import Stamp, generated_name, new_object, updated_object
-from deltaloop.apiserver.core.scaling import apply_scale, scale_of
+from deltaloop.apiserver.core.scaling import apply_scale, check_scale, scale_of
 from deltaloop.apiserver.core.selection import Selection
 from deltaloop.apiserver.core.served_resource import ScalePaths, ServedResource
 
@@ -142,8 +142,33 @@ def test_scale_of_a_built_in_kind() -> None:
     assert "replicas" not in fields["spec"]
     with pytest.raises(NotFoundError):
         scale_of(CONFIG_MAP, obj())
-    with pytest.raises(InvalidError):
-        apply_scale(DEPLOYMENT, fields, {"spec": {"replicas": True}})
+
+
+@pytest.mark.parametrize(
+    ("scale", "field"),
+    [
+        ({"spec": {"replicas": True}}, "ScaleSpec.spec.replicas of type int32"),
+        ({"spec": {"replicas": 2**31}}, "number 2147483648 into Go struct field ScaleSpec.spec.replicas of type int32"),
+        ({"spec": {"replicas": -(2**31) - 1}}, "ScaleSpec.spec.replicas of type int32"),
+        ({"status": {"replicas": "1"}}, "string into Go struct field ScaleStatus.status.replicas of type int32"),
+        ({"status": {"selector": 1}}, "number into Go struct field ScaleStatus.status.selector of type string"),
+        ({"spec": []}, "array into Go struct field Scale.spec of type v1.ScaleSpec"),
+    ],
+)
+def test_a_scale_that_cannot_be_read(scale: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidError, match=field) as refused:
+        check_scale(scale, patched=True)
+    details = refused.value.status.details
+    assert details is not None
+    assert [cause.field for cause in details.causes] == ["patch"]
+    with pytest.raises(BadRequestError, match=field):
+        check_scale(scale, patched=False)
+
+
+def test_a_scale_that_can_be_read() -> None:
+    for replicas in (None, 0, -1, 2**31 - 1, -(2**31)):
+        check_scale({"spec": {"replicas": replicas}, "status": {"replicas": 1, "selector": "a=b"}}, patched=False)
+    check_scale({}, patched=True)
 
 
 def test_selections() -> None:

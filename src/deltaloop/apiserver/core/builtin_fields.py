@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from deltaloop.apiserver.core.builtin_tables import FieldShape, FieldType, StructType, builtin_tables, kind_types
+from deltaloop.apiserver.core.json_values import mapping
 
 
 def drop_unknown_fields(api_version: str, kind: str, fields: dict[str, Any]) -> list[str]:
@@ -26,6 +27,16 @@ def drop_unknown_fields(api_version: str, kind: str, fields: dict[str, Any]) -> 
     if not _has_unknown(types, types[name], fields):
         return []
     return sorted(_drop(types, types[name], fields, ""))
+
+
+def drop_unknown_metadata(fields: dict[str, Any]) -> list[str]:
+    """Drop what metadata does not have from an object of any kind in place, and return the paths."""
+    types = builtin_tables().types
+    struct, metadata = types[_METADATA], mapping(fields.get("metadata"))
+    return sorted(_drop(types, struct, metadata, "metadata")) if _has_unknown(types, struct, metadata) else []
+
+
+_METADATA: Final = "meta.v1.ObjectMeta"
 
 
 def _has_unknown(types: Mapping[str, StructType], struct: StructType, fields: dict[str, Any]) -> bool:

@@ -10,6 +10,7 @@ Source: apiextensions-apiserver pkg/controller/finalizer, pkg/controller/status.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Final, final
 
 from deltaloop.api import kinds
@@ -18,14 +19,17 @@ from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.crd import CLEANUP_FINALIZER, default_crd, is_established
 from deltaloop.apiserver.core.crd_validation import validate_crd
 from deltaloop.apiserver.core.failures import FieldError
-from deltaloop.apiserver.core.json_values import at, text
+from deltaloop.apiserver.core.json_values import at, mapping, text
+from deltaloop.apiserver.core.managed_fields import with_updated
 from deltaloop.apiserver.core.object_checks import refuse
-from deltaloop.apiserver.core.objects import is_crd
+from deltaloop.apiserver.core.objects import Stamp, is_crd
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.store import Store
 
 Fields = dict[str, Any]
+_NO_STATUS: Final[Fields] = {"conditions": [], "acceptedNames": {"plural": "", "kind": ""}}
+_MANAGER: Final = "kube-apiserver"
 CRDS: Final = kinds.CUSTOM_RESOURCE_DEFINITION.group_resource
 
 
@@ -66,11 +70,21 @@ class CrdLifecycle:
             raise failures.invalid(served.type, crd["metadata"]["name"], errors)
         return crd
 
-    def applied(self, served: ServedResource, fields: Fields, *, now: float) -> Fields:
-        """Serve what a CRD that is about to be stored says, and return it with its status; others stay as they are."""
+    def applied(self, served: ServedResource, fields: Fields, *, stamp: Stamp) -> Fields:
+        """Serve what a CRD that is about to be stored says, and return it with its status, which is the server's own.
+
+        Objects of other kinds stay as they are.
+        """
         if not is_crd(served):
             return fields
-        return {**fields, "status": self._registry.apply_crd(fields, now=now)}
+        status = self._registry.apply_crd(fields, now=stamp.now)
+        # Which versions are stored is written with the CRD itself, the rest later: by the server.
+        stored = {**_NO_STATUS, **mapping(fields.get("status")), "storedVersions": status["storedVersions"]}
+        before = {**fields, "status": stored}
+        own = replace(stamp, manager=_MANAGER)
+        return with_updated(
+            self._registry, served, before, {**fields, "status": status}, None, own, subresource="status"
+        )
 
     def check_open(self, served: ServedResource) -> None:
         """Refuse a new custom resource whose CRD is being deleted.

@@ -18,7 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.builtin_fields import drop_unknown_fields
+from deltaloop.apiserver.core.builtin_fields import drop_unknown_fields, drop_unknown_metadata
 from deltaloop.apiserver.core.builtin_tables import kind_types
 from deltaloop.apiserver.core.failures import invalid_value, not_supported
 from deltaloop.apiserver.core.json_values import copied, mapping
@@ -170,6 +170,8 @@ def _found(
         if mode is FieldValidation.IGNORE:
             return ()
         return (*duplicate_field_texts(body), *(f'unknown field "{path}"' for path in dropped))
+    unknown = drop_unknown_metadata(fields)
     if mode is FieldValidation.IGNORE:
         return ()
-    return (*duplicate_field_texts(body), *unknown_field_texts(served.schema, fields))
+    of_metadata = (f'unknown field "{path}"' for path in unknown)
+    return (*duplicate_field_texts(body), *of_metadata, *unknown_field_texts(served.schema, fields))

@@ -49,7 +49,7 @@ from deltaloop.apiserver.core.objects import (
 from deltaloop.apiserver.core.pod_binding import bound_pod, check_binding
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.requests import parse_revision
-from deltaloop.apiserver.core.scaling import apply_scale
+from deltaloop.apiserver.core.scaling import apply_scale, check_scale
 from deltaloop.apiserver.core.schema.admission import decode_by_schema
 from deltaloop.apiserver.core.schema.numbers import settle_numbers
 from deltaloop.apiserver.core.selection import EVERYTHING, Selection
@@ -161,9 +161,7 @@ class Operations:
             )
         self._forms.differs(stamp.uid, hidden)
         self._claim_addresses(served, None, created, stamp)
-        return self.store.create(
-            served.storage, key, _stored(served, self.crds.applied(served, created, now=stamp.now))
-        )
+        return self.store.create(served.storage, key, _stored(served, self.crds.applied(served, created, stamp=stamp)))
 
     def update(
         self,
@@ -196,6 +194,7 @@ class Operations:
         """
         written = subresource
         if subresource == "scale":
+            check_scale(fields, patched=as_sent == "patched")
             fields = apply_scale(served, decode_object(served, self.read(served, namespace, name)), fields)
             subresource = ""
         as_sent = "applied" if entries is not None else as_sent
@@ -226,7 +225,7 @@ class Operations:
         if ends or dry_run:
             link = metadata.get("selfLink") if dry_run and not (subresource and served.custom) else None
             return _unstored(served, after, resource_version=current.resource_version, link=link)
-        after = self.crds.applied(served, after, now=stamp.now)
+        after = self.crds.applied(served, after, stamp=stamp)
         another = self._forms.differs(current.uid, hidden)
         self._claim_addresses(served, before, after, stamp)
         return self.store.update(served.storage, current.key, _stored(served, after), always=another)

@@ -13,7 +13,7 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.failures import FieldError, invalid_value
 from deltaloop.apiserver.core.json_path import JsonPath
-from deltaloop.apiserver.core.json_values import at, integer, is_mapping, items, mapping, text
+from deltaloop.apiserver.core.json_values import at, integer, is_mapping, items, json_type, mapping, text
 from deltaloop.apiserver.core.served_resource import ScalePaths, ServedResource
 
 _GO_TYPES: Final = {
@@ -116,14 +116,47 @@ def _as_go_prints(value: object) -> str:
     return str(value)
 
 
+def check_scale(scale: dict[str, Any], *, patched: bool) -> None:
+    """Refuse a ``Scale`` that cannot be read: with another type where a number or a text belongs.
+
+    Args:
+        scale: As it was sent, or as a patch made it.
+        patched: Whether a patch made it.
+
+    Raises:
+        ApiError: 422 for what a patch made, 400 otherwise; it names the field and both types, never the value.
+    """
+    why = _unreadable(scale)
+    if why and patched:
+        raise failures.invalid_patch(invalid_value("patch", "the object that results", why))
+    if why:
+        raise failures.unreadable("Scale", why, version="v1")
+
+
+def _unreadable(scale: dict[str, Any]) -> str:
+    for field, wanted in (("spec", "ScaleSpec"), ("status", "ScaleStatus")):
+        part = scale.get(field)
+        if part is not None and not is_mapping(part):
+            return f"json: cannot unmarshal {json_type(part)} into Go struct field Scale.{field} of type v1.{wanted}"
+        value = mapping(part).get("replicas")
+        if value is not None and (type(value) is not int or not -_MOST_REPLICAS <= value + 1 <= _MOST_REPLICAS + 1):
+            found = f"number {value}" if type(value) in (int, float) else json_type(value)
+            return f"json: cannot unmarshal {found} into Go struct field {wanted}.{field}.replicas of type int32"
+    selector = at(scale, "status", "selector")
+    if selector is not None and not isinstance(selector, str):
+        found = json_type(selector)
+        return f"json: cannot unmarshal {found} into Go struct field ScaleStatus.status.selector of type string"
+    return ""
+
+
 def apply_scale(served: ServedResource, current: dict[str, Any], scale: dict[str, Any]) -> dict[str, Any]:
     """Return the object with the replicas of a ``Scale``, and with its resource version and uid as conditions.
 
     Raises:
         NotFoundError: If the resource has no such subresource.
         BadRequestError: If a patch leaves a custom resource without a number that had none.
-        InvalidError: If the number is none, or that of a built-in kind is negative; that of a custom resource is looked
-            at with the rest of the object.
+        InvalidError: If the number of a built-in kind is negative; that of a custom resource is looked at with the rest
+            of the object.
     """
     paths = _paths(served)
     replicas = at(scale, "spec", "replicas")
@@ -131,8 +164,6 @@ def apply_scale(served: ServedResource, current: dict[str, Any], scale: dict[str
     if served.custom and replicas == _UNSET:
         raise failures.bad_request(f'the spec replicas field "{paths.spec_replicas}" cannot be empty')
     name = text(current["metadata"].get("name"))
-    if not isinstance(replicas, int) or isinstance(replicas, bool):
-        raise failures.invalid(_SCALE, name, [invalid_value("spec.replicas", "0", "must be an integer")])
     # Another uid is looked at before, by the update.
     another = text(at(scale, "metadata", "uid")) not in ("", current["metadata"].get("uid"))
     if replicas < 0 and not (served.custom or another):

@@ -21,7 +21,12 @@ _NAMES: Final = (
     (dict, "map[string]interface {}"),
     (list, "[]interface {}"),
 )
-_WANTED: Final = {"string": "string", "integer": "numeric (int or float)", "number": "numeric (int or float)"}
+_WANTED: Final = {
+    "string": "string",
+    "integer": "numeric (int or float)",
+    "number": "numeric (int or float)",
+    "scalar": "any scalar",
+}
 
 
 def type_errors(kind: MergeType, value: Any, *, unlike: bool = True) -> str:
@@ -92,7 +97,7 @@ def _item_errors(kind: MergeType, value: list[Any], path: tuple[str, ...], *, un
 
 def _missing_key(kind: MergeType, item: dict[str, Any]) -> str:
     """Say what an item of a keyed list lacks to be told from others; "" if nothing."""
-    missing = [name for name in kind.keys if item.get(name) is None and name not in kind.defaults]
+    missing = [name for name in kind.keys if name not in item and name not in kind.defaults]
     if missing and len(missing) == len(kind.keys):
         names = " ".join(f'"{name}"' for name in missing)
         return f"omits all key fields [{names}] (and doesn't have default values for any key fields)"
@@ -107,6 +112,8 @@ def _fits(accepts: str, value: Any) -> bool:
             return isinstance(value, int | float) and not isinstance(value, bool)
         case "boolean":
             return isinstance(value, bool)
+        case "scalar":
+            return isinstance(value, str | int | float)
         case "list":
             return isinstance(value, list)
         case "map":

@@ -29,8 +29,8 @@ class MergeType:
 
     Attributes:
         form: See above.
-        accepts: What a scalar may be: ``string``, ``integer``, ``number``, ``boolean``, ``list``, ``map``, or "" for
-            anything.
+        accepts: What a scalar may be: ``string``, ``integer``, ``number``, ``boolean``, ``list``, ``map``, ``scalar``
+            for any of the first four, or "" for anything.
         fields: Named fields of a map; their names are no part of its value.
         element: Type of the other keys of a map, or of a list's items; None means that there are none.
         keys: The fields that tell items of a ``keyed`` list apart.
@@ -160,7 +160,14 @@ def _from_schema(schema: dict[str, Any], *, preserve: bool = False) -> MergeType
         return _list_from_schema(schema, preserve=preserve)
     if kind == "object" or schema.get("properties"):
         return _map_from_schema(schema, preserve=preserve)
+    if kind == "string" and text(schema.get("format")) not in _FORMATS_OF_TEXT:
+        return _ANY_SCALAR
     return _SCALARS.get(kind, FREE)
+
+
+# The formats of texts that are merged as such; any other may be a number for merging (kube-openapi pkg/schemaconv).
+_FORMATS_OF_TEXT: Final = ("", "byte")
+_ANY_SCALAR: Final = MergeType("scalar", accepts="scalar")
 
 
 def _list_from_schema(schema: dict[str, Any], *, preserve: bool) -> MergeType:

@@ -1,0 +1,125 @@
+"""What ``make corpus`` found: requests about other projects' kinds, in a short form of our own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.conformance.target import CRDS, Api, conformance, widget_crd
+
+_TEXTS: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "at": {"type": "string", "format": "date-time"},
+        "other": {"type": "string", "format": "unheard-of"},
+        "data": {"type": "string", "format": "byte"},
+        "plain": {"type": "string"},
+    },
+}
+_KEYED: dict[str, Any] = {
+    "type": "array",
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["name"],
+    "items": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}},
+}
+_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "spec": {**_TEXTS, "properties": {**_TEXTS["properties"], "list": _KEYED}},
+        "status": {**_TEXTS, "properties": {**_TEXTS["properties"], "list": _KEYED}},
+    },
+}
+
+
+@conformance(
+    "apply: a text that has a format may be any value for merging; what it is, is looked at later",
+    ("a number for a time", {"at": 5}, 422),
+    ("a boolean for a time", {"at": True}, 422),
+    ("a number for an unknown format", {"other": 5}, 422),
+    ("a list for a time", {"at": [1]}, 500),
+    ("an object for a time", {"at": {"a": 1}}, 500),
+    ("a number for bytes", {"data": 5}, 500),
+    ("a number for a plain text", {"plain": 5}, 500),
+    ("a text for a time", {"at": "2024-01-02T03:04:05Z"}, 201),
+)
+async def test_texts_with_formats(api: Api, spec: dict[str, Any], code: int) -> None:
+    path = await api.widgets(schema=_SCHEMA, scale=False)
+    answer = await api.apply(f"{path}/a", api.widget("a", spec))
+    assert answer.status == code, answer.text
+
+
+@conformance("apply: the status of a new object is left out, whatever is in it")
+async def test_status_of_what_is_applied_anew(api: Api) -> None:
+    path = await api.widgets(schema=_SCHEMA, scale=False)
+    body = {**api.widget("a", {}), "status": {"at": 5, "list": [{"name": None}]}}
+    answer = await api.apply(f"{path}/a", body)
+    assert answer.status == 201, answer.text
+    assert "status" not in answer.json
+    created = await api.post(path, {**api.widget("b", {"plain": "x"}), "status": {"at": 5}})
+    assert created.json["metadata"]["managedFields"][0]["fieldsV1"] == {"f:spec": {".": {}, "f:plain": {}}}
+
+
+@conformance("apply: an item whose key is null has its key, and is refused for its type")
+async def test_items_whose_key_is_null(api: Api) -> None:
+    path = await api.widgets(schema=_SCHEMA, scale=False)
+    answer = await api.apply(f"{path}/a", api.widget("a", {"list": [{"name": None}]}))
+    answer.refuses(422, "Invalid")
+    assert "spec.list[0].name" in {cause["field"] for cause in answer.json["details"]["causes"]}
+    missing = await api.apply(f"{path}/a", api.widget("a", {"list": [{}]}))
+    assert missing.status == 500, missing.text
+
+
+@conformance(
+    "metadata of a custom resource: a field that is unknown is told, or refused",
+    ("created", "POST"),
+    ("patched", "PATCH"),
+)
+async def test_unknown_fields_of_metadata(api: Api, method: str) -> None:
+    path = await api.widgets(scale=False)
+    await api.created(path, api.widget("a"))
+    body = api.widget("b", {}, colour="red")
+
+    async def send(query: str) -> Any:
+        if method == "POST":
+            return await api.post(f"{path}?dryRun=All{query}", body)
+        return await api.patch(f"{path}/a?dryRun=All{query}", {"metadata": {"colour": "red"}})
+
+    warned = await send("")
+    assert warned.status < 300, warned.text
+    assert "colour" not in warned.json["metadata"]
+    assert warned.headers.getall("Warning") == ['299 - "unknown field \\"metadata.colour\\""']
+    refused = await send("&fieldValidation=Strict")
+    assert refused.status == (422 if method == "PATCH" else 400), refused.text
+    assert 'unknown field "metadata.colour"' in refused.json["message"]
+
+
+@conformance("Scale: a patch that makes text of a number is refused as a patch")
+async def test_scale_of_a_wrong_type(api: Api) -> None:
+    path = await api.widgets()
+    await api.created(path, api.widget("a", {"size": 1}))
+    answer = await api.patch(f"{path}/a/scale", {"spec": {"replicas": "x"}})
+    answer.refuses(422, "Invalid")
+    assert [cause["field"] for cause in answer.json["details"]["causes"]] == ["patch"]
+
+
+@conformance("CRD: its status belongs to the server")
+async def test_who_owns_the_status_of_a_crd(api: Api) -> None:
+    crd = widget_crd(api.group(), scale=False)
+    await api.define(crd)
+
+    async def has_entry() -> bool:
+        read = await api.get(f"{CRDS}/{crd['metadata']['name']}")
+        entries = {entry["manager"]: entry for entry in read.json["metadata"]["managedFields"]}
+        found = entries.get("kube-apiserver")
+        if found is None:
+            return False
+        assert (found["operation"], found["subresource"], found["apiVersion"]) == (
+            "Update",
+            "status",
+            "apiextensions.k8s.io/v1",
+        )
+        status = found["fieldsV1"]["f:status"]
+        assert sorted(status) == ["f:acceptedNames", "f:conditions"]
+        assert sorted(status["f:acceptedNames"]) == ["f:kind", "f:listKind", "f:plural", "f:singular"]
+        return sorted(status["f:conditions"]) == ['k:{"type":"Established"}', 'k:{"type":"NamesAccepted"}']
+
+    await api.eventually(has_entry)
