@@ -18,7 +18,7 @@ from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.status import ForbiddenError, Status
 from deltaloop.client import Client, ClientConfig
 from deltaloop.metrics import ProgramMetrics
-from deltaloop.runtime import Context, HealthServerError, Manager, ManagerOptions, Request, controller
+from deltaloop.runtime import Context, HealthServerError, Manager, ManagerOptions, Request, controller, health_server
 from deltaloop.runtime.core.readiness import Check
 from deltaloop.runtime.health_pages import metrics_page, probe
 from deltaloop.runtime.health_server import HealthServer, Listen, Page
@@ -224,7 +224,8 @@ async def test_a_probe_takes_the_place_of_the_connection_that_waits_longest() ->
         assert not await ended(held[-1])
 
 
-async def test_a_connection_that_is_answered_keeps_its_place_and_there_are_a_hundred_at_most() -> None:
+async def test_a_connection_that_is_answered_keeps_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health_server, "_MOST_CONNECTIONS", 10)
     asked, answer = asyncio.Event(), asyncio.Event()
 
     async def slow(rest: str, query: Mapping[str, list[str]]) -> Page:
@@ -235,14 +236,15 @@ async def test_a_connection_that_is_answered_keeps_its_place_and_there_are_a_hun
     async with HealthServer(Listen(), {"/slow": slow}) as server:
         waiting = asyncio.create_task(fetch(f"{server.url}/slow"))
         await asked.wait()
-        async with connections(server, 150) as held:
+        async with connections(server, 15) as held:
             states = [await ended(reader) for reader in held]
-            assert states == [True] * 51 + [False] * 99
+            assert states == [True] * 6 + [False] * 9
             answer.set()
             assert await waiting == (200, "at last")
 
 
-async def test_all_hundred_are_answered_and_one_more_has_to_go() -> None:
+async def test_all_are_answered_and_one_more_has_to_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health_server, "_MOST_CONNECTIONS", 10)
     answer = asyncio.Event()
 
     async def slow(rest: str, query: Mapping[str, list[str]]) -> Page:
@@ -250,7 +252,7 @@ async def test_all_hundred_are_answered_and_one_more_has_to_go() -> None:
         return Page(b"at last")
 
     request = b"GET /slow HTTP/1.0\r\n\r\n"
-    async with HealthServer(Listen(), {"/slow": slow}) as server, connections(server, 100, request) as held:
+    async with HealthServer(Listen(), {"/slow": slow}) as server, connections(server, 10, request) as held:
         async with connections(server, 1) as more:
             assert await ended(more[0])
         answer.set()
