@@ -64,6 +64,10 @@ async def show(scene: Scene) -> None:
             ids = {each.name: each.uid for each in foos.lister().list()}
             right = all(owner is not None and owner_is(owner, name, ids[name]) for name, owner in owners.items())
             scene.expect(right, "each deployment names its foo as the owner that it goes with")
+            if any(each.get("status", {}).get("observedGeneration") for each in deployments.lister().list()):
+                scene.expect(await runs(client, foos), "its pod is scheduled and ready, and its foo says so")
+            else:
+                scene.cannot_show("its pod is scheduled and ready", "nothing here makes pods of deployments")
             for number in range(count):
                 await client.delete(FOO, f"foo-{number}")
             if await collects_garbage(client):
@@ -86,6 +90,21 @@ def owner_is(owner: dl.OwnerReference, name: str, uid: str) -> bool:
     """Tell whether a reference is all that a garbage collector needs to delete the object with that Foo."""
     named = (owner.api_version, owner.kind, owner.name, owner.uid) == (FOO.api_version, FOO.kind, name, uid)
     return named and owner.controller is True and owner.block_owner_deletion is True
+
+
+async def runs(client: dl.Client, foos: dl.SharedIndexInformer[dl.Resource]) -> bool:
+    """Wait until the first Foo's Pod is ready, as the Pod says and the Foo."""
+
+    def is_available() -> bool:
+        foo = foos.lister().find(f"{client.namespace}/foo-0")
+        return foo is not None and foo.get("status", {}).get("availableReplicas") == 1
+
+    if not await until(is_available, timeout=PATIENCE):
+        return False
+    selector = dl.ListOptions(label_selector="controller=foo-0")
+    pods = await client.list_all(dl.kinds.POD, namespace=client.namespace, options=selector)
+    conditions = [each["status"].get("conditions", []) for each in pods if each["spec"].get("nodeName")]
+    return len(conditions) == 1 and {"Ready": "True"}.items() <= {c["type"]: c["status"] for c in conditions[0]}.items()
 
 
 async def collects_garbage(client: dl.Client) -> bool:

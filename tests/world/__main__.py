@@ -12,13 +12,14 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from deltaloop.testing.control_plane import ControlPlaneError
 from tests.kube.build import go_command
 from tests.world import build
-from tests.world.compare import Difference, differences, split
+from tests.world.compare import Difference, KnownDifference, differences, split
 from tests.world.differences import KNOWN
 from tests.world.programs import SERVERS
 from tests.world.scenario import NAMES, run
@@ -52,11 +53,20 @@ def main() -> None:
         (FOLDER / f"{server}.json").write_text(json.dumps(found[server], indent=1) + "\n")
     if arguments.server:
         sys.exit(any(step["error"] for step in found[arguments.server].values()))
-    sys.exit(_report(found, whole=not arguments.steps, built=built, seconds=time.monotonic() - started_at))
+    seconds = time.monotonic() - started_at
+    sys.exit(report(found, KNOWN, RESULT, whole=not arguments.steps, built=built, seconds=seconds))
 
 
-def _report(found: dict[str, dict[str, Any]], *, whole: bool, built: float, seconds: float) -> int:
-    """Print and write what came of it; return the exit code."""
+def report(
+    found: Mapping[str, Mapping[str, Any]],
+    known: Sequence[KnownDifference],
+    file: Path,
+    *,
+    whole: bool,
+    built: float,
+    seconds: float,
+) -> int:
+    """Print and write what came of both runs; return the exit code: 0 if nothing failed and nothing is unexplained."""
     embedded, real = (found[server] for server in SERVERS)
     rows: list[dict[str, Any]] = []
     unexplained: list[Difference] = []
@@ -64,10 +74,10 @@ def _report(found: dict[str, dict[str, Any]], *, whole: bool, built: float, seco
     print(f"\n{'step':24}{'embedded':>10}{'real':>10}{'records':>9}{'unlike':>8}{'known':>7}")
     for name in embedded:
         records = [side[name]["records"] for side in (embedded, real)]
-        left, explained = split(differences(records[0], records[1], name), KNOWN)
+        left, explained = split(differences(records[0], records[1], name), known)
         unexplained += left
-        for known, those in explained.items():
-            used[known.path] = used.get(known.path, 0) + len(those)
+        for each, those in explained.items():
+            used[each.path] = used.get(each.path, 0) + len(those)
         row: dict[str, Any] = {
             "step": name,
             "seconds": {server: found[server][name]["seconds"] for server in SERVERS},
@@ -82,20 +92,20 @@ def _report(found: dict[str, dict[str, Any]], *, whole: bool, built: float, seco
             for server in SERVERS
         )
         print(f"{name:24}{times}{row['records']:9}{len(left):8}{row['known']:7}")
-    unused = [each.path for each in KNOWN if whole and not used.get(each.path)]
-    RESULT.write_text(
+    unused = [each.path for each in known if whole and not used.get(each.path)]
+    file.write_text(
         json.dumps({"build_seconds": round(built), "seconds": round(seconds), "steps": rows}, indent=1) + "\n"
     )
     for row in rows:
         for server, error in row["errors"].items():
             if error:
                 print(f"\n{row['step']} failed on the {server} server: {error}")
-    for each in unexplained:
-        print(f"\n{each}")
+    for difference in unexplained:
+        print(f"\n{difference}")
     for path in unused:
         print(f"\nno difference needs this line any more: {path}")
     failed = any(error for row in rows for error in row["errors"].values())
-    print(f"\n{seconds:.0f} s, of which {built:.0f} s to build; {RESULT.relative_to(ROOT)} has it all")
+    print(f"\n{seconds:.0f} s, of which {built:.0f} s to build; {file} has it all")
     return int(failed or bool(unexplained) or bool(unused))
 
 

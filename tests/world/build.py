@@ -61,21 +61,25 @@ def _kubernetes(name: str) -> WorldProgram:
     return WorldProgram(Program(name, HERE / "controllers_1_36", f"{KUBERNETES}/cmd/{name}", KUBERNETES))
 
 
+def _helm(major: str) -> WorldProgram:
+    module = f"helm.sh/helm/{major}"
+    return WorldProgram(Program("helm", HERE / "helm", f"{module}/cmd/helm", module))
+
+
+# Programs that share a module share most of their build: it takes the longest.
 CONTROLLER_MANAGER = _kubernetes("kube-controller-manager")
 SCHEDULER = _kubernetes("kube-scheduler")
 KUBECTL = _kubernetes("kubectl")
+SAMPLE_CONTROLLER = WorldProgram(
+    Program("sample-controller", HERE / "controllers_1_36", "k8s.io/sample-controller", "k8s.io/sample-controller"),
+    files=(("artifacts/examples", "crd-status-subresource.yaml"),),
+)
 KWOK = WorldProgram(
     Program("kwok", HERE / "kwok_0_8", "sigs.k8s.io/kwok/cmd/kwok", "sigs.k8s.io/kwok"),
     files=(("kustomize/stage/node/fast", "node-*.yaml"), ("kustomize/stage/pod/fast", "pod-*.yaml")),
 )
-HELM_3 = WorldProgram(Program("helm", HERE / "helm_3_22", "helm.sh/helm/v3/cmd/helm", "helm.sh/helm/v3"))
-HELM_4 = WorldProgram(Program("helm", HERE / "helm_4_3", "helm.sh/helm/v4/cmd/helm", "helm.sh/helm/v4"))
-SAMPLE_CONTROLLER = WorldProgram(
-    Program(
-        "sample-controller", HERE / "sample_controller_0_36", "k8s.io/sample-controller", "k8s.io/sample-controller"
-    ),
-    files=(("artifacts/examples", "crd-status-subresource.yaml"),),
-)
+HELM_3 = _helm("v3")
+HELM_4 = _helm("v4")
 PROGRAMS = (CONTROLLER_MANAGER, SCHEDULER, KUBECTL, KWOK, HELM_3, HELM_4, SAMPLE_CONTROLLER)
 
 

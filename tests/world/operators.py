@@ -41,7 +41,15 @@ async def _foo(world: World) -> None:
     await world.record_objects("two", "foos.samplecontroller.k8s.io", "deployments", "replicasets")
     await world.kubectl("patch", "foo", "example", "--type=merge", "-p", '{"spec":{"replicas":3}}')
     await _until_available(world, 3)
+    (before,) = await world.objects("deployments.apps")
     await world.kubectl("scale", "deployment", "example", "--replicas=1")
+
+    def is_repaired(each: dl.Resource) -> bool:
+        status = each["status"]
+        counts = (each["spec"]["replicas"], status.get("replicas"), status.get("availableReplicas"))
+        return status["observedGeneration"] == each.generation >= before.generation + 2 and counts == (3, 3, 3)
+
+    await world.until_all("deployments.apps", is_repaired, count=1)
     await _until_available(world, 3)
     await world.record_objects("three", "foos.samplecontroller.k8s.io", "deployments")
     await world.kubectl("delete", "foo", "example")

@@ -15,6 +15,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
 from deltaloop.testing import control_plane
 from deltaloop.testing.control_plane import ControlPlane, ControlPlaneAssets, ControlPlaneError
 from tests.world import build
@@ -41,6 +44,11 @@ class Place:
     kubeconfig: Path
     logs: Path
     scratch: Path
+
+    @property
+    def account_key(self) -> Path:
+        """The key that tokens of service accounts are signed by."""
+        return self.scratch / "accounts.key"
 
     def environment(self) -> dict[str, str]:
         """Return the environment of a program that is to use this server and nothing of this machine's user."""
@@ -81,6 +89,13 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def _write_key(path: Path) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    form, no_password = serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+    path.touch(0o600)
+    path.write_bytes(key.private_bytes(serialization.Encoding.PEM, form, no_password))
+
+
 @contextmanager
 def serving(server: str, assets: ControlPlaneAssets, logs: Path) -> Generator[Place]:
     """Run one of the two servers, with RBAC, and no controllers of its own."""
@@ -88,8 +103,11 @@ def serving(server: str, assets: ControlPlaneAssets, logs: Path) -> Generator[Pl
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="deltaloop-world-")))
         place = Place(server, scratch / "kubeconfig", logs, scratch)
+        _write_key(place.account_key)
         if server == "real":
-            real = stack.enter_context(ControlPlane(assets, start_timeout=START_SECONDS))
+            key = str(place.account_key)
+            flags = (f"--service-account-key-file={key}", f"--service-account-signing-key-file={key}")
+            real = stack.enter_context(ControlPlane(assets, start_timeout=START_SECONDS, extra_arguments=flags))
             place.kubeconfig.write_text(json.dumps(real.kubeconfig()))
             place.kubeconfig.chmod(0o600)
         else:
@@ -104,7 +122,8 @@ def _embedded(place: Place) -> Generator[None]:
     token.write_text(secrets.token_urlsafe(32))
     command: list[str | Path] = [Path(sys.executable).with_name("deltaloop"), "apiserver"]
     command += ["--authorization-mode", "RBAC"]
-    command += ["--write-kubeconfig", str(place.kubeconfig), "--token-file", str(token)]
+    command += ["--write-kubeconfig", place.kubeconfig, "--token-file", token]
+    command += ["--service-account-signing-key-file", place.account_key]
     with running(place, "apiserver", command) as process:
         until = time.monotonic() + START_SECONDS
         while not place.kubeconfig.exists():
@@ -126,7 +145,9 @@ def _has_ended(process: subprocess.Popen[bytes]) -> bool:
 def controllers(place: Place) -> Generator[None]:
     """Run what makes a cluster of a server: controller manager, scheduler, and KWOK for the kubelets."""
     common = [f"--kubeconfig={place.kubeconfig}", "--secure-port=0", "--leader-elect=true"]
-    manager: list[str | Path] = [build.CONTROLLER_MANAGER.path, *common, "--node-monitor-grace-period=60s"]
+    manager: list[str | Path] = [build.CONTROLLER_MANAGER.path, *common]
+    manager += [f"--service-account-private-key-file={place.account_key}", "--use-service-account-credentials=true"]
+    manager += ["--node-monitor-grace-period=60s"]
     scheduler: list[str | Path] = [build.SCHEDULER.path, *common]
     stages = [path for number in range(len(build.KWOK.files)) for path in build.KWOK.file_folder(number).iterdir()]
     kwok: list[str | Path] = [

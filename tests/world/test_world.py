@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from tests.kube.build import KUBE_APISERVER
 from tests.world import build
+from tests.world.__main__ import report
 from tests.world.compare import ABSENT, Difference, KnownDifference, differences, split
 from tests.world.differences import KNOWN
 from tests.world.normal import normal_object, normal_table, normal_text, random_names
@@ -106,6 +108,47 @@ def test_known_differences_explain_what_they_name_alone() -> None:
     other = KnownDifference("pods/*", "because")
     found = [Difference("nodes/a/cpu", 1, 2), Difference("nodes/a/memory", 1, 2)]
     assert split(found, [known, other]) == ([found[1]], {known: [found[0]], other: []})
+
+
+def results(*, error: str = "", **records: Any) -> dict[str, Any]:
+    return {"nodes": {"seconds": 1.5, "error": error, "records": records}}
+
+
+KNOWN_A = KnownDifference("nodes/a", "because")
+
+
+@pytest.mark.parametrize(
+    ("embedded", "real", "known", "whole", "code"),
+    [
+        (results(a=1), results(a=1), [], True, 0),
+        (results(a=1), results(a=2), [], True, 1),
+        (results(a=1), results(a=2), [KNOWN_A], True, 0),
+        (results(a=1), results(a=1), [KNOWN_A], True, 1),
+        (results(a=1), results(a=1), [KNOWN_A], False, 0),
+        (results(error="late"), results(), [], True, 1),
+        (results(), results(error="late"), [], True, 1),
+    ],
+    ids=["equal", "unlike", "known", "known for nothing", "not all steps", "embedded failed", "real failed"],
+)
+def test_a_run_fails_unless_all_is_explained(
+    embedded: dict[str, Any],
+    real: dict[str, Any],
+    known: list[KnownDifference],
+    whole: bool,
+    code: int,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = tmp_path / "world.json"
+    found = {"embedded": embedded, "real": real}
+    assert report(found, known, file, whole=whole, built=0.0, seconds=3.0) == code
+    (row,) = json.loads(file.read_text())["steps"]
+    assert row["unlike"] == ([] if known or embedded == real or row["errors"] != NO_ERRORS else [UNLIKE])
+    assert "1.5 s" in capsys.readouterr().out
+
+
+NO_ERRORS = {"embedded": "", "real": ""}
+UNLIKE = {"path": "nodes/a", "embedded": 1, "real": 2}
 
 
 def test_readers_find_the_reason_of_each_known_difference() -> None:

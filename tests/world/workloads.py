@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import deltaloop as dl
-from deltaloop.apiserver.core.json_values import items
 from tests.world.world import MANIFESTS, World, has_condition, is_ready
 
 ROLLOUT = "--timeout=90s"
@@ -70,7 +70,7 @@ async def services(world: World) -> None:
 
 async def _until_endpoints(world: World, count: int) -> None:
     def ready(slice_: dl.Resource) -> bool:
-        found = items(slice_.get("endpoints"))
+        found: Any = slice_.get("endpoints") or ()
         return len(found) == count and all(each["conditions"].get("ready") for each in found)
 
     await world.until_all("endpointslices", ready, count=3)
@@ -79,9 +79,8 @@ async def _until_endpoints(world: World, count: int) -> None:
 
 async def _endpoints_have(world: World, count: int) -> bool:
     found = await world.objects("endpoints")
-    return len(found) == 3 and all(
-        sum(len(items(subset.get("addresses"))) for subset in items(each.get("subsets"))) == count for each in found
-    )
+    subsets: list[Any] = [each.get("subsets") or () for each in found]
+    return len(found) == 3 and all(sum(len(one.get("addresses") or ()) for one in those) == count for those in subsets)
 
 
 async def _is_empty(world: World, kind: str) -> bool:
@@ -163,7 +162,8 @@ async def daemonset(world: World) -> None:
     await _daemon_is_settled(world, 4)
     await world.record_table("four", "daemonsets,pods")
     await world.kubectl("delete", "node", "node-3")
-    await world.until_all("pods", is_ready, count=3)
+    # The controller manager looks for such Pods three times a minute, and believes it after 40 seconds.
+    await world.until_all("pods", is_ready, count=3, seconds=150.0)
     await _daemon_is_settled(world, 3)
     await world.kubectl("set", "image", "daemonset/agent", "agent=example.com/agent:2")
     await world.kubectl("rollout", "status", "daemonset/agent", ROLLOUT)

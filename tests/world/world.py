@@ -20,6 +20,8 @@ MANIFESTS = Path(__file__).with_name("manifests")
 COMMAND_SECONDS = 120.0
 WAIT_SECONDS = 90.0
 _POLL = 0.2
+# Written when one controller is ahead of another.
+_EVENTS_OF_CHANCE = frozenset({"FailedScheduling", "FailedToUpdateEndpoint", "FailedToUpdateEndpointSlices", "NoPods"})
 _NODES = {f"node-{number}": "<node>" for number in range(10)}
 
 
@@ -60,6 +62,7 @@ class World:
         *,
         text: str | None = None,
         fails: bool = False,
+        secret: bool = False,
         seconds: float = COMMAND_SECONDS,
     ) -> Output:
         """Run a command to its end.
@@ -68,6 +71,7 @@ class World:
             command: Program and arguments.
             text: Its standard input.
             fails: Whether it is meant to fail.
+            secret: Whether its arguments or what it prints are to stay out of the log.
             seconds: How long it may take.
 
         Raises:
@@ -80,7 +84,7 @@ class World:
             stderr=asyncio.subprocess.PIPE,
             env=self.place.environment(),
         )
-        shown = " ".join([Path(command[0]).name, *map(str, command[1:])])
+        shown = " ".join([Path(command[0]).name, *map(str, command[1 : 5 if secret else None])])
         try:
             async with asyncio.timeout(seconds):
                 stdout, stderr = await process.communicate(text.encode() if text is not None else None)
@@ -92,14 +96,18 @@ class World:
                 await process.wait()
         output = Output(process.returncode or 0, stdout.decode(), stderr.decode())
         with (self.place.logs / "commands.log").open("a") as log:
-            log.write(f"$ {shown}\n{output.stdout}{output.stderr}[{output.code}]\n")
+            printed = "..." if secret else output.stdout + output.stderr
+            log.write(f"$ {shown}\n{printed}[{output.code}]\n")
         if bool(output.code) != fails:
             raise StepError(f"{shown} ended with {output.code}: {output.stderr.strip() or output.stdout.strip()}")
         return output
 
-    async def kubectl(self, *arguments: str, text: str | None = None, fails: bool = False) -> Output:
+    async def kubectl(
+        self, *arguments: str, text: str | None = None, fails: bool = False, secret: bool = False
+    ) -> Output:
         """Run kubectl in the step's namespace."""
-        return await self.run([build.KUBECTL.path, "-n", self.namespace, *arguments], text=text, fails=fails)
+        command: list[str | Path] = [build.KUBECTL.path, "-n", self.namespace, *arguments]
+        return await self.run(command, text=text, fails=fails, secret=secret)
 
     async def apply(self, manifest: str) -> None:
         """Apply a file of ``manifests`` and record what kubectl said."""
@@ -127,7 +135,13 @@ class World:
             await asyncio.sleep(_POLL)
 
     async def until_all(
-        self, kind: str, condition: Callable[[dl.Resource], object], *, count: int | None = None, cluster: bool = False
+        self,
+        kind: str,
+        condition: Callable[[dl.Resource], object],
+        *,
+        count: int | None = None,
+        cluster: bool = False,
+        seconds: float = WAIT_SECONDS,
     ) -> None:
         """Wait until there are ``count`` objects (any number but none by default), and something holds of each."""
 
@@ -136,7 +150,7 @@ class World:
             right = bool(found) if count is None else len(found) == count
             return right and all(condition(each) for each in found)
 
-        await self.until(f"{count or 'all'} {kind} in {self.namespace} are as wanted", hold)
+        await self.until(f"{count or 'all'} {kind} in {self.namespace} are as wanted", hold, seconds=seconds)
 
     def record(self, name: str, value: Any) -> None:
         """Record something that has to be the same on both servers."""
@@ -177,6 +191,16 @@ class World:
         """Record a table that kubectl prints."""
         await self._items(kinds)
         self.record_text(name, await self.kubectl("get", kinds, *arguments), table=True)
+
+    async def record_events(self) -> None:
+        """Record which events there are, each kind once: how many, and their words, depend on who was quicker."""
+        found: set[str] = set()
+        for event in await self.objects("events"):
+            about, source = event["involvedObject"], event.get("source", {})
+            told = (about["kind"], event["type"], event["reason"], source.get("component", ""))
+            if event["reason"] not in _EVENTS_OF_CHANCE:
+                found.add(" ".join((*told, event.get("reportingComponent", ""))))
+        self.record("events", sorted(found))
 
 
 def _lines(text: str, names: dict[str, str]) -> list[str]:
