@@ -11,6 +11,7 @@ from typing import Any
 from tests.conformance.target import CRDS, Api, config_map, conformance, pod, widget_crd
 
 JSON = {"Content-Type": "application/json"}
+YAML = {"Content-Type": "application/yaml"}
 
 
 @conformance("Status: an object that is not there is 404, and details name it")
@@ -438,3 +439,40 @@ async def test_a_pod_without_containers(api: Api) -> None:
     answer = await api.post(api.pods, body)
     message = answer.refuses(422, "Invalid")
     assert message == 'Pod "a" is invalid: spec.containers: Required value'
+
+
+def _nested(levels: int, sign: str) -> bytes:
+    opening, closing = (b"[", b"]") if sign == "list" else (b'{"a":', b"}")
+    return opening * levels + b"1" + closing * levels
+
+
+@conformance(
+    "Status: what nests deeper than may be is 400, and never more than that", ("lists", "list"), ("objects", "object")
+)
+async def test_what_nests_too_deeply(api: Api, sign: str) -> None:
+    await api.config_map("a")
+    path = f"{api.config_maps}/a"
+    for levels, codes in ((100, (200, 201)), (10_001, (400,)), (100_000, (400,))):
+        body = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a%d"},"z":' % levels
+        body += _nested(levels, sign) + b"}"
+        patch = b'[{"op":"test","path":"/z","value":' + _nested(levels, sign) + b"}]"
+        answers = [
+            await api.call("POST", api.config_maps, body, **JSON),
+            await api.call("POST", f"{api.config_maps}?dryRun=All", body.replace(b"a%d" % levels, b"b"), **YAML),
+            await api.patch_with(path, "merge-patch+json", b'{"z":' + _nested(levels, sign) + b"}"),
+            await api.patch_with(path, "strategic-merge-patch+json", b'{"z":' + _nested(levels, sign) + b"}"),
+        ]
+        assert all(answer.status in codes for answer in answers), [answer.text[:200] for answer in answers]
+        assert (await api.patch_with(path, "json-patch+json", patch)).status in (400, 422)
+        assert (await api.apply(path, body)).status in (400, 500)
+
+
+@conformance("Status: a CRD whose schema nests too deeply is 400")
+async def test_a_schema_that_nests_too_deeply(api: Api) -> None:
+    crd = json.dumps(
+        widget_crd(api.group(), schema={"type": "object", "properties": {"a": {"type": "string", "not": 0}}})
+    )
+    for levels, code in ((40, 201), (10_001, 400)):
+        body = crd.replace('"not": 0', '"not":' + '{"not":' * levels + '{"minLength":1}' + "}" * levels)
+        answer = await api.call("POST", f"{CRDS}?dryRun=All", body.encode(), **JSON)
+        assert answer.status == code, answer.text[:300]

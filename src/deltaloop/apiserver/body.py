@@ -12,6 +12,7 @@ from aiohttp import web
 
 from deltaloop.api.errors import InvalidInputError
 from deltaloop.apiserver.core import failures, protobuf
+from deltaloop.apiserver.core.nesting import check_depth, decode_json
 from deltaloop.apiserver.core.protobuf_table import FieldTable, parse_table
 
 # Of a request in YAML: a sentence for each key that comes twice.
@@ -67,13 +68,15 @@ async def read_fields(
         accepted = ("application/json", "application/yaml", protobuf.CONTENT_TYPE)
         raise failures.unsupported_media_type(accepted[: 2 if protobuf_kind is None else 3])
     raw = body if body is not None else await read_body(request)
-    if in_protobuf and protobuf_kind is not None:
-        api_version, kind = protobuf_kind
-        return protobuf.decode_body(raw, field_table(), api_version=api_version, kind=kind)
     try:
+        if in_protobuf and protobuf_kind is not None:
+            api_version, kind = protobuf_kind
+            fields = protobuf.decode_body(raw, field_table(), api_version=api_version, kind=kind)
+            check_depth(fields)
+            return fields
         if media_type in _YAML:
             raw = _yaml_to_json(request, raw)
-        value = msgspec.json.decode(raw)
+        value = decode_json(raw)
     except msgspec.MsgspecError as error:
         raise failures.bad_request(f"couldn't get version/kind; json parse error: {error}") from None
     except (InvalidInputError, UnicodeDecodeError, TypeError) as error:

@@ -19,6 +19,7 @@ from typing import Any, Final
 import msgspec
 
 from deltaloop.apiserver.core.json_values import at, is_mapping, items, mapping, text
+from deltaloop.apiserver.core.nesting import decode_json
 
 Fields = dict[str, Any]
 
@@ -283,7 +284,7 @@ def _json(value: object) -> str:
 
 def _read(annotations: Fields, name: str) -> Any:
     try:
-        return msgspec.json.decode(text(annotations.get(name))) if name in annotations else None
+        return decode_json(text(annotations.get(name))) if name in annotations else None
     except msgspec.DecodeError:
         return None
 

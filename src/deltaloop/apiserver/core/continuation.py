@@ -52,7 +52,7 @@ def decode_continue(token: str) -> Continuation:
     try:
         raw = base64.b64decode(token.encode() + b"=" * (-len(token) % 4), altchars=b"-_", validate=True)
         decoded = msgspec.json.decode(raw, type=_Token)
-    except (binascii.Error, msgspec.MsgspecError, UnicodeError):
+    except (binascii.Error, msgspec.MsgspecError, UnicodeError, RecursionError):
         raise InvalidTokenError("continue key is not valid: it is not the base64url form of a token") from None
     if decoded.v != _VERSION:
         raise InvalidTokenError(

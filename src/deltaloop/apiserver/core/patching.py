@@ -26,6 +26,7 @@ from deltaloop.apiserver.core.json_patch import JsonPatchError, apply_operations
 from deltaloop.apiserver.core.json_values import copied, json_type, mapping
 from deltaloop.apiserver.core.merged_objects import convert_merged
 from deltaloop.apiserver.core.metadata_types import unreadable_type
+from deltaloop.apiserver.core.nesting import MAX_STORED_DEPTH, TooDeepError, check_depth, decode_json
 from deltaloop.apiserver.core.patch_rules import rules_of
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.strategic_merge import StrategicMergeError, strategic_merge
@@ -90,7 +91,9 @@ def apply_patch(
     try:
         patch = _read(body)
         if media_type == JSON_PATCH:
-            return _typed(_apply_json_patch(current, patch))
+            result = _apply_json_patch(current, patch)
+            check_depth(result, most=MAX_STORED_DEPTH)
+            return _typed(result)
         if patch is None and media_type == MERGE_PATCH:
             raise PatchError(400, "BadRequest", "Invalid JSON Patch")
         if not isinstance(patch, dict | None):
@@ -99,8 +102,8 @@ def apply_patch(
         if media_type == MERGE_PATCH:
             return _typed(merge_patch(current, changes))
         return _apply_strategic(current, changes, resource, of_kind=of_kind)
-    except RecursionError:
-        raise PatchError(400, "BadRequest", "error decoding patch: it is nested too deeply") from None
+    except (RecursionError, TooDeepError):
+        raise PatchError(400, "BadRequest", f"error decoding patch: {TooDeepError()}") from None
 
 
 def merge_patch(current: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
@@ -151,7 +154,7 @@ def _not_readable(why: str) -> ApiError:
 
 def _read(body: bytes) -> Any:
     try:
-        return msgspec.json.decode(body)
+        return decode_json(body)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         # msgspec names the position and what it expected, never the data.
         raise PatchError(400, "BadRequest", f"error decoding patch: {error}") from None

@@ -18,6 +18,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from deltaloop.api.times import format_micro_time, format_time, from_epoch
+from deltaloop.apiserver.core.nesting import TooDeepError, decode_json
 from deltaloop.apiserver.core.protobuf_wire import (
     FIXED64,
     LENGTH,
@@ -139,11 +140,11 @@ def _json(sent: Sent) -> Json:
     if "raw" not in sent:
         return None
     try:
-        return msgspec.json.decode(sent["raw"])
+        return decode_json(sent["raw"])
+    except TooDeepError:
+        raise MalformedMessageError("a field that holds JSON is nested too deeply") from None
     except msgspec.MsgspecError:
         raise MalformedMessageError("a field that holds JSON holds none") from None
-    except RecursionError:
-        raise MalformedMessageError("a field that holds JSON is nested too deeply") from None
 
 
 def _strings(sent: Sent) -> list[str]:

@@ -39,6 +39,7 @@ from deltaloop.apiserver.core.apply.ownership import (
 )
 from deltaloop.apiserver.core.apply.walking import compare, fields_of
 from deltaloop.apiserver.core.json_values import at, items, mapping, text
+from deltaloop.apiserver.core.nesting import decode_json
 
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
@@ -181,7 +182,7 @@ def _with_entries(fields: Fields, entries: list[Fields]) -> Fields:
 def _not_from_kubectl(target: Target, live: Fields, conflicts: tuple[Conflict, ...]) -> tuple[Conflict, ...]:
     """Leave out the conflicts about fields that kubectl's client-side apply had set, and that are still as it did."""
     try:
-        last: Any = msgspec.json.decode(text(at(live, "metadata", "annotations", LAST_APPLIED)))
+        last: Any = decode_json(text(at(live, "metadata", "annotations", LAST_APPLIED)))
     except msgspec.DecodeError:
         return conflicts
     if mapping(last).get("apiVersion") != target.api_version:

@@ -21,6 +21,8 @@ from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
+from deltaloop.apiserver.core.nesting import decode_json
+
 FieldSet: TypeAlias = dict[str, Any]
 
 SELF: Final = "."
@@ -197,7 +199,7 @@ def _is_step(step: object) -> bool:
     if kind == "i":
         return rest.isdigit()
     try:
-        value = msgspec.json.decode(rest)
+        value = decode_json(rest)
     except msgspec.DecodeError:
         return False
     return kind == "v" or isinstance(value, dict)

@@ -14,6 +14,7 @@ from deltaloop.api.errors import InvalidInputError
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.failures import FieldError, forbidden_field, invalid_value, required
 from deltaloop.apiserver.core.json_values import json_type
+from deltaloop.apiserver.core.nesting import TooDeepError, decode_json
 
 APPLY_PATCH: Final = "application/apply-patch+yaml"
 _LONGEST: Final = 128
@@ -71,11 +72,11 @@ def read_applied(body: bytes) -> dict[str, Any]:
         BadRequestError: If it cannot be read; the message has the place, not the data.
     """
     try:
-        value = msgspec.json.decode(body)
+        value = decode_json(body)
+    except TooDeepError as error:
+        raise failures.bad_request(f"error decoding YAML: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError):
         value = _read_yaml(body)
-    except RecursionError:
-        raise failures.bad_request("error decoding YAML: it is nested too deeply") from None
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -91,8 +92,8 @@ def _read_yaml(body: bytes) -> object:
 
     try:
         # Through JSON, so that what JSON cannot say is refused here.
-        return msgspec.json.decode(msgspec.json.encode(read_yaml(body, source="the body of the request")))
+        return decode_json(msgspec.json.encode(read_yaml(body, source="the body of the request")))
     except (InvalidInputError, UnicodeDecodeError, TypeError, msgspec.MsgspecError) as error:
         raise failures.bad_request(f"error decoding YAML: {error}") from None
     except RecursionError:
-        raise failures.bad_request("error decoding YAML: it is nested too deeply") from None
+        raise failures.bad_request(f"error decoding YAML: {TooDeepError()}") from None

@@ -21,6 +21,7 @@ from deltaloop.apiserver.core.failures import (
 )
 from deltaloop.apiserver.core.json_values import at, integer, items, mapping, text, texts
 from deltaloop.apiserver.core.metadata import label_errors, label_name_errors, subdomain_errors
+from deltaloop.apiserver.core.nesting import decode_json
 from deltaloop.apiserver.core.validation.addresses import NO_ADDRESS, is_address
 from deltaloop.apiserver.core.validation.checks import (
     IMMUTABLE,
@@ -155,7 +156,7 @@ def secret_errors(secret: Fields) -> Iterator[FieldError]:
 
 def _is_json(encoded: str) -> bool:
     try:
-        msgspec.json.decode(base64.b64decode(encoded))
+        decode_json(base64.b64decode(encoded))
     except (msgspec.DecodeError, ValueError):
         return False
     return True
