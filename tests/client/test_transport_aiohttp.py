@@ -686,3 +686,44 @@ async def test_what_is_cut_is_told_from_what_stays_as_it_is(authority: Authority
     async with serving(echo, tls=authority.server_context()) as address:
         untrusted = await failure(ClientConfig(server=f"https://{address}"))
         assert (untrusted.cut, untrusted.sent) == (False, False)
+
+
+def connecting(port: int) -> int:
+    """Return how many sockets of this machine have sent their first packet to a port, and no answer has come."""
+    lines = Path("/proc/net/tcp").read_text().splitlines()[1:]
+    fields = [line.split() for line in lines]
+    return sum(entry[2].endswith(f":{port:04X}") and entry[3] == "02" for entry in fields)
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs Linux' table of sockets")
+@pytest.mark.parametrize("pool", list(Pool))
+async def test_a_lost_first_packet_is_repeated_soon_for_leader_election(pool: Pool) -> None:
+    """A listener whose queue is full drops what comes, as a network does; the kernel tries again after a second."""
+    loop = asyncio.get_running_loop()
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        port = listener.getsockname()[1]
+        fillers = [await asyncio.open_connection("127.0.0.1", port)]
+        transport = AiohttpTransport(ClientConfig(server=f"http://127.0.0.1:{port}"))
+        asked = asyncio.create_task(transport.request(HttpRequest(method="GET", path="/x", timeout=10.0, pool=pool)))
+        wanted = 2 if pool is Pool.LEADER_ELECTION else 1
+        began_at = loop.time()
+        while connecting(port) < wanted:
+            assert loop.time() < began_at + 5.0, "it has one connection under way, and waits"
+            await asyncio.sleep(0.01)
+        if pool is Pool.REQUESTS:
+            await asyncio.sleep(0.3)
+            assert connecting(port) == 1, "ordinary calls leave it to the kernel"
+        asked.cancel()
+        await asyncio.wait([asked])
+        await transport.close()
+        for _, writer in fillers:
+            writer.close()
+
+
+async def test_a_refused_connection_of_leader_election_is_said_at_once() -> None:
+    request = HttpRequest(method="GET", path="/x", timeout=5.0, pool=Pool.LEADER_ELECTION)
+    error = await failure(ClientConfig(server=f"http://127.0.0.1:{free_port()}"), request)
+    assert error.refused
+    assert "nothing listens" in str(error)

@@ -31,17 +31,33 @@ from tests.conformance.token_keys import known_keys
 CASE_SECONDS = 40.0
 EVENT_SECONDS = 15.0
 _POLL = 0.05
+_POLICIES = "/apis/rbac.authorization.k8s.io/v1/"
 _numbers = itertools.count(1)
 
 
 class Api(Caller):
     """A server and a namespace in it."""
 
-    def __init__(self, session: aiohttp.ClientSession, url: str, *, compact: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        session: aiohttp.ClientSession,
+        url: str,
+        *,
+        compact: Callable[[], Awaitable[None]],
+        policies_seen: Callable[[], Awaitable[None]],
+    ) -> None:
         super().__init__(session, url)
+        self.policies_seen = policies_seen
         self.number = next(_numbers)
         self.namespace = f"case-{self.number}"
         self._compact = compact
+
+    async def call(self, method: str, path: str, content: object = None, **headers: str) -> Answer:
+        """Send a request; after a write of roles or bindings, wait until the server decides by them."""
+        answer = await super().call(method, path, content, **headers)
+        if method != "GET" and path.startswith(_POLICIES) and answer.status < 300:
+            await self.policies_seen()
+        return answer
 
     def stream(self, path: str) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
         """Open a stream, such as a watch, whatever its status."""
@@ -141,10 +157,11 @@ class User(Caller):
 
     def __init__(self, api: Api, headers: Mapping[str, str]) -> None:
         super().__init__(api.session, api.url)
+        self._api = api
         self._headers = dict(headers)
 
     async def call(self, method: str, path: str, content: object = None, **headers: str) -> Answer:
-        return await super().call(method, path, content, **{**self._headers, **headers})
+        return await self._api.call(method, path, content, **{**self._headers, **headers})
 
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -303,7 +320,50 @@ async def _embedded(options: ServerOptions) -> AsyncGenerator[Api]:
 
         context = ssl.create_default_context(cadata=server.ca_pem.decode()) if server.ca_pem else None
         async with session_with(context, server.token.reveal()) as session:
-            yield Api(session, server.url, compact=compact)
+            yield Api(session, server.url, compact=compact, policies_seen=_at_once)
+
+
+async def _at_once() -> None:
+    """The embedded server decides by what it stores."""
+
+
+class _Authorizer:
+    """Waits until the real server's authorizer, which watches roles and bindings, has seen all that was written.
+
+    It watches each of the four kinds for itself, in order. So one more of each is written, which together let a user of
+    that name do something: once the authorizer says so, it has seen whatever was written before.
+    """
+
+    def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
+        self._server = Caller(session, url)
+
+    async def __call__(self) -> None:
+        name = f"policies-seen-{next(_numbers)}"
+        scopes = ((f"{_POLICIES}namespaces/default/", "Role"), (_POLICIES, "ClusterRole"))
+        subject = {"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": name}
+        written: list[str] = []
+        for path, kind in scopes:
+            rule = {"apiGroups": [f"{kind.lower()}.example.com"], "resources": ["seen"], "verbs": ["get"]}
+            reference = {"kind": kind, "apiGroup": "rbac.authorization.k8s.io", "name": name}
+            metadata = {"metadata": {"name": name}}
+            for plural, body in (
+                (f"{kind.lower()}s", {**metadata, "rules": [rule]}),
+                (f"{kind.lower()}bindings", {**metadata, "roleRef": reference, "subjects": [subject]}),
+            ):
+                await self._server.created(path + plural, body)
+                written.append(f"{path}{plural}/{name}")
+        async with asyncio.timeout(EVENT_SECONDS):
+            for _, kind in scopes:
+                while not await self._may(name, f"{kind.lower()}.example.com"):  # noqa: ASYNC110 - another process
+                    await asyncio.sleep(_POLL)
+        for path in written:
+            await self._server.delete(path)
+
+    async def _may(self, user: str, group: str) -> bool:
+        attributes = {"namespace": "default", "group": group, "resource": "seen", "verb": "get"}
+        review = {"spec": {"user": user, "resourceAttributes": attributes}}
+        answer = await self._server.created("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+        return bool(answer.json["status"]["allowed"])
 
 
 @dataclass(frozen=True)
@@ -325,7 +385,7 @@ class RealTarget:
                 ) as answer:
                     assert answer.status == 200, await answer.text()
 
-            yield Api(session, self.server.url, compact=compact)
+            yield Api(session, self.server.url, compact=compact, policies_seen=_Authorizer(session, self.server.url))
 
     def open_secured(self) -> Any:
         return self.open()

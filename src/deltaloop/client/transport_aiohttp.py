@@ -37,7 +37,7 @@ from deltaloop.client.core.proxy import proxy_for
 from deltaloop.client.core.unpacking import TooLargeError, Unpacker, UnpackingError
 from deltaloop.client.errors import AnswerTooLargeError, RequestTimeoutError, StreamEndedError, TransportError
 from deltaloop.client.tls import TlsContexts
-from deltaloop.client.transport import Headers, HttpRequest, HttpResponse, StreamResponse
+from deltaloop.client.transport import Headers, HttpRequest, HttpResponse, Pool, StreamResponse
 
 _log = logging.getLogger("deltaloop.client")
 _T = TypeVar("_T")
@@ -52,6 +52,7 @@ _KEEPALIVE_IDLE: Final = 30
 _KEEPALIVE_INTERVAL: Final = 10
 _KEEPALIVE_PROBES: Final = 3
 _USER_TIMEOUT_MS: Final = 30_000
+_CONNECTS: Final = 4  # with the system's own repeats after a second, there is one each quarter of a second for two
 
 
 @dataclass(slots=True)
@@ -219,11 +220,12 @@ class AiohttpTransport:
             raise TransportError("the client is closed", method=request.method, path=request.path, sent=False)
         session = self._sessions.get(pool)
         if session is None:
-            session = self._sessions[pool] = self._make_session()
+            session = self._sessions[pool] = self._make_session(pool)
         return session
 
-    def _make_session(self) -> aiohttp.ClientSession:
-        connector = aiohttp.TCPConnector(
+    def _make_session(self, pool: str) -> aiohttp.ClientSession:
+        make_connector = _PersistentConnector if pool == Pool.LEADER_ELECTION else aiohttp.TCPConnector
+        connector = make_connector(
             limit=0,
             limit_per_host=0,
             keepalive_timeout=_IDLE_CONNECTION,
@@ -303,6 +305,18 @@ class _Body:
             self._pieces = self._unpacker.feed(chunk)
         self._gave = True
         return piece
+
+
+class _PersistentConnector(aiohttp.TCPConnector):
+    """Begins to connect several times, a quarter of a second apart, and takes the connection that comes first.
+
+    The system repeats a lost first packet after a second only, which a short renew deadline does not have.
+    """
+
+    async def _wrap_create_connection(self, *args: Any, addr_infos: list[Any], **kwargs: Any) -> Any:
+        return await super()._wrap_create_connection(  # pyright: ignore[reportUnknownMemberType]  # of addresses
+            *args, addr_infos=addr_infos * _CONNECTS, **kwargs
+        )
 
 
 @final

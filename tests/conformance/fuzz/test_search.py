@@ -73,7 +73,7 @@ class BuggyTarget(EmbeddedTarget):
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[Api]:
         async with EmbeddedTarget().open() as good:
-            buggy = BuggyApi(good.session, good.url, compact=good.compact)
+            buggy = BuggyApi(good.session, good.url, compact=good.compact, policies_seen=good.policies_seen)
             buggy.bug = self.bug
             yield buggy
 
