@@ -6,9 +6,14 @@ import logging
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.parity.session import EveryNamedTestPasses
 from tests.parity.tables import named_tests
+
+# How long an example takes says how busy the machine is, and nothing about the code.
+settings.register_profile("deltaloop", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("deltaloop")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -102,7 +102,6 @@ sys.exit(statuses != [0, 0, 0])
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-@pytest.mark.timeout(60)
 def test_a_child_uses_what_no_thread_was_changing_and_is_refused_the_rest() -> None:
     done = subprocess.run(
         [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORK],

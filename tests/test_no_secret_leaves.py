@@ -97,7 +97,6 @@ async def connected(folder: Path) -> AsyncGenerator[tuple[ApiServer, dl.Client],
 
 
 @pytest.mark.real_time
-@pytest.mark.timeout(30)
 async def test_a_run_over_secrets_with_every_kind_of_failure(tmp_path: Path, emitted: Emitted) -> None:
     handled, worked = asyncio.Event(), asyncio.Event()
     queue = dl.RateLimitingQueue[str](name="secrets")
@@ -190,7 +189,6 @@ async def _errors(client: dl.Client, secret: dl.Resource) -> list[BaseException]
 
 @pytest.mark.slow
 @pytest.mark.real_time
-@pytest.mark.timeout(90)
 async def test_the_whole_demo(tmp_path: Path, emitted: Emitted) -> None:
     screen = Console(record=True, width=400, file=io.StringIO())
     summary = await run_demo(

@@ -272,9 +272,9 @@ def test_redacting_twice_changes_nothing_more_also_where_patterns_meet(text: str
 )
 def test_long_text_costs_no_more_than_its_length(piece: str) -> None:
     text = piece * (100_000 // len(piece))
-    began = time.perf_counter()
+    began = time.process_time()
     redact(text)
-    assert time.perf_counter() - began < 1.5
+    assert time.process_time() - began < 1.5
 
 
 def test_secret_text_shows_itself_to_nobody() -> None:

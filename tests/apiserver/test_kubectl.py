@@ -25,7 +25,7 @@ import pytest
 from deltaloop.api.yaml_reader import read_yaml
 from deltaloop.apiserver import ApiServer, ServerOptions
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.slow]
 
 _NAME = re.compile(r"kubectl(\.1\.\d+)?")
 _COMMAND_SECONDS = 20

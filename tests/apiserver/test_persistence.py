@@ -230,7 +230,6 @@ READY = re.compile(rb"ready at (http://\S+)")
 
 @pytest.mark.slow
 @pytest.mark.real_time
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize("flags", [(), ("--fsync",)])
 async def test_what_was_acknowledged_outlives_kill_9(tmp_path: Path, flags: tuple[str, ...]) -> None:
     """Four writers at once; the process is killed in the middle of them."""

@@ -12,7 +12,6 @@ from hypothesis.stateful import INVARIANT_MARKER, RuleBasedStateMachine, run_sta
 SOUND = settings(
     max_examples=50,
     stateful_step_count=20,
-    deadline=None,
     database=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],

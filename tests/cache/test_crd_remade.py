@@ -88,7 +88,6 @@ async def make(client: Client, name: str) -> Resource:
 
 
 @pytest.mark.real_time
-@pytest.mark.timeout(20)
 @pytest.mark.parametrize("watch_list", [True, False], ids=["streamed", "paged"])
 @pytest.mark.parametrize("back_at_once", [False, True], ids=["404 in between", "back at once"])
 async def test_an_informer_follows(watch_list: bool, back_at_once: bool) -> None:

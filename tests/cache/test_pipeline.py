@@ -182,7 +182,6 @@ class Play:
 
 @settings(
     max_examples=60,
-    deadline=None,
     database=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

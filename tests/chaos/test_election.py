@@ -11,7 +11,6 @@ from tests.chaos.election import FAULTS, OURS, Outcome, merged, run
 
 @pytest.mark.slow
 @pytest.mark.real_time
-@pytest.mark.timeout(120)
 async def test_eight_leadership_changes_by_force(tmp_path: Path) -> None:
     """The short form of ``make chaos-election``: each fault once, in two elections at once."""
     half = len(FAULTS) // 2

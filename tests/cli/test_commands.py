@@ -27,8 +27,6 @@ from tests.conformance.token_keys import manager_keys, token_in_secret
 
 COMMAND = [sys.executable, str(Path(sys.executable).with_name("deltaloop"))]
 
-pytestmark = pytest.mark.timeout(60)
-
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=50, check=False)

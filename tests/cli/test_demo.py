@@ -21,7 +21,6 @@ COMMAND = [sys.executable, str(Path(sys.executable).with_name("deltaloop")), "de
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(90)
 def test_everything_happens_and_the_summary_is_json(tmp_path: Path) -> None:
     done = subprocess.run(
         [*COMMAND, "--json", "--log-folder", str(tmp_path)], capture_output=True, text=True, timeout=80, check=False
@@ -38,7 +37,6 @@ def test_everything_happens_and_the_summary_is_json(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.real_time
-@pytest.mark.timeout(60)
 async def test_a_step_that_does_not_happen_is_named() -> None:
     """A replica that cannot start ends the demo at once: it is not waited for until time runs out."""
     written: list[str] = []
@@ -52,7 +50,6 @@ async def test_a_step_that_does_not_happen_is_named() -> None:
 
 @pytest.mark.slow
 @pytest.mark.real_time
-@pytest.mark.timeout(60)
 async def test_a_story_that_takes_too_long_is_ended_and_says_where() -> None:
     summary = await run_demo(DemoOptions(time_limit=0.05), Json(lambda _: None))
     assert not summary.ok
@@ -60,7 +57,6 @@ async def test_a_story_that_takes_too_long_is_ended_and_says_where() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize("shown", ["ready at", "leads: its workers run", "create Foo", "kill -9", "SIGTERM to"])
 def test_an_interrupt_at_any_moment_leaves_nothing_behind(shown: str) -> None:
     with subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -77,7 +73,6 @@ def test_an_interrupt_at_any_moment_leaves_nothing_behind(shown: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(60)
 def test_an_interrupt_while_it_is_being_imported_is_quiet() -> None:
     command = [sys.executable, "-X", "importtime", *COMMAND[1:]]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

@@ -19,7 +19,7 @@ from tests.cli.test_commands import serving
 EXAMPLE = Path(__file__).parents[2] / "examples" / "sample_controller"
 KUBECTL = shutil.which("kubectl")
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(90)]
+pytestmark = [pytest.mark.slow]
 
 
 @pytest.fixture

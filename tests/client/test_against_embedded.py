@@ -38,7 +38,7 @@ from deltaloop.client import (
 )
 from tests.client.fake_transport import logged
 
-pytestmark = [pytest.mark.real_time, pytest.mark.timeout(20)]
+pytestmark = [pytest.mark.real_time]
 
 CM = kinds.CONFIG_MAP
 SAMPLE_CRD = Path(__file__).parents[2] / "examples" / "sample_controller" / "crd.yaml"

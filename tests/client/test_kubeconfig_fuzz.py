@@ -19,7 +19,7 @@ from tests.client.authority import Authority, base64_text
 
 SECRET = "planted-secret"
 _settings = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 
 

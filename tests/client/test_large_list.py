@@ -32,7 +32,6 @@ async def pods(request: web.Request) -> web.StreamResponse:
 
 @pytest.mark.slow
 @pytest.mark.real_time
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize("compression", [False, True])
 async def test_a_full_list_needs_its_memory_once(compression: bool) -> None:
     async with serving(pods) as address:

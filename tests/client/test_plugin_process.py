@@ -40,7 +40,7 @@ def _state_of(pid: int) -> str:
 
 async def is_gone(pid: int) -> bool:
     """Wait a moment for a process to end."""
-    until = time.monotonic() + 3.0
+    until = time.monotonic() + 30.0
     while time.monotonic() < until:
         try:
             if _state_of(pid) == "Z":  # dead; whoever adopted it has not looked yet
@@ -78,7 +78,7 @@ async def test_the_time_limit_ends_it_and_what_it_started(folder: Path) -> None:
     call = script(folder, 'sleep 60 & echo $! > "$FOLDER/child"; echo planted; echo asking >&2; wait')
     began_at = time.monotonic()
     outcome = await run_plugin(with_limit(call, 0.3))
-    assert time.monotonic() - began_at < 3.0
+    assert time.monotonic() - began_at < 30.0, "half of what the child would take"
     assert outcome.end is PluginEnd.TIMED_OUT
     assert outcome.stderr == "asking\n"
     assert await is_gone(int((folder / "child").read_text()))

@@ -66,7 +66,7 @@ async def test_events_in_order_until_the_server_ends() -> None:
     assert transport.open_streams == 0
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.integers(0, 400), max_size=12))
 def test_chunk_boundaries_do_not_matter(cuts: list[int]) -> None:
     data = line("ADDED", "ä") + b"\n" + line("MODIFIED", "b") + BOOKMARK

@@ -31,7 +31,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             continue
         if REAL:
             item.add_marker(pytest.mark.real_time)
-            item.add_marker(pytest.mark.timeout(60))
             # A TLS stream that a case stops to read closes a moment after the case's loop is gone.
             item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
             continue

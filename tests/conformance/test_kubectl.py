@@ -17,7 +17,6 @@ from tests.conformance.kubectl_script import (
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(60)
 def test_the_first_commands() -> None:
     versions = {minor_version(path): path for path in find_kubectls()}
     recorded = [version for version in versions if (EXPECTED / f"{version}.txt").exists()]

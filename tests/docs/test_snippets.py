@@ -16,7 +16,6 @@ TESTS = [path.read_text() for path in (ROOT / "tests").rglob("*.py")]
 
 
 @pytest.mark.real_time
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize("page", PAGES)
 def test_every_snippet_runs(page: str, tmp_path: Path) -> None:
     found = blocks(page, (ROOT / page).read_text())

@@ -86,7 +86,6 @@ async def kubectl(home: Path, *arguments: str) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(60)
 @pytest.mark.skipif(KUBECTL is None, reason="there is no kubectl on the PATH")
 async def test_kubectl_shows_both_kinds(tmp_path: Path) -> None:
     async with serving() as (server, client):

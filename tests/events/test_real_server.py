@@ -19,7 +19,6 @@ from tests.events.test_embedded import WEB, record
 pytestmark = [
     pytest.mark.real_time,
     pytest.mark.slow,
-    pytest.mark.timeout(120),
     pytest.mark.skipif(os.environ.get("DELTALOOP_CONFORMANCE") != "real", reason="DELTALOOP_CONFORMANCE is not real"),
 ]
 

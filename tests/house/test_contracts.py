@@ -54,7 +54,6 @@ SEEDS = [
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
 def test_forbidden_imports_fail_by_the_names_of_their_contracts(tmp_path: Path) -> None:
     package = copy_of_the_package(tmp_path)
     for module, line, _ in SEEDS:
@@ -67,7 +66,6 @@ def test_forbidden_imports_fail_by_the_names_of_their_contracts(tmp_path: Path) 
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
 def test_the_package_itself_keeps_all_contracts(tmp_path: Path) -> None:
     copy_of_the_package(tmp_path)
     done = lint(tmp_path)

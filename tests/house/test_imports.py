@@ -61,7 +61,6 @@ def measure(rounds: int) -> dict[str, float]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
 def test_importing_costs_little_more_than_the_dependencies() -> None:
     found = measure(rounds=5)
     if max(found["seconds ratio"], found["memory ratio"]) > BOUND:

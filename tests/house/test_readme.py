@@ -35,7 +35,6 @@ def test_the_controller_has_at_most_thirty_lines() -> None:
 
 @pytest.mark.slow
 @pytest.mark.real_time
-@pytest.mark.timeout(40)
 async def test_the_controller_runs(tmp_path: Path) -> None:
     program, kubeconfig = tmp_path / "controller.py", tmp_path / "config"
     program.write_text(controller())

@@ -33,7 +33,7 @@ from tests.leaderelection.serving import serving
 
 CONFIG = LeaderElectionConfig(lease_duration=1.5, renew_deadline=1.0, retry_period=0.25)
 
-pytestmark = [pytest.mark.real_time, pytest.mark.timeout(30)]
+pytestmark = [pytest.mark.real_time]
 
 
 @pytest.fixture(scope="module")

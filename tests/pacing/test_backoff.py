@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaloop.pacing import LONGEST_ASKED, Backoff, BackoffManager, asked_delay, jitter
@@ -81,7 +81,6 @@ class NaiveBackoff:
         return delay + delay * self.numbers.jitter * chance
 
 
-@settings(deadline=None)
 @given(
     st.builds(
         Backoff, initial=st.floats(0.1, 5), factor=st.floats(1, 4), cap=st.floats(0.1, 60), jitter=st.floats(0, 2)

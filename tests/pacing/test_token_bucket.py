@@ -218,7 +218,7 @@ class BucketMachine(RuleBasedStateMachine):
         self.waiting = [reservation for reservation in self.waiting if reservation.due_at > self.now]
 
 
-BucketMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+BucketMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=25)
 TestBucket = BucketMachine.TestCase
 
 
@@ -252,7 +252,6 @@ def test_the_machine_finds_seeded_bugs(mutant: Any) -> None:
     quick = settings(
         max_examples=200,
         stateful_step_count=25,
-        deadline=None,
         database=None,
         phases=[Phase.generate],
         derandomize=True,

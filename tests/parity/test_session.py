@@ -95,7 +95,6 @@ def test_every_way_of_not_passing_is_seen(suite: Suite) -> None:
     assert check.missing() == sorted(suite.ids(*BAD))
 
 
-@pytest.mark.timeout(60)  # two interpreters start
 def test_under_xdist_the_reports_of_a_worker_count(suite: Suite) -> None:
     (suite.folder / "suite" / "conftest.py").write_text(
         "from tests.parity.session import EveryNamedTestPasses\n"

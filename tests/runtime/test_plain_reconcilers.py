@@ -108,7 +108,7 @@ async def test_a_plain_function_holds_up_the_end_and_the_end_waits_for_it() -> N
     @controller("v1/ConfigMap")
     def reconcile(request: Request, ctx: Context) -> None:
         running.set()
-        ctx.cancelled.wait(5.0)
+        ctx.cancelled.wait(60.0)
         with pytest.raises(ReconcileStoppedError):
             ctx.wait(ctx.client.delete(CM, "a", namespace="default"))
 
@@ -117,7 +117,7 @@ async def test_a_plain_function_holds_up_the_end_and_the_end_waits_for_it() -> N
             await w.put("a")
             await until(running.is_set, timeout=5.0)
             began = time.monotonic()
-        assert time.monotonic() - began < 2.0
+        assert time.monotonic() - began < 30.0, "it was told, and did not wait to the end"
 
 
 async def test_waiting_on_the_loop_is_refused_instead_of_hanging() -> None:

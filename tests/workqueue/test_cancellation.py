@@ -143,7 +143,7 @@ async def churn(seed: int, queue: RateLimitingQueue[int]) -> None:
     await asyncio.gather(*workers)
 
 
-@settings(max_examples=15, deadline=None, derandomize=True, database=None)
+@settings(max_examples=15, derandomize=True, database=None)
 @given(st.integers(min_value=0, max_value=10_000))
 def test_no_item_is_lost_whatever_is_cancelled(seed: int) -> None:
     queue = RateLimitingQueue[int](rate_limiter=ItemExponentialFailureRateLimiter(0.1, 2.0))

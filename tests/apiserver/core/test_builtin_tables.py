@@ -18,7 +18,6 @@ _SOURCES = importlib.util.find_spec("kubernetes_validate") is not None
 
 
 @pytest.mark.skipif(not _SOURCES, reason="needs the dependency group `tables`")
-@pytest.mark.timeout(30)
 def test_the_data_file_is_what_the_sources_give() -> None:
     checked = subprocess.run([sys.executable, GENERATE, "--check"], capture_output=True, text=True, check=False)
     assert (checked.returncode, checked.stdout) == (0, "builtin_kinds.json.gz: up to date\n"), checked.stderr

@@ -92,7 +92,7 @@ _EVENTS = st.fixed_dictionaries(
         "eventTime": st.just("2026-01-02T03:04:05.000000Z"),
     },
 )
-SHORT = settings(max_examples=40, derandomize=True, database=None, deadline=None, phases=[Phase.generate])
+SHORT = settings(max_examples=40, derandomize=True, database=None, phases=[Phase.generate])
 
 
 def check_autoscalers() -> None:

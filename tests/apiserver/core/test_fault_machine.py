@@ -19,7 +19,6 @@ PATHS = ("/api/v1/namespaces/a/configmaps", "/api/v1/namespaces/a/configmaps/x",
 SETTINGS = settings(
     max_examples=25,
     stateful_step_count=20,
-    deadline=None,
     derandomize=True,
     database=None,
     suppress_health_check=[HealthCheck.too_slow],

@@ -37,7 +37,7 @@ def worth(sign: str, whole: str, rest: str, suffix: str) -> Fraction:
 
 
 def check_quantities() -> None:
-    @settings(max_examples=120, derandomize=True, database=None, deadline=None, phases=[Phase.generate])
+    @settings(max_examples=120, derandomize=True, database=None, phases=[Phase.generate])
     @given(written, st.booleans())
     def check(parts: tuple[str, str, str, str], of_resource: bool) -> None:
         quantity._canonical.cache_clear()

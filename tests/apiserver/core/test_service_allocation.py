@@ -119,9 +119,7 @@ class ServiceMachine(RuleBasedStateMachine):
         assert len(ports) == len(set(ports))
 
 
-SHORT = settings(
-    max_examples=40, stateful_step_count=12, derandomize=True, database=None, deadline=None, phases=[Phase.generate]
-)
+SHORT = settings(max_examples=40, stateful_step_count=12, derandomize=True, database=None, phases=[Phase.generate])
 
 
 def test_the_machine() -> None:

@@ -244,7 +244,6 @@ class StoreMachine(RuleBasedStateMachine):
 SETTINGS = settings(
     max_examples=30,
     stateful_step_count=25,
-    deadline=None,
     derandomize=True,
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],

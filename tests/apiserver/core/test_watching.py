@@ -293,7 +293,7 @@ class WatchMachine(RuleBasedStateMachine):
 
 
 SETTINGS = settings(
-    max_examples=40, stateful_step_count=30, deadline=None, derandomize=True, database=None,
+    max_examples=40, stateful_step_count=30, derandomize=True, database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
     print_blob=False,
 )  # fmt: skip

@@ -36,7 +36,6 @@ from deltaloop.testing import Cut, Relay, Reset
 
 pytestmark = [
     pytest.mark.real_time,
-    pytest.mark.timeout(30),
     # What foreign packages leave behind is theirs.
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::UserWarning"),
 ]

@@ -231,7 +231,7 @@ _VALUES: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     st.binary()
     | _VALUES.map(msgspec.json.encode)

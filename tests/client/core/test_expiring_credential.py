@@ -159,7 +159,7 @@ class Machine(RuleBasedStateMachine):
             assert (usable == credential) == (left > margin)
 
 
-Machine.TestCase.settings = settings(max_examples=60, stateful_step_count=20, deadline=None)
+Machine.TestCase.settings = settings(max_examples=60, stateful_step_count=20)
 TestMachine = Machine.TestCase
 
 
@@ -196,7 +196,6 @@ def test_the_machine_sees_seeded_bugs(mutant: type[ExpiringCredential]) -> None:
             settings=settings(
                 max_examples=200,
                 stateful_step_count=15,
-                deadline=None,
                 database=None,
                 derandomize=True,
                 phases=[Phase.generate],

@@ -69,7 +69,7 @@ def body_of(specs: list[Any], *, custom: bool, metadata_last: bool, indent: int 
     return json.dumps(fields, indent=indent, separators=separators, ensure_ascii=False).encode()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.lists(VALUES, max_size=12),
     st.booleans(),
@@ -85,7 +85,7 @@ def test_the_list_is_the_same_as_decoded_at_once(
     assert same(found, body)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(VALUES, min_size=3, max_size=8), st.integers(0, 400), st.lists(st.integers(1, 90), min_size=1))
 def test_a_body_that_is_cut_off_is_refused(specs: list[Any], missing: int, sizes: list[int]) -> None:
     body = body_of(specs, custom=False, metadata_last=False, indent=None)
@@ -214,7 +214,6 @@ ITEM = b'{"metadata":{"name":"p-NUMBER","namespace":"n"},"spec":{"containers":[{
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(60)
 def test_50000_objects_need_their_memory_once() -> None:
     item = ITEM % (b"x" * 1000)
     peak, kept = _peak(_split_all, _slices(50_000, item, 256 * 1024))

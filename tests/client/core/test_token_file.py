@@ -90,5 +90,5 @@ class TokenFileMachine(RuleBasedStateMachine):
         assert self.state.is_due(self.now) == (self.tried_at is None or self.now - self.tried_at >= 60.0)
 
 
-TokenFileMachine.TestCase.settings = settings(max_examples=30, stateful_step_count=20, deadline=None)
+TokenFileMachine.TestCase.settings = settings(max_examples=30, stateful_step_count=20)
 TestTokenFileMachine = TokenFileMachine.TestCase

@@ -20,8 +20,6 @@ from tests.conformance.fuzz.sequences import FUZZED
 from tests.conformance.fuzz.steps import APPLY, COMPACT, JSON_PATCH, MERGE, REQUESTS, Step
 from tests.conformance.target import CRDS, Api, EmbeddedTarget
 
-pytestmark = pytest.mark.timeout(30)
-
 SHORTENING = 0.5
 # Sequences within which chance finds each seeded bug, among all kinds and requests, and searches that draw them.
 ENOUGH = 1000

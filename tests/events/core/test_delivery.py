@@ -195,7 +195,7 @@ answer_lists = st.lists(st.sampled_from(["lost", "lost", *ANSWERS]), max_size=8)
 
 
 @given(answer_lists, st.booleans(), st.sampled_from(EventApi))
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150, derandomize=True)
 def test_it_agrees_with_the_naive_model(answers: list[str], is_update: bool, api: EventApi) -> None:
     delivery = make(is_update=is_update, api=api, max_tries=4)
     assert told(delivery, answers) == expected(answers, is_update=is_update, api=api, tries=4)

@@ -215,7 +215,7 @@ histories = st.lists(
 
 
 @given(histories)
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150, derandomize=True)
 def test_it_agrees_with_the_naive_model(history: list[Step]) -> None:
     assert agrees(EventSeriesCache(OPTIONS), history)
 

@@ -21,7 +21,6 @@ import pytest
 from tests.interop.clients.serving import running
 
 pytestmark = [
-    pytest.mark.timeout(120),
     pytest.mark.skipif(not os.environ.get("DELTALOOP_CLIENTS"), reason="foreign clients run with `make test-clients`"),
     # What foreign packages leave behind is theirs.
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::UserWarning"),

@@ -18,8 +18,6 @@ from tests.leaderelection.core.frozen import EPOCH, Cores, Frozen, Holder, Membe
 from tests.leaderelection.core.settings import HALVES, SLOW, THREE, TIMING, TWO, USUAL
 from tests.leaderelection.core.worlds import Settings
 
-pytestmark = pytest.mark.timeout(60)  # a second or two each, on a machine that does nothing else
-
 LED = replace(THREE, begin_with_a_leader=True)
 # Within how many steps of the start, None for all there are; and how many states these are.
 SAFE: dict[str, tuple[Settings, int | None, int]] = {

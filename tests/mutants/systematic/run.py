@@ -106,9 +106,7 @@ def run(plan: Plan) -> Result:
 def _steady_hypothesis() -> None:
     from hypothesis import Phase, settings  # before any test module is imported
 
-    settings.register_profile(
-        "mutants", phases=[Phase.explicit, Phase.generate], database=None, derandomize=True, deadline=None
-    )
+    settings.register_profile("mutants", phases=[Phase.explicit, Phase.generate], database=None, derandomize=True)
     settings.load_profile("mutants")
 
 

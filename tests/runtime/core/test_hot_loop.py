@@ -434,7 +434,6 @@ def actual(past: list[Turn], loops: HotLoops) -> tuple[list[str], list[float]]:
 def check(kind: type[HotLoops], examples: int) -> None:
     @settings(
         max_examples=examples,
-        deadline=None,
         database=None,
         derandomize=True,
         report_multiple_bugs=False,

@@ -325,9 +325,7 @@ class Forgetful(RelayMachine):  # type: ignore[misc]  # a seeded bug may derive 
 
 def run(make: type[RelayMachine]) -> None:
     machine = type("Machine", (Relaying,), {"make": make})
-    run_state_machine_as_test(
-        machine, settings=settings(max_examples=60, stateful_step_count=25, deadline=None, derandomize=True)
-    )
+    run_state_machine_as_test(machine, settings=settings(max_examples=60, stateful_step_count=25, derandomize=True))
 
 
 def test_any_history_keeps_the_order_and_doubles_nothing() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaloop.workqueue.core.delay_heap import SPARE, Delay, DelayHeap
@@ -24,7 +24,6 @@ def delay_of(item: int, due_at: float) -> Delay[int]:
     return Delay(item, due_at, TriggerLog())
 
 
-@settings(deadline=None)
 @given(OPERATIONS)
 def test_heap_does_what_a_sorted_list_does(operations: list[Operation]) -> None:
     heap = DelayHeap[int]()

@@ -13,11 +13,10 @@ from deltaloop.workqueue.core.rate_limiting import RateLimitingCore
 from deltaloop.workqueue.core.triggers import TriggerLog
 from tests.workqueue.core.machines import QueueMachine, RateLimitingMachine
 
-CHECK = settings(max_examples=30, stateful_step_count=40, deadline=None, derandomize=True, database=None)
+CHECK = settings(max_examples=30, stateful_step_count=40, derandomize=True, database=None)
 FIND = settings(
     max_examples=400,
     stateful_step_count=40,
-    deadline=None,
     derandomize=True,
     database=None,
     phases=[Phase.generate],
@@ -250,7 +249,6 @@ RATE_LIMITING_BUGS: list[type[RateLimitingCore[str]]] = [
 ]
 
 
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize("bug", QUEUE_BUGS)
 def test_machine_sees_a_seeded_bug_of_the_queue(bug: type[QueueCore[str]]) -> None:
     class Mutant(QueueMachine):
@@ -260,7 +258,6 @@ def test_machine_sees_a_seeded_bug_of_the_queue(bug: type[QueueCore[str]]) -> No
         run_state_machine_as_test(Mutant, settings=FIND)
 
 
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize("bug", RATE_LIMITING_BUGS)
 def test_machine_sees_a_seeded_bug_of_rate_limiting(bug: type[RateLimitingCore[str]]) -> None:
     class Mutant(RateLimitingMachine):

@@ -79,7 +79,7 @@ STEPS = st.lists(
 def test_the_bounds_hold_in_large_schedules(
     make_order: MakeOrder, ageing: bool, fair: bool, alphabet: list[Step], length: int
 ) -> None:
-    @settings(max_examples=150, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=150, derandomize=True, database=None)
     @given(STEPS)
     def run(steps: list[Step]) -> None:
         check(make_order, steps, ageing=ageing, fair=fair)
@@ -260,7 +260,7 @@ def test_the_default_flow_is_the_namespace(item: object, flow: str) -> None:
     assert namespace_flow(item) == flow
 
 
-@settings(deadline=None, derandomize=True, database=None)
+@settings(derandomize=True, database=None)
 @example([0, 1, 0])
 @given(st.lists(st.integers(min_value=0, max_value=3), max_size=60))
 def test_one_priority_and_one_flow_are_first_come_first_served(numbers: list[int]) -> None:

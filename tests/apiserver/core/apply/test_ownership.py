@@ -386,7 +386,7 @@ def everything_of(live: dict[str, Any]) -> field_set.FieldSet:
 
 
 def test_the_machine() -> None:
-    run_state_machine_as_test(Sharing, settings=settings(max_examples=30, stateful_step_count=6, deadline=None))
+    run_state_machine_as_test(Sharing, settings=settings(max_examples=30, stateful_step_count=6))
 
 
 class KeepsLostFields(World):
@@ -412,9 +412,7 @@ def test_the_machine_finds_a_field_that_stays_in_the_books() -> None:
         world_class = KeepsLostFields
 
     with pytest.raises(AssertionError):
-        run_state_machine_as_test(
-            Seeded, settings=settings(max_examples=200, deadline=None, database=None, phases=[Phase.generate])
-        )
+        run_state_machine_as_test(Seeded, settings=settings(max_examples=200, database=None, phases=[Phase.generate]))
 
 
 def test_removal_is_tested_by_a_bug_that_never_removes() -> None:

@@ -1,0 +1,39 @@
+"""A test fails for what the code does, not for how busy the machine is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+TESTS = Path(__file__).parents[1]
+HURRIES = re.compile(r"mark\.timeout\((\d+)\)|settings\([^)]*\bdeadline=(?!None\b)|perf_counter\(\)[^\n]*<")
+
+
+def hurried(source: str, *, limit: float) -> list[str]:
+    """Return what fails a test that is merely slow."""
+    return [found[0] for found in HURRIES.finditer(source) if found[1] is None or int(found[1]) <= limit]
+
+
+def test_examples_may_take_their_time() -> None:
+    assert settings().deadline is None
+    assert HealthCheck.too_slow in settings().suppress_health_check
+
+
+def test_only_what_hangs_is_ended(pytestconfig: pytest.Config) -> None:
+    limit = float(pytestconfig.getini("timeout"))
+    assert limit >= 120
+    found = {
+        str(path.relative_to(TESTS)): lines
+        for path in sorted(TESTS.rglob("test_*.py"))
+        if path.name != Path(__file__).name and (lines := hurried(path.read_text(encoding="utf-8"), limit=limit))
+    }
+    assert found == {}, "give it the suite's own time limit; measure the process's own time"
+
+
+def test_the_check_finds_what_it_looks_for() -> None:
+    source = "@pytest.mark.timeout(20)\n@settings(deadline=200)\nassert time.perf_counter() - began < 2\n"
+    assert len(hurried(source, limit=120)) == 3
+    assert hurried("mark.timeout(900) deadline=None renew_deadline=0.3 time.process_time() < 2", limit=120) == []
