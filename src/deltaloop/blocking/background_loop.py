@@ -87,16 +87,27 @@ class BackgroundLoop:
             started = Handoff[None]()
             # A daemon, so that a program that forgets to close it can end.
             self._thread = threading.Thread(target=self._run_loop, args=(started,), name=self._name, daemon=True)
-            self._thread.start()
-            started.wait()
+            try:
+                self._thread.start()
+                started.wait()
+            except RuntimeError:  # the system has no thread left
+                self._thread = None
+                raise
+            except BaseException:  # Ctrl-C: whoever began it with `with` has no way to close it
+                self._closed = True
+                self._stop_soon()
+                raise
             started.take()
         logger.debug("background loop started", extra={"loop": self._name})
 
     def close(self) -> None:
         """Leave what was entered, in reverse order, cancel everything else, and end the thread.
 
-        Threads that wait for something get a ``BackgroundLoopError``. Closing it again does nothing. What leaving a
-        context manager raises is raised when the thread has ended; of several, the first, and the others are logged.
+        Threads that wait for something get a ``BackgroundLoopError``. What leaving a context manager raises is raised
+        when the thread has ended; of several, the first, and the others are logged.
+
+        Closing it again waits for the end of the thread, if it has not ended yet. Interrupted (Ctrl-C), it waits no
+        longer: what is still to be left is cancelled, and the thread ends by itself.
 
         Raises:
             BackgroundLoopError: If it is called on the loop's own thread, or in a forked process.
@@ -104,19 +115,18 @@ class BackgroundLoop:
         self.check_process()
         self._check_thread()
         with self._lock:
-            if self._closed:
-                return
-            self._closed = True
-            loop, stop, thread = self._loop, self._stop, self._thread
             failures: list[Exception] = []
-            if loop is not None and stop is not None and thread is not None:
-                left = Handoff[list[Exception]]()
-                loop.call_soon_threadsafe(lambda: self._spawn(self._leave_guests(left)))
-                left.wait()
-                failures = left.take()
-                loop.call_soon_threadsafe(stop.set)
-                thread.join()
-        logger.debug("background loop closed", extra={"loop": self._name})
+            first = not self._closed
+            if first:
+                self._closed = True
+                try:
+                    failures = self._have_guests_leave()
+                finally:
+                    self._stop_soon()
+            if self._thread is not None:
+                self._thread.join()
+        if first:
+            logger.debug("background loop closed", extra={"loop": self._name})
         for failure in failures[1:]:
             logger.error("leaving a context manager on the background loop failed", exc_info=failure)
         if failures:
@@ -209,14 +219,29 @@ class BackgroundLoop:
                 if not entered.fail(error):
                     raise
 
+        guests: list[_Guest] = []
+
         def begin() -> None:
             guest = _Guest(manager)
             guest.task = self._spawn(stay(guest))
+            guests.append(guest)
             self._guests.append(guest)
 
-        self._begin(self._loop_to_wait_for(), entered, begin)
+        def forget() -> None:
+            for guest in guests:
+                assert guest.task is not None
+                guest.task.cancel()
+                if guest in self._guests:
+                    self._guests.remove(guest)
+
+        loop = self._loop_to_wait_for()
         try:
+            self._begin(loop, entered, begin)
             entered.wait()
+        except BaseException:  # Ctrl-C: whoever waits will never know that it was entered
+            with suppress(RuntimeError):  # the loop is closed, and has left it
+                loop.call_soon_threadsafe(forget)
+            raise
         finally:
             self._waiting.discard(entered)
         return entered.take()
@@ -280,6 +305,21 @@ class BackgroundLoop:
 
     # -- in any thread
 
+    def _have_guests_leave(self) -> list[Exception]:
+        loop = self._loop
+        if loop is None:
+            return []
+        left = Handoff[list[Exception]]()
+        loop.call_soon_threadsafe(lambda: self._spawn(self._leave_guests(left)))
+        left.wait()
+        return left.take()
+
+    def _stop_soon(self) -> None:
+        loop, stop = self._loop, self._stop
+        if loop is not None and stop is not None:
+            with suppress(RuntimeError):  # it is closed already
+                loop.call_soon_threadsafe(stop.set)
+
     def _check_thread(self) -> None:
         if self._thread is threading.current_thread():
             raise BackgroundLoopError("this is the background loop's own thread, which must not wait for itself; await")
@@ -330,8 +370,10 @@ class BackgroundLoop:
                 handoff.fail(BackgroundLoopError("the background loop was closed meanwhile"))
 
     async def _live(self, started: Handoff[None]) -> None:
-        self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        if self._closed:  # before it had begun, by whoever was interrupted: nobody saw the loop to stop it
+            self._stop.set()
         started.deliver(None)
         await self._stop.wait()
         # asyncio.run cancels what still runs, and waits for it.

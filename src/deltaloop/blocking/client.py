@@ -90,7 +90,13 @@ class Client:
                 self._loop.close()
 
     def __enter__(self) -> Self:
-        self.open()
+        try:
+            self.open()
+        except Exception:
+            raise
+        except BaseException:  # Ctrl-C: nobody else will close what has begun
+            self.close()
+            raise
         return self
 
     def __exit__(

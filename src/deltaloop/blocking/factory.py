@@ -242,15 +242,21 @@ class InformerFactory:
             HandlerStillRunsError: If handlers have not returned in time; everything else is closed all the same.
             BackgroundLoopError: On the loop's own thread, or in a forked process.
         """
-        self._loop.leave(self._running)
         try:
+            self._loop.leave(self._running)
             join_all(self._end_handlers(), timeout)
         finally:
             if self._owns_loop:
                 self._loop.close()
 
     def __enter__(self) -> Self:
-        self.open()
+        try:
+            self.open()
+        except Exception:
+            raise
+        except BaseException:  # Ctrl-C: nobody else will close what has begun
+            self.close()
+            raise
         return self
 
     def __exit__(
