@@ -18,12 +18,13 @@ import typer.main
 import deltaloop
 from deltaloop.cli.commands import app
 
-WITHOUT_A_PAGE = frozenset({"cli", "kinds", "tracebacks"})
+WITHOUT_A_PAGE = frozenset({"cli", "kinds"})
 
 
 def rooms() -> list[str]:
-    """List the rooms that have a page, by name."""
-    return sorted(each.name for each in pkgutil.iter_modules(deltaloop.__path__) if each.name not in WITHOUT_A_PAGE)
+    """List the rooms that have a page, by name: packages, and modules beside them that have public names."""
+    beside = [each for each in pkgutil.iter_modules(deltaloop.__path__) if each.name not in WITHOUT_A_PAGE]
+    return sorted(each.name for each in beside if each.ispkg or public_names(each.name))
 
 
 def facade() -> dict[str, str]:
