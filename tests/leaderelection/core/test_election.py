@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from datetime import UTC, datetime
 
@@ -21,7 +22,7 @@ from deltaloop.leaderelection.core.effects import (
     Wait,
 )
 from deltaloop.leaderelection.core.election import Election, Phase
-from deltaloop.leaderelection.core.record import LeaderElectionRecord, LockState
+from deltaloop.leaderelection.core.record import LeaderElectionRecord, LockState, whole_seconds
 from deltaloop.leaderelection.core.timing import ElectionTiming
 
 WALL = datetime(2026, 1, 2, tzinfo=UTC)
@@ -264,3 +265,78 @@ def test_lease_durations_go_out_rounded_up() -> None:
     assert isinstance(request, Create)
     assert request.record.lease_duration_seconds == 15
     assert "contending" in repr(election)
+
+
+def test_who_never_contended_has_nothing_and_has_led_never() -> None:
+    election = Election("a")
+    assert election.ask(0.0, wall=WALL) == Done(ReleaseOutcome.NOT_HELD)
+    assert (election.renewed_at, election.guard_until, election.leader) == (-math.inf, -math.inf, "")
+    assert not election.is_leading(0.0)
+
+
+def test_leadership_may_end_for_a_reason_that_only_the_caller_knows() -> None:
+    election = leading()
+    assert isinstance(election.ask(2.0, wall=WALL), Update)
+    assert election.lose(LossReason.WEDGED, 3.0) is LossReason.WEDGED
+    assert not election.is_leading(3.0)
+    assert election.loss_due(3.0) is LossReason.WEDGED
+    assert election.ask(3.0, wall=WALL) == StepDown(LossReason.WEDGED), "the request that was out is dropped"
+    assert election.lose(LossReason.TAKEN, 4.0) is LossReason.WEDGED, "it ends once"
+    election.release(4.0)
+    assert isinstance(election.ask(4.0, wall=WALL), Read), "the write may have been carried out"
+
+
+def test_a_deadline_that_has_passed_is_the_reason_whatever_else_is_named() -> None:
+    election = leading()
+    assert election.loss_due(9.9) is None
+    assert election.loss_due(10.0) is LossReason.RENEW_DEADLINE
+    assert election.lose(LossReason.WEDGED, 10.0) is LossReason.RENEW_DEADLINE
+
+
+def test_who_does_not_lead_has_nothing_to_lose() -> None:
+    with pytest.raises(RuntimeError, match="contending"):
+        contending().lose(LossReason.WEDGED, 0.0)
+
+
+def test_an_attempt_is_over_when_the_next_look_is_waited_for() -> None:
+    election = contending()
+    assert not election.attempt_is_over, "a request is out"
+    election.observed(None, 0.0, chance=0.0)
+    assert not election.attempt_is_over, "a write comes next"
+    election.ask(0.0, wall=WALL)
+    election.conflicted(0.0, chance=0.0)
+    assert election.attempt_is_over
+    assert not leading().attempt_is_over
+
+
+def test_the_own_identity_without_a_time_begins_now() -> None:
+    election = contending()
+    state = LockState(LeaderElectionRecord(holder_identity="a", lease_duration_seconds=15), "1")
+    election.observed(state, 0.0, chance=0.0)
+    request = election.ask(0.0, wall=WALL)
+    assert isinstance(request, Update)
+    assert request.record.acquire_time == WALL
+
+
+def test_a_write_without_an_answer_that_another_one_has_overtaken_holds_nothing() -> None:
+    election = contending()
+    election.observed(None, 0.0, chance=0.0)
+    election.ask(0.0, wall=WALL)
+    election.release(1.0)
+    assert isinstance(election.ask(1.0, wall=WALL), Read)
+    election.observed(held("b"), 1.0, chance=0.0)
+    assert election.ask(1.0, wall=WALL) == Done(ReleaseOutcome.NOT_HELD)
+
+
+def test_who_has_left_asks_for_nothing_of_before() -> None:
+    election = contending()
+    election.observed(None, 0.0, chance=0.0)
+    election.ask(0.0, wall=WALL)
+    election.leave(1.0)
+    election.join(5.0)
+    election.release(5.0)
+    assert election.ask(5.0, wall=WALL) == Done(ReleaseOutcome.NOT_HELD)
+
+
+def test_no_lease_is_shorter_than_a_second() -> None:
+    assert [whole_seconds(duration) for duration in (0.0, 0.2, 1.0, 1.2)] == [1, 1, 1, 2]

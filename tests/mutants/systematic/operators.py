@@ -158,8 +158,11 @@ def _statement(node: ast.stmt) -> Iterator[ast.stmt]:
     if isinstance(node, ast.Expr):
         if not isinstance(node.value, ast.Yield | ast.YieldFrom):
             yield nothing
-    elif isinstance(node, ast.AugAssign | ast.Delete | ast.Raise):
+    elif isinstance(node, ast.AugAssign | ast.Raise):
         yield nothing
+    elif isinstance(node, ast.Delete):
+        if not isinstance(node.targets[0], ast.Name):
+            yield nothing
     elif isinstance(node, ast.Assign):
         if not isinstance(node.targets[0], ast.Tuple):
             yield nothing

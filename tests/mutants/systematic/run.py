@@ -268,6 +268,8 @@ class _Trial:
             result.verdicts[running.mutant] = verdict
             if verdict.killed:
                 self.tests.note(running.mutant, verdict.killed)
+            else:
+                self.plan.say(f"survives {verdict.tests} tests: {running.mutant}")
 
     def _go_on(self, running: _Running, result: Result) -> None:
         """A test failed once, and not again: the others have to tell."""

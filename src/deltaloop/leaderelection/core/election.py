@@ -417,7 +417,7 @@ class Election:
 
     def _release_until_at(self, now: float) -> float:
         since = [at for at in (self._renewed_at, self._write_unknown_at) if at is not None]
-        expires_at = max(since, default=now) + whole_seconds(self.timing.lease_duration)
+        expires_at = max(since) + whole_seconds(self.timing.lease_duration)
         return min(now + self.timing.renew_deadline, expires_at)
 
     def _lose(self, because: LossReason) -> None:
