@@ -50,6 +50,12 @@ async def test_an_object_of_others_is_taken_and_everything_in_it_is_kept() -> No
     assert stored.labels == {"ours": "1"}
 
 
+async def test_a_new_object_has_the_labels() -> None:
+    lock, server = make(ConfigMapLock, labels={"ours": "1"})
+    await lock.create(RECORD, timeout=1)
+    assert server.leases["default/example"].labels == {"ours": "1"}
+
+
 async def test_an_object_that_changed_meanwhile_is_a_conflict() -> None:
     lock, server = make(EndpointsLock)
     created = await lock.create(RECORD, timeout=1)

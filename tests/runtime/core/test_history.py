@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deltaloop.api.references import ObjectReference, Trigger
-from deltaloop.runtime.core.history import MOST_ANSWERS, History, Reconciled, WrittenObject
+from deltaloop.runtime.core.history import EACH, LIMIT, MOST_ANSWERS, History, Reconciled, WrittenObject
 from deltaloop.runtime.core.review_answers import ReviewAnswers
 
 POD = ObjectReference(api_version="v1", kind="Pod", namespace="default", name="p")
@@ -84,6 +84,7 @@ def test_it_is_bounded_in_keys_in_reconciles_and_in_answers() -> None:
     for number in range(200):
         many.add(run(f"default/{number}", number, at=number))
     assert numbers(many, "pod", "default/p") == [*range(199, 199 - MOST_ANSWERS, -1)]
+    assert (EACH, LIMIT, MOST_ANSWERS) == (8, 1000, 50)
 
 
 def test_answers_about_tokens_are_kept_for_a_short_time_and_bounded() -> None:
@@ -91,7 +92,9 @@ def test_answers_about_tokens_are_kept_for_a_short_time_and_bounded() -> None:
     answers.keep((b"a", "/metrics"), True, 0.0)
     assert answers.get((b"a", "/metrics"), 9.9) is True
     assert answers.get((b"a", "/other"), 9.9) is None
+    assert len(answers) == 1
     assert answers.get((b"a", "/metrics"), 10.0) is None
+    assert len(answers) == 0
     for number, name in enumerate((b"a", b"b", b"c")):
         answers.keep((name, "/metrics"), False, number)
     assert len(answers) == 2

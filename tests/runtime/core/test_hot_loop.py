@@ -491,3 +491,45 @@ def test_a_change_of_what_no_cache_holds_says_nothing_about_a_loop() -> None:
     assert wrote(None, deployment(1), verb="create").is_known_change
     assert wrote(deployment(1), deployment(2)).is_known_change
     assert not wrote(deployment(1), deployment(1)).is_known_change
+
+
+def test_the_numbers_unless_others_are_given() -> None:
+    assert HotLoopOptions() == HotLoopOptions(
+        threshold=20, window=60.0, min_interval=1.0, max_interval=30.0, quiet=120.0, limit=1000
+    )
+    assert HotLoopOptions(threshold=2, limit=1).threshold == 2
+
+
+def test_a_strike_counts_for_the_whole_window() -> None:
+    options = HotLoopOptions(threshold=2, window=10.0, quiet=60.0)
+    assert len(drive_self_loop(HotLoops(options), times=2, step=10.0)) == 1
+    assert drive_self_loop(HotLoops(options), times=2, step=10.5) == []
+
+
+def test_one_reconcile_doubles_the_wait_once_however_much_it_writes() -> None:
+    loops = HotLoops(OPTIONS)
+    drive_self_loop(loops, times=4)
+    assert loops.delay("default/a", 0.3) == pytest.approx(1.0)
+    writes = [wrote(deployment(turn, replicas=turn), deployment(turn + 1, replicas=turn + 1)) for turn in (5, 6, 7)]
+    loops.observe("default/a", triggers=[echo(deployment(5))], writes=writes, succeeded=True, now=2.0)
+    assert loops.delay("default/a", 2.0) == pytest.approx(2.0)
+
+
+def test_what_is_made_again_and_again_is_compared_with_what_was_made_before() -> None:
+    loops = HotLoops(OPTIONS)
+    facts: list[Fact] = []
+    for turn in range(4):
+        made = wrote(None, deployment(turn + 1, replicas=turn), verb="create")
+        facts += loops.observe(
+            "default/a", triggers=[echo(deployment(turn))], writes=[made], succeeded=True, now=float(turn)
+        )
+    [found] = facts
+    assert isinstance(found, HotLoop)
+    assert found.changes == ("spec.replicas: 2 -> 3",)
+
+
+def test_of_several_owners_of_a_field_the_one_who_wrote_last_is_named() -> None:
+    seen = [owns("zoe", 5, "replicas"), owns("hpa", 9, "replicas"), owns("abe", 7, "replicas")]
+    [found] = drive_fight_with_looks(HotLoops(OPTIONS), seen=seen)[0]
+    assert isinstance(found, HotLoop)
+    assert found.other == "hpa"

@@ -58,6 +58,9 @@ def test_errors_say_whose_fault_it_is() -> None:
     assert decide(Returned(7)).terminal
     assert isinstance(timeout, ReconcileTimeoutError)
     assert str(timeout) == "the reconcile did not end within 2 s"
+    assert timeout.timeout == 2.0
+    for error in (ValueError("x"), TerminalError("x")):
+        assert decide(Raised(error)).error is error
     assert decide(TimedOut(2.0)).timed_out
     assert decide(Raised(TerminalError())).terminal
 

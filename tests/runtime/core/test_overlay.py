@@ -413,3 +413,54 @@ IsNeverUncertain = type("IsNeverUncertain", (Overlay,), {"lost_sight": _is_never
 )
 def test_the_machine_sees_seeded_bugs(mutant: Any, history: list[Any]) -> None:
     show_the_bug(machine_of(Overlay), machine_of(mutant), history)
+
+
+def test_a_cache_that_has_the_object_at_a_later_version_is_believed_whatever_its_stream_says() -> None:
+    overlay = Overlay()
+    overlay.wrote(obj(KEYS[0], 5), reached="3", now=0.0)
+    assert version_of(overlay.show(KEYS[0], obj(KEYS[0], 4), reached="4", now=1.0)) == "5"
+    assert version_of(overlay.show(KEYS[0], obj(KEYS[0], 7), reached="4", now=1.0)) == "7"
+
+
+def test_an_answer_of_before_the_deletion_does_not_bring_the_object_back() -> None:
+    overlay = Overlay()
+    overlay.deleted(KEYS[0], uid="u", version="", reached="1", now=0.0)
+    overlay.wrote(obj(KEYS[0], 5, "u"), reached="1", now=0.0)
+    assert overlay.show(KEYS[0], None, reached="1", now=0.0) is None
+    overlay.wrote(obj(KEYS[0], 9, "successor"), reached="1", now=0.0)
+    assert version_of(overlay.show(KEYS[0], None, reached="1", now=0.0)) == "9"
+
+
+def test_a_deletion_of_a_version_that_was_overtaken_is_a_deletion() -> None:
+    overlay = Overlay()
+    overlay.wrote(obj(KEYS[0], 9, "u"), reached="1", now=0.0)
+    overlay.deleted(KEYS[0], uid="u", version="5", reached="1", now=0.0)
+    assert overlay.show(KEYS[0], obj(KEYS[0], 8, "u"), reached="8", now=0.0) is None
+
+
+def test_names_that_nobody_knows_are_uncertain_for_a_minute() -> None:
+    overlay = Overlay()
+    overlay.lost_sight_of_generated("default/made-", now=0.0)
+    overlay.lost_sight_of_generated("other/too-", now=30.0)
+    assert [overlay.is_uncertain(key, now=59.9) for key in ("default/made-x", "default/a", "other/too-y")] == [
+        True,
+        False,
+        True,
+    ]
+    assert [overlay.has_unknown_names(name, now=59.9) for name in ("default", "other", "third", None)] == [
+        True,
+        True,
+        False,
+        True,
+    ]
+    assert not overlay.is_uncertain("default/made-x", now=60.0)
+    assert [overlay.has_unknown_names(name, now=60.0) for name in ("default", "other", None)] == [False, True, True]
+    assert not overlay.has_unknown_names(None, now=90.0)
+
+
+@pytest.mark.parametrize(("version", "reached"), [("abc", "5"), ("5", "abc")])
+def test_what_cannot_be_compared_is_shown_for_ten_seconds(version: str, reached: str) -> None:
+    overlay = Overlay()
+    overlay.wrote(obj(KEYS[0], version), reached=reached, now=0.0)
+    assert version_of(overlay.show(KEYS[0], None, reached=reached, now=9.9)) == version
+    assert overlay.show(KEYS[0], None, reached=reached, now=10.0) is None

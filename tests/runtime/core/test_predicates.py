@@ -102,3 +102,15 @@ def test_predicates_combine() -> None:
 def test_a_path_predicate_needs_a_path() -> None:
     with pytest.raises(ValueError, match="needs a path"):
         PathChanged()
+
+
+def test_a_function_is_asked_about_objects_that_are_there_only() -> None:
+    asked: list[str] = []
+
+    def elsewhere(found: Resource) -> bool:
+        asked.append(found.name)
+        return False
+
+    assert not Where(elsewhere).allows(ADD)
+    assert not Where(elsewhere).allows(DELETE)
+    assert asked == ["a", "a"]

@@ -30,6 +30,7 @@ APPLY = "application/apply-patch+yaml"
         ("POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews", []),
         ("GET /version", []),
         ("GET /apis", []),
+        ("GET /healthz/some/deeper/check", []),
         ("GET /apis/apps/v1", []),
         ("GET /api/v1", []),
     ],
@@ -39,6 +40,18 @@ def test_each_request_is_a_verb_on_a_resource(request_: str, expected: list[str]
     path, watch, _ = rest.partition("?watch")
     found = rules_of_request(method, path, {"watch": "1"} if watch else {})
     assert [str(rule) for rule in found] == expected
+
+
+@pytest.mark.parametrize(("watch", "verbs"), [("1", ["list", "watch"]), ("true", ["list", "watch"]), ("0", ["list"])])
+def test_a_watch_is_asked_for_in_two_ways(watch: str, verbs: list[str]) -> None:
+    assert [rule.verb for rule in rules_of_request("GET", "/api/v1/pods", {"watch": watch})] == verbs
+
+
+def test_what_was_sent_is_kept_once_with_what_its_body_needs() -> None:
+    recorded = RecordedAccess(namespace="a")
+    for _ in range(2):
+        recorded.sent("PATCH", "/api/v1/namespaces/a/pods/p", {}, APPLY)
+    assert [str(rule) for rule in recorded.rules()] == ["create pods in namespace a", "patch pods in namespace a"]
 
 
 def test_an_apply_may_create() -> None:

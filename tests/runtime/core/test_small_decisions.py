@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from deltaloop.api import kinds
 from deltaloop.api.errors import UnknownResourceError
 from deltaloop.api.references import ObjectReference, Trigger
+from deltaloop.api.resource_type import ResourceType
 from deltaloop.runtime.core.access import (
     Access,
     PreflightError,
     Rule,
+    implied_rules,
     is_allowed,
     review,
     roles,
@@ -41,7 +45,10 @@ def test_each_reason_not_to_be_ready_is_named() -> None:
     assert checks["caches-synced"] == Check(name="caches-synced", ok=False, message="not synced: v1/Pod")
     assert checks["caches-fresh"].message == "v1/Secret (last confirmed 100 s ago)"
     assert not checks["running"].ok
+    assert ready(started=False)["caches-synced"].message == "the caches are not started"
     assert not ready(started=False)["caches-synced"].ok
+    never = ready(CacheState(name="v1/Pod", synced=True, last_confirmed_at=None))["caches-fresh"]
+    assert (never.ok, never.message) == (False, "v1/Pod (last confirmed never)")
 
 
 def test_a_standby_is_ready_unless_leadership_is_required() -> None:
@@ -93,12 +100,39 @@ def test_roles_group_what_needs_the_same() -> None:
         *rules_for(kinds.LEASE, ("get",), namespace="kube-system"),
     ]
     everywhere, there = roles(rules, name="r")
-    assert everywhere["kind"] == "ClusterRole"
+    assert (everywhere["apiVersion"], everywhere["kind"]) == ("rbac.authorization.k8s.io/v1", "ClusterRole")
     assert everywhere["rules"] == [
         {"apiGroups": [""], "resources": ["configmaps", "secrets"], "verbs": ["list", "watch"]}
     ]
     assert there["metadata"] == {"name": "r", "namespace": "kube-system"}
     assert there["kind"] == "Role"
+
+
+def test_what_is_asked_is_a_review_of_ones_own_access() -> None:
+    asked = review(Rule("apps", "deployments", "get"))
+    assert asked == {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "metadata": {},
+        "spec": {"resourceAttributes": {"group": "apps", "resource": "deployments", "verb": "get"}},
+    }
+
+
+def test_the_status_of_a_custom_kind_and_the_finalizers_of_an_owner_go_with_declared_writes() -> None:
+    own = ResourceType("x.io", "v1", "Foo", "foos")
+
+    def implied(kind: ResourceType[Any], *writes: ResourceType[Any], **access: Any) -> list[str]:
+        declared = [(each, Access(each, **access)) for each in writes]
+        return [str(rule) for rule in implied_rules(kind, owned=[kinds.SECRET], writes=declared, namespace="n")]
+
+    status = ["update foos.x.io/status in namespace n", "patch foos.x.io/status in namespace n"]
+    assert implied(own, own) == status
+    assert implied(own, kinds.SECRET) == ["update foos.x.io/finalizers in namespace n"]
+    assert implied(own, own, kinds.SECRET) == [*status, "update foos.x.io/finalizers in namespace n"]
+    assert implied(own, kinds.CONFIG_MAP) == []
+    assert implied(own, own, subresource="scale") == []
+    assert implied(own, own, verbs=("delete",)) == []
+    assert implied(kinds.CONFIG_MAP, kinds.CONFIG_MAP) == [], "the status of built-in kinds belongs to others"
 
 
 def trigger(uid: str, version: str) -> Trigger:

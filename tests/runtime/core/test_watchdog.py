@@ -97,3 +97,9 @@ def test_every_block_above_the_limit_is_found_and_none_below_three_quarters(
         assert found
     if length < 0.75 - 1e-9:
         assert not found
+
+
+def test_what_the_thread_used_before_the_question_says_nothing() -> None:
+    watchdog = Watchdog(0.0, limit=1.0)
+    assert watchdog.ask(0.25, 50.0) == Ask()
+    assert watchdog.ask(100.0, 50.0) == Wait(100.75), "the process stood still: no time was used meanwhile"

@@ -1,0 +1,68 @@
+"""What one write changed, and how it is shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from deltaloop.api.resource import Resource
+from deltaloop.runtime.core.own_writes import MOST_PATHS, OwnWrite, changed_paths, path_text, show_changes
+
+
+def obj(**spec: Any) -> Resource:
+    return Resource.from_dict({"metadata": {"name": "a", "namespace": "n"}, "spec": spec})
+
+
+def paths(before: Any, after: Any) -> list[str]:
+    return [path_text(path) for path in changed_paths(obj(x=before), obj(x=after))]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "changed"),
+    [
+        ([1, 2], [1, 3], ["spec.x[1]"]),
+        ([1, 2], [1, 2, 3], ["spec.x"]),
+        ([1, 2], {"a": 1}, ["spec.x"]),
+        ({"a": 1}, [1, 2], ["spec.x"]),
+        ("ab", ["a", "b"], ["spec.x"]),
+        ({"a": 1, "b": 2}, {"a": 1, "c": 2}, ["spec.x.b", "spec.x.c"]),
+        ({"a.b": 1}, {"a.b": 2}, ["spec.x['a.b']"]),
+        (1, 1, []),
+    ],
+)
+def test_fields_that_differ_are_named_by_path(before: Any, after: Any, changed: list[str]) -> None:
+    assert paths(before, after) == changed
+
+
+def test_of_an_object_that_is_missing_nothing_is_said() -> None:
+    assert changed_paths(None, obj()) == changed_paths(obj(), None) == changed_paths(None, None) == ()
+    some = (("spec", "x"),)
+    assert show_changes(None, obj(x=1), some) == show_changes(obj(x=1), None, some) == ("spec.x",)
+
+
+def test_no_more_paths_than_asked_for() -> None:
+    before, after = {f"f{n}": 0 for n in range(30)}, {f"f{n}": 1 for n in range(30)}
+    assert len(changed_paths(obj(**before), obj(**after))) == MOST_PATHS == 20
+    assert len(changed_paths(obj(**before), obj(**after), limit=3)) == 3
+
+
+@pytest.mark.parametrize("of_lists", [False, True])
+def test_what_lies_too_deep_is_one_value(of_lists: bool) -> None:
+    def nested(leaf: int) -> Any:
+        value: Any = leaf
+        for _ in range(60):
+            value = [value] if of_lists else {"d": value}
+        return value
+
+    [path] = changed_paths(obj(x=nested(1)), obj(x=nested(2)))
+    assert len(path) == 50
+
+
+def test_objects_with_generated_names_count_as_one() -> None:
+    def made(**metadata: Any) -> OwnWrite:
+        after = Resource.from_dict({"metadata": {"name": "a-x1", "namespace": "n", **metadata}})
+        return OwnWrite(verb="create", kind="v1/Pod", key="n/a-x1", uid="u", after=after)
+
+    assert made(generateName="a-").subject == ("v1/Pod", "n/a-*")
+    assert made().subject == ("v1/Pod", "n/a-x1")
