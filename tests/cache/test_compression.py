@@ -178,6 +178,7 @@ async def test_by_factory_for_all_kinds_or_for_one() -> None:
     assert plain is not small
     assert small is factory.informer(POD, compression="zstd")
     assert small is not factory.informer(POD, compression=ZstdOptions(level=3))
+    assert (small._compression is not None, plain._compression is not None) == (True, False)
     both = InformerFactory(FakeClient(), options=InformerOptions(compression="zstd"))
     assert both.informer(POD) is both.informer(POD, compression="zstd")
 

@@ -15,6 +15,7 @@ from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Deltas
 from deltaloop.cache.core.listwatch import ReflectorOptions
 from deltaloop.cache.delta_fifo import DeltaFIFO
 from deltaloop.cache.errors import RequeueError
+from deltaloop.cache.store import Store
 from tests.cache.fake_source import FakeSource
 
 
@@ -149,3 +150,29 @@ def test_a_period_that_is_none_is_refused(period: float) -> None:
             process=nothing,
             resync_period=period,
         )
+
+
+async def test_a_resync_processes_everything_again_once_it_has_synced() -> None:
+    source = FakeSource(list_delay=3.0)
+    source.put("a")
+    known = Store[Resource]()
+    seen: list[tuple[float, str]] = []
+
+    def process(deltas: Deltas[Resource], initial: bool) -> None:
+        del initial
+        for delta in deltas:
+            assert isinstance(delta.object, Resource)
+            known.add(delta.object)
+            seen.append((round(asyncio.get_running_loop().time(), 2), delta.type.value))
+
+    settings = ControllerConfig(
+        lister_watcher=source,
+        queue=DeltaFIFO[Resource](known_objects=known),
+        process=process,
+        resync_period=10.0,
+        reflector_options=ReflectorOptions(watch_list=False, probe=False),
+    )
+    async with running(Controller(settings)):
+        await asyncio.sleep(30.0)
+    assert [at for at, _ in seen] == [3.0, 13.0, 23.0]
+    assert len({kind for _, kind in seen[1:]}) == 1

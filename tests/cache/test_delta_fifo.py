@@ -138,3 +138,14 @@ async def test_deletions_and_resyncs_wake_the_consumer() -> None:
     assert fifo.list_keys() == ["default/b", "default/x"]
     fifo.close()
     assert repr(fifo) == "<DeltaFIFO 2 keys, synced, closed>"
+
+
+async def test_what_is_being_processed_is_no_idleness() -> None:
+    fifo = DeltaFIFO[Resource]()
+    assert fifo.is_idle
+    fifo.add(pod("a"))
+    assert not fifo.is_idle
+    seen: list[bool] = []
+    await fifo.pop(lambda deltas, initial: seen.append(fifo.is_idle))
+    assert seen == [False]
+    assert fifo.is_idle

@@ -286,3 +286,13 @@ async def test_a_user_who_is_cancelled_while_leaving_leaves_the_wait_to_the_fact
     async with asyncio.timeout(10):
         await factory.shutdown()
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_an_informer_for_a_while_has_its_indexes() -> None:
+    client = FakeClient()
+    client.source("v1/Pod").put("a", node="n1")
+    async with InformerFactory(client, options=STILL) as factory:
+        async with factory.use(POD, indexers={"node": path("spec.nodeName")}) as pods:
+            await pods.wait_for_sync(timeout=5)
+            found = pods.indexer.by_index("node", "n1")
+        assert [obj.name for obj in found] == ["a"]

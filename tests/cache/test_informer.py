@@ -16,6 +16,7 @@ from deltaloop.api.path import path
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.cache.core.listwatch import ReflectorOptions
+from deltaloop.cache.core.real_fifo import BATCH_SIZE
 from deltaloop.cache.errors import CacheSyncError, IndexerConflictError, InformerStoppedError
 from deltaloop.cache.handlers import HandlerFuncs, ResourceEventHandler
 from deltaloop.cache.informer import Informer, InformerOptions, new_indexer_informer, new_informer
@@ -503,3 +504,24 @@ async def test_a_blocking_handler_is_named(caplog: pytest.LogCaptureFixture) -> 
     assert record.getMessage() == "a handler blocked the event loop; make it quick, or async"
     assert record.__dict__["handler"].endswith("Blocks")
     assert record.__dict__["seconds"] == 0.25
+
+
+async def test_a_new_informer_has_listed_and_watched_again_never() -> None:
+    seen = Informer(FakeSource(), POD, options=STILL).freshness()
+    assert (seen.relists, seen.restarts, seen.waiting, seen.resource_version) == (0, 0, 0, "")
+
+
+async def test_a_long_list_of_what_is_known_tells_only_what_is_new() -> None:
+    source = FakeSource()
+    for number in range(BATCH_SIZE + 5):
+        source.put(f"p{number}")
+    informer = Informer(source, POD, options=STILL)
+    recorder = Recorder()
+    informer.add_event_handler(recorder)
+    async with running(informer):
+        recorder.heard.clear()
+        source.put("new", silent=True)
+        source.put("p3", silent=True)
+        source.break_watches(expired())
+        await asyncio.sleep(10)
+        assert sorted(recorder.heard) == [f"+new@{source.version - 1}", f"~p3@14>{source.version}"]

@@ -33,3 +33,21 @@ async def test_objects_are_asked_for_raw(model: type[dict[str, object]] | None) 
     list_watch = ListWatch(FakeClient(), ResourceType("", "v1", "Pod", "pods", model=model))
     assert len(await list_watch.list(ListOptions())) == 0
     assert str(list_watch) == "v1/Pod"
+
+
+class Drops(FakeClient):
+    """A client whose objects come without managedFields, if that is asked for."""
+
+    drops_managed_fields = True
+
+
+@pytest.mark.parametrize(
+    ("asked", "tweaked", "drops"), [(True, False, True), (False, False, False), (True, True, False)]
+)
+def test_what_is_not_asked_for_is_not_promised(asked: bool, tweaked: bool, drops: bool) -> None:
+    def as_it_is(options: ListOptions) -> ListOptions:
+        return options
+
+    tweak = as_it_is if tweaked else None
+    assert ListWatch(Drops(), POD, drop_managed_fields=asked, tweak=tweak).drops_managed_fields is drops
+    assert not ListWatch(FakeClient(), POD, drop_managed_fields=asked, tweak=tweak).drops_managed_fields

@@ -118,3 +118,31 @@ async def test_informers_by_client_gos_names() -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_a_handler_is_added_to_all_or_to_none() -> None:
+    client = FakeClient()
+    fill(client, "red", "a")
+    fill(client, "blue", "b")
+    async with InformerFactory(client, options=STILL) as factory:
+        pods = factory.multi_namespace_informer(POD, ["red", "blue"])
+        await factory.wait_for_sync(timeout=5)
+        recorder = Recorder()
+        gone = InformerStoppedError("gone")
+
+        def refuses(*arguments: object, **options: object) -> None:
+            raise gone
+
+        pods.informers["blue"].add_event_handler = refuses  # type: ignore[method-assign, assignment]  # pyright: ignore[reportAttributeAccessIssue]
+        with pytest.raises(InformerStoppedError) as caught:
+            pods.add_event_handler(recorder)
+        assert caught.value is gone
+        recorder.heard.clear()
+        client.source("v1/Pod", namespace="red").put("later")
+        await settle()
+        assert recorder.heard == []
+
+
+def test_client_gos_name_takes_indexers() -> None:
+    informer = new_shared_index_informer(FakeSource(), POD, indexers={"node": path("spec.nodeName")})
+    assert informer.indexer.by_index("node", "n1") == []

@@ -96,6 +96,7 @@ def test_a_batch_is_stored_in_one_step_and_only_what_was_stored_is_told() -> Non
         queue.add(obj)
     with pytest.raises(TransactionError, match="1 of 3 writes failed") as caught:
         asyncio.run(queue.pop(process))
+    assert caught.value.total == 3
     assert list(caught.value.failures) == [1]
     assert told == ["AddNotification"] * 2
     assert seen == [2, 2], "all is stored before anything is told"

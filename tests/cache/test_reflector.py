@@ -15,12 +15,12 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
 from deltaloop.cache.core.deltas import NOTHING_UNREAD, Unread
 from deltaloop.cache.core.listwatch import Decision, Place, Reaction, ReflectorOptions
-from deltaloop.cache.errors import VeryShortWatchError
+from deltaloop.cache.errors import RepeatedContinueError, VeryShortWatchError
 from deltaloop.cache.listwatch import ListerWatcher
 from deltaloop.cache.reflector import Reflector, ReflectorStore
 from deltaloop.cache.store import Store
 from deltaloop.client.resource_list import ResourceList
-from tests.cache.fake_source import FakeSource, api_error, broken, expired, refused
+from tests.cache.fake_source import Asked, FakeSource, api_error, broken, expired, refused
 from tests.cache.objects import nameless
 
 PAGED = ReflectorOptions(watch_list=False, probe=False)
@@ -289,6 +289,34 @@ async def test_objects_without_a_name_are_logged_and_passed_over(caplog: pytest.
         "a list has objects that cannot be read or have no name; what is known of them stays as it is",
         "a watch event carries an object without a name; it is passed over",
     ]
+
+
+async def test_objects_without_a_name_in_a_streamed_list_are_logged_and_passed_over(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    source = FakeSource()
+    source.put("a")
+    source.objects["odd"] = nameless()
+    bench = Bench(source, options=ReflectorOptions(probe=False))
+    async with bench.running():
+        await settle()
+        assert bench.names() == ["a"]
+    assert [record.getMessage() for record in caplog.records] == [
+        "a watch event carries an object without a name; it is passed over",
+        "a list has objects that cannot be read or have no name; what is known of them stays as it is",
+    ]
+
+
+async def test_a_list_whose_pages_do_not_end_is_told_of() -> None:
+    class Endless(FakeSource):
+        async def list(self, options: ListOptions) -> ResourceList[Resource]:
+            self.asked.append(Asked(0.0, "list", options))
+            return ResourceList((), "10", "again")
+
+    bench = Bench(Endless())
+    async with bench.running():
+        await settle()
+    assert [type(reaction.error) for reaction in bench.reactions] == [RepeatedContinueError]
 
 
 class Choosy(Store[Resource]):

@@ -73,6 +73,7 @@ def test_a_transaction_is_one_step_and_names_what_has_no_key() -> None:
     ]
     with pytest.raises(TransactionError, match="1 of 5 writes failed: their objects have no key") as caught:
         store.transaction(writes)
+    assert caught.value.total == 5
     assert list(caught.value.failures) == [1]
     assert [obj.resource_version for obj in store.list()] == ["2"]
     assert store.list_index_func_values("node") == ["n2"]
@@ -109,3 +110,11 @@ def test_a_store_knows_how_far_it_has_come() -> None:
     assert store.last_sync_resource_version == "10"
     store.update_resource_version("11")
     assert store.last_sync_resource_version == "11"
+
+
+def test_an_object_goes_by_its_key() -> None:
+    store = Store[Resource]()
+    store.add(pod("a"))
+    store.delete_by_key("default/unknown")
+    store.delete_by_key(pod("a").key)
+    assert store.list() == []

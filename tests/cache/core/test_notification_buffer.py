@@ -32,7 +32,9 @@ A1, A2, A3, B1 = pod("a", 1), pod("a", 2), pod("a", 3), pod("b", 1)
 def put_all(
     buffer: NotificationBuffer[Resource], *notifications: Notification[Resource]
 ) -> list[tuple[Notification[Resource], bool]]:
-    lost = sum(buffer.put(notification) for notification in notifications)
+    counts = [buffer.put(notification) for notification in notifications]
+    assert min(counts, default=0) >= 0
+    lost = sum(counts)
     taken: list[tuple[Notification[Resource], bool]] = []
     while (item := buffer.take()) is not None:
         taken.append(item)
@@ -188,3 +190,10 @@ def make_machine(make: Callable[[], NotificationBuffer[Resource]]) -> type[RuleB
 @pytest.mark.parametrize("policy", [BufferPolicy.UNBOUNDED, BufferPolicy.COALESCING])
 def test_a_handler_is_never_told_what_cannot_be(policy: BufferPolicy) -> None:
     run_machine(make_machine(lambda: make_buffer(policy, 3)))
+
+
+def test_a_second_deletion_of_what_an_update_had_waited_for_is_a_deletion() -> None:
+    taken = put_all(
+        CoalescingBuffer[Resource](), UpdateNotification(A1, A2), DeleteNotification(A3), DeleteNotification(A3, False)
+    )
+    assert taken == [(DeleteNotification(A3, False), False)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import strategies as st
@@ -193,3 +194,13 @@ def make_machine(make: Callable[[], IndexedItems[str]]) -> type[RuleBasedStateMa
 
 def test_the_index_agrees_with_the_model() -> None:
     run_machine(make_machine(IndexedItems[str]))
+
+
+def test_an_index_function_that_returns_a_text_instead_of_a_list_is_refused() -> None:
+    def initial(text: str) -> Any:
+        return text[:1]
+
+    items = IndexedItems({"initial": initial})
+    (failure,) = items.put("k1", "a")
+    assert isinstance(failure.error, TypeError)
+    assert items.index.values("initial") == []

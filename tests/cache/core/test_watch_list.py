@@ -212,6 +212,7 @@ def test_a_server_that_is_as_far_is_watched_on(version: str) -> None:
     assert isinstance(effect, Watch)
     assert effect.options.resource_version == "20"
     assert machine.statistics().probes == 1
+    assert machine.statistics().last_byte_at == 10.0
 
 
 def test_a_server_whose_version_went_back_is_listed_anew_at_once() -> None:

@@ -9,6 +9,7 @@ import pytest
 from deltaloop.api import kinds
 from deltaloop.api.errors import UnknownResourceError
 from deltaloop.api.references import ObjectReference, Trigger
+from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.runtime.core.access import (
     Access,
@@ -119,7 +120,7 @@ def test_what_is_asked_is_a_review_of_ones_own_access() -> None:
 
 
 def test_the_status_of_a_custom_kind_and_the_finalizers_of_an_owner_go_with_declared_writes() -> None:
-    own = ResourceType("x.io", "v1", "Foo", "foos")
+    own = ResourceType[Resource]("x.io", "v1", "Foo", "foos")
 
     def implied(kind: ResourceType[Any], *writes: ResourceType[Any], **access: Any) -> list[str]:
         declared = [(each, Access(each, **access)) for each in writes]
