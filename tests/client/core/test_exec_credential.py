@@ -158,6 +158,7 @@ def test_the_version_must_be_the_one_that_was_asked_for() -> None:
         (printed(token="planted") + b"planted", "not an ExecCredential in JSON"),
         (printed(token=5), "not an ExecCredential in JSON"),
         (b'{"kind": "planted"}', "is not an ExecCredential of"),
+        (printed(token="planted").replace(b"ExecCredential", b"TokenReview"), "is not an ExecCredential of"),
         (msgspec.json.encode({"kind": "ExecCredential", "apiVersion": V1}), "has no status"),
         (printed(), "neither a token nor a client certificate"),
         (printed(token=""), "neither a token nor"),
@@ -245,3 +246,16 @@ def test_whatever_it_prints_the_error_is_ours(output: bytes) -> None:
     except CredentialsError:
         return
     assert got.credential.authorization or got.credential.certificate
+
+
+def test_what_came_of_a_run_is_shown_without_what_it_printed() -> None:
+    assert "planted" not in repr(PluginOutcome(code=3, output=b"planted", stderr="planted"))
+
+
+def test_output_that_is_no_text_keeps_no_failure_from_being_told() -> None:
+    outcome = PluginOutcome(code=3, output=b"\xff\xfe planted-output", stderr="log in: planted-output")
+    assert "exit code 3" in failed(outcome)
+
+
+def test_the_plugin_finds_its_input_where_every_client_puts_it() -> None:
+    assert "KUBERNETES_EXEC_INFO" in plugin_call(PLUGIN, {}, is_terminal=False).environ

@@ -229,3 +229,18 @@ def test_the_same_for_a_few_megabytes() -> None:
     peak, kept = _peak(_split_all, _slices(4_000, item, 64 * 1024))
     assert kept > 4_000 * len(item)
     assert peak < kept + 5 * 1024 * 1024
+
+
+@pytest.mark.parametrize("step", [16, 10_000])
+def test_what_is_not_wanted_of_an_item_goes_wherever_it_is_decoded(step: int) -> None:
+    items = [{"metadata": {"name": name, "managedFields": [{"manager": "x"}]}} for name in ("a", "b", "c")]
+    body = json.dumps({"kind": "PodList", "apiVersion": "v1", "items": items}, separators=(",", ":")).encode()
+    splitter = ListSplitter(kinds.POD, step=step, drop_managed_fields=True)
+    for start in range(0, len(body), 10):
+        splitter.feed(body[start : start + 10])
+    found = splitter.finish()
+    assert [item.name for item in found] == ["a", "b", "c"]
+    assert not any("managedFields" in item["metadata"] for item in found)
+    assert not any(
+        "managedFields" in item["metadata"] for item in decode_list(kinds.POD, body, drop_managed_fields=True)
+    )

@@ -67,6 +67,7 @@ def test_what_the_object_says_itself_stays() -> None:
         ({}, "has no metadata"),
         ({"metadata": "x"}, "has no metadata"),
         ({"metadata": {"name": 5}}, "must be text"),
+        ({"metadata": {"name": "a", "namespace": 5}}, "must be text"),
         ({"metadata": {"name": "a"}, "spec": object()}, "type object is not JSON"),
         (5, "a int is not a v1/Pod object"),
         (object(), "cannot be written as JSON"),

@@ -35,6 +35,15 @@ def test_the_expiry_is_in_the_token() -> None:
     assert expiry_of(id_token(1_900_000_000)) == 1_900_000_000.0
 
 
+def test_a_token_that_says_nothing_or_never_has_expired_too() -> None:
+    for claims in (b"{}", b'{"exp": 1e400}', b'{"exp": null}'):
+        assert expiry_of(f"a.{base64.urlsafe_b64encode(claims).decode().rstrip('=')}.c") == 0.0
+
+
+def test_half_a_minute_is_enough_for_an_issuer() -> None:
+    assert provider().time_limit == 30.0
+
+
 @pytest.mark.parametrize("token", ["", "planted", "a.b", "a.!!!.c", f"a.{base64.b64encode(b'[]').decode()}.c", "a..c"])
 def test_a_token_that_does_not_say_has_expired(token: str) -> None:
     assert expiry_of(token) == 0.0

@@ -198,6 +198,8 @@ def test_illegal_calls_are_refused() -> None:
     pager.saw(ResourceList(items=(1,)))
     with pytest.raises(RuntimeError, match="complete"):
         pager.saw(ResourceList(items=(1,)))
+    with pytest.raises(RuntimeError, match="complete"):
+        pager.failed(EXPIRED)
     with pytest.raises(ValueError, match="page_size is -1"):
         Pager[int](ListOptions(), page_size=-1)
 
@@ -207,3 +209,11 @@ def test_items_that_are_handed_on_are_not_kept() -> None:
     found = run(NaiveServer(5), pager)
     assert found.items == ()
     assert found.resource_version == "rv-1"
+
+
+def test_the_version_of_the_full_list_counts_and_not_that_of_the_pages_before() -> None:
+    pager = Pager[int](ListOptions(), page_size=1)
+    pager.saw(ResourceList(items=(1,), resource_version="5", continue_="next"))
+    assert pager.failed(EXPIRED)
+    pager.saw(ResourceList(items=(1, 2), resource_version="9"))
+    assert pager.result() == ResourceList(items=(1, 2), resource_version="9")

@@ -48,6 +48,7 @@ INDEX = ResourceIndex([*CORE, *APPS, *EVENTS])
         ("deployment.apps", "apps/v1/Deployment"),
         ("deployments.v1.apps", "apps/v1/Deployment"),
         ("pods.v1.", "v1/Pod"),
+        ("pods.v1", "v1/Pod"),
         ("apps/v1/Deployment", "apps/v1/Deployment"),
         ("no", "v1/Node"),
         ("ev", "v1/Event"),
