@@ -103,7 +103,7 @@ def number_errors(node: SchemaNode, value: Number, path: str) -> Iterator[FieldE
         # A bound of the right type is cut to the type of the value; another one is held against it as a float.
         number, limit = (float(value), float(bound)) if wrong or isinstance(value, float) else (value, int(bound))
         yield from wrong
-        yield from check(node, number, limit, value, path)
+        yield from check(node, number, limit, path)
 
 
 def _range_errors(value: Number, kind: str, form: str, prefix: str, path: str) -> Iterator[FieldError]:
@@ -127,29 +127,27 @@ def _limit(limit: Number) -> str:
     return shown_number(limit) if isinstance(limit, float) else str(limit)
 
 
-def _multiple_errors(
-    node: SchemaNode, number: Number, factor: Number, value: Number, path: str
-) -> Iterator[FieldError]:
+def _multiple_errors(node: SchemaNode, number: Number, factor: Number, path: str) -> Iterator[FieldError]:
     del node
     if factor <= 0:
         words = f"factor MultipleOf declared for {path} must be positive: {_limit(factor)}"
         yield invalid_value(path or "<nil>", _limit(factor), words)
     elif isinstance(number, int):
         if number % int(factor):
-            yield _wrong(path, value, f"should be a multiple of {_limit(factor)}")
+            yield _wrong(path, number, f"should be a multiple of {_limit(factor)}")
     elif not is_whole(1 / factor * number if factor < 1 else number / factor):
-        yield _wrong(path, value, f"should be a multiple of {_limit(factor)}")
+        yield _wrong(path, number, f"should be a multiple of {_limit(factor)}")
 
 
-def _least_errors(node: SchemaNode, number: Number, least: Number, value: Number, path: str) -> Iterator[FieldError]:
+def _least_errors(node: SchemaNode, number: Number, least: Number, path: str) -> Iterator[FieldError]:
     if node.exclusive_minimum and number <= least:
-        yield _wrong(path, value, f"should be greater than {_limit(least)}")
+        yield _wrong(path, number, f"should be greater than {_limit(least)}")
     elif number < least:
-        yield _wrong(path, value, f"should be greater than or equal to {_limit(least)}")
+        yield _wrong(path, number, f"should be greater than or equal to {_limit(least)}")
 
 
-def _most_errors(node: SchemaNode, number: Number, most: Number, value: Number, path: str) -> Iterator[FieldError]:
+def _most_errors(node: SchemaNode, number: Number, most: Number, path: str) -> Iterator[FieldError]:
     if node.exclusive_maximum and number >= most:
-        yield _wrong(path, value, f"should be less than {_limit(most)}")
+        yield _wrong(path, number, f"should be less than {_limit(most)}")
     elif number > most:
-        yield _wrong(path, value, f"should be less than or equal to {_limit(most)}")
+        yield _wrong(path, number, f"should be less than or equal to {_limit(most)}")

@@ -21,7 +21,7 @@ import msgspec
 
 from deltaloop.apiserver.core.failures import FieldError, invalid_value, required
 from deltaloop.apiserver.core.json_values import at, mapping
-from deltaloop.apiserver.core.schema.formats import FORMATS, format_of
+from deltaloop.apiserver.core.schema.formats import fits, format_of
 from deltaloop.apiserver.core.schema.identity import identity_errors
 from deltaloop.apiserver.core.schema.node import SchemaNode
 from deltaloop.apiserver.core.schema.numbers import as_sent, is_whole, number_errors, shown_number
@@ -179,10 +179,8 @@ def _check_text(node: SchemaNode, value: Any, path: str, errors: Errors) -> None
         _wrong(path, value, f"should be at least {node.min_length} chars long", errors)
     if node.pattern is not None and not node.pattern.matches(value):
         _wrong(path, value, f"should match '{node.pattern_text}'", errors)
-    if node.format:
-        fits = FORMATS.get(node.format)
-        if fits is not None and not fits(value):
-            _wrong_type(path, node.format, value, errors)
+    if node.format and not fits(node.format, value):
+        _wrong_type(path, node.format, value, errors)
 
 
 def _check_number(node: SchemaNode, value: Any, path: str, errors: Errors) -> None:
