@@ -459,9 +459,13 @@ async def test_a_refusal_carries_warnings(api: Api) -> None:
 
 @conformance("writes: what cannot be read carries none")
 async def test_what_cannot_be_read_carries_no_warnings(api: Api) -> None:
-    answer = await api.post(api.config_maps, {**config_map("a"), "bogus": 1, "data": {"a": 1}})
-    assert "cannot be handled as a ConfigMap" in answer.refuses(400, "BadRequest")
-    assert "Warning" not in answer.headers
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "00000000-0000-0000-0000-000000000001"}
+    twice = config_map("a", ownerReferences=[owner, owner])
+    assert "duplicate entries" in (await api.created(api.config_maps, twice)).headers["Warning"]
+    for wrong in ({**config_map("b"), "bogus": 1}, {**twice, "kind": "ConfigMap"}):
+        answer = await api.post(api.config_maps, {**wrong, "data": {"a": 1}})
+        assert "cannot be handled as a ConfigMap" in answer.refuses(400, "BadRequest")
+        assert "Warning" not in answer.headers
 
 
 @conformance(

@@ -143,6 +143,22 @@ async def test_a_client_that_is_still_sending_sees_why_it_is_refused() -> None:
         assert answer.headers["Connection"] == "close"
 
 
+async def test_what_a_refused_request_still_sends_is_taken_and_the_connection_kept() -> None:
+    """2 MiB, as much as would be taken of somebody who may: a client that reads when it has sent all is answered."""
+    async with _server("open") as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for _ in range(2):
+            size = 2 * 2**20
+            head = f"PUT /api/v1/nothing HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {size}\r\n\r\n"
+            writer.write(head.encode())
+            for _ in range(size // _PIECE):
+                writer.write(bytes(_PIECE))
+                await writer.drain()
+            answer = await reader.readuntil(b'"code":404}\n')
+            assert answer.startswith(b"HTTP/1.1 404")
+        writer.transport.abort()
+
+
 def _trusting() -> ssl.SSLContext:
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE

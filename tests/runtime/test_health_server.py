@@ -268,8 +268,10 @@ async def test_a_connection_without_a_request_ends_after_ten_seconds() -> None:
             assert await ended(held[0])
         async with connections(server, 1, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n") as held:
             await asyncio.sleep(55)
-            assert await held[0].readline() == b"HTTP/1.1 200 OK\r\n"
+            assert (await held[0].readuntil(b"\r\n\r\nok")).startswith(b"HTTP/1.1 200 OK\r\n")
             assert not await ended(held[0])
+            await asyncio.sleep(6)
+            assert await ended(held[0])
 
 
 async def test_metrics_without_a_page_are_refused() -> None:

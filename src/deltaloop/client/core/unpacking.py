@@ -80,9 +80,6 @@ class Unpacker:
             self._count(len(piece))
             if piece:
                 yield piece
-            if not data and not stream.eof and len(piece) == PIECE:
-                # What is left inside the decompressor comes out without further input.
-                yield from self._rest(stream)
 
     def finish(self) -> None:
         """End the answer.
@@ -92,11 +89,6 @@ class Unpacker:
         """
         if self._stream is not None and self._packed and not self._stream.eof:
             raise UnpackingError("the answer ended before all of it could be unpacked")
-
-    def _rest(self, stream: zlib._Decompress) -> Iterator[bytes]:
-        while piece := stream.decompress(b"", PIECE):
-            self._count(len(piece))
-            yield piece
 
     def _next_member(self) -> zlib._Decompress:
         # Each costs a copy of what follows it; no server sends more than one.
