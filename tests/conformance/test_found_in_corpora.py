@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
+from tests.apiserver.serving import Answer
 from tests.conformance.target import CRDS, Api, conformance, widget_crd
+
+
+def _warnings(answer: Answer) -> list[str]:
+    headers: list[str] = cast("Any", answer.headers).getall("Warning", [])  # a multi-dict
+    return headers
+
 
 _TEXTS: dict[str, Any] = {
     "type": "object",
@@ -78,7 +85,7 @@ async def test_unknown_fields_of_metadata(api: Api, method: str) -> None:
     await api.created(path, api.widget("a"))
     body = api.widget("b", {}, colour="red")
 
-    async def send(query: str) -> Any:
+    async def send(query: str) -> Answer:
         if method == "POST":
             return await api.post(f"{path}?dryRun=All{query}", body)
         return await api.patch(f"{path}/a?dryRun=All{query}", {"metadata": {"colour": "red"}})
@@ -86,7 +93,7 @@ async def test_unknown_fields_of_metadata(api: Api, method: str) -> None:
     warned = await send("")
     assert warned.status < 300, warned.text
     assert "colour" not in warned.json["metadata"]
-    assert warned.headers.getall("Warning") == ['299 - "unknown field \\"metadata.colour\\""']
+    assert _warnings(warned) == ['299 - "unknown field \\"metadata.colour\\""']
     refused = await send("&fieldValidation=Strict")
     assert refused.status == (422 if method == "PATCH" else 400), refused.text
     assert 'unknown field "metadata.colour"' in refused.json["message"]
@@ -123,3 +130,90 @@ async def test_who_owns_the_status_of_a_crd(api: Api) -> None:
         return sorted(status["f:conditions"]) == ['k:{"type":"Established"}', 'k:{"type":"NamesAccepted"}']
 
     await api.eventually(has_entry)
+
+
+@conformance(
+    "managedFields: a number in a set is named as it is stored, and what does not fit its type ends all tracking"
+)
+async def test_entries_of_odd_values(api: Api) -> None:
+    numbers = {"type": "array", "items": {"type": "integer"}, "x-kubernetes-list-type": "set"}
+    spec = {"type": "object", "properties": {"set": numbers, "link": {"type": "string", "format": "uri"}}}
+    schema = {"type": "object", "properties": {"spec": spec}}
+    path = await api.widgets(schema=schema, scale=False, status=False)
+    made = await api.created(path, api.widget("a", {"set": [1.0, 2]}))
+    (entry,) = made.json["metadata"]["managedFields"]
+    assert sorted(entry["fieldsV1"]["f:spec"]["f:set"]) == [".", "v:1", "v:2"]
+    changed = await api.patch(f"{path}/a", {"spec": {"set": [3.0]}})
+    entries = changed.json["metadata"]["managedFields"]
+    assert sorted(entries[-1]["fieldsV1"]["f:spec"]["f:set"]) == ["v:3"] or len(entries) == 1
+    odd = await api.created(path, api.widget("b", {"link": []}))
+    assert "managedFields" not in odd.json["metadata"]
+
+
+@conformance(
+    "finalizers of custom resources: one that is added and might be another's brings a warning",
+    ("one word", ["short"], "short", ""),
+    ("a domain", ["a.example.com"], "a.example.com", " including a path (/)"),
+    ("a path", ["a.example.com/b"], "", ""),
+    ("one of Kubernetes", ["orphan"], "", ""),
+)
+async def test_warnings_about_finalizers(api: Api, finalizers: list[str], named: str, more: str) -> None:
+    path = await api.widgets(scale=False)
+    advice = (
+        f'299 - "metadata.finalizers: \\"{named}\\": prefer a domain-qualified finalizer name{more} to avoid accidental'
+    )
+    wanted = [f'{advice} conflicts with other finalizer writers"'] if named else []
+    body = api.widget("a", {}, finalizers=finalizers)
+    created = await api.created(path, body)
+    assert _warnings(created) == wanted
+    again = await api.post(path, body)
+    again.refuses(409, "AlreadyExists")
+    assert _warnings(again) == wanted
+    same = await api.patch(f"{path}/a", {"metadata": {"labels": {"a": "b"}}})
+    assert _warnings(same) == []
+    added = await api.patch(f"{path}/a", {"metadata": {"finalizers": [*finalizers, "example.com/more"]}})
+    assert _warnings(added) == []
+    applied = await api.apply(f"{path}/b", api.widget("b", {}, finalizers=finalizers))
+    assert _warnings(applied) == wanted
+    applied = await api.apply(f"{path}/b", api.widget("b", {}, finalizers=[*finalizers, "other"]))
+    (text,) = _warnings(applied)
+    assert text.startswith('299 - "metadata.finalizers: \\"other\\": prefer')
+    refused = await api.post(path, api.widget("c", {"size": "x"}, finalizers=finalizers))
+    refused.refuses(422, "Invalid")
+    assert _warnings(refused) == []
+
+
+@conformance("OpenAPI v3: what may be a number or a text says so")
+async def test_published_int_or_string(api: Api) -> None:
+    await api.widgets(scale=False)
+
+    async def published() -> bool:
+        answer = await api.get(f"/openapi/v3/apis/{api.group()}/v1")
+        if answer.status != 200 or '"Widget"' not in answer.text:
+            return False
+        schemas = answer.json["components"]["schemas"].values()
+        widget = next(each for each in schemas if "spec" in each.get("properties", {}))
+        port = widget["properties"]["spec"]["properties"]["port"]
+        assert port == {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]}
+        return True
+
+    await api.eventually(published)
+
+
+@conformance(
+    "CRD: a format that nobody knows brings a warning",
+    ("one", {"a": {"type": "string", "format": "new"}}, ["new"]),
+    ("two", {"a": {"type": "string", "format": "new"}, "b": {"type": "integer", "format": "newer"}}, ["new", "newer"]),
+    ("the same twice", {"a": {"type": "string", "format": "new"}, "b": {"type": "string", "format": "new"}}, ["new"]),
+    ("of another type", {"a": {"type": "string", "format": "int32"}}, ["int32"]),
+    (
+        "known",
+        {"a": {"type": "string", "format": "date-time"}, "b": {"type": "string", "format": "k8s-short-name"}},
+        [],
+    ),
+)
+async def test_warnings_about_formats(api: Api, properties: dict[str, Any], formats: list[str]) -> None:
+    spec = {"type": "object", "properties": properties}
+    crd = widget_crd(api.group(), schema={"type": "object", "properties": {"spec": spec}}, status=False, scale=False)
+    made = await api.created(CRDS, crd)
+    assert _warnings(made) == [f'299 - "unrecognized format \\"{name}\\""' for name in formats]

@@ -29,6 +29,7 @@ from tests.corpus.servers import Running, embedded, real
 
 ROOT = Path(__file__).resolve().parents[2]
 OUTPUT = ROOT / "build" / "corpus.json"
+LOG = ROOT / "build" / "corpus-server.log"
 OWN = Path(__file__).parent / "own"
 ANSWERS = OWN / "answers.gz"
 
@@ -47,9 +48,11 @@ def main() -> None:
     plan = Plan(mutations=options.mutations, seed=options.seed, only=options.only)
     if folder == OWN:
         plan = replace(OWN_PLAN, only=options.only)
+    OUTPUT.parent.mkdir(exist_ok=True)
     counts = asyncio.run(run(wanted, plan, own=folder == OWN, record=options.record))
     if options.record:
         print(f"{ANSWERS.relative_to(ROOT)} is written anew")
+        return
     output: Path = options.output or (OUTPUT.with_name("corpus-own.json") if folder == OWN else OUTPUT)
     figures = counts.as_json()
     output.parent.mkdir(exist_ok=True)
@@ -76,23 +79,26 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--own", action="store_true", help="our own corpus, and what the real server is known to answer"
     )
-    parser.add_argument(
-        "--record", action="store_true", help="the same with a real server, whose answers are written down"
-    )
+    parser.add_argument("--record", action="store_true", help="write down anew what a real server answers to it")
     return parser.parse_args()
 
 
 async def run(projects: Sequence[Project], plan: Plan, *, own: bool, record: bool) -> Counts:
     """Send the projects, one after the other."""
     async with contextlib.AsyncExitStack() as stack:
-        one = await stack.enter_async_context(embedded())
-        if own and not record:
-            sender = Sender(one.server, Recording.read(ANSWERS))
-            lives, running = [one.server], list[Running]()
+        running = list[Running]()
+        if record:
+            # What is sent next depends on the answers: here on the real server's alone.
+            two = await stack.enter_async_context(real(_assets()))
+            recorder = Recorder(two.server)
+            sender, lives = Sender(recorder, recorder), [two.server]
+        elif own:
+            one = await stack.enter_async_context(embedded(LOG))
+            sender, lives = Sender(one.server, Recording.read(ANSWERS)), [one.server]
         else:
             two = await stack.enter_async_context(real(_assets()))
-            sender = Sender(one.server, Recorder(two.server) if record else two.server)
-            lives, running = [one.server, two.server], [one, two]
+            one = await stack.enter_async_context(embedded(LOG))
+            sender, lives, running = Sender(one.server, two.server), [one.server, two.server], [one, two]
         for project in projects:
             began = time.monotonic()
             await ProjectRun(sender, project, plan, lives=lives, running=running).run()

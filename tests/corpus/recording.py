@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 from collections.abc import Mapping
@@ -40,12 +41,17 @@ class Recording:
 
 @dataclass
 class Recorder:
-    """A server whose answers are kept."""
+    """A server whose answers are kept; who asks the same once more is given the same answer."""
 
     server: Server
     recording: Recording = field(default_factory=Recording)
+    _asked: dict[str, asyncio.Task[tuple[Outcome, Any]]] = field(
+        default_factory=dict[str, "asyncio.Task[tuple[Outcome, Any]]"]
+    )
 
     async def ask(self, key: str, request: Request, stored: Mapping[str, Any] | None) -> tuple[Outcome, Any]:
-        outcome, body = await self.server.ask(key, request, stored)
+        if key not in self._asked:
+            self._asked[key] = asyncio.create_task(self.server.ask(key, request, stored))
+        outcome, body = await self._asked[key]
         self.recording.outcomes[key] = outcome
         return outcome, body

@@ -324,7 +324,9 @@ def of_kind(request: Request, body: Any) -> Any:
     """Return the part of a document that is about the request's kind."""
     if request.action == "create a CRD":
         # The real server establishes it a moment later; as it is then, it is read later.
-        return {name: part for name, part in mapping(body).items() if name != "status"}
+        metadata = mapping(at(body, "metadata"))
+        entries = [each for each in items(metadata.get("managedFields")) if at(each, "subresource") != "status"]
+        return {**mapping(body), "metadata": {**metadata, "managedFields": entries}, "status": None}
     if request.kind is None:
         return body
     if request.action == "discovery":

@@ -31,9 +31,9 @@ class Running:
 
 
 @asynccontextmanager
-async def embedded() -> AsyncGenerator[Running]:
-    """Run the embedded server in a process, with nothing beside it."""
-    with _folder() as folder:
+async def embedded(log: Path) -> AsyncGenerator[Running]:
+    """Run the embedded server in a process, with nothing beside it; its log goes to a file."""
+    with _folder() as folder, log.open("wb") as lines:
         file = folder / "kubeconfig"
         command = [
             *WATCHED_COMMAND,
@@ -44,7 +44,7 @@ async def embedded() -> AsyncGenerator[Running]:
             "--write-kubeconfig",
             str(file),
         ]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # noqa: ASYNC220
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=lines, text=True)  # noqa: ASYNC220
         assert process.stdout is not None
         assert process.stdin is not None
         try:

@@ -262,7 +262,9 @@ def test_documents_are_looked_at_for_one_kind() -> None:
     document = {"components": {"schemas": {"a": ours, "b": {"x-kubernetes-group-version-kind": [{"kind": "Other"}]}}}}
     found = of_kind(dataclasses.replace(asked, action="OpenAPI v3"), document)
     assert [each["properties"] for each in found] == [{"spec": {"type": "object"}}]
-    assert of_kind(Request("create a CRD", "POST", "/"), {"spec": 1, "status": 2}) == {"spec": 1}
+    crd = {"metadata": {"managedFields": [{"manager": "a"}, {"subresource": "status"}]}, "status": 2}
+    expected = {"metadata": {"managedFields": [{"manager": "a"}]}, "status": None}
+    assert of_kind(Request("create a CRD", "POST", "/"), crd) == expected
     text = "FIELDS:\n  kind\t<string>\n    words\n\n  spec\t<Object>\n    more words\n"
     assert explained_fields(text) == ["FIELDS:", "  spec\t<Object>", "    more words"]
 

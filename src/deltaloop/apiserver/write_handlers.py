@@ -12,7 +12,7 @@ from typing import Any, Final, final
 import msgspec
 from aiohttp import web
 
-from deltaloop.api.status import Status, StatusDetails
+from deltaloop.api.status import AlreadyExistsError, Status, StatusDetails
 from deltaloop.apiserver.answering import Answering
 from deltaloop.apiserver.body import REPEATED, read_body, read_fields
 from deltaloop.apiserver.core import requests
@@ -91,7 +91,12 @@ class WriteHandlers:
         warnings = self._checked(request, route, fields, body, mode)
         if is_crd(route.served):
             warnings += crd_warnings(fields)
-        created = self._answering.operations.create(route.served, route.namespace, fields, stamp=stamp, dry_run=dry_run)
+        create = self._answering.operations.create
+        try:
+            created = create(route.served, route.namespace, fields, stamp=stamp, dry_run=dry_run)
+        except AlreadyExistsError:
+            request[WARNINGS] = warnings  # it was looked at whole by then
+            raise
         return _warned(json_answer(rendering.object(created), self._answering.headers, status=201), warnings)
 
     async def update(self, request: web.BaseRequest, route: Route) -> web.Response:
@@ -203,13 +208,14 @@ class WriteHandlers:
         force: bool,
         dry_run: bool,
     ) -> web.Response:
-        warnings = check_applied(body, mode)
+        applied = read_applied(body)
+        warnings = check_applied(body, mode) + self._finalizer_warnings(route, applied)
         done = apply_object(
             self._answering.operations,
             route.served,
             route.namespace,
             route.name,
-            read_applied(body),
+            applied,
             stamp=stamp,
             force=force,
             subresource=route.subresource,

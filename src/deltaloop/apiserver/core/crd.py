@@ -25,7 +25,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core.json_values import at, integer, is_mapping, items, mapping, text, texts
-from deltaloop.apiserver.core.schema.structural import has_rules
+from deltaloop.apiserver.core.schema.structural import has_rules, unknown_formats
 from deltaloop.apiserver.core.served_resource import PrinterColumn, ScalePaths, ServedResource
 
 _WEBHOOK_PORT: Final = 443
@@ -106,7 +106,13 @@ def crd_resources(crd: dict[str, Any]) -> tuple[ServedResource, ...]:
 
 
 def crd_warnings(crd: dict[str, Any]) -> tuple[str, ...]:
-    """Return what the author of a CRD should be told: rules in CEL are kept, but this server does not evaluate them."""
+    """Return what the author of a CRD should be told: of rules in CEL, which are not evaluated here, and of formats."""
+    schemas = [mapping(at(version, "schema", "openAPIV3Schema")) for version in items(at(crd, "spec", "versions"))]
+    unknown = dict.fromkeys(name for schema in schemas for name in unknown_formats(schema))
+    return (*(f'unrecognized format "{name}"' for name in unknown), *_rule_warnings(crd))
+
+
+def _rule_warnings(crd: dict[str, Any]) -> tuple[str, ...]:
     if any(has_rules(at(version, "schema", "openAPIV3Schema")) for version in items(at(crd, "spec", "versions"))):
         return (
             "x-kubernetes-validations: this server does not evaluate CEL rules; objects that break them are stored",

@@ -82,12 +82,13 @@ def with_updated(
 def can_be_owned(registry: Registry, served: ServedResource, fields: Fields) -> bool:
     """Tell whether an object as sent fits its type as far as owners need it; if not, a write ends all tracking.
 
-    What would not fit is refused for what is written; here is what is sent beside that, of custom resources: a status,
-    or the rest of an object whose status is written.
+    Most that would not fit is refused for what is written. Here is what is sent beside that, of custom resources (a
+    status, or the rest of an object whose status is written), and what their schemas let pass, such as a list where a
+    text with a format belongs.
 
     Source: apimachinery pkg/util/managedfields/fieldmanager.go (``UpdateNoErrors``).
     """
-    if not (served.custom and served.status):
+    if not served.custom:
         return True
     return not type_errors(_target(registry, served, "").type, fields, unlike=False)
 

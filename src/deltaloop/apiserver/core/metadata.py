@@ -133,15 +133,16 @@ def owner_warnings(metadata: dict[str, Any], when: str = "") -> tuple[str, ...]:
 
 
 def finalizer_warnings(served: ServedResource, sent: dict[str, Any], old: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return a warning for each finalizer of a custom resource, as sent, that nobody else could be told from."""
-    finalizers = [item for item in items(sent.get("finalizers")) if isinstance(item, str)]
-    if not served.custom or finalizers == list(old):
+    """Return a warning for each finalizer that is added to a custom resource and could be somebody else's, too."""
+    if not served.custom:
         return ()
+    before = {*old, *_STANDARD_FINALIZERS}
+    added = {item for item in items(sent.get("finalizers")) if isinstance(item, str) and "/" not in item} - before
     return tuple(
-        f'metadata.finalizers: "{finalizer}": prefer a domain-qualified finalizer name to avoid accidental conflicts '
-        "with other finalizer writers"
-        for finalizer in finalizers
-        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS
+        f'metadata.finalizers: "{finalizer}": prefer a domain-qualified finalizer name'
+        f"{' including a path (/)' if '.' in finalizer else ''} to avoid accidental conflicts with other finalizer "
+        "writers"
+        for finalizer in sorted(added)
     )
 
 

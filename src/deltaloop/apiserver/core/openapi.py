@@ -135,13 +135,30 @@ def _schema(resource: ServedResource) -> dict[str, Any]:
     if not resource.custom:
         schema["description"] = _NO_SCHEMA
     if resource.schema:
-        schema = mapping(msgspec.json.decode(resource.schema))
+        schema = mapping(_with_either(msgspec.json.decode(resource.schema)))
     standard = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
     return {
         **schema,
         "properties": {**standard, **mapping(schema.get("properties"))},
         "x-kubernetes-group-version-kind": [_gvk(resource)],
     }
+
+
+def _with_either(schema: Any) -> Any:
+    """Return a schema whose nodes that may be a number or a text say so in words that every reader of OpenAPI knows."""
+    if not isinstance(schema, dict):
+        return schema
+    source = cast("dict[str, Any]", schema)
+    result = {name: _with_either(inner) if name in _ONE_SCHEMA else inner for name, inner in source.items()}
+    if "properties" in source:
+        # Their names are the kind's own; one of them may be called like a keyword.
+        result["properties"] = {name: _with_either(inner) for name, inner in mapping(source["properties"]).items()}
+    if source.get("x-kubernetes-int-or-string") is True:
+        result.setdefault("anyOf", [{"type": "integer"}, {"type": "string"}])
+    return result
+
+
+_ONE_SCHEMA: Final = frozenset({"items", "additionalProperties"})
 
 
 def published_name(definitions: Definitions, resource: ServedResource) -> str | None:

@@ -330,6 +330,8 @@ class Operations:
         if name and is_core(served, "namespaces"):
             created = {**created, "metadata": with_name_label(created["metadata"])}
         created = self.crds.checked(served, created, old=None, found=new_errors(served, created))
+        if served.custom:
+            settle_numbers(created)
         if entries is None:
             owned = with_created(self.registry, served, without_empty_structs(served, created), stamp)
             created = {**created, "metadata": owned["metadata"]}
@@ -353,6 +355,8 @@ class Operations:
         whole = written in ("", "scale")
         if whole:
             after = self.crds.checked(served, after, old=before)
+        if served.custom:
+            settle_numbers(after)
         if entries is None:
             after = with_updated(self.registry, served, before, after, sent, stamp, subresource=written)
         else:

@@ -83,6 +83,34 @@ def has_rules(schema: object) -> bool:
     return any(has_rules(inner) for name, inner in fields.items() if name not in ("default", "enum", "example"))
 
 
+def unknown_formats(schema: object) -> Iterator[str]:
+    """Yield the formats in a schema that the real server does not know for their types.
+
+    Source: apiextensions-apiserver pkg/apiserver/validation/formats.go.
+    """
+    waiting = [schema]
+    while waiting:
+        fields = mapping(waiting.pop())
+        name = text(fields.get("format"))
+        if name and name.replace("-", "") not in _FORMATS.get(text(fields.get("type")), _TEXT_FORMATS):
+            yield name
+        inner = [fields[word] for word in ("items", "additionalProperties", "not") if word in fields]
+        inner += mapping(fields.get("properties")).values()
+        inner += [item for word in ("allOf", "anyOf", "oneOf") for item in items(fields.get(word))]
+        waiting += reversed(inner)
+
+
+_NUMBERS: Final = frozenset({"int32", "int64", "float", "double"})
+_TEXT_FORMATS: Final = frozenset(
+    {
+        *("bsonobjectid", "uri", "email", "hostname", "ipv4", "ipv6", "cidr", "mac", "byte", "password"),
+        *("uuid", "uuid3", "uuid4", "uuid5", "isbn", "isbn10", "isbn13", "creditcard", "ssn", "hexcolor", "rgbcolor"),
+        *("date", "duration", "datetime", "k8sshortname", "k8slongname"),
+    }
+)
+_FORMATS: Final = {"integer": _NUMBERS, "number": _NUMBERS}
+
+
 def _written(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
