@@ -112,6 +112,13 @@ def test_a_series_whose_event_came_late_is_patched_after_all() -> None:
         assert delivery.ask() is Outcome.EXISTS
 
 
+@pytest.mark.parametrize("details", [StatusDetails(name="team"), StatusDetails(kind="namespaces")])
+def test_what_names_an_object_speaks_of_one(details: StatusDetails) -> None:
+    delivery = make(api=EventApi.EVENTS_V1)
+    fail(delivery, error_from_status(Status(code=404, reason="NotFound", details=details)))
+    assert delivery.ask() is Outcome.REFUSED
+
+
 @pytest.mark.parametrize("details", [None, StatusDetails()])
 def test_an_api_that_is_not_served_is_told_from_a_namespace_that_is_not_there(details: StatusDetails | None) -> None:
     missing = Status(code=404, reason="NotFound", details=StatusDetails(name="team", kind="namespaces"))

@@ -147,3 +147,25 @@ def test_words_that_only_core_takes(reason: str, action: str) -> None:
     check_words(EventApi.EVENTS_V1, reason="r" * 128, action="")
     with pytest.raises(InvalidInputError, match="128"):
         check_words(EventApi.EVENTS_V1, reason=reason, action=action)
+
+
+def test_words_and_prefixes_may_be_as_long_as_the_server_takes_them() -> None:
+    check_words(EventApi.EVENTS_V1, reason="r" * 128, action="a" * 128)
+    for reason, action in (("r" * 129, "a"), ("r", "a" * 129)):
+        with pytest.raises(InvalidInputError, match="at most 128"):
+            check_words(EventApi.EVENTS_V1, reason=reason, action=action)
+    prefix = ".".join(["p" * 50] * 4) + "." + "p" * 49
+    assert len(prefix) == 253
+    check_component(EventApi.EVENTS_V1, f"{prefix}/name")
+    with pytest.raises(InvalidInputError, match="reporting controller"):
+        check_component(EventApi.EVENTS_V1, f"p{prefix}/name")
+
+
+def test_half_a_character_in_a_message_costs_no_event() -> None:
+    bodies = event_bodies(EventApi.EVENTS_V1, replace(DRAFT, message="before \ud800 after"))
+    assert bodies.created["note"] == "before ? after"
+
+
+def test_an_event_has_happened_once_unless_it_says_otherwise() -> None:
+    assert DRAFT.count == 1
+    assert event_bodies(EventApi.CORE_V1, DRAFT).created["count"] == 1

@@ -1,0 +1,14 @@
+"""What is kept of many."""
+
+from __future__ import annotations
+
+from deltaloop.events.core.recent import Recent
+
+
+def test_what_was_not_used_for_longest_goes_first_and_reading_is_a_use() -> None:
+    recent = Recent[str, int](2)
+    recent.put("a", 1)
+    recent.put("b", 2)
+    assert recent.get("a") == 1
+    recent.put("c", 3)
+    assert [recent.get(key) for key in "abc"] == [1, None, 3]
