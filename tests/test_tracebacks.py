@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import cast
 
 import pytest
 
+import deltaloop
 from deltaloop.api.keys import split_meta_namespace_key
 from deltaloop.tracebacks import TRACEBACK_PERIOD, ErrorSummaries, error_text, own_frames, thread_frames
 
@@ -158,3 +160,27 @@ def test_a_thread_that_has_ended_has_no_frames() -> None:
     thread.join()
     assert thread.ident is not None
     assert thread_frames(-1) == []
+
+
+ONCE = {
+    "tracebacks.py": "here it is decided",
+    "apiserver/filters.py": "a fault of the server itself",
+    "apiserver/server.py": "a controller of the server has died",
+    "blocking/background_loop.py": "at its end",
+    "blocking/handler_thread.py": "after an informer's end",
+    "cache/factory.py": "an informer has ended",
+    "leaderelection/renewal_thread.py": "the thread has ended",
+    "runtime/health_server.py": "a fault of a page",
+    "runtime/manager.py": "a source has ended",
+}
+
+
+def test_what_fails_again_and_again_is_logged_by_a_summary() -> None:
+    """Whoever logs a traceback says here why it cannot come with every event."""
+    source = Path(deltaloop.__file__).parent
+    found = {
+        path.relative_to(source).as_posix()
+        for path in source.rglob("*.py")
+        if re.search(r"\bexc_info=(?!None)|log(ger)?\.exception\(", path.read_text())
+    }
+    assert found == set(ONCE)

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import linecache
+import logging
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType, FrameType, TracebackType
 from typing import Any, Final, TypeAlias, cast, final
@@ -74,6 +75,29 @@ class ErrorSummaries:
         """
         extra: dict[str, object] = {"raised": error_text(error), "where": own_frames(error)}
         return ErrorSummary(extra, error if self._traceback_is_due(_kind_of(error), now) else None)
+
+    def log(
+        self,
+        logger: logging.Logger,
+        level: int,
+        message: str,
+        error: BaseException,
+        *,
+        now: float,
+        extra: Mapping[str, object],
+    ) -> None:
+        """Log an error in one line, with its traceback if that is due.
+
+        Args:
+            logger: Where.
+            level: As how bad.
+            message: What failed, the same text each time.
+            error: What was raised.
+            now: Monotonic seconds.
+            extra: What else the record says.
+        """
+        summary = self.of(error, now)
+        logger.log(level, message, extra={**extra, **summary.extra}, exc_info=summary.exc_info, stacklevel=2)
 
     def _traceback_is_due(self, kind: _ErrorKind, now: float) -> bool:
         due_at = self._due_at.pop(kind, now)

@@ -424,7 +424,7 @@ async def test_a_kind_with_a_class_is_handed_out_typed(caplog: pytest.LogCapture
             await asyncio.sleep(31)
     assert found == TypedPod(Metadata("a"), PodSpec("n1"))
     assert (heard, updates) == (["+n1"], [True])
-    assert "does not fit TypedPod" in caplog.records[0].__dict__["error"]
+    assert "does not fit TypedPod" in caplog.records[0].__dict__["raised"]
 
 
 async def test_the_articles_program() -> None:

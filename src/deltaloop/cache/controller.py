@@ -15,13 +15,14 @@ from typing import Final, final
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.deltas import Deltas
 from deltaloop.cache.core.listwatch import Reaction, ReflectorOptions, ReflectorStatistics
-from deltaloop.cache.errors import FifoClosedError, RequeueError, describe_error
+from deltaloop.cache.errors import FifoClosedError, RequeueError
 from deltaloop.cache.listwatch import ListerWatcher
 from deltaloop.cache.metrics import CacheMetrics
 from deltaloop.cache.queue import Queue
 from deltaloop.cache.reflector import Reflector
 from deltaloop.cache.waiting_queue import Process
 from deltaloop.pacing.checks import require_not_negative
+from deltaloop.tracebacks import ErrorSummaries
 
 _logger: Final = logging.getLogger("deltaloop.cache")
 _POPS_PER_TURN: Final = 100
@@ -75,6 +76,7 @@ class Controller:
 
     def __init__(self, config: ControllerConfig) -> None:
         """Make a controller that does nothing yet."""
+        self._errors = ErrorSummaries()
         self._config = config
         self._queue = config.queue
         self._reflector = Reflector(
@@ -134,15 +136,10 @@ class Controller:
                 await self._queue.pop(self._process)
             except FifoClosedError:
                 return
-            except Exception as error:
-                _logger.exception(
-                    "processing deltas failed",
-                    extra={
-                        "controller": self.name,
-                        "error": describe_error(error),
-                        "retried": self._config.retry_on_error,
-                    },
-                )
+            except Exception as error:  # noqa: BLE001 - it is logged, and processing goes on
+                extra = {"controller": self.name, "retried": self._config.retry_on_error}
+                now = asyncio.get_running_loop().time()
+                self._errors.log(_logger, logging.ERROR, "processing deltas failed", error, now=now, extra=extra)
                 if self._config.retry_on_error:
                     await asyncio.sleep(_RETRY_DELAY)
             popped += 1

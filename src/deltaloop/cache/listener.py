@@ -24,9 +24,9 @@ from deltaloop.cache.core.notification_buffer import (
 )
 from deltaloop.cache.core.process_deltas import AddNotification, Notification, UpdateNotification
 from deltaloop.cache.core.sync_tracker import SingleFileTracker
-from deltaloop.cache.errors import describe_error
 from deltaloop.cache.handlers import HandlerOptions, ResourceEventHandler
 from deltaloop.cache.metrics import GuardedMetrics
+from deltaloop.tracebacks import ErrorSummaries
 
 T = TypeVar("T")
 
@@ -88,6 +88,7 @@ class Listener(Generic[T]):
             metrics: Who counts.
         """
         options = options or HandlerOptions()
+        self._errors = ErrorSummaries()
         self._handler = handler
         self._decode = decode
         self._name = name
@@ -240,14 +241,11 @@ class Listener(Generic[T]):
 
     def _lost(self, notification: Notification[Resource], error: BaseException) -> None:
         self._failures += 1
+        message = "a handler raised; its notification is lost"
         if isinstance(error, MalformedObjectError):
-            _logger.error(
-                "an object does not fit, or a handler raised; its notification is lost",
-                extra=self._extra(notification) | {"error": describe_error(error)},
-                exc_info=error,
-            )
-            return
-        _logger.error("a handler raised; its notification is lost", extra=self._extra(notification), exc_info=error)
+            message = "an object does not fit, or a handler raised; its notification is lost"
+        now = asyncio.get_running_loop().time()
+        self._errors.log(_logger, logging.ERROR, message, error, now=now, extra=self._extra(notification))
 
     def _extra(self, notification: Notification[Resource]) -> dict[str, object]:
         return {

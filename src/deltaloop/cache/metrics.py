@@ -9,9 +9,12 @@ Source: client-go tools/cache/reflector_metrics.go (which nothing calls any more
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, final
+
+from deltaloop.tracebacks import ErrorSummaries
 
 _logger: Final = logging.getLogger("deltaloop.cache")
 
@@ -86,10 +89,11 @@ class CacheMetrics(Protocol):
 class GuardedMetrics:
     """Calls hooks, and lets nothing that they raise out; without hooks it does nothing."""
 
-    __slots__ = ("_metrics", "_resource", "counts")
+    __slots__ = ("_errors", "_metrics", "_resource", "counts")
 
     def __init__(self, metrics: CacheMetrics | None, resource: str) -> None:
         """Guard ``metrics`` of one informer."""
+        self._errors = ErrorSummaries()
         self._metrics = metrics
         self._resource = resource
         # To be asked where calling costs more than counting, once for each event.
@@ -138,5 +142,6 @@ class GuardedMetrics:
     def _tell(self, hook: Callable[..., None], **values: Any) -> None:
         try:
             hook(self._resource, **values)
-        except Exception:
-            _logger.exception("a metrics hook of the cache raised", extra={"resource": self._resource})
+        except Exception as error:  # noqa: BLE001 - metrics that fail must not fail what they measure
+            message, extra = "a metrics hook of the cache raised", {"resource": self._resource}
+            self._errors.log(_logger, logging.ERROR, message, error, now=time.monotonic(), extra=extra)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -44,6 +45,7 @@ from deltaloop.cache.errors import WatchListStalledError, describe_error
 from deltaloop.cache.listwatch import BatchStream, ByteStream, ListerWatcher
 from deltaloop.cache.metrics import CacheMetrics, GuardedMetrics
 from deltaloop.client.resource_list import ResourceList
+from deltaloop.tracebacks import ErrorSummaries
 
 _logger: Final = logging.getLogger("deltaloop.cache")
 _EVENTS_PER_TURN: Final = 100
@@ -124,6 +126,7 @@ class Reflector:
             metrics: Who counts.
             chance: Draws the numbers in [0, 1) that spread waits and watch timeouts.
         """
+        self._errors = ErrorSummaries()
         self.name: str = name or str(lister_watcher)
         self._lister_watcher = lister_watcher
         self._store = store
@@ -390,8 +393,9 @@ class Reflector:
             return
         try:
             self._on_error(reaction)
-        except Exception:
-            _logger.exception("the error handler of a reflector raised", extra={"reflector": self.name})
+        except Exception as error:  # noqa: BLE001 - it is logged; the reflector goes on
+            message, extra = "the error handler of a reflector raised", {"reflector": self.name}
+            self._errors.log(_logger, logging.ERROR, message, error, now=time.monotonic(), extra=extra)
 
     def __repr__(self) -> str:
         return f"<Reflector {self.name} {self._core.phase} at {self.last_sync_resource_version or '-'}>"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
@@ -21,6 +22,7 @@ from deltaloop.client.errors import RequestTimeoutError, TransportError
 from deltaloop.client.options import ClientOptions, ServerWarning, WarningHandler, WriteCheck
 from deltaloop.client.transport import Headers, HttpRequest, HttpResponse, Pool, StreamResponse, Transport
 from deltaloop.pacing import TokenBucket
+from deltaloop.tracebacks import ErrorSummaries
 
 _log = logging.getLogger("deltaloop.client")
 
@@ -61,6 +63,7 @@ class RequestSender:
             host: The server, as metrics name it.
             options: Rate and metrics.
         """
+        self._errors = ErrorSummaries()
         self._transport = transport
         self._default_timeout = default_timeout
         self._host = host
@@ -323,14 +326,17 @@ class RequestSender:
             return
         try:
             self._on_request(method, path, query, content_type)
-        except Exception:  # noqa: BLE001 - as with metrics: who looks on must not fail the request
-            _log.exception("a request hook of the client raised")
+        except Exception as error:  # noqa: BLE001 - as with metrics: who looks on must not fail the request
+            self._hook_failed("a request hook of the client raised", error)
 
     def _measure(self, call: Callable[[], None]) -> None:
         try:
             call()
-        except Exception:  # noqa: BLE001 - a metrics system that fails must not fail the request that it measures
-            _log.exception("a metrics hook of the client raised")
+        except Exception as error:  # noqa: BLE001 - metrics that fail must not fail the request that they measure
+            self._hook_failed("a metrics hook of the client raised", error)
+
+    def _hook_failed(self, message: str, error: Exception) -> None:
+        self._errors.log(_log, logging.ERROR, message, error, now=time.monotonic(), extra={"host": self._host})
 
     def _saw_headers(self, request: HttpRequest, headers: Headers, on_warning: WarningHandler | None) -> None:
         given = headers.get_all("warning")

@@ -40,6 +40,7 @@ from deltaloop.events.core.event_object import (
 from deltaloop.events.core.merging import EventMerger
 from deltaloop.events.options import EventClient, EventRecorderOptions
 from deltaloop.fork_safety import fork_safe
+from deltaloop.tracebacks import ErrorSummaries
 
 _log: Final = logging.getLogger("deltaloop.events")
 
@@ -85,6 +86,7 @@ class EventRecorder:
         wall_clock: Callable[[], datetime] = _utc_now,
         chance: Callable[[], float] = random.random,
     ) -> None:
+        self._errors = ErrorSummaries()
         self._options = options if options is not None else EventRecorderOptions()
         check_component(self._options.api, component)
         self.component = component
@@ -292,8 +294,9 @@ class EventRecorder:
         for watcher in self._watchers:
             try:
                 watcher(draft)
-            except Exception:  # noqa: BLE001 - whatever it is, it must not stop the work
-                _log.exception("a watcher of events raised", extra=_names(draft))
+            except Exception as error:  # noqa: BLE001 - whatever it is, it must not stop the work
+                message, extra = "a watcher of events raised", _names(draft)
+                self._errors.log(_log, logging.ERROR, message, error, now=time.monotonic(), extra=extra)
 
     async def _send_all(self) -> None:
         while True:

@@ -6,12 +6,14 @@ Whatever a callback or hook raises is logged and goes no further: a broken metri
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from typing import Final, final
 
 from deltaloop.leaderelection.config import LeaderElectionConfig, LeaderElectionMetrics
 from deltaloop.leaderelection.core.effects import BecameLeader, LossReason, ReleaseOutcome
 from deltaloop.leaderelection.lock import Lock
+from deltaloop.tracebacks import ErrorSummaries
 
 _log: Final = logging.getLogger("deltaloop.leaderelection")
 
@@ -22,6 +24,7 @@ class Reports:
 
     def __init__(self, lock: Lock, config: LeaderElectionConfig, metrics: LeaderElectionMetrics | None) -> None:
         """Report under the configuration's name, or the lock's."""
+        self._errors = ErrorSummaries()
         self.record_event: Callable[[str], None] = lock.record_event
         self.name: str = config.name or lock.describe()
         self._lock = lock
@@ -91,8 +94,9 @@ class Reports:
     def _call(self, name: str, callback: Callable[[], object]) -> None:
         try:
             callback()
-        except Exception:  # noqa: BLE001 - whatever a hook raises must not cost the lease
-            _log.exception("a leader election callback raised; going on", extra=self._names(callback=name))
+        except Exception as error:  # noqa: BLE001 - whatever a hook raises must not cost the lease
+            message, extra = "a leader election callback raised; going on", self._names(callback=name)
+            self._errors.log(_log, logging.ERROR, message, error, now=time.monotonic(), extra=extra)
 
     def _names(self, **more: object) -> dict[str, object]:
         return {"elector": self.name, "lock": self._lock.describe(), "identity": self._lock.identity, **more}

@@ -19,6 +19,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.runtime.core.predicates import Change, Predicate
 from deltaloop.runtime.core.requests import Mapper, Unmapped, own_key, owner_key, requests_for
+from deltaloop.tracebacks import ErrorSummaries
 from deltaloop.workqueue import RateLimitingQueue
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
@@ -78,6 +79,7 @@ class Enqueue:
         self._predicates = tuple(predicates)
         self._on_trigger = on_trigger
         self._clock = clock or _loop_time
+        self._errors = ErrorSummaries()
         self._unmapped = Unmapped()
         self._retries: RateLimitingQueue[str] | None = None
         self._retrying: asyncio.Task[None] | None = None
@@ -159,10 +161,11 @@ class Enqueue:
             try:
                 if not predicate.allows(change):
                     return False
-            except Exception:
+            except Exception as error:  # noqa: BLE001 - it is logged, and the change passes
                 key = change.subject.key if change.subject is not None else ""
                 extra = {"key": key, "predicate": repr(predicate), "source": self._source}
-                _logger.exception("a predicate failed; the change passes", extra=extra)
+                message = "a predicate failed; the change passes"
+                self._errors.log(_logger, logging.ERROR, message, error, now=self._clock(), extra=extra)
         return True
 
     def __repr__(self) -> str:

@@ -18,9 +18,11 @@ Source: controller-runtime pkg/internal/controller/metrics/metrics.go.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from typing import Final, Protocol, TypeVarTuple, final
 
+from deltaloop.tracebacks import ErrorSummaries
 from deltaloop.workqueue.metrics import QueueMetrics
 
 Ts = TypeVarTuple("Ts")
@@ -71,10 +73,11 @@ class ControllerMetrics(Protocol):
 class GuardedMetrics:
     """Calls the hooks for one controller; what they raise ends here. Without hooks it does nothing."""
 
-    __slots__ = ("_controller", "_hooks")
+    __slots__ = ("_controller", "_errors", "_hooks")
 
     def __init__(self, hooks: ControllerMetrics | None, controller: str) -> None:
         """Call ``hooks`` for ``controller``."""
+        self._errors = ErrorSummaries()
         self._hooks = hooks
         self._controller = controller
 
@@ -116,5 +119,6 @@ class GuardedMetrics:
     def _call(self, hook: Callable[[*Ts], None], *arguments: *Ts) -> None:
         try:
             hook(*arguments)
-        except Exception:
-            _logger.exception("a metrics hook of a controller failed", extra={"controller": self._controller})
+        except Exception as error:  # noqa: BLE001 - metrics that fail must not fail what they measure
+            message, extra = "a metrics hook of a controller failed", {"controller": self._controller}
+            self._errors.log(_logger, logging.ERROR, message, error, now=time.monotonic(), extra=extra)

@@ -245,14 +245,9 @@ class ReconcileLoop:
         if error is not None:
             extra = {"controller": self.controller.name, "key": run.key, "reconcile": run.number}
             extra["reason"] = run.reason.value if run.reason is not None else ""
-            summary = self._errors.of(error, self._clock())
             level = logging.DEBUG if _follows_from_stopping(error) else logging.WARNING
-            _logger.log(
-                level,
-                "a reconcile raised after it was told to stop",
-                extra={**extra, **summary.extra},
-                exc_info=summary.exc_info,
-            )
+            message = "a reconcile raised after it was told to stop"
+            self._errors.log(_logger, level, message, error, now=self._clock(), extra=extra)
         return error
 
     def _triggers(self, work: Work[str]) -> tuple[Trigger, ...]:

@@ -23,6 +23,7 @@ from deltaloop.pacing.checks import require_positive
 from deltaloop.runtime.core.predicates import Predicate
 from deltaloop.runtime.core.requests import Mapper, Request
 from deltaloop.runtime.enqueue import AcceptsKeys
+from deltaloop.tracebacks import ErrorSummaries
 
 Kind: TypeAlias = ResourceType[Any] | str
 """A resource type, or a name of one: ``v1/Pod``, ``apps/v1/Deployment``, or what discovery knows."""
@@ -179,15 +180,16 @@ class Every:
         Periods count from the start, whatever the work takes.
         """
         loop = asyncio.get_running_loop()
+        errors = ErrorSummaries()
         due_at = loop.time() + self.period
         while True:
             await asyncio.sleep(due_at - loop.time())
             try:
                 keys = [str(request) for request in (self._requests() if callable(self._requests) else self._requests)]
-            except Exception:
-                _logger.exception(
-                    "a timer does not know whom to reconcile; it asks again later", extra={"source": self.name}
-                )
+            except Exception as error:  # noqa: BLE001 - it is logged, and asked again
+                message = "a timer does not know what to reconcile; it asks again later"
+                extra = {"source": self.name}
+                errors.log(_logger, logging.ERROR, message, error, now=loop.time(), extra=extra)
                 keys = []
             for key in keys:
                 queue.add(key, trigger=Trigger(source=self.name, verb="tick", at=loop.time()))

@@ -9,9 +9,11 @@ Source: client-go util/workqueue/metrics.go.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVarTuple, final
 
+from deltaloop.tracebacks import ErrorSummaries
 from deltaloop.workqueue.core.facts import Added, Done, Fact, Taken
 
 Ts = TypeVarTuple("Ts")
@@ -87,6 +89,7 @@ class GuardedMetrics:
 
     def __init__(self, hooks: QueueMetrics, *, queue: str) -> None:
         """Take the hooks and the queue's name for the log."""
+        self._errors = ErrorSummaries()
         self._hooks = hooks
         self._queue = queue
 
@@ -113,5 +116,6 @@ class GuardedMetrics:
     def _call(self, hook: Callable[[*Ts], None], *numbers: *Ts) -> None:
         try:
             hook(*numbers)
-        except Exception:
-            logger.exception("a metrics hook of a work queue failed", extra={"queue": self._queue})
+        except Exception as error:  # noqa: BLE001 - metrics that fail must not fail what they measure
+            message, extra = "a metrics hook of a work queue failed", {"queue": self._queue}
+            self._errors.log(logger, logging.ERROR, message, error, now=time.monotonic(), extra=extra)

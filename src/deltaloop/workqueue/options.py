@@ -7,11 +7,13 @@ in the middle of an add. If it raises, the add must still take effect: the error
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
 from deltaloop.pacing.checks import require_not_negative, require_positive
+from deltaloop.tracebacks import ErrorSummaries
 from deltaloop.workqueue.core.dead_letters import DEFAULT_MAX_DEAD_LETTERS
 from deltaloop.workqueue.core.orders import FairOrder, FirstInFirstOut, Patience, PriorityOrder, QueueOrder
 from deltaloop.workqueue.core.triggers import DEFAULT_MAX_TRIGGERS, MergeTriggers
@@ -88,23 +90,29 @@ def guarded_merge(options: QueueOptions, *, queue: str) -> MergeTriggers | None:
     if merge is None:
         return None
 
+    errors = ErrorSummaries()
+
     def guarded(kept: tuple[object, ...], trigger: object) -> tuple[object, ...]:
         try:
             return tuple(merge(kept, trigger))
-        except Exception:
-            logger.exception("a merge function for triggers failed; the trigger is kept", extra={"queue": queue})
+        except Exception as error:  # noqa: BLE001 - it is logged, and nothing is lost
+            message = "a merge function for triggers failed; the trigger is kept"
+            errors.log(logger, logging.ERROR, message, error, now=time.monotonic(), extra={"queue": queue})
             return (*kept, trigger)
 
     return guarded
 
 
 def _guarded_flow(flow: Callable[[Any], Hashable], queue: str) -> Callable[[Any], Hashable]:
+    errors = ErrorSummaries()
+
     def guarded(item: object) -> Hashable:
         try:
             found = flow(item)
             hash(found)
-        except Exception:
-            logger.exception("a flow function failed", extra={"queue": queue, "key": item})
+        except Exception as error:  # noqa: BLE001 - it is logged, and the item has no flow
+            extra = {"queue": queue, "key": item}
+            errors.log(logger, logging.ERROR, "a flow function failed", error, now=time.monotonic(), extra=extra)
             return None
         return found
 

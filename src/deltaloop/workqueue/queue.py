@@ -324,9 +324,7 @@ class WorkQueue(Generic[K]):
         if error is None:
             logger.log(level, message, extra=extra)
             return
-        with self._lock:
-            summary = self._errors.of(error, self._now())
-        logger.log(level, message, extra={**extra, **summary.extra}, exc_info=summary.exc_info)
+        self._errors.log(logger, level, message, error, now=self._now(), extra=extra)
 
     # -- between threads and the loop
 
