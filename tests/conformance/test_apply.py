@@ -254,3 +254,53 @@ async def test_fields_that_no_schema_names(
     assert answer.status == 201, answer.text
     assert answer.json["a"] == stored
     assert answer.json["metadata"]["managedFields"][0]["fieldsV1"] == {"f:a": owned}
+
+
+def _listed(items: dict[str, Any], relation: str, *keys: str) -> dict[str, Any]:
+    extensions: dict[str, Any] = {"x-kubernetes-list-type": relation}
+    if keys:
+        extensions["x-kubernetes-list-map-keys"] = [*keys]
+    return {**EMPTY, "properties": {"a": {"type": "array", "items": items, **extensions}}}
+
+
+@conformance("apply: a number that is whole is an integer, and names an item of a set as it is written")
+async def test_numbers_of_sets(api: Api) -> None:
+    path = await api.widgets(schema=_listed({"type": "number"}, "set"))
+    kind = f'"apiVersion":"{api.group()}/v1","kind":"Widget","metadata":{{"name":"w"}}'
+    applied = await api.apply(f"{path}/w", f'{{{kind},"a":[1.0,1e3,1.5]}}'.encode())
+    assert applied.json["a"] == [1, 1000, 1.5]
+    assert applied.json["metadata"]["managedFields"][0]["fieldsV1"] == {"f:a": {"v:1": {}, "v:1000": {}, "v:1.5": {}}}
+    twice = await api.apply(f"{path}/w", f'{{{kind},"a":[1.0,1]}}'.encode())
+    assert "duplicate entries for key [=1]" in twice.refuses(500, "")
+    body = f'{{{kind.replace(chr(34) + "w" + chr(34), chr(34) + "x" + chr(34))},"a":[2.0]}}'.encode()
+    created = await api.call("POST", path, body, **{"Content-Type": "application/json"})
+    assert created.json["metadata"]["managedFields"][0]["fieldsV1"] == {"f:a": {".": {}, "v:2": {}}}
+
+
+@conformance("apply: an item of a keyed list needs one of its keys")
+async def test_items_with_some_of_their_keys(api: Api) -> None:
+    item = {**EMPTY, "properties": {"k": {"type": "string"}, "l": {"type": "string"}}, "required": ["k", "l"]}
+    path = await api.widgets(schema=_listed(item, "map", "k", "l"))
+    body: dict[str, Any] = {"apiVersion": f"{api.group()}/v1", "kind": "Widget", "metadata": {"name": "w"}}
+    some = await api.apply(f"{path}/w", {**body, "a": [{"k": "1"}]})
+    assert "a[0].l: Required value" in some.refuses(422, "Invalid")
+    none = await api.apply(f"{path}/w", {**body, "a": [NOTHING]})
+    assert 'omits all key fields ["k" "l"]' in none.refuses(500, "")
+
+
+@conformance(
+    "CRDs: patterns are Go's, and time does not run away with any of them",
+    ("flags in the middle", "^a(?i)b$", "aB", "AB"),
+    ("classes of Unicode", r"^\p{Greek}+$", "αβ", "ab"),
+    ("the very end", "^a$", "a", "a\n"),
+    ("repetitions in repetitions", "^(a+)+$", "a" * 5000, "a" * 5000 + "!"),
+    ("choices that are the same", "^(a|a|b)*$", "ab" * 2500, "ab" * 2500 + "!"),
+    ("many ways to part a text", "^(.*)(.*)(.*)(.*)x$", "a" * 5000 + "x", "a" * 5000),
+)
+async def test_patterns(api: Api, pattern: str, right: str, wrong: str) -> None:
+    path = await api.widgets(schema={**EMPTY, "properties": {"a": {"type": "string", "pattern": pattern}}})
+    body = {"apiVersion": f"{api.group()}/v1", "kind": "Widget"}
+    made = await api.post(path, {**body, "metadata": {"name": "right"}, "a": right})
+    assert made.status == 201, made.text[:300]
+    refused = await api.post(path, {**body, "metadata": {"name": "wrong"}, "a": wrong})
+    assert f"a in body should match '{pattern}'" in refused.refuses(422, "Invalid")

@@ -22,6 +22,7 @@ from deltaloop.apiserver.core.conversion import to_stored
 from deltaloop.apiserver.core.crd_lifecycle import CrdLifecycle
 from deltaloop.apiserver.core.deletion import DeleteOptions, Fate, delete_object
 from deltaloop.apiserver.core.encoding import decode_object, with_resource_version
+from deltaloop.apiserver.core.go_numbers import settle_numbers
 from deltaloop.apiserver.core.json_values import at, copied, mapping
 from deltaloop.apiserver.core.managed_fields import (
     can_be_owned,
@@ -51,7 +52,6 @@ from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.requests import parse_revision
 from deltaloop.apiserver.core.scaling import apply_scale, check_scale
 from deltaloop.apiserver.core.schema.admission import decode_by_schema
-from deltaloop.apiserver.core.schema.numbers import settle_numbers
 from deltaloop.apiserver.core.selection import EVERYTHING, Selection
 from deltaloop.apiserver.core.sent_objects import AsSent, check_version_sent, check_versions, decode_sent
 from deltaloop.apiserver.core.served_resource import ServedResource

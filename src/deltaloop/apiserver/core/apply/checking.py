@@ -21,6 +21,12 @@ _NAMES: Final = (
     (dict, "map[string]interface {}"),
     (list, "[]interface {}"),
 )
+# By the form of the list, and whether the item is null.
+_WRONG_ITEMS: Final = {
+    ("keyed", True): "associative list with keys may not have a null element",
+    ("keyed", False): "associative list with keys may not have non-map elements",
+    ("set", True): "associative list without keys has an element that's an explicit null",
+}
 _WANTED: Final = {
     "string": "string",
     "integer": "numeric (int or float)",
@@ -82,7 +88,7 @@ def _item_errors(kind: MergeType, value: list[Any], path: tuple[str, ...], *, un
     seen: set[str] = set()
     for position, item in enumerate(value):
         if item is None or (kind.form == "keyed" and not isinstance(item, dict)):
-            what = "associative list may not have non-map elements" if item is not None else "null"
+            what = _WRONG_ITEMS[kind.form, item is None]
             yield f"{shown(path)}: element {position}: {what}"
             continue
         if kind.form == "keyed" and (missing := _missing_key(kind, cast("dict[str, Any]", item))):
@@ -96,12 +102,11 @@ def _item_errors(kind: MergeType, value: list[Any], path: tuple[str, ...], *, un
 
 
 def _missing_key(kind: MergeType, item: dict[str, Any]) -> str:
-    """Say what an item of a keyed list lacks to be told from others; "" if nothing."""
-    missing = [name for name in kind.keys if name not in item and name not in kind.defaults]
-    if missing and len(missing) == len(kind.keys):
-        names = " ".join(f'"{name}"' for name in missing)
-        return f"omits all key fields [{names}] (and doesn't have default values for any key fields)"
-    return f'omits key field "{missing[0]}" (and doesn\'t have default value)' if missing else ""
+    """Say what an item of a keyed list lacks to be told from others; "" if it has one of the keys."""
+    if any(name in item or name in kind.defaults for name in kind.keys):
+        return ""
+    names = " ".join(f'"{name}"' for name in kind.keys)
+    return f"omits all key fields [{names}] (and doesn't have default values for any key fields)"
 
 
 def _fits(accepts: str, value: Any) -> bool:

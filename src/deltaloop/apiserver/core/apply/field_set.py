@@ -21,6 +21,7 @@ from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
+from deltaloop.apiserver.core.go_numbers import stored_number
 from deltaloop.apiserver.core.nesting import decode_json
 
 FieldSet: TypeAlias = dict[str, Any]
@@ -38,12 +39,17 @@ def field_step(name: str) -> str:
 
 def key_step(keys: dict[str, Any]) -> str:
     """Return the step to the item of a list that has these keys."""
-    return "k:" + _encode(keys).decode()
+    return "k:" + _encode({name: _key(value) for name, value in keys.items()}).decode()
 
 
 def value_step(value: Any) -> str:
     """Return the step to a value of a set."""
-    return "v:" + _encode(value).decode()
+    return "v:" + _encode(_key(value)).decode()
+
+
+def _key(value: Any) -> Any:
+    """Return a value that tells items apart as it is written: 1.0 is 1."""
+    return stored_number(value) if isinstance(value, float) else value
 
 
 def union(left: FieldSet, right: FieldSet) -> FieldSet:

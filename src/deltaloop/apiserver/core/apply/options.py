@@ -13,6 +13,7 @@ import msgspec
 from deltaloop.api.errors import InvalidInputError
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.failures import FieldError, forbidden_field, invalid_value, required
+from deltaloop.apiserver.core.go_numbers import settle_numbers
 from deltaloop.apiserver.core.json_values import json_type
 from deltaloop.apiserver.core.nesting import TooDeepError, decode_json
 
@@ -84,7 +85,9 @@ def read_applied(body: bytes) -> dict[str, Any]:
             f"error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
             f"{json_type(value)} into Go value of type map[string]interface {{}}"
         )
-    return cast("dict[str, Any]", value)
+    fields = cast("dict[str, Any]", value)
+    settle_numbers(fields)
+    return fields
 
 
 def _read_yaml(body: bytes) -> object:

@@ -20,11 +20,12 @@ from typing import Any, Final, cast
 import msgspec
 
 from deltaloop.apiserver.core.failures import FieldError, invalid_value, required
+from deltaloop.apiserver.core.go_numbers import as_sent, is_whole, shown_number
 from deltaloop.apiserver.core.json_values import at, mapping
 from deltaloop.apiserver.core.schema.formats import fits, format_of
 from deltaloop.apiserver.core.schema.identity import identity_errors
 from deltaloop.apiserver.core.schema.node import SchemaNode
-from deltaloop.apiserver.core.schema.numbers import as_sent, is_whole, number_errors, shown_number
+from deltaloop.apiserver.core.schema.numbers import number_errors
 
 _TYPE_NAMES: Final[dict[type, str]] = {
     type(None): "null",
