@@ -27,6 +27,7 @@ _TEXTS: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
     (re.compile(r"https?://127\.0\.0\.1:\d+"), "<server>"),
     (re.compile(r"\b3[012]\d{3}\b"), "<port>"),
 )
+_CANCELLED: Final = re.compile(r"[IWE]\d{4} \d\d:\d\d:\d\d\.\d+ .*context canceled")
 _HIDDEN: Final = frozenset({"uid", "resourceVersion", "selfLink"})
 # Written in the order in which several writers, or a map of Go's, came to it.
 _UNORDERED: Final = frozenset({"items", "conditions", "endpoints", "addresses", "subsets", "ownerReferences", "taints"})
@@ -44,6 +45,12 @@ def normal_text(text: str, names: Mapping[str, str] | None = None) -> str:
     for pattern, replacement in _TEXTS:
         text = pattern.sub(replacement, text)
     return text
+
+
+def normal_lines(text: str, names: Mapping[str, str] | None = None) -> list[str]:
+    """Return the lines of a text, without what a Go client logs about a stream that it ended itself."""
+    lines = [line.rstrip() for line in normal_text(text, names).splitlines()]
+    return [line for line in lines if not _CANCELLED.match(line)]
 
 
 def normal_table(text: str, names: Mapping[str, str] | None = None) -> list[str]:

@@ -147,7 +147,8 @@ def controllers(place: Place) -> Generator[None]:
     common = [f"--kubeconfig={place.kubeconfig}", "--secure-port=0", "--leader-elect=true"]
     manager: list[str | Path] = [build.CONTROLLER_MANAGER.path, *common]
     manager += [f"--service-account-private-key-file={place.account_key}", "--use-service-account-credentials=true"]
-    manager += ["--node-monitor-grace-period=60s"]
+    # New objects are counted by a real server at once, and by the controller manager the next time that it looks.
+    manager += ["--node-monitor-grace-period=60s", "--resource-quota-sync-period=2s"]
     scheduler: list[str | Path] = [build.SCHEDULER.path, *common]
     stages = [path for number in range(len(build.KWOK.files)) for path in build.KWOK.file_folder(number).iterdir()]
     kwok: list[str | Path] = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ STEPS: tuple[Step, ...] = (
     upkeep.eviction,
     upkeep.drain,
     upkeep.garbage,
+    upkeep.quota,
     upkeep.namespace_end,
     packages.helm_3,
     packages.helm_4,
@@ -55,21 +56,23 @@ async def _run(place: Place, wanted: Collection[str]) -> dict[str, Any]:
     results: dict[str, Any] = {}
     async with dl.connect(kubeconfig=str(place.kubeconfig)) as client:
 
-        async def run_step(step: Step) -> None:
-            if step.__name__ in wanted or step is workloads.nodes:
-                world = World(place, client, namespace=f"world-{step.__name__.replace('_', '-')}")
-                results[step.__name__] = await _run_step(step, world)
+        async def run_steps(steps: Iterable[Step]) -> None:
+            """Run some steps one after the other; each one's namespace goes while the next one runs."""
+            async with asyncio.TaskGroup() as beside:
+                for step in steps:
+                    world = World(place, client, namespace=f"world-{step.__name__.replace('_', '-')}")
+                    result = results[step.__name__] = await _run_step(step, world)
+                    beside.create_task(_end_namespace(world, result))
 
-        await run_step(workloads.nodes)
-        async with asyncio.TaskGroup() as beside:
-            for step in BESIDE:
-                beside.create_task(run_step(step))
-            for step in STEPS:
-                if step not in BESIDE and step is not workloads.nodes and step not in AFTER:
-                    await run_step(step)
-        for step in STEPS:
-            if step in AFTER:
-                await run_step(step)
+        chosen = [step for step in STEPS if step.__name__ in wanted]
+        await run_steps([workloads.nodes])
+        async with asyncio.TaskGroup() as lanes:
+            for step in chosen:
+                if step in BESIDE:
+                    lanes.create_task(run_steps([step]))
+            others = [step for step in chosen if step not in {*BESIDE, *AFTER, workloads.nodes}]
+            lanes.create_task(run_steps(others))
+        await run_steps(step for step in chosen if step in AFTER)
     return {name: results[name] for name in NAMES if name in results}
 
 
@@ -85,17 +88,15 @@ async def _run_step(step: Step, world: World) -> dict[str, Any]:
         error = f"it did not end within {STEP_SECONDS:g} s"
     except (StepError, dl.DeltaloopError) as failure:
         error = str(failure)
-    try:
-        await _end_namespace(world)
-    except (StepError, dl.DeltaloopError) as failure:
-        error = error or str(failure)
+    except LookupError as failure:
+        error = f"what it read has another form: {failure!r}"
     seconds = time.monotonic() - started_at
     print(f"{world.place.server:10}{step.__name__:24}{seconds:7.1f} s  {error or 'ended'}"[:400], flush=True)
     return {"seconds": round(seconds, 1), "records": world.records, "error": error}
 
 
-async def _end_namespace(world: World) -> None:
-    """Wait for the end of a step's namespace: its Pods would be in the way of the next one's."""
+async def _end_namespace(world: World, result: dict[str, Any]) -> None:
+    """Delete the namespace of a step and wait for its end; a step whose namespace stays has failed."""
 
     async def is_gone() -> bool:
         try:
@@ -106,4 +107,7 @@ async def _end_namespace(world: World) -> None:
             pass  # it is on its way
         return False
 
-    await world.until(f"the namespace {world.namespace} is gone", is_gone)
+    try:
+        await world.until(f"the namespace {world.namespace} is gone", is_gone)
+    except (StepError, dl.DeltaloopError) as failure:
+        result["error"] = result["error"] or str(failure)

@@ -14,7 +14,7 @@ from tests.world import build
 from tests.world.__main__ import report
 from tests.world.compare import ABSENT, Difference, KnownDifference, differences, split
 from tests.world.differences import KNOWN
-from tests.world.normal import normal_object, normal_table, normal_text, random_names
+from tests.world.normal import normal_lines, normal_object, normal_table, normal_text, random_names
 from tests.world.scenario import STEPS
 
 PAGE = Path(__file__).parents[2] / "docs" / "embedded-server.md"
@@ -58,6 +58,12 @@ def test_tables_have_no_ages_and_no_order() -> None:
         "a <age> (<age>)",
         "b <age>",
     ]
+
+
+def test_lines_are_without_what_a_client_says_of_a_stream_that_it_ended() -> None:
+    said = 'E1122 14:59:07.444564   25469 request.go:1198] "Unexpected error" err="context canceled"\n'
+    other = "E1122 14:59:07.444564   25469 request.go:1198] no such host"
+    assert normal_lines(f"a  \n{said}b\n{other}\n") == ["a", "b", other]
 
 
 def test_objects_keep_everything_but_chance_and_time() -> None:

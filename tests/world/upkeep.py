@@ -119,6 +119,33 @@ async def _is_gone(world: World, kind: str, name: str) -> bool:
     return name not in {each.name for each in await world.objects(kind)}
 
 
+async def quota(world: World) -> None:
+    """The controller manager counts what a quota is about; a real server holds new objects to it."""
+    limits = {"pods": "1", "count/configmaps": "5"}
+    body = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"}, "spec": {"hard": limits}}
+    await world.kubectl("create", "-f", "-", text=json.dumps(body))
+    await _quota_says(world, "0")
+    await world.kubectl("run", "first", "--image=example.com/web:1")
+    await world.until_all("pods", is_ready, count=1)
+    await _quota_says(world, "1")
+    world.record_text("described", await world.kubectl("describe", "resourcequota", "few"), table=True)
+    world.record_text("a second Pod", await world.kubectl("run", "second", "--image=example.com/web:1", fails=None))
+    await world.kubectl("delete", "pods", "--all")
+    await world.until("the Pods are gone", lambda: _are_gone(world, "pods"))
+    await _quota_says(world, "0")
+
+
+async def _quota_says(world: World, pods: str) -> None:
+    def says(each: dl.Resource) -> bool:
+        return bool(each.get("status", {}).get("used", {}).get("pods") == pods)
+
+    await world.until_all("resourcequotas", says, count=1)
+
+
+async def _are_gone(world: World, kind: str) -> bool:
+    return not await world.objects(kind)
+
+
 async def namespace_end(world: World) -> None:
     """A namespace goes with all that is in it, and says for what it waits."""
     for manifest in ("deployment", "service", "jobs"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +12,7 @@ from typing import Any
 
 import deltaloop as dl
 from tests.world import build
-from tests.world.normal import normal_object, normal_table, normal_text, random_names
+from tests.world.normal import normal_lines, normal_object, normal_table, random_names
 from tests.world.programs import Place
 
 MANIFESTS = Path(__file__).with_name("manifests")
@@ -61,7 +60,7 @@ class World:
         command: Sequence[str | Path],
         *,
         text: str | None = None,
-        fails: bool = False,
+        fails: bool | None = False,
         secret: bool = False,
         seconds: float = COMMAND_SECONDS,
     ) -> Output:
@@ -70,7 +69,7 @@ class World:
         Args:
             command: Program and arguments.
             text: Its standard input.
-            fails: Whether it is meant to fail.
+            fails: Whether it is meant to fail; None if that is to be recorded.
             secret: Whether its arguments or what it prints are to stay out of the log.
             seconds: How long it may take.
 
@@ -98,12 +97,12 @@ class World:
         with (self.place.logs / "commands.log").open("a") as log:
             printed = "..." if secret else output.stdout + output.stderr
             log.write(f"$ {shown}\n{printed}[{output.code}]\n")
-        if bool(output.code) != fails:
+        if fails is not None and bool(output.code) != fails:
             raise StepError(f"{shown} ended with {output.code}: {output.stderr.strip() or output.stdout.strip()}")
         return output
 
     async def kubectl(
-        self, *arguments: str, text: str | None = None, fails: bool = False, secret: bool = False
+        self, *arguments: str, text: str | None = None, fails: bool | None = False, secret: bool = False
     ) -> Output:
         """Run kubectl in the step's namespace."""
         command: list[str | Path] = [build.KUBECTL.path, "-n", self.namespace, *arguments]
@@ -161,7 +160,7 @@ class World:
         """Record what a command printed and how it ended; ``last`` keeps the last line alone."""
         if last:
             output = replace(output, stdout=output.stdout.strip().rpartition("\n")[2])
-        form = normal_table if table else _lines
+        form = normal_table if table else normal_lines
         printed = {"stdout": form(output.stdout, self.names), "stderr": form(output.stderr, self.names)}
         self.record(name, {"code": output.code, **printed})
 
@@ -201,10 +200,6 @@ class World:
             if event["reason"] not in _EVENTS_OF_CHANCE:
                 found.add(" ".join((*told, event.get("reportingComponent", ""))))
         self.record("events", sorted(found))
-
-
-def _lines(text: str, names: dict[str, str]) -> list[str]:
-    return [re.sub(r"\s+$", "", line) for line in normal_text(text, names).splitlines()]
 
 
 def is_ready(obj: dl.Resource) -> bool:
