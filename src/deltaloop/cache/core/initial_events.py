@@ -23,7 +23,7 @@ class InitialEvents:
         """Begin with nothing."""
         self._objects: dict[str, Resource] = {}
         self._skipped = 0
-        self.is_through = False
+        self.is_through: bool = False
         """Whether something has come that comes behind the objects of a list only."""
 
     def __len__(self) -> int:
