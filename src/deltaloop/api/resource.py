@@ -116,7 +116,8 @@ class _DecodedLru:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._lock = fork_safe(threading.Lock(), self._in_child)
+        # Re-entrant: a destructor or a signal handler may read an object while this very thread has the lock.
+        self._lock = fork_safe(threading.RLock(), self._in_child)
         self._entries: OrderedDict[int, tuple[Resource, dict[str, Any]]] = OrderedDict()
 
     def _in_child(self, held: bool) -> None:

@@ -98,7 +98,8 @@ class EventRecorder:
         self._wall_clock = wall_clock
         self._chance = chance
         self._merger = EventMerger(self._options.api, self._options.correlation, self._options.series)
-        self._lock = fork_safe(threading.Lock(), self._in_child)
+        # Re-entrant: a destructor or a signal handler may record an event while this very thread has the lock.
+        self._lock = fork_safe(threading.RLock(), self._in_child)
         self._waiting: deque[tuple[EventDraft, float]] = deque()
         self._last_nanoseconds = 0
         self._flushes_wanted = 0
@@ -265,9 +266,12 @@ class EventRecorder:
 
     def _moment(self) -> tuple[datetime, float, int]:
         """Return the time, twice, and a number of nanoseconds that no event has yet. Called with the lock held."""
-        at = self._wall_clock()
-        self._last_nanoseconds = max(int(at.timestamp() * 1e6) * 1000, self._last_nanoseconds + 1)
-        return at, self._clock(), self._last_nanoseconds
+        at, now = self._wall_clock(), self._clock()
+        given = int(at.timestamp() * 1e6) * 1000
+        # Without a call in between: at a call this very thread may be interrupted, and record another event.
+        last = self._last_nanoseconds
+        self._last_nanoseconds = nanoseconds = given if given > last else last + 1
+        return at, now, nanoseconds
 
     def _instance_of(self, component: str) -> str:
         return self._given_instance or default_instance(self._options.api, component, platform.node())

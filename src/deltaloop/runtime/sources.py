@@ -91,7 +91,8 @@ class Channel:
             name: What triggers and metrics call it.
         """
         self.name = name
-        self._lock = fork_safe(threading.Lock(), self._in_child)
+        # Re-entrant: a destructor or a signal handler may send while this very thread has the lock.
+        self._lock = fork_safe(threading.RLock(), self._in_child)
         self._queues: list[tuple[AcceptsKeys, OnTrigger]] = []
         self._pending: deque[tuple[str, Trigger]] = deque()
         self._pending_keys: set[str] = set()
