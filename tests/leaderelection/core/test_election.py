@@ -215,6 +215,33 @@ def test_a_release_ends_with_the_lease() -> None:
     assert election.ask(15.0, wall=WALL) == Done(ReleaseOutcome.KEPT)
 
 
+def test_a_lock_that_was_won_too_late_to_lead_is_given_up() -> None:
+    election = contending()
+    election.observed(None, 0.0, chance=0.0)
+    assert isinstance(election.ask(0.0, wall=WALL), Create)
+    assert election.wrote("1", 11.0, chance=0.0) == (), "after the renew deadline"
+    assert not election.is_leading(11.0)
+    election.release(11.5)
+    request = election.ask(11.5, wall=WALL)
+    assert isinstance(request, Update)
+    assert (request.version, request.record.holder_identity) == ("1", "")
+    election.wrote("2", 11.6, chance=0.0)
+    assert election.ask(11.6, wall=WALL) == Done(ReleaseOutcome.RELEASED)
+
+
+def test_a_lock_of_the_own_identity_that_was_never_written_is_given_up() -> None:
+    election = contending()
+    election.observed(held("a"), 1.0, chance=0.0)
+    election.release(1.0)
+    assert isinstance(election.ask(1.0, wall=WALL), Update)
+    election.failed(3.0, chance=0.0)
+    assert election.ask(3.0, wall=WALL) == Done(ReleaseOutcome.KEPT), "one try"
+    again = contending()
+    again.observed(held("a"), 1.0, chance=0.0)
+    again.release(16.0)
+    assert again.ask(16.0, wall=WALL) == Done(ReleaseOutcome.KEPT), "it has expired by now"
+
+
 def test_a_release_that_gets_no_answer_is_not_repeated() -> None:
     election = leading()
     election.release(1.0)

@@ -297,6 +297,8 @@ class Election:
         self._version_is_current = state is not None
         holder = self.leader
         if self.phase is Phase.CONTENDING:
+            if holder == self.identity:
+                self._write_unknown_at = now  # by a write without an answer, or an earlier process of the same name
             self._step = self._step_after_read(now)
             if self._step is None:
                 self._retry_contending(now, chance)
@@ -349,7 +351,10 @@ class Election:
             return ()
         self._next_at = now
         if not self._extend(now):
-            return ()  # the answer came too late to lead by; the lock is ours, so the next attempt can be made at once
+            # The answer came too late to lead by. The lock is ours: the next attempt can be made at once, and a release
+            # has something to give up.
+            self._write_unknown_at = self._pending_at
+            return ()
         self.phase = Phase.LEADING
         return BecameLeader(token or version, request.record.leader_transitions), *self._report(self.identity)
 
