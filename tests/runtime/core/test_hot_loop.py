@@ -533,3 +533,19 @@ def test_of_several_owners_of_a_field_the_one_who_wrote_last_is_named() -> None:
     [found] = drive_fight_with_looks(HotLoops(OPTIONS), seen=seen)[0]
     assert isinstance(found, HotLoop)
     assert found.other == "hpa"
+
+
+def test_the_echo_of_our_last_write_shows_nobody_although_its_origin_is_forgotten() -> None:
+    loops = HotLoops(OPTIONS)
+    assert drive_fight_with_looks(loops, seen=None, turns=4) == ([], [])
+    assert loops.wants_to_see("default/a", triggers=[foreign(8)]) is None, "the version that we wrote"
+    assert loops.wants_to_see("default/a", triggers=[foreign(9)]) == ("apps/v1/Deployment", "default/web")
+
+
+def test_of_many_objects_those_that_were_written_last_are_watched() -> None:
+    loops = HotLoops(OPTIONS)
+    for number in range(30):
+        metadata = {"name": f"other-{number}", "namespace": "default", "uid": f"u{number}", "resourceVersion": "1"}
+        made = wrote(None, Resource.from_dict({"metadata": metadata}, kinds.DEPLOYMENT), verb="create")
+        loops.observe("default/a", triggers=[], writes=[made], succeeded=True, now=0.0)
+    assert len(drive_self_loop(loops, times=4)) == 1

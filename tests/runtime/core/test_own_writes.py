@@ -26,6 +26,8 @@ def paths(before: Any, after: Any) -> list[str]:
         ([1, 2], {"a": 1}, ["spec.x"]),
         ({"a": 1}, [1, 2], ["spec.x"]),
         ("ab", ["a", "b"], ["spec.x"]),
+        (["a", "b"], "ab", ["spec.x"]),
+        ([1, 2], "ab", ["spec.x"]),
         ({"a": 1, "b": 2}, {"a": 1, "c": 2}, ["spec.x.b", "spec.x.c"]),
         ({"a.b": 1}, {"a.b": 2}, ["spec.x['a.b']"]),
         (1, 1, []),
