@@ -165,6 +165,7 @@ def test_the_version_must_be_the_one_that_was_asked_for() -> None:
         (printed(clientCertificateData="planted"), "only one of client certificate and client key"),
         (printed(clientKeyData="planted", token="t"), "only one of client certificate and client key"),
         (printed(token="planted\r\nX: y"), "has a line break"),
+        (printed(token="planted\x7f"), "another control character"),
         (printed(token="t", expirationTimestamp="planted"), "not an RFC 3339 time"),
         (printed(clientCertificateData="pläntéd", clientKeyData="k"), "are not PEM"),
     ],

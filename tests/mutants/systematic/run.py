@@ -125,8 +125,7 @@ class _Session:
         plan, result = self.plan, Result()
         if session.testsfailed or not session.items:
             raise session.Failed(f"{session.testsfailed} errors during collection, {len(session.items)} tests")
-        tests = Tests({item.nodeid: item for item in session.items})
-        at_import = bytes(plan.room.ran)
+        tests = Tests({item.nodeid: item for item in session.items}, bytes(plan.room.ran))
         swapper = Swapper(plan.room)
         gc.collect()
         gc.freeze()
@@ -136,7 +135,7 @@ class _Session:
         result.failing = [each.test for each in tests.covered.values() if not each.passed]
         plan.say(f"{result.tests} tests measured in {time.monotonic() - begun:.0f} s; failing: {result.failing}")
         chosen, result.seeded = sampled(plan)
-        _Trial(plan, tests, swapper, at_import, self.scratch, session.config).run(chosen, result)
+        _Trial(plan, tests, swapper, self.scratch).run(chosen, result)
         self.result = result
         return True
 
@@ -153,11 +152,8 @@ class _Running:
 
 
 class _Trial:
-    def __init__(
-        self, plan: Plan, tests: Tests, swapper: Swapper, at_import: bytes, scratch: Path, config: pytest.Config
-    ) -> None:
-        self.plan, self.tests, self.swapper, self.at_import = plan, tests, swapper, at_import
-        self.scratch, self.config = scratch, config
+    def __init__(self, plan: Plan, tests: Tests, swapper: Swapper, scratch: Path) -> None:
+        self.plan, self.tests, self.swapper, self.scratch = plan, tests, swapper, scratch
         self.running: list[_Running] = []
 
     def run(self, chosen: list[Mutant], result: Result) -> None:
@@ -203,7 +199,7 @@ class _Trial:
 
     def _ran_at_import(self, mutant: Mutant) -> bool:
         return mutant.statement is not None and bool(
-            self.at_import[self.plan.room.numbers[mutant.module, mutant.statement]]
+            self.tests.at_import[self.plan.room.numbers[mutant.module, mutant.statement]]
         )
 
     def _anew(self, mutant: Mutant, order: list[Covered], say: Callable[[str], None]) -> None:

@@ -52,20 +52,27 @@ class Tests:
     """The tests that were collected, and what each covers."""
 
     items: dict[str, pytest.Item]
+    at_import: bytes
     covered: dict[str, Covered] = field(default_factory=dict[str, Covered])
     kills: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict[tuple[str, str], dict[str, int]])
 
     def of(self, room: Room, mutant: Mutant) -> list[Covered]:
         """Those that run the changed statement: those that killed its neighbours first, then the fastest."""
-        if mutant.statement is None:
-            numbers = [number for (module, _), number in room.numbers.items() if module == mutant.module]
-            fit = [each for each in self.covered.values() if each.passed and any(each.ran[n] for n in numbers)]
+        number = None if mutant.statement is None else room.numbers[mutant.module, mutant.statement]
+        if number is None or self.at_import[number]:
+            fit = self._of_module(room, mutant.module)
         else:
-            number = room.numbers[mutant.module, mutant.statement]
             fit = [each for each in self.covered.values() if each.passed and each.ran[number]]
         near = self.kills.get((mutant.module, mutant.function), {})
         there = self.kills.get((mutant.module, ""), {})
         return sorted(fit, key=lambda each: (-near.get(each.test, 0), -there.get(each.test, 0), each.computing))
+
+    def _of_module(self, room: Room, module: str) -> list[Covered]:
+        """All tests of the files in which one runs the module: what an import makes is used without a statement."""
+        numbers = [number for (there, _), number in room.numbers.items() if there == module]
+        passed = [each for each in self.covered.values() if each.passed]
+        files = {_file(each) for each in passed if any(each.ran[number] for number in numbers)}
+        return [each for each in passed if _file(each) in files]
 
     def note(self, mutant: Mutant, test: str) -> None:
         for place in ((mutant.module, mutant.function), (mutant.module, "")):
@@ -112,6 +119,10 @@ class InChild:
         _, status = os.waitpid(self.pid, 0)
         os.close(self.pipe)
         return status
+
+
+def _file(covered: Covered) -> str:
+    return covered.test.partition("::")[0]
 
 
 def void(_: object) -> None:
