@@ -217,3 +217,47 @@ async def test_warnings_about_formats(api: Api, properties: dict[str, Any], form
     crd = widget_crd(api.group(), schema={"type": "object", "properties": {"spec": spec}}, status=False, scale=False)
     made = await api.created(CRDS, crd)
     assert _warnings(made) == [f'299 - "unrecognized format \\"{name}\\""' for name in formats]
+
+
+@conformance(
+    "CRD: every answer about a deprecated version says so",
+    ("in its author's words", {"deprecated": True, "deprecationWarning": 'use "v9"'}, 'use \\"v9\\"'),
+    ("in Kubernetes' words", {"deprecated": True}, "GROUP/v1beta1 Widget is deprecated; use GROUP/v2 Widget"),
+)
+async def test_deprecated_versions(api: Api, fields: dict[str, Any], text: str) -> None:
+    crd = widget_crd(api.group(), scale=False, versions=("v1beta1", "v1", "v2", "v3alpha1"))
+    crd["spec"]["versions"][0] |= fields
+    crd["spec"]["versions"][1]["served"] = False
+    path = await api.define(crd)
+    wanted = [f'299 - "{text}"'.replace("GROUP", api.group())]
+    widget = {**api.widget("a"), "apiVersion": f"{api.group()}/v1beta1"}
+    answers = [
+        await api.post(path, widget),
+        await api.post(path, {}),
+        await api.patch(f"{path}/a", {"spec": {"size": 2}}),
+    ]
+    answers += [await api.get(f"{path}{name}") for name in ("", "/a", "/none", "/a/status", "/a/scale")]
+    answers += [await api.call("PUT", path), await api.delete(f"{path}/a")]
+    assert [_warnings(answer) for answer in answers] == [wanted] * len(answers)
+    async with api.stream(f"{path}?watch=1&timeoutSeconds=1") as watched:
+        assert watched.headers.getall("Warning", []) == wanted
+    assert _warnings(await api.get(path.replace("v1beta1", "v2"))) == []
+
+
+@conformance("CRD: a deprecated version that no other follows is deprecated, and that is all")
+async def test_deprecated_versions_without_a_newer_one(api: Api) -> None:
+    crd = widget_crd(api.group(), scale=False, versions=("v2", "v1"), deprecated=True)
+    path = await api.define(crd)
+    assert _warnings(await api.get(path)) == [f'299 - "{api.group()}/v2 Widget is deprecated"']
+
+
+@conformance("status of a custom resource: what names no field is said of the status")
+async def test_causes_of_a_status(api: Api) -> None:
+    path = await api.widgets(scale=False)
+    await api.created(path, api.widget("a"))
+    answer = await api.patch(f"{path}/a/status", {"status": {"size": 1.5}})
+    answer.refuses(422, "Invalid")
+    assert {cause["field"] for cause in answer.json["details"]["causes"]} == {"status", "status.size"}
+    whole = await api.patch(f"{path}/a", {"spec": {"size": 1.5}})
+    whole.refuses(422, "Invalid")
+    assert {cause["field"] for cause in whole.json["details"]["causes"]} == {"<nil>", "spec.size"}

@@ -15,12 +15,15 @@ from deltaloop.apiserver.core.request_info import RequestInfo, User
 # Of a request: what is to be said about its body, whether it is then refused or not.
 WARNINGS: Final[web.RequestKey[tuple[str, ...]]] = web.RequestKey("warnings", tuple[str, ...])
 
+# Of a request: what is to be said about the version that it is about, whatever comes of it.
+DEPRECATION: Final[web.RequestKey[str]] = web.RequestKey("deprecation", str)
+
 # Of a request: what its user may make of an object, and whether it may be a new one.
 MAY_CREATE: Final[web.RequestKey[Callable[[], None]]] = web.RequestKey("may_create")
 ADMIT: Final[web.RequestKey[Callable[..., None]]] = web.RequestKey("admit")
 
 
-def add_warnings(answer: web.Response, warnings: Iterable[str]) -> None:
+def add_warnings(answer: web.StreamResponse, warnings: Iterable[str]) -> None:
     """Add a Warning header for each text."""
     for text in warnings:
         answer.headers.add("Warning", warning_header(text))

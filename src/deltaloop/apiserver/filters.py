@@ -33,7 +33,7 @@ from deltaloop.apiserver.core.patching import PatchError
 from deltaloop.apiserver.core.rbac import Authorizer
 from deltaloop.apiserver.core.request_info import RequestInfo, User, describe
 from deltaloop.apiserver.documents import in_yaml, indented_answer, json_answer, text_answer
-from deltaloop.apiserver.exchange import WARNINGS, Exchange, add_warnings
+from deltaloop.apiserver.exchange import DEPRECATION, WARNINGS, Exchange, add_warnings
 from deltaloop.apiserver.faults import ROOT, Faults
 from deltaloop.apiserver.handlers import Handlers
 
@@ -105,6 +105,8 @@ class Filters:
         code = 0
         try:
             response = in_yaml(request, await self._guard(request, segments, record))
+            if DEPRECATION in request and not response.prepared:
+                add_warnings(response, [request[DEPRECATION]])
             if self._settle is not None:
                 response = await self._durable(request, response, record)
             code = response.status

@@ -18,10 +18,11 @@ from deltaloop.apiserver.answering import Answering
 from deltaloop.apiserver.change_signal import ChangeSignal
 from deltaloop.apiserver.core.encoding import encode_json
 from deltaloop.apiserver.core.operations import Operations
+from deltaloop.apiserver.core.requests import ResourcePath
 from deltaloop.apiserver.core.routing import Route, find_route
 from deltaloop.apiserver.core.virtual_resources import extra_subresource, is_binding, is_review
 from deltaloop.apiserver.documents import Documents, json_answer, text_answer
-from deltaloop.apiserver.exchange import ADMIT, MAY_CREATE, Exchange
+from deltaloop.apiserver.exchange import ADMIT, DEPRECATION, MAY_CREATE, Exchange
 from deltaloop.apiserver.read_handlers import ReadHandlers
 from deltaloop.apiserver.write_handlers import WriteHandlers
 
@@ -69,6 +70,7 @@ class Handlers:
         request, path = exchange.request, exchange.info.resource
         if path is None:
             return self._documents.answer(request, exchange.segments)
+        self._warn(request, path)
         route = find_route(self._registry, path, request.method, watch=exchange.info.verb == "watch")
         if route is None:
             return text_answer(404, "404 page not found\n", self._headers)
@@ -84,6 +86,12 @@ class Handlers:
             request[MAY_CREATE] = access.may_create(exchange)
             return await self._serve(exchange, route)
         return json_answer(encode_json(fields), self._headers, status=code)
+
+    def _warn(self, request: web.BaseRequest, path: ResourcePath) -> None:
+        """Note that the version is deprecated, for every answer to this request, refusals included."""
+        served = self._registry.find(path.group, path.version, path.plural)
+        if served is not None and served.deprecation:
+            request[DEPRECATION] = served.deprecation
 
     async def _serve(self, exchange: Exchange, route: Route) -> web.StreamResponse:
         request = exchange.request

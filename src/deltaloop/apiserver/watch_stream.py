@@ -29,7 +29,7 @@ from deltaloop.apiserver.change_signal import ChangeSignal
 from deltaloop.apiserver.core.fault_rules import Fate, expired
 from deltaloop.apiserver.core.rendering import WatchRendering
 from deltaloop.apiserver.core.watching import Sighting, Watcher
-from deltaloop.apiserver.exchange import Exchange
+from deltaloop.apiserver.exchange import DEPRECATION, Exchange, add_warnings
 
 WRITE_PATIENCE: Final = 60.0
 WRITE_AT_ONCE: Final = 64 * 1024
@@ -63,6 +63,8 @@ async def send_watch(
     Cancellation (the client went away) leaves nothing behind.
     """
     response = web.StreamResponse(headers={**headers, "Content-Type": "application/json"})
+    if DEPRECATION in exchange.request:
+        add_warnings(response, [exchange.request[DEPRECATION]])
     response.enable_chunked_encoding()
     stream = _Stream(exchange, response, watcher, rendering, signal, epoch, still_served, settle)
     look = exchange.wake = stream.look

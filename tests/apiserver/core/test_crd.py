@@ -321,7 +321,7 @@ def test_a_served_version_carries_everything_the_crd_says() -> None:
     assert served.scale_paths == ScalePaths(label_selector=".status.selector")
     assert served.columns == (PrinterColumn("Ready", "string", ".status.ready", "d", "", 1),)
     assert served.field_labels == ("spec.color",)
-    assert (served.deprecated, served.deprecation_warning) == (True, "use v2")
+    assert served.deprecation == "use v2"
     assert msgspec.json.decode(served.schema) == crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
 
 

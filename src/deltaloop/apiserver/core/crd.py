@@ -27,6 +27,7 @@ from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core.json_values import at, integer, is_mapping, items, mapping, text, texts
 from deltaloop.apiserver.core.schema.structural import has_rules, unknown_formats
 from deltaloop.apiserver.core.served_resource import PrinterColumn, ScalePaths, ServedResource
+from deltaloop.apiserver.core.version_order import version_order
 
 _WEBHOOK_PORT: Final = 443
 CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
@@ -152,9 +153,34 @@ def _served_version(crd: dict[str, Any], names: dict[str, Any], version: dict[st
         field_labels=tuple(
             text(at(field, "jsonPath")).removeprefix(".") for field in items(version.get("selectableFields"))
         ),
-        deprecated=version.get("deprecated") is True,
-        deprecation_warning=text(version.get("deprecationWarning")),
+        deprecation=_deprecation(crd, version),
     )
+
+
+def _deprecation(crd: dict[str, Any], version: dict[str, Any]) -> str:
+    """Return the warning about a deprecated version: the author's, or one that names the version to use instead.
+
+    Source: apiextensions-apiserver pkg/apiserver/customresource_handler.go (``defaultDeprecationWarning``).
+    """
+    if version.get("deprecated") is not True:
+        return ""
+    own = text(version.get("deprecationWarning"))
+    if own:
+        return own
+    group, name, kind = (
+        text(at(crd, "spec", "group")),
+        text(version.get("name")),
+        text(at(crd, "spec", "names", "kind")),
+    )
+    others = (mapping(other) for other in items(at(crd, "spec", "versions")))
+    newer = [
+        text(other.get("name"))
+        for other in others
+        if other.get("served") is True and other.get("deprecated") is not True
+    ]
+    newer = sorted((other for other in newer if version_order(other) < version_order(name)), key=version_order)
+    instead = f"; use {group}/{newer[0]} {kind}" if newer else ""
+    return f"{group}/{name} {kind} is deprecated{instead}"
 
 
 def _schema_of(version: dict[str, Any]) -> bytes:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.builtin_strategies import immutability_errors, rule_errors
@@ -13,6 +14,8 @@ from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.validation.kinds import new_object_errors, object_errors, status_errors, update_errors
 
 Fields = dict[str, Any]
+# The field of a cause that names none.
+_ROOT: Final = "<nil>"
 
 
 def new_errors(served: ServedResource, created: Fields) -> list[FieldError]:
@@ -36,7 +39,9 @@ def changed_errors(served: ServedResource, before: Fields, after: Fields, *, who
         whole: Whether it was written as a whole, not through a subresource.
     """
     errors = metadata_errors(served, after["metadata"], new=whole and looks_at_base(served))
-    errors += schema_errors(served.schema, after, before)
+    found = schema_errors(served.schema, after, before)
+    # The real server looks at the status alone then: what names no field is said of it.
+    errors += found if whole else [replace(error, field="status") if error.field == _ROOT else error for error in found]
     errors += rule_errors(served, after) + immutability_errors(served, before, after)
     if whole:
         errors += object_errors(served, after) + update_errors(served, before, after)

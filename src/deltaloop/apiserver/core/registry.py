@@ -11,7 +11,6 @@ Source: Kubernetes pkg/controlplane/apiserver (group priorities); apimachinery p
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable
 from typing import Any, Final, final
 
@@ -19,6 +18,7 @@ from deltaloop.apiserver.core.builtin import BUILT_IN_RESOURCES
 from deltaloop.apiserver.core.crd import crd_resources, crd_status
 from deltaloop.apiserver.core.json_values import at, text
 from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.version_order import version_order
 from deltaloop.apiserver.core.virtual_resources import REVIEWS
 
 _GROUPS: Final = (
@@ -45,16 +45,6 @@ _GROUPS: Final = (
     "flowcontrol.apiserver.k8s.io",
 )
 _GROUP_ORDER: Final = {group: position for position, group in enumerate(_GROUPS)}
-_VERSION: Final = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
-_STABILITY: Final = {None: 0, "beta": 1, "alpha": 2}
-
-
-def version_order(version: str) -> tuple[int, int, int, int, str]:
-    """Return a sort key: stable before beta before alpha, higher numbers first, all other names last by alphabet."""
-    match = _VERSION.fullmatch(version)
-    if match is None:
-        return (1, 0, 0, 0, version)
-    return (0, _STABILITY[match[2]], -int(match[1]), -int(match[3] or 0), "")
 
 
 @final

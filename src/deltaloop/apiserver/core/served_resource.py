@@ -71,8 +71,7 @@ class ServedResource:
         parts: Subresources that read and write the object but change one part of it only.
         stored_in: Plural and group of the resource whose objects these are; empty means its own.
         converted: Whether objects are stored in another form than they are served in (``conversion``).
-        deprecated: Whether answers carry a warning that this version is deprecated.
-        deprecation_warning: The CRD's own text of that warning; empty means the usual one.
+        deprecation: The warning that goes with every answer about this version; empty if it is not deprecated.
     """
 
     type: ResourceType[Resource]
@@ -98,8 +97,7 @@ class ServedResource:
     parts: tuple[str, ...] = ()
     stored_in: str = ""
     converted: bool = False
-    deprecated: bool = False
-    deprecation_warning: str = ""
+    deprecation: str = ""
 
     @property
     def storage(self) -> str:
