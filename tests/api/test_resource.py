@@ -250,8 +250,16 @@ def test_nothing_reachable_from_an_object_can_be_changed() -> None:
             view["a"] = "b"
     with pytest.raises(TypeError, match="edit"):
         obj["spec"]["containers"].append(1)
-    with pytest.raises(AttributeError):
-        setattr(obj.metadata, "name", "other")  # noqa: B010  # a type checker sees what this test is about
+    for part, name in ((obj, "metadata"), (obj, "name"), (obj.metadata, "name"), (obj.owner_references[0], "uid")):
+        message = rf"{type(part).__name__}\.{name} cannot be changed: .*obj\.edit\(\) gives a copy"
+        with pytest.raises(AttributeError, match=message):
+            setattr(part, name, "other")
+        with pytest.raises(AttributeError, match=message):
+            delattr(part, name)
+    with pytest.raises(TypeError, match="edit"):
+        obj["spec"] = {}
+    with pytest.raises(TypeError, match="edit"):
+        del obj["spec"]
     assert obj == pod()
 
 

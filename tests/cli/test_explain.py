@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from deltaloop.api.kinds import LEASE
 from deltaloop.api.yaml_reader import read_yaml_documents
 from deltaloop.cli.access_file import read_access, save_access
 from deltaloop.cli.commands import app
 from deltaloop.cli.explain import ExplainError, ask, lines
 from deltaloop.client import Client, ClientConfig, ClientOptions
+from deltaloop.leaderelection import LeaderElector, LeaseLock
 from deltaloop.runtime import Context, Request, controller
 from deltaloop.runtime.core.recorded_access import RecordedAccess
 from deltaloop.runtime.health_pages import metrics_page
@@ -67,6 +69,29 @@ async def test_a_running_program_explains_and_its_run_becomes_a_role(tmp_path: P
     [role] = read_yaml_documents(printed.output)
     assert role["kind"] == "ClusterRole"
     assert role["rules"][0] == {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list", "watch", "patch"]}
+
+
+@pytest.mark.real_time
+@pytest.mark.parametrize(("holder", "who"), [("other-1", "other-1 does"), ("", "it has not seen who does")])
+async def test_a_standby_says_that_it_does_not_lead_and_who_does(holder: str, who: str) -> None:
+    @controller("v1/ConfigMap", name="maps")
+    async def reconcile(request: Request, ctx: Context) -> None:
+        pass
+
+    async with world() as w:
+        if holder:
+            spec = {"holderIdentity": holder, "leaseDurationSeconds": 600}
+            await w.client.create(LEASE, {"metadata": {"name": "maps"}, "spec": spec}, namespace="default")
+        async with Client(ClientConfig(server=w.server.url if holder else "http://127.0.0.1:9")) as client:
+            elector = LeaderElector(LeaseLock(client, namespace="default", name="maps", identity="me-1"))
+            async with w.running(reconcile, elector=elector, health=Listen()) as manager:
+                if holder:
+                    await until(lambda: elector.leader)
+                address = manager.servers["health"].url.removeprefix("http://")
+                shown = await asyncio.to_thread(invoke, "explain", "a", "--address", address)
+                assert shown.exit_code == 1
+                assert f"note: this replica does not lead ({who}), and only the leader reconciles" in shown.output
+                assert "nothing is known of a" in shown.output
 
 
 @pytest.mark.real_time

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
+from deltaloop.option_types import check_types
+
 ResourceVersionMatch = Literal["", "NotOlderThan", "Exact"]
 
 
@@ -37,6 +39,10 @@ class ListOptions:
     allow_watch_bookmarks: bool = False
     send_initial_events: bool | None = None
     drop_managed_fields: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse values of wrong types."""
+        check_types(self)
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with some options changed."""

@@ -12,7 +12,8 @@ object, a header, a URL or a configuration. What it hides:
 * inside text: authorization headers, bearer and basic credentials, JSON web tokens, private keys in PEM (bare or as
   base64), user and password in a URL, and what follows the same secret names in queries, assignments and flags.
 
-What it leaves alone: names of Secrets (``secretName: foo``), and words about secrets ("a bearer token is missing").
+What it leaves alone: names of Secrets (``secretName: foo``), fencing and continue tokens, words about
+secrets ("a bearer token is missing").
 Redacting twice changes nothing more.
 """
 
@@ -35,6 +36,8 @@ _SECRET_ENDING: Final = re.compile(
     r".*(pass(word|wd|phrase)|token|clientsecret|api_?key|secret_?key|private_?key|access_?key|keydata)",
     re.DOTALL,
 )
+# These tell nothing, and are looked for: how far a lock, or a list, has come.
+_NO_SECRETS: Final = frozenset({"fencingtoken", "continuetoken"})
 # A volume or a reference names a Secret under "secret"; that is no secret.
 _SECRET_REFERENCE: Final = frozenset({"secretName", "name", "namespace", "items", "optional", "defaultMode"})
 _SECRET_DATA_FIELDS: Final = frozenset({"data", "stringData"})
@@ -42,7 +45,8 @@ _DEEPEST: Final = 100
 
 # How secret names end inside text; what stands before the end stays as it is.
 _NAME_IN_TEXT: Final = (
-    r"(?:(?<!continue )token|pass(?:word|wd|phrase)|client[_-]?secret|client[_-]?key[_-]?data|api[_-]?key"
+    r"(?:(?<!continue[ _-])(?<!fencing[ _-])token|pass(?:word|wd|phrase)|client[_-]?secret|client[_-]?key[_-]?data"
+    r"|api[_-]?key"
     r"|secret[_-]?(?:access[_-]?)?key|private[_-]?key)"
 )
 # Words that follow "bearer", "basic", a name with a colon, or a flag in sentences about them.
@@ -177,6 +181,8 @@ def _says_secret(name: str, item: object) -> bool:
     plain = re.sub(r"[-_\s]", "", name).lower()
     if _SECRET_NAME.fullmatch(plain):
         return not (plain == "secret" and isinstance(item, Mapping) and _is_reference(cast("Mapping[Any, Any]", item)))
+    if plain in _NO_SECRETS:
+        return False
     return isinstance(item, str | bytes | int) and _SECRET_ENDING.fullmatch(plain) is not None
 
 

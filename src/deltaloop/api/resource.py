@@ -22,7 +22,7 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Final, TypeVar, cast
+from typing import Any, ClassVar, Final, NoReturn, TypeVar, cast
 
 import msgspec
 
@@ -31,7 +31,7 @@ from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.json_writing import write_json
 from deltaloop.api.keys import join_key
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.api.views import ReadOnlyMap
+from deltaloop.api.views import READ_ONLY, ReadOnlyMap
 from deltaloop.fork_safety import fork_safe
 
 T = TypeVar("T")
@@ -91,6 +91,14 @@ class _TypeMeta(msgspec.Struct, gc=False, rename="camel"):
 class _Loose(msgspec.Struct, gc=False):
     metadata: dict[str, Any] | None = None
 
+
+def _refuse_to_change(obj: object, name: str, *_: object) -> NoReturn:
+    raise AttributeError(f"{type(obj).__name__}.{name} cannot be changed: {READ_ONLY}")
+
+
+# msgspec has put its own in place, which says "immutable type" and nothing to do.
+for _frozen in (OwnerReference, ObjectMeta):
+    _frozen.__setattr__ = _frozen.__delattr__ = _refuse_to_change  # type: ignore[method-assign]
 
 _decode_envelope: Final = msgspec.json.Decoder(_Envelope).decode
 _decode_late: Final = msgspec.json.Decoder(_LateEnvelope).decode
@@ -182,6 +190,12 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
         """
         plain = fields.to_dict() if isinstance(fields, Resource) else fields
         return cls.from_json(write_json(plain, "the object"), resource_type)
+
+    def __setitem__(self, key: str, value: object) -> NoReturn:
+        raise TypeError(READ_ONLY)
+
+    def __delitem__(self, key: str) -> NoReturn:
+        raise TypeError(READ_ONLY)
 
     @property
     def raw(self) -> bytes:
@@ -384,6 +398,9 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
 
 
 _EMPTY: Final = ReadOnlyMap({})
+
+
+Resource.__setattr__ = Resource.__delattr__ = _refuse_to_change  # type: ignore[method-assign]
 
 
 def _without_nulls(error: Exception, raw: bytes, resource_type: ResourceType[Any] | None, model: type[T]) -> T:

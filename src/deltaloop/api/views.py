@@ -7,12 +7,12 @@ method raises ``TypeError`` and says how to get a copy. Nested objects and lists
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, NoReturn, TypeAlias, cast, final, overload
+from typing import Any, ClassVar, Final, NoReturn, TypeAlias, cast, final, overload
 
 import msgspec
 
 _Refusal: TypeAlias = Callable[..., NoReturn]
-_HELP = "cached objects are read-only; obj.edit() gives a copy that can be changed"
+READ_ONLY: Final = "cached objects are read-only; obj.edit() gives a copy that can be changed"
 
 
 def freeze(value: Any) -> Any:
@@ -41,7 +41,7 @@ class _ReadOnly:
     __slots__ = ()
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:
-        raise TypeError(_HELP)
+        raise TypeError(READ_ONLY)
 
     __setitem__: _Refusal = _refuse
     __delitem__: _Refusal = _refuse

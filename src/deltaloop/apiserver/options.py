@@ -11,6 +11,7 @@ from typing import Final
 from deltaloop.api.redaction import SecretText
 from deltaloop.apiserver.authentication import StaticUser, is_loopback
 from deltaloop.apiserver.token_keys import checking_keys, signing_key
+from deltaloop.option_types import check_types
 
 CONTROLLERS: Final = frozenset({"gc", "namespace", "coordinated-leases"})
 AUTHORIZATION_MODES: Final = ("AlwaysAllow", "RBAC")
@@ -83,6 +84,7 @@ class ServerOptions:
         Raises:
             ValueError: Naming the field.
         """
+        check_types(self)
         if not is_loopback(self.host):
             raise ValueError(
                 f"ServerOptions.host is {self.host!r}; this server listens on 127.0.0.1, ::1 or localhost only"

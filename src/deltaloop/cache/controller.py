@@ -21,6 +21,7 @@ from deltaloop.cache.metrics import CacheMetrics
 from deltaloop.cache.queue import Queue
 from deltaloop.cache.reflector import Reflector
 from deltaloop.cache.waiting_queue import Process
+from deltaloop.option_types import check_types
 from deltaloop.pacing.checks import require_not_negative
 from deltaloop.tracebacks import ErrorSummaries
 
@@ -67,6 +68,7 @@ class ControllerConfig:
 
     def __post_init__(self) -> None:
         """Refuse a period that is none."""
+        check_types(self)
         require_not_negative("ControllerConfig", resync_period=self.resync_period)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar, final
 
 from deltaloop.cache.core.notification_buffer import BufferPolicy
+from deltaloop.option_types import check_types
 from deltaloop.pacing.checks import require_not_negative, require_positive
 
 T = TypeVar("T")
@@ -222,6 +223,7 @@ class HandlerOptions:
 
     def __post_init__(self) -> None:
         """Refuse numbers that make no sense."""
+        check_types(self)
         require_not_negative("HandlerOptions", resync_period=self.resync_period or 0.0)
         require_positive("HandlerOptions", buffer_size=self.buffer_size)
 

@@ -14,6 +14,7 @@ from deltaloop.cache.core.reactions import Reaction
 from deltaloop.cache.core.reflector_facts import ReflectorOptions
 from deltaloop.cache.metrics import CacheMetrics
 from deltaloop.cache.queue import QueueKind
+from deltaloop.option_types import check_types
 from deltaloop.pacing.checks import require_not_negative
 
 Compression: TypeAlias = Literal["zstd"] | ZstdOptions
@@ -57,6 +58,7 @@ class InformerOptions:
 
     def __post_init__(self) -> None:
         """Refuse periods that are none, and a compression that is not known."""
+        check_types(self)
         require_not_negative(
             "InformerOptions", resync_period=self.resync_period, consistency_period=self.consistency_period
         )

@@ -89,14 +89,16 @@ def explain(
     """Ask running controllers why an object was reconciled lately, and what they wrote; values are never shown."""
     import json
 
-    from deltaloop.cli.explain import ask, lines
+    from deltaloop.cli.explain import ask, lines, standby_note
 
     kind, _, name = obj.rpartition("/")
     if not name:
         raise typer.BadParameter(f"{obj!r} names no object; write KIND/NAME or NAME")
     if output not in ("text", "json"):
         raise typer.BadParameter(f"--output {output!r} is not text or json")
-    found = ask(address, kind=kind, namespace=namespace, name=name)
+    found, standby_of = ask(address, kind=kind, namespace=namespace, name=name)
+    if standby_of is not None:
+        typer.echo(f"note: {standby_note(standby_of)}", err=True)
     if not found:
         typer.echo(
             f"error: nothing is known of {obj} in namespace {namespace}: it was not reconciled lately, or is named"

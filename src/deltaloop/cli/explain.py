@@ -9,7 +9,7 @@ import urllib.request
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from http.client import HTTPException
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from deltaloop.api.plain_text import one_line
 from deltaloop.errors import DeltaloopError
@@ -23,8 +23,20 @@ class ExplainError(DeltaloopError):
     """A program cannot be asked; the message says where, and what to do."""
 
 
-def ask(address: str, *, kind: str, namespace: str, name: str) -> list[dict[str, Any]]:
-    """Ask a running program for an object's last reconciles, the latest first; empty if it knows of none.
+class Explanation(NamedTuple):
+    """What a program says of an object.
+
+    Attributes:
+        reconciles: Its last reconciles, the latest first; empty if it knows of none.
+        standby_of: Who leads, if the program does not, or "" if that is not known; None if it leads, or need not.
+    """
+
+    reconciles: list[dict[str, Any]]
+    standby_of: str | None
+
+
+def ask(address: str, *, kind: str, namespace: str, name: str) -> Explanation:
+    """Ask a running program for an object's last reconciles.
 
     Args:
         address: Of its health server: ``HOST:PORT``, or a URL.
@@ -56,10 +68,18 @@ def ask(address: str, *, kind: str, namespace: str, name: str) -> list[dict[str,
             " --health-probe-bind-address, and --address says which to ask"
         ) from None
     try:
-        found = json.loads(body)["reconciles"]
-    except (ValueError, KeyError, TypeError, RecursionError):
+        answered = json.loads(body)
+        found, standby = answered["reconciles"], answered.get("standby")
+        leader = None if standby is None else str(standby["leader"])
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ExplainError(f"what answers at {base} is no deltaloop health server") from None
-    return cast("list[dict[str, Any]]", found)
+    return Explanation(cast("list[dict[str, Any]]", found), leader)
+
+
+def standby_note(leader: str) -> str:
+    """Say for people that the program which was asked does not lead."""
+    who = f"{leader} does" if leader else "it has not seen who does"
+    return one_line(f"this replica does not lead ({who}), and only the leader reconciles; ask the leader's --address")
 
 
 def _refused(base: str, code: int, body: bytes) -> ExplainError:

@@ -18,6 +18,7 @@ from deltaloop.api.redaction import SecretText
 from deltaloop.client.core.impersonation import Impersonation
 from deltaloop.client.credentials import Credentials
 from deltaloop.client.errors import ConfigError
+from deltaloop.option_types import check_types
 from deltaloop.pacing.checks import require_positive
 
 
@@ -62,6 +63,7 @@ class TlsConfig:
         Raises:
             ConfigError: If a CA is given that would not be used, or only one half of a client certificate.
         """
+        check_types(self)
         if self.insecure_skip_verify and (self.ca_data or self.ca_file):
             raise ConfigError(
                 "insecure-skip-tls-verify together with a CA (certificate-authority[-data]): the CA would not be used; "
@@ -120,6 +122,7 @@ class ClientConfig:
         Raises:
             ConfigError: Naming the field.
         """
+        check_types(self)
         require_positive(
             "ClientConfig",
             request_timeout=self.request_timeout,

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, Self
 
 from deltaloop.api.errors import InvalidInputError
 from deltaloop.client.metrics import NO_METRICS, ClientMetrics
+from deltaloop.option_types import check_types
 from deltaloop.pacing.checks import require_positive
 
 PropagationPolicy = Literal["", "Orphan", "Background", "Foreground"]
@@ -69,6 +70,7 @@ class WriteOptions:
 
     def __post_init__(self) -> None:
         """Refuse what no server accepts."""
+        check_types(self)
         check_field_manager("WriteOptions", self.field_manager)
         _check_field_validation("WriteOptions", self.field_validation)
 
@@ -102,6 +104,7 @@ class DeleteOptions:
 
     def __post_init__(self) -> None:
         """Refuse a negative grace period."""
+        check_types(self)
         if self.grace_period_seconds is not None and self.grace_period_seconds < 0:
             raise InvalidInputError(
                 f"DeleteOptions.grace_period_seconds is {self.grace_period_seconds}; 0 or more is needed"
@@ -150,6 +153,7 @@ class LogOptions:
 
     def __post_init__(self) -> None:
         """Refuse two beginnings, and numbers that are none."""
+        check_types(self)
         if self.since_seconds is not None and self.since_time:
             raise InvalidInputError("LogOptions.since_seconds and since_time: give one of both")
         for name, least in (("since_seconds", 1), ("tail_lines", 0), ("limit_bytes", 1)):
@@ -199,6 +203,7 @@ class ClientOptions:
 
     def __post_init__(self) -> None:
         """Refuse numbers that let nothing through."""
+        check_types(self)
         if self.qps is not None:
             require_positive("ClientOptions", qps=self.qps)
         if self.burst < 1:

@@ -11,6 +11,7 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.events.core.correlation import CorrelatorOptions
 from deltaloop.events.core.draft import EventApi
 from deltaloop.events.core.series import SeriesOptions
+from deltaloop.option_types import check_types
 from deltaloop.pacing.checks import require_positive
 
 
@@ -67,6 +68,7 @@ class EventRecorderOptions:
     def __post_init__(self) -> None:
         """Refuse an API that there is not, and numbers that make no limit; the API's name as text does, too."""
         object.__setattr__(self, "api", EventApi(self.api))
+        check_types(self)
         require_positive(
             "EventRecorderOptions",
             queue_size=self.queue_size,

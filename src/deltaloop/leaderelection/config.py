@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from deltaloop.leaderelection.core.timing import ElectionTiming
+from deltaloop.option_types import check_types
 from deltaloop.pacing.checks import require_not_negative, require_positive
 
 
@@ -76,6 +77,7 @@ class LeaderElectionConfig:
 
     def __post_init__(self) -> None:
         """Refuse durations that do not fit together."""
+        check_types(self)
         require_positive("LeaderElectionConfig", warning_interval=self.warning_interval)
         if self.last_resort_after is not None:
             require_not_negative("LeaderElectionConfig", last_resort_after=self.last_resort_after)

@@ -38,7 +38,7 @@ class Reports:
 
     def won(self, fact: BecameLeader) -> None:
         """The lock was won."""
-        _log.info("won the leader election", extra=self._names(token=fact.token, transitions=fact.transitions))
+        _log.info("won the leader election", extra=self._names(fencing_token=fact.token, transitions=fact.transitions))
 
     def started_leading(self) -> None:
         """A term was entered."""

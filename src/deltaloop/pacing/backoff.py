@@ -14,6 +14,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Final, final
 
+from deltaloop.option_types import check_types
 from deltaloop.pacing.checks import require_not_negative, require_positive
 
 
@@ -59,6 +60,7 @@ class Backoff:
 
     def __post_init__(self) -> None:
         """Refuse numbers that make no backoff."""
+        check_types(self)
         require_positive("Backoff", initial=self.initial, cap=self.cap, reset_after=self.reset_after)
         require_not_negative("Backoff", jitter=self.jitter)
         if not (self.factor >= 1 and math.isfinite(self.factor)):

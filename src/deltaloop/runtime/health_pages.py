@@ -42,7 +42,7 @@ def metrics_page(render: Callable[[], tuple[bytes, str]]) -> Route:
     return route
 
 
-def explanation(history: History, *, clock: Callable[[], float]) -> Route:
+def explanation(history: History, *, clock: Callable[[], float], standby_of: Callable[[], str | None]) -> Route:
     """Make the route of ``deltaloop explain``: the last reconciles of an object, as JSON without data of objects.
 
     The query names the object: ``kind`` (may be missing), ``namespace`` and ``name``.
@@ -50,6 +50,8 @@ def explanation(history: History, *, clock: Callable[[], float]) -> Route:
     Args:
         history: What is known.
         clock: Seconds, as in the history.
+        standby_of: Returns who leads while this replica does not, "" if that is not known, and None if it leads, or
+            there is no election.
     """
 
     async def route(rest: str, query: Mapping[str, list[str]]) -> Page:
@@ -58,7 +60,10 @@ def explanation(history: History, *, clock: Callable[[], float]) -> Route:
             return Page(b"bad request: name an object by ?name=, and by namespace= and kind=\n", status=400)
         keys = frozenset({join_key(namespace, name), name})
         found = history.about(kind, keys)
-        body = {"reconciles": [run.to_dict(clock()) for run in found]}
+        body: dict[str, object] = {"reconciles": [run.to_dict(clock()) for run in found]}
+        leader = standby_of()
+        if leader is not None:
+            body["standby"] = {"leader": leader}
         return Page(json.dumps(body).encode(), "application/json", status=200 if found else 404)
 
     return route

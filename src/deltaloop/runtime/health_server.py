@@ -31,6 +31,7 @@ from aiohttp.http import HttpProcessingError
 
 from deltaloop.api.errors import DeltaloopError, InvalidInputError
 from deltaloop.api.logs import http_logger
+from deltaloop.option_types import check_types
 from deltaloop.runtime.errors import HealthServerError
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
@@ -65,6 +66,7 @@ class Listen:
 
     def __post_init__(self) -> None:
         """Refuse what cannot work, or would show tokens to everybody on the way."""
+        check_types(self)
         if not 0 <= self.port <= 65535:
             raise InvalidInputError(f"port {self.port!r} is none; 0 to 65535 is needed")
         if (self.certificate is None) != (self.key is None):

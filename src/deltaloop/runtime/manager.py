@@ -304,13 +304,20 @@ class Manager:
             await self._lead(stack)
         _logger.info("the manager has stopped")
 
+    def _standby_of(self) -> str | None:
+        """Return who leads while this one does not, as far as is known; None if it leads, or there is no election."""
+        if self._elector is None or self._elector.is_leader:
+            return None
+        leader = self._elector.leader
+        return leader if leader != self._elector.identity else ""
+
     async def _start_servers(self, stack: AsyncExitStack) -> None:
         options, may_get = self.options, review_tokens(self._client)
         if options.health is not None:
             routes = {
                 "/healthz": probe(self.health),
                 "/readyz": probe(self.readiness),
-                EXPLAIN_PATH: only_local(explanation(self._history, clock=self._clock)),
+                EXPLAIN_PATH: only_local(explanation(self._history, clock=self._clock, standby_of=self._standby_of)),
             }
             self._servers["health"] = HealthServer(options.health, routes, may_get=may_get)
         if options.metrics is not None and self._metrics_page is not None:

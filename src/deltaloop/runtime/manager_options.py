@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import final
 
 from deltaloop.cache.informer import InformerOptions
+from deltaloop.option_types import check_types
 from deltaloop.pacing.checks import require_not_negative, require_positive
 from deltaloop.runtime.core.access import Access
 from deltaloop.runtime.core.shutdown import REPEAT_WINDOW
@@ -53,6 +54,7 @@ class ManagerOptions:
 
     def __post_init__(self) -> None:
         """Refuse what is no time."""
+        check_types(self)
         require_positive("ManagerOptions", sync_timeout=self.sync_timeout, max_staleness=self.max_staleness)
         if self.blocked_after is not None:
             require_positive("ManagerOptions", blocked_after=self.blocked_after)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
+from deltaloop.option_types import check_types
 from deltaloop.pacing.checks import require_not_negative, require_positive
 from deltaloop.tracebacks import ErrorSummaries
 from deltaloop.workqueue.core.dead_letters import DEFAULT_MAX_DEAD_LETTERS
@@ -58,6 +59,7 @@ class QueueOptions:
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
+        check_types(self)
         require_not_negative(
             "QueueOptions",
             max_triggers=self.max_triggers,

@@ -29,6 +29,7 @@ from typing import Final, final
 
 from deltaloop.api.compressed import Codec
 from deltaloop.api.resource import Resource, compress_in_place
+from deltaloop.option_types import check_types
 from deltaloop.pacing.checks import require_positive
 
 _SAMPLES: Final = 250
@@ -57,6 +58,7 @@ class ZstdOptions:
 
     def __post_init__(self) -> None:
         """Refuse numbers that are none."""
+        check_types(self)
         require_positive(
             "ZstdOptions", level=self.level, dictionary_size=self.dictionary_size, page=self.page, fewest=self.fewest
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from deltaloop.cache.core.reflector_states import Phase
+from deltaloop.option_types import check_types
 from deltaloop.pacing import Backoff
 from deltaloop.pacing.checks import require_not_negative, require_positive
 
@@ -40,6 +41,7 @@ class ReflectorOptions:
 
     def __post_init__(self) -> None:
         """Refuse numbers that make no sense."""
+        check_types(self)
         require_not_negative(
             "ReflectorOptions", page_size=self.page_size, max_internal_error_retry=self.max_internal_error_retry
         )

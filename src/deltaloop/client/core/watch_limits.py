@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
+from deltaloop.option_types import check_types
 from deltaloop.pacing.checks import require_positive
 
 
@@ -33,6 +34,7 @@ class WatchLimitOptions:
 
     def __post_init__(self) -> None:
         """Refuse numbers that are no limits."""
+        check_types(self)
         require_positive("WatchLimitOptions", deadline_slack=self.deadline_slack, idle_limit=self.idle_limit)
 
 

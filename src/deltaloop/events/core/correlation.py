@@ -27,6 +27,7 @@ from deltaloop.api.references import ObjectReference
 from deltaloop.api.times import WallTime
 from deltaloop.events.core.draft import Correlated, EventDraft
 from deltaloop.events.core.recent import Recent
+from deltaloop.option_types import check_types
 from deltaloop.pacing import TokenBucket
 from deltaloop.pacing.checks import require_positive
 
@@ -83,6 +84,7 @@ class CorrelatorOptions:
 
     def __post_init__(self) -> None:
         """Refuse numbers that make no limit."""
+        check_types(self)
         require_positive(
             "CorrelatorOptions",
             cache_size=self.cache_size,

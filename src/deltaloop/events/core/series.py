@@ -31,6 +31,7 @@ from typing import TypeAlias
 
 from deltaloop.events.core.correlation import Key, object_key
 from deltaloop.events.core.draft import Correlated, EventDraft
+from deltaloop.option_types import check_types
 from deltaloop.pacing.checks import require_positive
 
 SeriesKey: TypeAlias = tuple[Key, Key, Key]
@@ -52,6 +53,7 @@ class SeriesOptions:
 
     def __post_init__(self) -> None:
         """Refuse numbers that make no limit."""
+        check_types(self)
         require_positive(
             "SeriesOptions",
             refresh_interval=self.refresh_interval,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from deltaloop.api.errors import InvalidInputError
+from deltaloop.option_types import check_types
 
 JITTER_FACTOR: Final = 1.2
 
@@ -27,6 +28,7 @@ class ElectionTiming:
 
     def __post_init__(self) -> None:
         """Refuse durations that cannot keep two leaders apart, or that leave no time to renew."""
+        check_types(self)
         for name in ("lease_duration", "renew_deadline", "retry_period"):
             value: float = getattr(self, name)
             if not (value > 0 and math.isfinite(value)):

@@ -38,6 +38,7 @@ from typing import Any, Final, TypeAlias, cast, final
 from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
+from deltaloop.option_types import check_types
 from deltaloop.pacing.checks import require_positive
 from deltaloop.runtime.core.own_writes import OwnWrite, PathParts, changed_paths, show_changes
 
@@ -68,6 +69,7 @@ class HotLoopOptions:
 
     def __post_init__(self) -> None:
         """Refuse what cannot work."""
+        check_types(self)
         require_positive(
             "HotLoopOptions",
             window=self.window,

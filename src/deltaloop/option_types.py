@@ -1,0 +1,110 @@
+"""Refuses an option of a wrong type where it is given, by its name: not from inside, once it is used.
+
+Every class of options calls ``check_types`` first of all. A list may stand for a tuple and a set for a frozenset, a
+whole number for one with a fraction; a text stands for no collection of texts. Of words to choose from only the type is
+looked at: the class itself says which there are.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import fields
+from types import NoneType, UnionType
+from typing import Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, is_typeddict
+
+from deltaloop.errors import DeltaloopError
+
+
+class OptionTypeError(DeltaloopError, TypeError):
+    """An option has a value of a wrong type; the caller has to give another one.
+
+    Attributes:
+        option: Class and field, such as ``ServerOptions.controllers``.
+        needed: What is needed.
+    """
+
+    def __init__(self, option: str, given: str, needed: str) -> None:
+        """Say what was given, by its type only, and what is needed."""
+        super().__init__(f"{option} is of type {given}; {needed} is needed")
+        self.option = option
+        self.needed = needed
+
+
+_ANYTHING: Final = object()
+_known: Final[dict[type[object], dict[str, Any]]] = {}
+_SHOWN_NUMBERS: Final = {float: (int, float), int: (int,)}
+
+
+def check_types(options: Any) -> None:
+    """Check every field of a dataclass of options.
+
+    Raises:
+        OptionTypeError: For the first one whose value is of a wrong type.
+    """
+    cls = cast("type[object]", type(options))
+    hints = _known.get(cls)
+    if hints is None:
+        hints = _known[cls] = _hints(cls)
+    for name, hint in hints.items():
+        value = getattr(options, name)
+        if not _fits(value, hint):
+            raise OptionTypeError(f"{cls.__name__}.{name}", type(value).__name__, _shown(hint))
+
+
+def _hints(cls: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    names = vars(sys.modules[cls.__module__])
+    for each in fields(cls):
+        try:
+            found[each.name] = eval(each.type, names) if isinstance(each.type, str) else each.type  # noqa: S307 - ours
+        except NameError:  # imported for type checkers only
+            found[each.name] = _ANYTHING
+    return found
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    origin = get_origin(hint)
+    if origin in (Union, UnionType):
+        return any(_fits(value, part) for part in get_args(hint))
+    if origin is Literal:
+        return any(isinstance(value, type(part)) for part in get_args(hint))
+    if origin is not None:
+        return _fits_generic(value, origin, get_args(hint))
+    if hint is None or hint is NoneType:
+        return value is None
+    if hint in _SHOWN_NUMBERS:
+        return isinstance(value, _SHOWN_NUMBERS[hint]) and not isinstance(value, bool)
+    if isinstance(hint, type) and not getattr(hint, "_is_protocol", False) and not is_typeddict(hint):
+        return isinstance(value, hint)
+    return True
+
+
+def _fits_generic(value: Any, origin: Any, parts: tuple[Any, ...]) -> bool:
+    if origin is Callable:
+        return callable(value)
+    if origin in (tuple, frozenset):
+        kinds = (tuple, list) if origin is tuple else (AbstractSet,)
+        # A tuple of one kind is written with three dots.
+        return isinstance(value, kinds) and all(_fits(item, parts[0]) for item in cast("Collection[Any]", value))
+    if origin is Mapping:
+        return isinstance(value, Mapping)
+    return getattr(origin, "_is_protocol", False) or not isinstance(origin, type) or isinstance(value, origin)
+
+
+def _shown(hint: Any) -> str:
+    """Name a type as one writes it in a sentence."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return " or ".join(_shown(part) for part in parts)
+    if origin is Literal:
+        return " or ".join(repr(part) for part in parts)
+    if origin is Callable:
+        return "something that can be called"
+    if origin in (tuple, frozenset):
+        return f"a {origin.__name__} of {_shown(parts[0])}"
+    if hint is None or hint is NoneType:
+        return "None"
+    named = origin or hint
+    return str(getattr(named, "__name__", named)) if not isinstance(named, TypeVar) else "a value"
