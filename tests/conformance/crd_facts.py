@@ -592,6 +592,7 @@ VERSIONS: dict[str, Any] = {
     "selectable date": selectable(".n", n={**TEXT, "format": "date"}),
     "selectable of a map": selectable(".n.x", n={**OBJECT, "additionalProperties": TEXT}),
     "selectable of a map of objects": selectable(".n.x.y", n={**OBJECT, "additionalProperties": obj(y=TEXT)}),
+    "selectable beside properties": selectable(".n.x", n={**obj(y=TEXT), "additionalProperties": TEXT}),
     "selectable of an open object": selectable(".n.x", n={**OBJECT, **OPEN}),
     "selectable twice": selectable(".a", ".a"),
     "selectable eight": selectable(*(f".f{n}" for n in range(8)), **{f"f{n}": TEXT for n in range(8)}),

@@ -304,3 +304,12 @@ async def test_patterns(api: Api, pattern: str, right: str, wrong: str) -> None:
     assert made.status == 201, made.text[:300]
     refused = await api.post(path, {**body, "metadata": {"name": "wrong"}, "a": wrong})
     assert f"a in body should match '{pattern}'" in refused.refuses(422, "Invalid")
+
+
+@conformance("apply: what was sent with a point and is whole is held against bounds as an integer")
+async def test_numbers_and_bounds(api: Api) -> None:
+    path = await api.widgets(schema={**EMPTY, "properties": {"a": {"type": "number", "minimum": 0.5}}})
+    body = f'{{"apiVersion":"{api.group()}/v1","kind":"Widget","metadata":{{"name":"w"}},"a":0.0}}'.encode()
+    refused = await api.call("POST", path, body, **{"Content-Type": "application/json"})
+    assert "greater than or equal to 0.5" in refused.refuses(422, "Invalid")
+    assert (await api.apply(f"{path}/w", body)).status == 201

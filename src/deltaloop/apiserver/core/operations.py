@@ -423,8 +423,6 @@ class Operations:
 
 def _stored(served: ServedResource, fields: Fields) -> Fields:
     """Return an object in the form that the store has it in."""
-    if served.custom:
-        settle_numbers(fields)
     if served.converted:
         return to_stored(served.type.api_version, served.type.kind, fields)
     if served.storage_schema:

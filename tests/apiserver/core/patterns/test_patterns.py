@@ -150,6 +150,13 @@ def test_time_grows_no_faster_than_the_text(pattern: str, text: str) -> None:
     assert long < 2.2 * short
 
 
+def test_what_was_read_before_costs_little() -> None:
+    compiled = Pattern(parse_pattern("^([a-z0-9]([-a-z0-9]*[a-z0-9])?\\.)+$"))
+    text = "a-b." * 500
+    compiled.matches(text)
+    assert steps(lambda: compiled.matches(text)) < 12 * len(text)
+
+
 def test_states_that_are_forgotten_are_made_again() -> None:
     # Each of the last 12 letters is remembered: 4096 sets of places, twice as many as are kept.
     compiled = Pattern(parse_pattern("(?:a|b)*a(?:a|b){11}c"))
