@@ -82,7 +82,9 @@ async def test_what_is_within_the_limit_comes_whole(encoding: str) -> None:
             await client.list(kinds.POD)
 
 
-@pytest.mark.parametrize(("body", "encoding"), [(b"{}", "gzip"), (b"{}", "br"), (gzip.compress(b"{}")[:-3], "gzip")])
+@pytest.mark.parametrize(
+    ("body", "encoding"), [(b"{}", "gzip"), (b"{}", "br"), (gzip.compress(b"{}", mtime=0)[:-3], "gzip")]
+)
 async def test_what_cannot_be_unpacked_is_named(body: bytes, encoding: str) -> None:
     async with answering(body, encoding) as (client, _):
         with pytest.raises(TransportError, match="the answer"):
