@@ -367,3 +367,11 @@ def test_who_has_left_asks_for_nothing_of_before() -> None:
 
 def test_no_lease_is_shorter_than_a_second() -> None:
     assert [whole_seconds(duration) for duration in (0.0, 0.2, 1.0, 1.2)] == [1, 1, 1, 2]
+
+
+def test_a_write_that_was_out_when_leadership_was_lost_may_hold_the_lock_for_a_whole_lease() -> None:
+    election = leading()
+    election.ask(2.0, wall=WALL)
+    election.lose(LossReason.WEDGED, 9.0)
+    election.release(9.0)
+    assert isinstance(election.ask(16.0, wall=WALL), Read), "only the lease of the last answer is over"

@@ -72,7 +72,7 @@ class Tests:
         numbers = [number for (there, _), number in room.numbers.items() if there == module]
         passed = [each for each in self.covered.values() if each.passed]
         files = {_file(each) for each in passed if any(each.ran[number] for number in numbers)}
-        return [each for each in passed if _file(each) in files]
+        return [each for each in passed if not files or _file(each) in files]
 
     def note(self, mutant: Mutant, test: str) -> None:
         for place in ((mutant.module, mutant.function), (mutant.module, "")):
