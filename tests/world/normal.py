@@ -90,6 +90,8 @@ def _owners(entries: list[dict[str, Any]], names: Mapping[str, str] | None) -> d
     found: dict[str, Any] = {}
     for entry in entries:
         who = " ".join(str(entry.get(field, "-")) for field in ("manager", "operation", "apiVersion", "subresource"))
+        if entry.get("manager") == "kube-scheduler":
+            continue  # it writes into a Pod's status if the Pod had to wait, such as for its claim
         paths = field_paths(normal_object(entry.get("fieldsV1", {}), names))
         # Whether a time changes with what it is about depends on when a second ends.
         if left := sorted(path for path in paths if not path.endswith("/f:lastTransitionTime")):

@@ -92,6 +92,19 @@ def test_objects_keep_everything_but_chance_and_time() -> None:
     }
 
 
+def test_owners_by_chance_are_left_out() -> None:
+    def entry(manager: str, *fields: str) -> dict[str, Any]:
+        return {
+            "manager": manager,
+            "operation": "Update",
+            "apiVersion": "v1",
+            "fieldsV1": {each: {} for each in fields},
+        }
+
+    entries = [entry("kube-scheduler", "f:a"), entry("b", "f:a", "f:b"), entry("c")]
+    assert normal_object({"managedFields": entries}) == {"managedFields": {"b Update v1 -": ["f:a", "f:b"]}}
+
+
 PAIRS: list[tuple[Any, Any, list[Difference]]] = [
     ({"a": [1, {"b": 2}]}, {"a": [1, {"b": 2}]}, []),
     ({"a": 1}, {}, [Difference("s/a", 1, ABSENT)]),

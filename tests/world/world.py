@@ -19,8 +19,10 @@ MANIFESTS = Path(__file__).with_name("manifests")
 COMMAND_SECONDS = 120.0
 WAIT_SECONDS = 90.0
 _POLL = 0.2
-# Written when one controller is ahead of another.
-_EVENTS_OF_CHANCE = frozenset({"FailedScheduling", "FailedToUpdateEndpoint", "FailedToUpdateEndpointSlices", "NoPods"})
+# Written when one controller is ahead of another, such as SuccessfulDelete if a scale is not undone in time.
+_EVENTS_OF_CHANCE = frozenset(
+    {"FailedScheduling", "FailedToUpdateEndpoint", "FailedToUpdateEndpointSlices", "NoPods", "SuccessfulDelete"}
+)
 _NODES = {f"node-{number}": "<node>" for number in range(10)}
 
 
