@@ -6,7 +6,9 @@ Source: Kubernetes documentation, "API Conventions", Response Status Kind; apima
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
+
+from multidict import CIMultiDict
 
 from tests.conformance.target import CRDS, Api, config_map, conformance, pod, widget_crd
 
@@ -476,3 +478,16 @@ async def test_a_schema_that_nests_too_deeply(api: Api) -> None:
         body = crd.replace('"not": 0', '"not":' + '{"not":' * levels + '{"minLength":1}' + "}" * levels)
         answer = await api.call("POST", f"{CRDS}?dryRun=All", body.encode(), **JSON)
         assert answer.status == code, answer.text[:300]
+
+
+@conformance(
+    "warnings: so many are sent as clients can read, each once", ("few", 20, 20), ("many", 120, 100), ("long", 60, 16)
+)
+async def test_many_warnings(api: Api, count: int, sent: int) -> None:
+    name = "x" * (240 if count == 60 else 3)
+    made = await api.post(api.config_maps, {**config_map("a"), **{f"{name}{place:03}": 1 for place in range(count)}})
+    assert made.status == 201
+    warnings = cast("CIMultiDict[str]", made.headers).getall("Warning")
+    assert len(warnings) == sent
+    assert warnings[0].startswith(f'299 - "unknown field \\"{name}0')
+    assert max(map(len, warnings)) <= 256 + len('299 - "\\\\"')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 from functools import cache
 from importlib import resources
@@ -18,6 +19,7 @@ from deltaloop.apiserver.core.protobuf_table import FieldTable, parse_table
 # Of a request in YAML: a sentence for each key that comes twice.
 REPEATED: Final = web.RequestKey("repeated", tuple[str, ...])
 _JSON: Final = ("", "application/json")
+_LARGE: Final = 128 * 1024
 _YAML: Final = ("application/yaml", "application/x-yaml", "text/yaml")
 
 
@@ -75,7 +77,9 @@ async def read_fields(
             check_depth(fields)
             return fields
         if media_type in _YAML:
-            raw = _yaml_to_json(request, raw)
+            # Python's reader takes more than a second for 3 MiB, and the loop has others to serve.
+            large = len(raw) > _LARGE
+            raw = await asyncio.to_thread(_yaml_to_json, request, raw) if large else _yaml_to_json(request, raw)
         value = decode_json(raw)
     except msgspec.MsgspecError as error:
         raise failures.bad_request(f"couldn't get version/kind; json parse error: {error}") from None

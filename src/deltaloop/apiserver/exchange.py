@@ -9,7 +9,7 @@ from typing import Final
 from aiohttp import web
 
 from deltaloop.apiserver.core.fault_rules import WatchTrouble
-from deltaloop.apiserver.core.field_validation import warning_header
+from deltaloop.apiserver.core.field_validation import bounded_warnings, warning_header
 from deltaloop.apiserver.core.request_info import RequestInfo, User
 
 # Of a request: what is to be said about its body, whether it is then refused or not.
@@ -24,8 +24,8 @@ ADMIT: Final[web.RequestKey[Callable[..., None]]] = web.RequestKey("admit")
 
 
 def add_warnings(answer: web.StreamResponse, warnings: Iterable[str]) -> None:
-    """Add a Warning header for each text."""
-    for text in warnings:
+    """Add a Warning header for each text, as far as there is room for them."""
+    for text in bounded_warnings(warnings):
         answer.headers.add("Warning", warning_header(text))
 
 

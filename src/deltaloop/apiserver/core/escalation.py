@@ -6,8 +6,8 @@
 
 To hold a rule is to have it in the namespace that is written to, at the cluster scope for what has no namespace. Each
 rule is broken into its smallest parts (one verb, group, resource and name), and each part has to lie within one rule of
-the writer's. Members of ``system:masters`` hold everything. A change of nothing but owners and finalizers is free, so
-that garbage can be collected.
+the writer's; not all of a role of very many combinations, see ``missing_rules``. Members of ``system:masters`` hold
+everything. A change of nothing but owners and finalizers is free, so that garbage can be collected.
 
 Source: Kubernetes pkg/registry/rbac/{role,clusterrole,rolebinding,clusterrolebinding}/policybased;
 component-helpers auth/rbac/validation/policy_comparator.go; pkg/registry/rbac/validation/policy_compact.go.
@@ -16,8 +16,8 @@ component-helpers auth/rbac/validation/policy_comparator.go; pkg/registry/rbac/v
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any, Final, final
 
 from deltaloop.api import kinds
 from deltaloop.apiserver.core import failures
@@ -31,6 +31,7 @@ _GROUP: Final = kinds.ROLE.group
 _ROLES: Final = {"Role": kinds.ROLE, "ClusterRole": kinds.CLUSTER_ROLE}
 _BINDINGS: Final = ("RoleBinding", "ClusterRoleBinding")
 _NOT_COMPARED: Final = frozenset({"ownerReferences", "finalizers", "managedFields", "resourceVersion"})
+_MOST_COMPARISONS: Final = 100_000
 _AGGREGATES: Final = "must have cluster-admin privileges to use the aggregationRule"
 Fields = dict[str, Any]
 
@@ -137,10 +138,94 @@ def _check_held(
 
 
 def missing_rules(held: Iterable[Rule], granted: Iterable[Rule]) -> tuple[Rule, ...]:
-    """Return the smallest parts of rules that lie within none of those that are held."""
-    owned = tuple(held)
-    parts = (part for rule in granted for part in _parts(rule))
-    return tuple(part for part in parts if not any(_covers(rule, part) for rule in owned))
+    """Return the parts of rules that lie within none of those that are held.
+
+    A part is about one group, resource and name, or about one path, and has the verbs that are missing. After so many
+    comparisons as take a moment, the rules that no single one holds count as missing as a whole: whoever may write one
+    role must not keep the server busy with all its combinations.
+    """
+    owned = _Held(held)
+    missing: list[Rule] = []
+    for rule in granted:
+        if any(_covers(one, rule) for one in owned.candidates(rule)):
+            continue
+        for part in _parts(rule):
+            if owned.comparisons > _MOST_COMPARISONS:
+                missing.append(rule)
+                break
+            verbs = owned.missing_verbs(part)
+            if verbs:
+                missing.append(replace(part, verbs=verbs))
+    return tuple(missing)
+
+
+@final
+class _Held:
+    """The rules that somebody holds, by what they are about; it counts how much it has compared."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self.comparisons = 0
+        self._about: dict[str, list[_Sets]] = {}
+        for rule in _without_repetition(rules):
+            sets = _Sets.of(rule)
+            for resource in sets.resources:
+                self._about.setdefault(resource, []).append(sets)
+            if rule.paths:
+                self._about.setdefault("", []).append(sets)
+
+    def candidates(self, rule: Rule) -> Iterator[_Sets]:
+        """Give each held rule that could hold all of a rule: one that is about the first thing that it is about."""
+        for name in _ways_to_say(rule.resources[0]) if rule.resources else ("",):
+            for sets in self._about.get(name, ()):
+                self.comparisons += 1
+                yield sets
+
+    def missing_verbs(self, part: Rule) -> tuple[str, ...]:
+        """Return which verbs of a part no held rule has."""
+        left = part.verbs
+        for sets in self.candidates(part):
+            if left and _is_about(sets, part):
+                left = () if "*" in sets.verbs else tuple(verb for verb in left if verb not in sets.verbs)
+        self.comparisons += len(part.verbs)
+        return left
+
+
+@dataclass(frozen=True, slots=True)
+class _Sets:
+    """A held rule, to be looked into."""
+
+    verbs: frozenset[str]
+    groups: frozenset[str]
+    resources: frozenset[str]
+    names: frozenset[str]
+    paths: tuple[str, ...]
+
+    @classmethod
+    def of(cls, rule: Rule) -> _Sets:
+        return cls(
+            frozenset(rule.verbs),
+            frozenset(rule.groups),
+            frozenset(rule.resources),
+            frozenset(rule.names),
+            rule.paths,
+        )
+
+
+def _without_repetition(rules: Iterable[Rule]) -> Iterator[Rule]:
+    """Put rules together that differ in their names only."""
+    names: dict[Rule, dict[str, None]] = {}
+    for rule in rules:
+        if rule.names:
+            names.setdefault(replace(rule, names=()), {}).update(dict.fromkeys(rule.names))
+        else:
+            yield rule
+    for rule, listed in names.items():
+        yield replace(rule, names=tuple(listed))
+
+
+def _ways_to_say(resource: str) -> tuple[str, ...]:
+    _, slash, subresource = resource.partition("/")
+    return tuple(dict.fromkeys((resource, "*", f"*/{subresource}") if slash else (resource, "*")))
 
 
 def compact_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
@@ -172,34 +257,37 @@ def describe_rule(rule: Rule) -> str:
 
 
 def _parts(rule: Rule) -> Iterator[Rule]:
+    """Give each combination of a group, a resource and a name, and each path, with all verbs of the rule."""
     for group in rule.groups:
         for resource in rule.resources:
-            for verb in rule.verbs:
-                part = Rule(verbs=(verb,), groups=(group,), resources=(resource,))
-                yield from (replace(part, names=(name,)) for name in rule.names)
-                if not rule.names:
-                    yield part
+            part = Rule(verbs=rule.verbs, groups=(group,), resources=(resource,))
+            yield from (replace(part, names=(name,)) for name in rule.names)
+            if not rule.names:
+                yield part
     for path in rule.paths:
-        for verb in rule.verbs:
-            yield Rule(verbs=(verb,), paths=(path,))
+        yield Rule(verbs=rule.verbs, paths=(path,))
 
 
-def _covers(rule: Rule, part: Rule) -> bool:
-    """Tell whether one rule grants all of a smallest part of another; a pattern counts as what it is spelt."""
+def _covers(held: _Sets, rule: Rule) -> bool:
+    """Tell whether one rule grants all of another."""
+    return _has_all(held.verbs, rule.verbs) and _is_about(held, rule)
+
+
+def _is_about(held: _Sets, rule: Rule) -> bool:
+    """Tell whether one rule is about all that another is about; a pattern counts as what it is spelt."""
     return (
-        _has_all(rule.verbs, part.verbs)
-        and _has_all(rule.groups, part.groups)
-        and all(_has_resource(rule.resources, resource) for resource in part.resources)
-        and (not rule.names or (bool(part.names) and set(part.names) <= set(rule.names)))
-        and all(any(path_matches(pattern, path) for pattern in rule.paths) for path in part.paths)
+        _has_all(held.groups, rule.groups)
+        and all(_has_resource(held.resources, resource) for resource in rule.resources)
+        and (not held.names or (bool(rule.names) and held.names.issuperset(rule.names)))
+        and all(any(path_matches(pattern, path) for pattern in held.paths) for path in rule.paths)
     )
 
 
-def _has_all(held: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
-    return "*" in held or set(wanted) <= set(held)
+def _has_all(held: frozenset[str], wanted: tuple[str, ...]) -> bool:
+    return "*" in held or held.issuperset(wanted)
 
 
-def _has_resource(held: tuple[str, ...], wanted: str) -> bool:
+def _has_resource(held: frozenset[str], wanted: str) -> bool:
     _, slash, subresource = wanted.partition("/")
     return "*" in held or wanted in held or (bool(slash) and f"*/{subresource}" in held)
 

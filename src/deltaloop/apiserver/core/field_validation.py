@@ -11,7 +11,7 @@ Source: apiserver pkg/endpoints/handlers/create.go, update.go, patch.go.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Any, Final
 
@@ -29,6 +29,9 @@ from deltaloop.apiserver.core.served_resource import ServedResource
 
 _STRICT: Final = "strict decoding error: "
 _OPERATION_FIELDS: Final = frozenset({"op", "path", "from", "value"})
+_MOST_FIELDS: Final = 100  # that are unknown, or come twice; the decoder of a real server keeps no more
+_MOST_SIGNS: Final = 4096
+_SIGNS_OF_ONE: Final = 256
 
 
 class FieldValidation(Enum):
@@ -151,6 +154,26 @@ def _patch_texts(patch: bytes, mode: FieldValidation) -> tuple[str, ...]:
     return tuple(f"json patch {text}" for text in (*twice, *unknown))
 
 
+def bounded_warnings(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return which warnings are sent: each once, and so many that clients can still read the headers.
+
+    If they have more signs than ``4096`` together, each is cut to 256, and those that are too many are left out.
+
+    Source: apiserver pkg/endpoints/filters/warning.go.
+    """
+    once = tuple(dict.fromkeys(filter(None, texts)))
+    if sum(map(len, once)) <= _MOST_SIGNS:
+        return once
+    kept: list[str] = []
+    written = 0
+    for text in once:
+        if written >= _MOST_SIGNS:
+            break
+        kept.append(text[:_SIGNS_OF_ONE])
+        written += len(kept[-1])
+    return tuple(kept)
+
+
 def warning_header(text: str) -> str:
     """Return the value of a Warning header."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
@@ -169,7 +192,7 @@ def _found(
         )
         if mode is FieldValidation.IGNORE:
             return ()
-        return (*duplicate_field_texts(body), *(f'unknown field "{path}"' for path in dropped))
+        return (*duplicate_field_texts(body), *(f'unknown field "{path}"' for path in dropped))[:_MOST_FIELDS]
     unknown = drop_unknown_metadata(fields)
     if mode is FieldValidation.IGNORE:
         return ()

@@ -6,6 +6,7 @@ Source: apimachinery pkg/api/validation/objectmeta.go, pkg/util/validation; the 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
@@ -93,6 +94,7 @@ _NULLABLE: Final = (
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
 )
+_canonical: Final = msgspec.json.Encoder(order="sorted").encode
 
 
 def normalized_metadata(served: ServedResource, fields: dict[str, Any]) -> dict[str, Any]:
@@ -115,14 +117,14 @@ def normalized_metadata(served: ServedResource, fields: dict[str, Any]) -> dict[
         kept["ownerReferences"] = [item or {} for item in kept["ownerReferences"]]
     owners = kept.get("ownerReferences", [])
     if len(owners) > 1:
-        kept["ownerReferences"] = [owner for place, owner in enumerate(owners) if owner not in owners[:place]]
+        kept["ownerReferences"] = [*{_canonical(owner): owner for owner in reversed(owners)}.values()][::-1]
     return kept
 
 
 def owner_warnings(metadata: dict[str, Any], when: str = "") -> tuple[str, ...]:
     """Return a warning if several owners of an object, as sent, have one uid; ``when`` goes into its text."""
-    uids = [mapping(owner).get("uid") for owner in items(metadata.get("ownerReferences"))]
-    repeated = sorted({uid for uid in uids if isinstance(uid, str) and uids.count(uid) > 1})
+    uids = Counter(mapping(owner).get("uid") for owner in items(metadata.get("ownerReferences")))
+    repeated = sorted(uid for uid, times in uids.items() if isinstance(uid, str) and times > 1)
     if not repeated:
         return ()
     return (
@@ -238,7 +240,8 @@ def mark_errors(old: dict[str, Any], sent: dict[str, Any]) -> list[FieldError]:
 
 def new_finalizer_errors(old: list[str], new: list[str]) -> list[FieldError]:
     """Return an error if an object that is being deleted gets more finalizers."""
-    added = [name for name in new if name not in old]
+    known = set(old)
+    added = [name for name in new if name not in known]
     if not added:
         return []
     listed = ", ".join(f'"{name}"' for name in added)

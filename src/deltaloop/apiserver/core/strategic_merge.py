@@ -20,8 +20,11 @@ Source: apimachinery pkg/util/strategicpatch/patch.go; enhancement "preserve ord
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Hashable, Iterable
 from typing import Any, Final, cast
+
+import msgspec
 
 from deltaloop.apiserver.core.patch_rules import PatchRule
 
@@ -29,6 +32,7 @@ _PATCH: Final = "$patch"
 _RETAIN_KEYS: Final = "$retainKeys"
 _ORDER: Final = "$setElementOrder/"
 _DELETE: Final = "$deleteFromPrimitiveList/"
+_encode: Final = msgspec.json.Encoder(order="sorted").encode
 
 
 class StrategicMergeError(ValueError):
@@ -98,7 +102,7 @@ def _retained(current: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
     names = patch[_RETAIN_KEYS]
     if not isinstance(names, list):
         raise _bad_format(_RETAIN_KEYS)
-    kept = cast("list[Any]", names)
+    kept = {name for name in cast("list[Any]", names) if isinstance(name, str)}
     if any(value is not None and not name.startswith("$") and name not in kept for name, value in patch.items()):
         raise _bad_format(_RETAIN_KEYS)
     return {name: value for name, value in current.items() if name in kept}
@@ -110,8 +114,8 @@ def _take_out(result: dict[str, Any], directive: str, values: Any) -> None:
     name = directive.removeprefix(_DELETE)
     current = result.get(name)
     if isinstance(current, list):
-        gone = cast("list[Any]", values)
-        result[name] = [item for item in cast("list[Any]", current) if not _contains(gone, item)]
+        gone = {_token(value) for value in cast("list[Any]", values)}
+        result[name] = [item for item in cast("list[Any]", current) if _token(item) not in gone]
 
 
 def _merge_ordered(result: dict[str, Any], patch: dict[str, Any], name: str, rule: PatchRule) -> None:
@@ -143,7 +147,7 @@ def _check_order(changes: list[Any], order: list[Any], rule: PatchRule) -> None:
     keys = [_identity(item, rule.key) for item in changes if not _has_directive(item)]
     remaining = iter([_identity(item, rule.key) for item in order])
     for key in keys:
-        if not any(_same(key, other) for other in remaining):
+        if key not in remaining:
             raise StrategicMergeError("the order in the patch list doesn't match the $setElementOrder list", code=500)
 
 
@@ -155,48 +159,57 @@ def _merge_list(current: list[Any], changes: list[Any], rule: PatchRule) -> list
         raise StrategicMergeError("cannot merge lists of objects without a merge key", code=500)
     if any(_directive(item) == "replace" for item in changes):
         return [_added(item) for item in changes if not _has_directive(item)]
-    left = list(current)
-    for item in changes:
-        if _has_directive(item):
-            left = _without(left, item, rule.key)
+    gone = {_deleted(item, rule.key) for item in changes if _has_directive(item)}
+    left = [old for old in current if _token_of(old, rule.key) not in gone]
     plain = [item for item in changes if not _has_directive(item)]
     merged = list(left)
+    places = {_token_of(old, rule.key): place for place, old in reversed([*enumerate(left)])}
     for item in plain:
         key = _identity(item, rule.key)
-        position = next((i for i, old in enumerate(merged) if _same(_key_or_none(old, rule.key), key)), None)
+        position = places.get(key)
         if position is None:
+            places[key] = len(merged)
             merged.append(_added(item))
         else:
             merged[position] = _merge_object(merged[position], item, rule)
     return _arranged(merged, plain, left, rule.key)
 
 
-def _without(current: list[Any], item: dict[str, Any], key: str) -> list[Any]:
+def _deleted(item: dict[str, Any], key: str) -> Hashable:
+    """Return what tells the items that a directive takes out of a list."""
     directive = item[_PATCH]
     if directive == "merge":
         raise StrategicMergeError("merging lists cannot yet be specified in the patch", code=500)
     if directive != "delete":
         raise StrategicMergeError(f"unknown patch type: {_shown(directive)}", code=500)
-    gone = _identity(item, key)
-    return [old for old in current if not _same(_key_or_none(old, key), gone)]
+    return _identity(item, key)
 
 
 def _arranged(merged: list[Any], named: list[Any], before: list[Any], key: str) -> list[Any]:
     """Put a merged list in order: ``named`` gives that of its items, the others are as they were, ``before``."""
-    order = [_identity(item, key) for item in named if not _has_directive(item)]
-    places = [_identity(item, key) for item in before]
-    chosen = sorted(
-        (item for item in merged if _contains(order, _identity(item, key))),
-        key=lambda item: _position(order, _identity(item, key)),
-    )
-    others = [item for item in merged if not _contains(order, _identity(item, key))]
+    order = _places((item for item in named if not _has_directive(item)), key)
+    places = _places(before, key)
+    chosen: deque[tuple[Hashable, Any]] = deque()
+    others: deque[tuple[Hashable, Any]] = deque()
+    for item in merged:
+        identity = _identity(item, key)
+        (chosen if identity in order else others).append((identity, item))
+    chosen = deque(sorted(chosen, key=lambda entry: order[entry[0]]))
     result: list[Any] = []
     while others and chosen:
-        other = _position(places, _identity(others[0], key))
-        patched = _position(places, _identity(chosen[0], key))
-        goes_first = patched < len(places) and other < patched
-        result.append(others.pop(0) if goes_first else chosen.pop(0))
-    return [*result, *chosen, *others]
+        other = places.get(others[0][0], len(before))
+        patched = places.get(chosen[0][0], len(before))
+        goes_first = patched < len(before) and other < patched
+        result.append((others if goes_first else chosen).popleft()[1])
+    return [*result, *(item for _, item in chosen), *(item for _, item in others)]
+
+
+def _places(values: Iterable[Any], key: str) -> dict[Hashable, int]:
+    """Return where each identity comes first."""
+    result: dict[Hashable, int] = {}
+    for place, value in enumerate(values):
+        result.setdefault(_identity(value, key), place)
+    return result
 
 
 def _added(value: Any) -> Any:
@@ -230,40 +243,31 @@ def _has_directive(item: Any) -> bool:
     return isinstance(item, dict) and _PATCH in item
 
 
-def _identity(item: Any, key: str) -> Any:
+def _identity(item: Any, key: str) -> Hashable:
     """Return what tells an item from others: its merge key's value, or itself in a list of plain values."""
     if not isinstance(item, dict):
-        return item
+        return _token(item)
     fields = cast("dict[str, Any]", item)
     if not key or key not in fields:
         raise StrategicMergeError(
             f"an item of the list does not contain the declared merge key: {key or '-'}", code=500
         )
-    return fields[key]
+    return _token(fields[key])
 
 
-def _key_or_none(item: Any, key: str) -> Any:
-    return cast("dict[str, Any]", item).get(key) if isinstance(item, dict) else None
+def _token_of(item: Any, key: str) -> Hashable:
+    return _token(cast("dict[str, Any]", item).get(key) if isinstance(item, dict) else None)
 
 
-def _same(left: Any, right: Any) -> bool:
-    return left == right and isinstance(left, bool) is isinstance(right, bool)
-
-
-def _contains(values: Iterable[Any], wanted: Any) -> bool:
-    return any(_same(value, wanted) for value in values)
-
-
-def _position(values: list[Any], wanted: Any) -> int:
-    return next((place for place, value in enumerate(values) if _same(value, wanted)), len(values))
+def _token(value: Any) -> Hashable:
+    """Return what is equal for equal values only, and can be looked up: true is not 1."""
+    if isinstance(value, dict | list):
+        return "json", _encode(value)
+    return isinstance(value, bool), value
 
 
 def _distinct(values: list[Any]) -> list[Any]:
-    result: list[Any] = []
-    for value in values:
-        if not _contains(result, value):
-            result.append(value)
-    return result
+    return [*{_token(value): value for value in reversed(values)}.values()][::-1]
 
 
 def _bad_format(directive: str) -> StrategicMergeError:

@@ -320,7 +320,7 @@ def pod_update_errors(before: Fields, after: Fields) -> Iterator[FieldError]:
             pairs = zip(items(new[group]), items(old.get(group)), strict=True)
             new[group] = [{**mapping(mine), "image": at(theirs, "image")} for mine, theirs in pairs]
     tolerations = items(old.get("tolerations"))
-    if all(toleration in items(new.get("tolerations")) for toleration in tolerations):
+    if {*map(shown, tolerations)} <= {*map(shown, items(new.get("tolerations")))}:
         new["tolerations"] = tolerations
     for name in ("activeDeadlineSeconds", "schedulingGates"):
         new.pop(name, None)
