@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -148,17 +147,6 @@ def value_type(value: object) -> str:
     if found == "number":
         return "integer" if isinstance(value, int) else found
     return "boolean" if found == "bool" else found
-
-
-def node_at(schema: Schema, field: str) -> Schema | None:
-    """Return the node that a cause's field names, such as ``spec.list[0].name``; None if there is none."""
-    node: Schema | None = schema
-    for step in re.findall(r"[^.\[\]]+|\[[^\]]*\]", field):
-        if node is None:
-            return None
-        inner = child(node, 0) if step.startswith("[") else child(node, step)
-        node = inner if inner is not None or not step.startswith("[") else child(node, step.strip("[]"))
-    return node
 
 
 def rule_messages(schema: Schema) -> frozenset[str]:

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
+import pytest
+
+from tests.apiserver.serving import serving
+from tests.corpus.__main__ import ANSWERS
+from tests.corpus.counting import readable
 from tests.corpus.features import FILE, edges_of, edges_of_all, pairs_of, read
 from tests.corpus.own.build import FOLDER, files, node
-from tests.corpus.reading import read_folder
+from tests.corpus.projects import OWN_PLAN, ProjectRun
+from tests.corpus.reading import Project, read_folder
+from tests.corpus.recording import Recording
 from tests.corpus.schemas import kinds_of
+from tests.corpus.sending import LiveServer, Sender
 
 
 def test_its_files_are_what_the_program_makes() -> None:
@@ -47,3 +56,20 @@ def test_a_node_has_the_features_that_are_asked_for() -> None:
             assert made["type"] == "string"
             if "default" in made:
                 assert len(made["default"]) >= made.get("minLength", 0)
+
+
+@pytest.mark.real_time
+async def test_a_part_of_it_is_answered_as_a_real_server_answers() -> None:
+    """The whole is ``make corpus-own``."""
+    [whole] = [project for project in read_folder(FOLDER) if project.name == "extras"]
+    few = ("Extra", "Column", "Old")
+    crds = [crd for crd in whole.crds if crd.object["spec"]["names"]["kind"] in few]
+    async with serving() as one:
+        live = LiveServer(one.call)
+        sender = Sender(live, Recording.read(ANSWERS))
+        plan = replace(OWN_PLAN, every=20)
+        await ProjectRun(sender, Project(whole.name, crds, whole.samples), plan, lives=[live]).run()
+    counts = sender.counts
+    assert counts.shortcomings() == [], readable(counts.in_order())
+    assert counts.total("all").requests >= 100
+    assert counts.total("mutations").requests >= 20
