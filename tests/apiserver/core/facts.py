@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import uuid
+from dataclasses import replace
 from typing import Any
 
 from deltaloop.api.status import ApiError
+from deltaloop.apiserver.core.applying import apply_object
 from deltaloop.apiserver.core.encoding import decode_object
 from deltaloop.apiserver.core.first_objects import make_namespaces
 from deltaloop.apiserver.core.objects import Stamp
@@ -63,6 +65,13 @@ class Cores:
         if verb == "create":
             made = self.operations.create(served, namespace, body, stamp=self.stamp())
             return 201, decode_object(served, made)
+        if verb == "apply":
+            stamp = replace(self.stamp(), manager="tester")
+            done = apply_object(self.operations, served, namespace, name, body, stamp=stamp, force=True)
+            return 200, decode_object(served, done.object)
+        if verb == "put back":
+            changed = self.operations.update(served, namespace, name, body, stamp=self.stamp())
+            return 200, decode_object(served, changed)
         if verb == "get":
             return 200, decode_object(served, self.operations.read(served, namespace, name))
         changed = self.operations.patch(

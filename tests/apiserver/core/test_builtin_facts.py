@@ -152,6 +152,8 @@ def no_errors(*_: object, **__: object) -> tuple[object, ...]:
         (storage, "amount", lambda _: 1, "persistentvolumes"),
         (workloads, "_JOB_NUMBERS", (), "jobs"),
         (workloads, "_SET_UPDATES", ("serviceName",), "statefulsets"),
+        (defaulting_rules, "_requests_of_pod", nothing, "pods"),
+        (others, "_family_errors", no_errors, "services"),
         (workloads, "_template_of_set", lambda spec: spec["template"], "statefulsets"),
         (workloads, "claim_spec_errors", no_errors, "statefulsets"),
         (pods, "annotation_errors", no_errors, "deployments"),

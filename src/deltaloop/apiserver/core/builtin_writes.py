@@ -165,6 +165,9 @@ def _covers(toleration: object, key: str) -> bool:
 def qos_class(spec: Mapping[str, Any]) -> str:
     """Return the class of a pod by what its containers request and are limited to."""
     containers = [*items(spec.get("containers")), *items(spec.get("initContainers"))]
+    of_pod = mapping(spec.get("resources"))
+    if of_pod.get("limits") or of_pod.get("requests"):
+        containers = [{"resources": of_pod}]  # what the pod says for itself counts, and nothing else
     requested = limited = False
     guaranteed = True
     for container in containers:

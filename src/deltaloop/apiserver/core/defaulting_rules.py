@@ -24,6 +24,7 @@ _UNSET: Final = (None, "")
 
 def _pod(pod: Fields) -> None:
     spec = mapping(pod.setdefault("spec", {}))
+    _requests_of_pod(spec)
     for name in ("containers", "initContainers"):
         for container in items(spec.get(name)):
             _requests_from_limits(mapping(container))
@@ -39,6 +40,30 @@ def _requests_from_limits(container: Fields) -> None:
     limits = mapping(resources.get("limits"))
     if limits:
         resources["requests"] = {**limits, **mapping(resources.get("requests"))}
+
+
+def _requests_of_pod(spec: Fields) -> None:
+    """Let a pod with limits of its own request as much of what its containers do not request."""
+    limits = mapping(at(spec, "resources", "limits"))
+    if not limits:
+        return
+    asked = {
+        name for container in items(spec.get("containers")) for name in mapping(at(container, "resources", "requests"))
+    }
+    requests = mapping(at(spec, "resources", "requests"))
+    defaults = {name: value for name, value in limits.items() if name not in asked}
+    mapping(spec["resources"])["requests"] = {**defaults, **requests}
+
+
+def _claim_spec(spec: Fields) -> None:
+    """Let the old and the new name of what a claim is filled from say the same; other namespaces are off by default."""
+    old, new = spec.get("dataSource"), spec.get("dataSourceRef")
+    if is_mapping(new) and at(new, "namespace"):
+        del spec["dataSourceRef"]
+    elif is_mapping(old) and new is None:
+        spec["dataSourceRef"] = {"apiGroup": None, **old}
+    elif is_mapping(new) and old is None:
+        spec["dataSource"] = {"apiGroup": None, **new}
 
 
 def _pod_spec(spec: Fields) -> None:
@@ -225,6 +250,7 @@ def _device_request(request: Fields) -> None:
 
 DISABLED: Final[Mapping[str, tuple[str, ...]]] = {
     "apps.v1.RollingUpdateStatefulSetStrategy": ("maxUnavailable",),
+    "core.v1.Lifecycle": ("stopSignal",),
 }
 """Fields of features that are off unless a cluster turns them on, by type; what is sent of them is dropped.
 
@@ -250,6 +276,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "core.v1.EphemeralContainer": _container,
     "core.v1.LimitRangeItem": _limit_range_item,
     "core.v1.NodeStatus": _node_status,
+    "core.v1.PersistentVolumeClaimSpec": _claim_spec,
     "core.v1.PodSpec": _pod_spec,
     "core.v1.ServiceSpec": _service_spec,
     "core.v1.Volume": _volume,

@@ -72,6 +72,7 @@ def service_errors(service: Fields) -> Iterator[FieldError]:
             yield from subdomain_errors(name.removesuffix("."), "spec.externalName")
     yield from one_of(spec.get("sessionAffinity"), "spec.sessionAffinity", _AFFINITIES)
     yield from _address_errors(spec)
+    yield from _family_errors(spec)
     yield from _service_port_errors(ports, kind)
     yield from label_errors(mapping(spec.get("selector")), "spec.selector")
     yield from _policy_errors(spec, kind)
@@ -86,6 +87,18 @@ def _policy_errors(spec: Fields, kind: str) -> Iterator[FieldError]:
         yield from one_of(external, "spec.externalTrafficPolicy", _TRAFFIC_POLICIES)
     if internal:
         yield from one_of(internal, "spec.internalTrafficPolicy", _TRAFFIC_POLICIES)
+
+
+def _family_errors(spec: Fields) -> Iterator[FieldError]:
+    """Yield an error for each family of addresses that this server does not have: it has IPv4."""
+    if spec.get("clusterIP") == "None" and not mapping(spec.get("selector")):
+        return
+    for place, family in enumerate(texts(spec.get("ipFamilies"))):
+        if family == "IPv6":
+            yield invalid_value(f"spec.ipFamilies[{place}]", shown(family), "not configured on this cluster")
+    if spec.get("ipFamilyPolicy") == "RequireDualStack":
+        text_ = "this cluster is not configured for dual-stack services"
+        yield invalid_value("spec.ipFamilyPolicy", shown("RequireDualStack"), text_)
 
 
 def _address_errors(spec: Fields) -> Iterator[FieldError]:
