@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from deltaloop.apiserver.core.json_values import at, text
 from tests.conformance.target import CRDS
 from tests.corpus.making import fullest, object_of, smallest, with_part
 from tests.corpus.mutating import Mutation, chosen, mutations_of
@@ -25,7 +26,7 @@ from tests.corpus.requests import (
     mutation_chain,
     sample_chain,
 )
-from tests.corpus.schemas import Kind, kinds_of, paths_of, places_of
+from tests.corpus.schemas import Kind, kind_served, kinds_of, paths_of, places_of
 from tests.corpus.sending import LiveServer, Sender
 from tests.corpus.servers import Running, kubectl
 
@@ -67,10 +68,8 @@ def object_chains(project: Project, kinds: Sequence[Kind], plan: Plan, namespace
         if kind is not None:
             samples[str(kind)].append(sample)
     for kind in kinds:
-        made = [
-            Sample("made from the schema", object_of(kind, "made", smallest(kind.schema))),
-            Sample("made from the schema", object_of(kind, "made", fullest(kind.schema))),
-        ]
+        values = [smallest(kind.schema), fullest(kind.schema)] if kind.schema else []
+        made = [Sample("made from the schema", object_of(kind, "made", value)) for value in values]
         for sample in [*samples[str(kind)], *made]:
             numbers[str(kind)] += 1
             # Versions of a kind store the same objects: each version has names of its own.
@@ -92,8 +91,8 @@ def _mutated(kind: Kind, samples: Sequence[Sample], plan: Plan, namespace: str) 
     for number, (origin, base, mutation) in enumerate(found, 1):
         yield mutation_chain(kind, base, mutation, namespace, origin, number)
         by_base.setdefault(id(base), (origin, base, []))[2].append(mutation)
-    for at, (origin, base, mutations) in enumerate(list(by_base.values())[:5]):
-        yield mutated_updates(kind, base, mutations[:12], namespace, origin, f"{kind.version}-updated-{at + 1}")
+    for turn, (origin, base, mutations) in enumerate(list(by_base.values())[:5], 1):
+        yield mutated_updates(kind, base, mutations[:12], namespace, origin, f"{kind.version}-updated-{turn}")
 
 
 def _of_the_schema(kind: Kind, number: int, seed: str) -> Iterator[tuple[Any, Mutation]]:
@@ -169,11 +168,26 @@ class ProjectRun:
         await self._sender.send_all(name, self._wanted(reads))
         if self._plan.explain and not self._plan.only and self._running:
             await self._explain(every)
+        every += await self._others(every)
         await self._sender.send_all(name, self._wanted(object_chains(self._project, every, self._plan, self.namespace)))
         await self._remove_finalizers(every)
         for chain in chains:
             await self._every("DELETE", f"{CRDS}/{chain.name}")
         await self._until_gone([chain.name for chain in chains])
+
+    async def _others(self, known: Sequence[Kind]) -> list[Kind]:
+        """Return the kinds of the samples that no CRD of the project defines, as far as the servers have them."""
+        wanted = {
+            (text(at(each.object, "apiVersion")), text(at(each.object, "kind"))) for each in self._project.samples
+        }
+        found: list[Kind] = []
+        for api_version, kind in sorted(wanted - {(each.api_version, each.kind) for each in known}):
+            for server in self._servers[-1:]:
+                path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+                answer = await server.caller.get(path)
+                served = kind_served(api_version, kind, answer.json) if answer.status == 200 else None
+                found += [served] if served is not None else []
+        return found
 
     def _wanted(self, chains: Sequence[Chain] | Iterator[Chain]) -> Iterator[Chain]:
         wanted = (chain for chain in chains if self._plan.only in chain.name)

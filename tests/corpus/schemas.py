@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from deltaloop.apiserver.core.json_values import at, is_mapping, items, json_type, mapping
+from deltaloop.apiserver.core.json_values import at, is_mapping, items, json_type, mapping, text
 
 Schema = Mapping[str, Any]
 # Of a property its name, of a list's item its number, of a map's value its key.
@@ -72,6 +72,19 @@ def kinds_of(crd: Mapping[str, Any]) -> list[Kind]:
             )
         )
     return found
+
+
+def kind_served(api_version: str, kind: str, discovery: Mapping[str, Any]) -> Kind | None:
+    """Return a kind by what a server says that it serves in its version; None if it is not among it."""
+    group, _, version = api_version.rpartition("/")
+    resources = [mapping(each) for each in items(discovery.get("resources"))]
+    names = [text(each.get("name")) for each in resources]
+    for each in resources:
+        name = text(each.get("name"))
+        if each.get("kind") == kind and "/" not in name and "create" in items(each.get("verbs")):
+            namespaced = each.get("namespaced") is True
+            return Kind(group, version, kind, name, namespaced, schema={}, status=f"{name}/status" in names)
+    return None
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from tests.corpus.outcomes import Cause, Outcome, outcome_of, plain
 from tests.corpus.page import blocks
 from tests.corpus.reading import read_folder
 from tests.corpus.requests import Request, explained_fields, of_kind
-from tests.corpus.schemas import Kind, features_of, kinds_of, paths_of, places_of, rule_messages
+from tests.corpus.schemas import Kind, features_of, kind_served, kinds_of, paths_of, places_of, rule_messages
 
 KIND = kinds_of(widget_crd("example.com"))[0]
 RULES = [{"rule": "self.a", "message": "a is needed"}, {"rule": " self.b "}]
@@ -68,6 +68,21 @@ def test_kinds_are_the_versions_that_are_served() -> None:
         "/apis/example.com/v1/namespaces/a/widgets",
     )
     assert kinds_of({"spec": "words"}) == []
+
+
+def test_kinds_are_found_in_discovery() -> None:
+    verbs = ["create", "get"]
+    resources = [
+        {"name": "namespaces/finalize", "kind": "Namespace", "verbs": ["update"]},
+        {"name": "namespaces", "kind": "Namespace", "namespaced": False, "verbs": verbs},
+        {"name": "namespaces/status", "kind": "Namespace", "verbs": ["get"]},
+        {"name": "componentstatuses", "kind": "ComponentStatus", "verbs": ["get"]},
+    ]
+    found = kind_served("v1", "Namespace", {"resources": resources})
+    assert found is not None
+    assert (found.collection("a"), found.status, found.api_version) == ("/api/v1/namespaces", True, "v1")
+    assert kind_served("v1", "ComponentStatus", {"resources": resources}) is None
+    assert kind_served("v1", "Pod", {"resources": resources}) is None
 
 
 def test_the_smallest_and_the_fullest() -> None:
