@@ -169,6 +169,9 @@ async def test_warnings_about_finalizers(api: Api, finalizers: list[str], named:
     again = await api.post(path, body)
     again.refuses(409, "AlreadyExists")
     assert _warnings(again) == wanted
+    body["metadata"] |= {"name": "c", "resourceVersion": "5"}
+    versioned = await api.post(path, body)
+    assert (versioned.status, _warnings(versioned)) == (500, wanted)
     same = await api.patch(f"{path}/a", {"metadata": {"labels": {"a": "b"}}})
     assert _warnings(same) == []
     added = await api.patch(f"{path}/a", {"metadata": {"finalizers": [*finalizers, "example.com/more"]}})

@@ -35,7 +35,7 @@ class Kind:
     schema: Schema
     status: bool = False
     scale: Mapping[str, str] | None = None
-    served: bool = True
+    stored: bool = True
 
     @property
     def api_version(self) -> str:
@@ -69,6 +69,7 @@ def kinds_of(crd: Mapping[str, Any]) -> list[Kind]:
                 schema=mapping(at(version, "schema", "openAPIV3Schema")),
                 status="status" in subresources,
                 scale=subresources.get("scale"),
+                stored=version.get("storage") is True,
             )
         )
     return found

@@ -12,7 +12,7 @@ from typing import Any, Final, final
 import msgspec
 from aiohttp import web
 
-from deltaloop.api.status import AlreadyExistsError, Status, StatusDetails
+from deltaloop.api.status import ApiError, Status, StatusDetails
 from deltaloop.apiserver.answering import Answering
 from deltaloop.apiserver.body import REPEATED, read_body, read_fields
 from deltaloop.apiserver.core import requests
@@ -39,6 +39,8 @@ from deltaloop.apiserver.core.scaling import scale_of
 from deltaloop.apiserver.documents import json_answer
 from deltaloop.apiserver.exchange import ADMIT, MAY_CREATE, WARNINGS, add_warnings
 
+# Another object of the name, and a resource version: the real server looks at both last.
+_REFUSED_BY_STORAGE: Final = (409, 500)
 _RETURNED_WHEN_DELETED: Final = frozenset(
     {
         "customresourcedefinitions.apiextensions.k8s.io",
@@ -94,8 +96,9 @@ class WriteHandlers:
         create = self._answering.operations.create
         try:
             created = create(route.served, route.namespace, fields, stamp=stamp, dry_run=dry_run)
-        except AlreadyExistsError:
-            request[WARNINGS] = warnings  # it was looked at whole by then
+        except ApiError as error:
+            if error.status.code in _REFUSED_BY_STORAGE:
+                request[WARNINGS] = warnings  # it was looked at whole by then
             raise
         return _warned(json_answer(rendering.object(created), self._answering.headers, status=201), warnings)
 
