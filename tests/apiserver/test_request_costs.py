@@ -126,7 +126,9 @@ def parts_of_a_container(size: int) -> list[Request]:
     mounts = times(size, lambda number: {"name": f"v{number}", "mountPath": f"/v{number}"})
     made = pod(env=env, ports=ports, volumeMounts=mounts)
     made["spec"]["volumes"] = times(size, lambda number: {"name": f"v{number}", "emptyDir": {}})
-    return [("POST", PODS, made, "")]
+    same = pod(ports=times(size, lambda number: {"containerPort": 80, "hostPort": number + 1}))
+    same["metadata"]["name"] = "y"
+    return [("POST", PODS, made, ""), ("POST", PODS, same, "")]
 
 
 @grows

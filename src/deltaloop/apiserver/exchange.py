@@ -15,6 +15,9 @@ from deltaloop.apiserver.core.request_info import RequestInfo, User
 # Of a request: what is to be said about its body, whether it is then refused or not.
 WARNINGS: Final[web.RequestKey[tuple[str, ...]]] = web.RequestKey("warnings", tuple[str, ...])
 
+# Of a request: what is to be said about the object that it made, whatever comes of it then.
+ABOUT_OBJECT: Final[web.RequestKey[tuple[str, ...]]] = web.RequestKey("about_object", tuple[str, ...])
+
 # Of a request: what is to be said about the version that it is about, whatever comes of it.
 DEPRECATION: Final[web.RequestKey[str]] = web.RequestKey("deprecation", str)
 

@@ -33,7 +33,7 @@ from deltaloop.apiserver.core.patching import PatchError
 from deltaloop.apiserver.core.rbac import Authorizer
 from deltaloop.apiserver.core.request_info import RequestInfo, User, describe
 from deltaloop.apiserver.documents import in_yaml, indented_answer, json_answer, text_answer
-from deltaloop.apiserver.exchange import DEPRECATION, WARNINGS, Exchange, add_warnings
+from deltaloop.apiserver.exchange import ABOUT_OBJECT, DEPRECATION, WARNINGS, Exchange, add_warnings
 from deltaloop.apiserver.faults import ROOT, Faults
 from deltaloop.apiserver.handlers import Handlers
 
@@ -107,6 +107,8 @@ class Filters:
             response = in_yaml(request, await self._guard(request, segments, record))
             if DEPRECATION in request and not response.prepared:
                 add_warnings(response, [request[DEPRECATION]])
+            if not response.prepared:
+                add_warnings(response, request.get(ABOUT_OBJECT, ()))
             if self._settle is not None:
                 response = await self._durable(request, response, record)
             code = response.status

@@ -37,7 +37,7 @@ from deltaloop.apiserver.core.rendering import Rendering
 from deltaloop.apiserver.core.routing import Route
 from deltaloop.apiserver.core.scaling import scale_of
 from deltaloop.apiserver.documents import json_answer
-from deltaloop.apiserver.exchange import ADMIT, MAY_CREATE, WARNINGS, add_warnings
+from deltaloop.apiserver.exchange import ABOUT_OBJECT, ADMIT, MAY_CREATE, WARNINGS, add_warnings
 
 # Another object of the name, and a resource version: the real server looks at both last.
 _REFUSED_BY_STORAGE: Final = (409, 500)
@@ -72,7 +72,12 @@ class WriteHandlers:
         given = request.query.get("fieldManager", "")
         manager = manager_name(kind, given, request.headers.get("User-Agent", ""))
         admit, may_create = request[ADMIT], request[MAY_CREATE]
-        return dataclasses.replace(self._answering.stamp(), manager=manager, admit=admit, may_create=may_create)
+
+        def warn(texts: Iterable[str]) -> None:
+            request[ABOUT_OBJECT] = (*request.get(ABOUT_OBJECT, ()), *texts)
+
+        stamp = self._answering.stamp()
+        return dataclasses.replace(stamp, manager=manager, admit=admit, may_create=may_create, warn=warn)
 
     def _dry_run(self, request: web.BaseRequest, kind: str, options: tuple[str, ...] | None = None) -> bool:
         given = options if options is not None else tuple(request.query.getall("dryRun", []))

@@ -59,6 +59,12 @@ _STATUS_METADATA: Final = {
 }
 
 
+_DEPRECATIONS: Final = {
+    ("v1", "ComponentStatus"): "v1 ComponentStatus is deprecated in v1.19+",
+    ("v1", "Endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+}
+
+
 def _type(entry: KindEntry) -> ResourceType[Resource]:
     known = _KNOWN.get((entry.group, entry.version, entry.kind))
     if known is not None:
@@ -87,6 +93,7 @@ def _served(entry: KindEntry) -> ServedResource:
         label_refusal=entry.label_refusal,
         parts=tuple(name for name in entry.subresources if name in _PARTS),
         stored_in=_STORED_IN.get((entry.group, entry.plural), ""),
+        deprecation=_DEPRECATIONS.get((entry.api_version, entry.kind), ""),
         converted=(entry.api_version, entry.kind) in CONVERSIONS,
     )
 

@@ -165,6 +165,20 @@ def name_errors(served: ServedResource, name: str, field: str = "metadata.name")
         yield invalid_value(field, f'"{name}"', _TEXTS[pattern])
 
 
+def label_name_problems(name: str) -> tuple[str, ...]:
+    """Return what is wrong with a name that is one label of a domain name, as objects' names are checked for it."""
+    if "." in name and re.fullmatch(_SUBDOMAIN, name):
+        return ("must not contain dots",)
+    too_long = ("must be no more than 63 bytes",) if len(name) > 63 else ()
+    return too_long if re.fullmatch(_LABEL, name) else (*too_long, _TEXTS[_LABEL])
+
+
+def label_value_problems(value: str) -> tuple[str, ...]:
+    """Return what is wrong with the value of a label."""
+    too_long = ("must be no more than 63 bytes",) if len(value) > 63 else ()
+    return too_long if re.fullmatch(_LABEL_VALUE, value) else (*too_long, _TEXTS[_LABEL_VALUE])
+
+
 def label_name_errors(name: str, field: str) -> Iterator[FieldError]:
     """Yield what is wrong with a name that is one label of a domain name."""
     if len(name) > 63:

@@ -10,7 +10,7 @@ pkg/registry/customresource/strategy.go.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
@@ -80,6 +80,7 @@ class Stamp:
             object as it is (None for a new one) and as it is to be. Lets everything pass by default.
         may_create: Refuses, by raising, an update or an apply of this writer that turns out to create. Lets everything
             pass by default.
+        warn: Takes what the writer is to be warned about in the object, once it has been checked.
     """
 
     now: float
@@ -88,6 +89,7 @@ class Stamp:
     manager: str = "kube-apiserver"
     admit: Admit = _admit_all
     may_create: Callable[[], None] = _admit_all
+    warn: Callable[[Iterable[str]], None] = _admit_all
 
     @property
     def time(self) -> str:

@@ -59,6 +59,7 @@ from deltaloop.apiserver.core.service_addresses import IP_ADDRESSES, addresses_o
 from deltaloop.apiserver.core.storage_keys import key_of, prefix_of, uid_conflict
 from deltaloop.apiserver.core.store import Store, encode_object
 from deltaloop.apiserver.core.stored_forms import DEFAULTS, NOTHING, StoredForms, hidden_in
+from deltaloop.apiserver.core.validation.warnings import changed_object_warnings, new_object_warnings
 
 _UNDELETABLE: Final = frozenset({"default", "kube-public", "kube-system"})
 _NAMESPACES: Final = kinds.NAMESPACE.group_resource
@@ -215,6 +216,8 @@ class Operations:
             keep_given(served, before, {**fields, "metadata": metadata})
         after = updated_object(served, before, fields, metadata, subresource=subresource)
         refuse(served, name, errors + changed_errors(served, before, after, whole=not subresource))
+        if written in ("", "scale"):
+            stamp.warn(changed_object_warnings(served, before, after))
         sent = metadata.get("managedFields")
         if entries is None and not can_be_owned(self.registry, served, fields):
             entries = []
@@ -330,6 +333,7 @@ class Operations:
         if name and is_core(served, "namespaces"):
             created = {**created, "metadata": with_name_label(created["metadata"])}
         created = self.crds.checked(served, created, old=None, found=new_errors(served, created))
+        stamp.warn(new_object_warnings(served, created))
         if served.custom:
             settle_numbers(created)
         if entries is None:
