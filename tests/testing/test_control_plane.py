@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from deltaloop.testing.control_plane import ControlPlane, ControlPlaneAssets, ControlPlaneError, find_assets
+from deltaloop.testing.core.control_plane import DEFAULT_FOLDER
 
 
 def _program(path: Path, text: str = "#!/bin/sh\necho out of order; exit 3\n") -> Path:
@@ -33,6 +34,15 @@ def test_assets_are_found_where_the_environment_says(tmp_path: Path) -> None:
 def test_a_place_that_is_named_and_empty_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ControlPlaneError, match="is not there or cannot be run"):
         find_assets({"KUBEBUILDER_ASSETS": str(tmp_path)})
+
+
+def test_where_nothing_was_built_and_nothing_is_named_there_is_none(tmp_path: Path) -> None:
+    if DEFAULT_FOLDER.exists():
+        pytest.skip(f"{DEFAULT_FOLDER} has binaries")
+    assert find_assets({"XDG_CACHE_HOME": str(tmp_path)}) is None
+    _program(tmp_path / "etcd")
+    with pytest.raises(ControlPlaneError, match="the environment names it as kube-apiserver"):
+        find_assets({"XDG_CACHE_HOME": str(tmp_path), "TEST_ASSET_KUBE_APISERVER": str(tmp_path / "none")})
 
 
 def test_the_cache_is_searched_newest_first(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def find_assets(environ: Mapping[str, str] | None = None) -> ControlPlaneAssets 
         places = core.candidates(binary, environ, cached)
         usable = next((place for place in places if os.access(place, os.X_OK)), None)
         if usable is None:
-            if len(places) == 1:
+            if core.named_place(binary, environ) is not None:
                 raise ControlPlaneError(
                     f"{places[0]} is not there or cannot be run; the environment names it as {binary}"
                 )

@@ -54,13 +54,15 @@ def candidates(binary: str, environ: Mapping[str, str], cached: Iterable[Path]) 
         environ: The environment's variables.
         cached: Folders of the cache, the best one first.
     """
+    named = named_place(binary, environ)
+    return [named] if named else [*(place / binary for place in cached), DEFAULT_FOLDER / binary]
+
+
+def named_place(binary: str, environ: Mapping[str, str]) -> Path | None:
+    """Return where the environment says that a binary is; None if it says nothing."""
     named = environ.get("TEST_ASSET_" + binary.upper().replace("-", "_"), "")
-    if named:
-        return [Path(named)]
     folder = environ.get("KUBEBUILDER_ASSETS", "")
-    if folder:
-        return [Path(folder) / binary]
-    return [*(place / binary for place in cached), DEFAULT_FOLDER / binary]
+    return Path(named) if named else Path(folder) / binary if folder else None
 
 
 def etcd_arguments(*, folder: Path, client_port: int, peer_port: int) -> list[str]:
