@@ -7,7 +7,7 @@ import importlib
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaloop.apiserver.core.json_patch import MAX_COPIED, JsonPatchError, apply_operations
@@ -77,6 +77,7 @@ def _inserts_behind(document: Any, operations: list[dict[str, Any]]) -> Any:
 
 
 def test_a_seeded_bug_is_found() -> None:
+    @settings(max_examples=300, database=None, derandomize=True)
     @given(st.data())
     def machine(data: st.DataObject) -> None:
         _agrees_with_the_library(_inserts_behind, data)

@@ -407,12 +407,15 @@ class NeverRemoves(World):
         return super().apply(name, applied, force=force)
 
 
+SEEDED = settings(max_examples=200, database=None, phases=[Phase.generate], derandomize=True)
+
+
 def test_the_machine_finds_a_field_that_stays_in_the_books() -> None:
     class Seeded(Sharing):
         world_class = KeepsLostFields
 
     with pytest.raises(AssertionError):
-        run_state_machine_as_test(Seeded, settings=settings(max_examples=200, database=None, phases=[Phase.generate]))
+        run_state_machine_as_test(Seeded, settings=SEEDED)
 
 
 def test_removal_is_tested_by_a_bug_that_never_removes() -> None:
