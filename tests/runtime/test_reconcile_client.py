@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,7 +14,7 @@ from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import AlreadyExistsError, ConflictError, NotFoundError
-from deltaloop.cache import Informer, InformerFactory
+from deltaloop.cache import InformerFactory
 from deltaloop.client import Client, DeleteOptions, RequestTimeoutError, WriteOptions
 from deltaloop.runtime import (
     AlreadyOwnedError,
@@ -30,38 +28,7 @@ from deltaloop.runtime import (
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.views import CacheView, Views
 from deltaloop.runtime.wiring import cached_form
-from tests.runtime.worlds import CM, World, now, world
-
-
-@dataclass
-class Held:
-    """A reconcile's client over a cache whose stream can be held up."""
-
-    w: World
-    client: ReconcileClient
-    informer: Informer[Any]
-    view: CacheView
-    attribution: Attribution
-    freeze: Callable[[], Awaitable[None]]
-
-    async def catch_up(self) -> None:
-        await asyncio.sleep(1.0)
-
-
-@asynccontextmanager
-async def held(wrap: Callable[[Client], Client] = lambda client: client) -> AsyncGenerator[Held, None]:
-    async with world() as w, InformerFactory(w.client) as factory:
-        informer = factory.informer(CM, indexers={"team": dl.path("data.team")})
-        await factory.wait_for_sync()
-        views, attribution = Views(), Attribution()
-        view = CacheView(informer, namespace=None, transform=None, clock=now)
-        views.add(CM, view)
-        client = ReconcileClient(wrap(w.client), views, attribution=attribution, controller="maps", number=41)
-        yield Held(w, client, informer, view, attribution, factory.shutdown)
-
-
-def cm(name: str, **data: str) -> dict[str, Any]:
-    return {"metadata": {"name": name, "namespace": "default"}, "data": data}
+from tests.runtime.worlds import CM, cm, held, now, world
 
 
 async def test_own_writes_are_seen_in_get_list_and_indexes_before_the_cache_has_them() -> None:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import deltaloop as dl
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver import ApiServer, ServerOptions
+from deltaloop.cache import Informer, InformerFactory
 from deltaloop.client import Client, ClientConfig
 from deltaloop.leaderelection import LeaderElectionConfig, LeaderElector, LeaseLock
-from deltaloop.runtime import Controller, Manager, ManagerOptions
+from deltaloop.runtime import Controller, Manager, ManagerOptions, ReconcileClient
+from deltaloop.runtime.core.attribution import Attribution
+from deltaloop.runtime.views import CacheView, Views
 
 CM = kinds.CONFIG_MAP
 
@@ -69,6 +74,54 @@ async def world() -> AsyncGenerator[World, None]:
     options = ServerOptions(insecure_http=True, controllers=frozenset())
     async with ApiServer(options) as server, Client(ClientConfig(server=server.url, namespace="default")) as client:
         yield World(server, client)
+
+
+@dataclass
+class Held:
+    """A reconcile's client over caches whose streams can be held up: one of all namespaces, or one of each of some."""
+
+    w: World
+    client: ReconcileClient
+    informers: list[Informer[Any]]
+    caches: list[CacheView]
+    attribution: Attribution
+    freeze: Callable[[], Awaitable[None]]
+
+    @property
+    def informer(self) -> Informer[Any]:
+        return self.informers[0]
+
+    @property
+    def view(self) -> CacheView:
+        return self.caches[0]
+
+    async def catch_up(self) -> None:
+        await asyncio.sleep(1.0)
+
+
+@asynccontextmanager
+async def held(
+    wrap: Callable[[Client], Client] = lambda client: client,
+    *,
+    kind: ResourceType[Any] = CM,
+    namespaces: tuple[str | None, ...] = (None,),
+) -> AsyncGenerator[Held, None]:
+    async with world() as w, InformerFactory(w.client) as factory:
+        views, attribution = Views(), Attribution()
+        informers: list[Informer[Any]] = []
+        caches: list[CacheView] = []
+        for namespace in namespaces:
+            informer = factory.informer(kind, namespace=namespace, indexers={"team": dl.path("data.team")})
+            informers.append(informer)
+            caches.append(CacheView(informer, namespace=namespace, transform=None, clock=now))
+            views.add(kind, caches[-1])
+        await factory.wait_for_sync()
+        client = ReconcileClient(wrap(w.client), views, attribution=attribution, controller="maps", number=41)
+        yield Held(w, client, informers, caches, attribution, factory.shutdown)
+
+
+def cm(name: str, **data: str) -> dict[str, Any]:
+    return {"metadata": {"name": name, "namespace": "default"}, "data": data}
 
 
 async def until(condition: Callable[[], object], timeout: float = 60.0) -> None:

@@ -239,10 +239,7 @@ class CachedReads:
             return None
         for key in keys:
             place, _, name = key.rpartition("/")
-            live = await self._live(known, name, place or None)
-            view.settle(key, live)
-            if live is not None:
-                view.wrote(live)
+            view.settle(key, await self._live(known, name, place))
         return view
 
     async def _live(self, known: ResourceType[Any], name: str, namespace: str | None) -> Resource | None:

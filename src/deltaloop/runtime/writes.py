@@ -237,7 +237,7 @@ class RememberedWrites(CachedReads):
         before = self._present(known, key, place)
         if not options.uid and before is not None:
             options = replace(options, uid=before.uid)
-        with self._watching(known, name, place, WriteKind.DELETE, None, dry_run=options.dry_run):
+        with self._watching(known, name, place, WriteKind.DELETE, None, uid=options.uid, dry_run=options.dry_run):
             answer = await self._client.delete(untyped(known), name, namespace=place, options=options, timeout=timeout)
         if options.dry_run:
             return
@@ -246,7 +246,7 @@ class RememberedWrites(CachedReads):
             return
         self._note(OwnWrite(verb="delete", kind=str(known), key=key, uid="" if before is None else before.uid))
         gone = answer if answer is not None else before
-        if gone is None or (answer is None and before is not None and options.uid != before.uid):
+        if gone is None or options.uid not in ("", gone.uid):
             for view in self._views_of(known, place):
                 view.lost_sight(key, WriteKind.DELETE, uid="", version="")
             return
@@ -315,7 +315,7 @@ class RememberedWrites(CachedReads):
             self._made_dropped += 1
 
     def _views_of(self, known: ResourceType[Any], namespace: str | None) -> list[CacheView]:
-        return [view for view in self._views.of_kind(known) if not known.namespaced or view.covers(namespace)]
+        return [view for view in self._views.of_kind(known) if view.covers(namespace)]
 
     def _present(self, known: ResourceType[Any], key: str, namespace: str | None) -> Resource | None:
         view = self._views.find(known, namespace)
@@ -329,25 +329,31 @@ class RememberedWrites(CachedReads):
         kind: WriteKind,
         options: WriteOptions | None,
         *,
+        uid: str = "",
         version: str = "",
         dry_run: bool = False,
         generated: str = "",
     ) -> _Watching:
-        """Watch over a write: if it ends without a clear answer, its object has to be read from the server."""
+        """Watch over a write: if it ends without a clear answer, its object has to be read from the server.
+
+        ``uid`` and ``version`` are those that the write asks for.
+        """
         key = join_key(namespace, name)
         dry_run = dry_run or (options is not None and options.dry_run)
         views = [] if dry_run or not (name or generated) else self._views_of(known, namespace)
         if generated:
-            return _Watching(views, join_key(namespace, generated), kind, None, version, generated=True)
+            return _Watching(views, join_key(namespace, generated), kind, None, generated=True)
         present = self._present(known, key, namespace)
-        return _Watching(views, key, kind, present, version)
+        if not uid and present is not None:
+            uid = present.uid
+        return _Watching(views, key, kind, present, uid=uid, version=version)
 
 
 @final
 class _Watching:
     """The time between sending a write and its answer."""
 
-    __slots__ = ("_before", "_generated", "_key", "_kind", "_version", "_views")
+    __slots__ = ("_before", "_generated", "_key", "_kind", "_uid", "_version", "_views")
 
     def __init__(
         self,
@@ -355,14 +361,16 @@ class _Watching:
         key: str,
         kind: WriteKind,
         before: Resource | None,
-        version: str,
         *,
+        uid: str = "",
+        version: str = "",
         generated: bool = False,
     ) -> None:
         self._views = views
         self._key = key
         self._kind = kind
         self._before = before
+        self._uid = uid
         self._version = version
         self._generated = generated
 
@@ -375,13 +383,12 @@ class _Watching:
             for view in self._views:
                 if self._generated:
                     view.lost_sight_of_generated(self._key)
-                    continue
-                uid = "" if self._before is None else self._before.uid
-                view.lost_sight(self._key, self._kind, uid=uid, version=self._version)
+                else:
+                    view.lost_sight(self._key, self._kind, uid=self._uid, version=self._version)
 
 
 def _generate_name(body: bytes) -> str:
-    metadata: dict[str, Any] = msgspec.json.decode(body).get("metadata") or {}
+    metadata: dict[str, Any] = msgspec.json.decode(body)["metadata"]
     return str(metadata.get("generateName") or "")
 
 

@@ -1,0 +1,326 @@
+"""The reads of reconciles: when the cache answers, when the server does, and what it is asked then."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from deltaloop.api import kinds
+from deltaloop.api.resource import Resource
+from deltaloop.api.selectors import LabelSelector
+from deltaloop.api.status import NotFoundError
+from deltaloop.cache import Informer, UnknownIndexError
+from deltaloop.cache.listwatch import ListWatch
+from deltaloop.client import Client, ClientConfig
+from deltaloop.client.options import ClientOptions
+from deltaloop.runtime import ReconcileClient
+from deltaloop.runtime.core.attribution import Attribution
+from deltaloop.runtime.core.overlay import WriteKind
+from deltaloop.runtime.views import CacheView, Views
+from tests.client.fake_transport import FakeTransport, json_answer
+from tests.runtime.worlds import CM, Held, cm, held, now
+
+
+@asynccontextmanager
+async def asking(**options: Any) -> AsyncGenerator[tuple[Held, list[str]]]:
+    """Caches, and the reads that the server is asked for beside them."""
+    asked: list[str] = []
+
+    def note(method: str, path: str, *_: object) -> None:
+        asked.append(path.removeprefix("/api/v1"))
+
+    clients: list[Client] = []
+
+    def noted(client: Client) -> Client:
+        clients.append(Client(client.config, options=ClientOptions(on_request=note)))
+        return clients[0]
+
+    async with held(noted, **options) as h, clients[0]:
+        yield h, asked
+
+
+def lose_sight(view: CacheView, key: str) -> None:
+    view.lost_sight(key, WriteKind.CREATE, uid="", version="")
+
+
+# -- what the server is asked
+
+
+def without_caches(*answers: Any) -> tuple[ReconcileClient, FakeTransport]:
+    transport = FakeTransport(*answers)
+    client = Client(ClientConfig(server="http://fake", namespace="mine"), transport=transport)
+    return ReconcileClient(client, Views(), attribution=Attribution(), controller="maps", number=1), transport
+
+
+def answer(name: str = "a", namespace: str = "n") -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace}}
+
+
+def answered_list(*items: dict[str, Any]) -> Any:
+    return json_answer(
+        {"kind": "ConfigMapList", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}, "items": [*items]}
+    )
+
+
+async def test_reads_without_a_cache_ask_for_what_was_named() -> None:
+    nowhere = json_answer({"kind": "Status", "status": "Failure", "code": 404, "reason": "NotFound"}, status=404)
+    client, transport = without_caches(
+        json_answer(answer()), nowhere, json_answer(answer()), answered_list(answer()), answered_list()
+    )
+    assert (client.namespace, client.live) == ("mine", client.live)
+    assert (await client.get(CM, "a", namespace="n")).name == "a"
+    assert await client.find(CM, "a") is None
+    await client.get(kinds.NODE, "a")
+    assert [obj.name for obj in await client.list(CM, namespace="n", selector="app=web")] == ["a"]
+    assert await client.list(CM, selector=LabelSelector.parse("app")) == []
+    assert [(request.path, request.query.get("labelSelector")) for request in transport.requests] == [
+        ("/api/v1/namespaces/n/configmaps/a", None),
+        ("/api/v1/namespaces/mine/configmaps/a", None),
+        ("/api/v1/nodes/a", None),
+        ("/api/v1/namespaces/n/configmaps", "app=web"),
+        ("/api/v1/configmaps", "app"),
+    ]
+
+
+async def test_what_is_not_there_is_told_as_the_server_tells_it() -> None:
+    async with held() as h:
+        with pytest.raises(NotFoundError) as caught:
+            await h.client.get(CM, "none")
+        with pytest.raises(NotFoundError) as live:
+            await h.client.live.get(CM, "none")
+        assert caught.value.status == live.value.status
+        with pytest.raises(NotFoundError, match=r'deployments.apps "none" not found') as caught:
+            await h.client.get(kinds.DEPLOYMENT, "none")
+        details = caught.value.status.details
+        assert details is not None
+        assert (details.name, details.group, details.kind) == ("none", "apps", "deployments")
+
+
+async def test_a_kind_may_be_named_as_discovery_knows_it() -> None:
+    async with asking() as (h, asked):
+        await h.w.put("a")
+        await h.catch_up()
+        assert (await h.client.get("cm", "a")).name == "a"
+        assert "/namespaces/default/configmaps/a" not in asked, "it is the kind of the cache"
+
+
+async def test_a_cache_that_has_not_filled_is_not_read() -> None:
+    async with asking() as (h, asked):
+        await h.w.put("a")
+        empty = Informer(ListWatch(h.w.client, CM), CM)
+        views = Views()
+        views.add(CM, CacheView(empty, namespace=None, transform=None, clock=now))
+        client = ReconcileClient(h.client.live, views, attribution=Attribution(), controller="maps", number=1)
+        assert (await client.get(CM, "a")).name == "a"
+        assert [obj.name for obj in await client.list(CM)] == ["a"]
+        assert asked == ["/namespaces/default/configmaps/a", "/configmaps"]
+
+
+# -- the cache, and what is uncertain in it
+
+
+async def test_the_cache_answers_and_the_server_is_not_asked() -> None:
+    async with asking() as (h, asked):
+        await h.w.put("a", team="red")
+        await h.catch_up()
+        assert (await h.client.get(CM, "a")).name == "a"
+        assert [obj.name for obj in await h.client.list(CM)] == ["a"]
+        assert [obj.name for obj in await h.client.by_index(CM, "team", "red")] == ["a"]
+        assert await h.client.find(CM, "none") is None
+        assert asked == []
+
+
+async def test_what_is_uncertain_is_read_once_if_that_settles_it() -> None:
+    async with asking() as (h, asked):
+        await h.w.put("a")
+        lose_sight(h.view, "default/a")
+        assert (await h.client.get(CM, "a")).name == "a"
+        assert (await h.client.get(CM, "a")).name == "a"
+        assert asked == ["/namespaces/default/configmaps/a"]
+        assert not h.view.is_uncertain("default/a")
+
+
+async def test_a_list_reads_what_is_uncertain_and_shows_it() -> None:
+    async with asking() as (h, asked):
+        await h.freeze()
+        await h.w.put("a", team="red")
+        await h.w.client.create(CM, {"metadata": {"name": "b", "namespace": "kube-system"}, "data": {"team": "red"}})
+        for key in ("default/a", "kube-system/b", "default/none"):
+            lose_sight(h.view, key)
+        paths = [
+            "/namespaces/default/configmaps/a",
+            "/namespaces/kube-system/configmaps/b",
+            "/namespaces/default/configmaps/none",
+        ]
+        assert [obj.name for obj in await h.client.list(CM, namespace="kube-system")] == ["b"]
+        assert asked == [paths[1]]
+        assert sorted(obj.name for obj in await h.client.list(CM)) == ["a", "b"]
+        assert asked == [paths[1], paths[0], paths[2]]
+        indexed = await h.client.by_index(CM, "team", "red", namespace="default")
+        assert sorted(obj.name for obj in indexed) == ["a", "b"]
+        assert asked[3:] == [paths[2]]  # a create that may still be carried out
+
+
+async def test_an_uncertain_object_without_a_namespace_is_read_in_a_list() -> None:
+    async with asking(kind=kinds.NAMESPACE) as (h, asked):
+        await h.freeze()
+        await h.w.client.create(kinds.NAMESPACE, {"metadata": {"name": "fresh"}})
+        lose_sight(h.view, "fresh")
+        assert "fresh" in [obj.name for obj in await h.client.list(kinds.NAMESPACE)]
+        assert asked == ["/namespaces/fresh"]
+
+
+async def test_a_read_that_settles_nothing_is_shown_all_the_same() -> None:
+    async with asking() as (h, asked):
+        await h.freeze()
+        await h.w.put("a")
+        h.view.lost_sight("default/a", WriteKind.PATCH, uid="", version="")
+        for _ in range(2):
+            assert [obj.name for obj in await h.client.list(CM)] == ["a"]
+        assert asked == ["/namespaces/default/configmaps/a"] * 2
+
+
+@pytest.mark.parametrize(("uncertain", "at_once"), [(19, False), (20, True)])
+async def test_of_many_uncertain_objects_one_list_is_asked(uncertain: int, at_once: bool) -> None:
+    async with asking() as (h, asked):
+        for number in range(uncertain):
+            lose_sight(h.view, f"default/n{number}")
+        assert await h.client.list(CM, namespace="default") == []
+        paths = [f"/namespaces/default/configmaps/n{number}" for number in range(uncertain)]
+        assert asked == (["/namespaces/default/configmaps"] if at_once else paths)
+
+
+async def test_a_stale_cache_is_not_listed_and_an_unconfirmed_one_is_asked_for_nothing_more() -> None:
+    async with asking() as (h, asked):
+        await h.freeze()
+        await h.w.put("a", team="red")
+        await h.catch_up()
+        assert await h.client.list(CM) == []
+        assert [obj.name for obj in await h.client.list(CM, max_staleness=0.5)] == ["a"]
+        assert [obj.name for obj in await h.client.by_index(CM, "team", "red", max_staleness=0.5)] == ["a"]
+        assert await h.client.by_index(CM, "team", "blue", max_staleness=0.5) == []
+        with pytest.raises(UnknownIndexError, match="nothing"):
+            await h.client.by_index(CM, "nothing", "red", max_staleness=0.5)
+        assert await h.client.find(CM, "a") is None
+        assert await h.client.find(CM, "a", max_staleness=0.5) is not None
+        assert asked == ["/configmaps"] * 4 + ["/namespaces/default/configmaps/a"]
+
+
+async def test_a_confirmation_is_fresh_for_exactly_so_long() -> None:
+    async with held() as h:
+        await h.catch_up()
+        await h.w.put("a")
+        await h.catch_up()
+        confirmed_at = h.informer.freshness().last_confirmed_at
+        assert confirmed_at is not None
+        assert confirmed_at >= 1.0
+        instant = [confirmed_at + 10.0]
+        view = CacheView(h.informer, namespace=None, transform=None, clock=lambda: instant[0])
+        assert view.is_fresh(10.0)
+        instant[0] += 0.001
+        assert not view.is_fresh(10.0)
+        assert view.is_fresh(None)
+
+
+# -- what a cache holds
+
+
+@pytest.mark.parametrize("seen", [False, True], ids=["overlay", "cache"])
+async def test_lists_have_what_the_selector_selects_own_writes_included(seen: bool) -> None:
+    def labelled(name: str, namespace: str, app: str) -> dict[str, Any]:
+        return {"metadata": {"name": name, "namespace": namespace, "labels": {"app": app}}}
+
+    async with asking() as (h, asked):
+        for obj in (
+            labelled("a", "default", "web"),
+            labelled("b", "default", "db"),
+            labelled("c", "kube-system", "web"),
+        ):
+            await h.w.client.create(CM, obj)
+        await h.catch_up()
+        if not seen:
+            await h.freeze()
+        for obj in (
+            labelled("d", "default", "web"),
+            labelled("e", "default", "db"),
+            labelled("f", "kube-system", "web"),
+        ):
+            await h.client.create(CM, obj)
+
+        async def names(**options: Any) -> list[str]:
+            return sorted(obj.name for obj in await h.client.list(CM, **options))
+
+        await h.catch_up()
+        asked.clear()
+        assert len(h.view.overlay) == 3
+        assert await names(namespace="default", selector="app=web") == ["a", "d"]
+        assert await names(selector="app=web") == ["a", "c", "d", "f"]
+        assert await names(namespace="default") == ["a", "b", "d", "e"]
+        assert await names(namespace="kube-system") == ["c", "f"]
+        assert await names() == ["a", "b", "c", "d", "e", "f"]
+        assert len(h.view.overlay) == (0 if seen else 3)
+        assert asked == []
+
+
+async def test_each_namespace_is_read_from_its_own_cache_and_the_others_from_the_server() -> None:
+    async with asking(namespaces=("default", "kube-system")) as (h, asked):
+        await h.w.put("a", team="red")
+        await h.w.client.create(CM, {"metadata": {"name": "b", "namespace": "kube-system"}, "data": {"team": "red"}})
+        await h.catch_up()
+        assert (await h.client.get(CM, "b", namespace="kube-system")).name == "b"
+        assert [obj.name for obj in await h.client.list(CM, namespace="default")] == ["a"]
+        assert [obj.name for obj in await h.client.by_index(CM, "team", "red", namespace="kube-system")] == ["b"]
+        assert [obj.name for obj in await h.client.by_index(CM, "team", "red")] == ["a"]
+        assert asked == []
+        assert await h.client.find(CM, "a", namespace="kube-public") is None
+        assert sorted(obj.name for obj in await h.client.list(CM)) == ["a", "b"]
+        assert asked == ["/namespaces/kube-public/configmaps/a", "/configmaps"]
+
+
+async def test_a_stale_cache_of_one_namespace_is_asked_of_that_namespace_only() -> None:
+    async with asking(namespaces=("kube-system",)) as (h, asked):
+        await h.freeze()
+        await h.w.put("a", team="red")
+        await h.w.client.create(CM, {"metadata": {"name": "b", "namespace": "kube-system"}, "data": {"team": "red"}})
+        await h.catch_up()
+        assert [obj.name for obj in await h.client.by_index(CM, "team", "red", max_staleness=0.0)] == ["b"]
+        assert asked == ["/namespaces/kube-system/configmaps"]
+
+
+async def test_an_informer_has_one_view() -> None:
+    async with held(namespaces=("default", "kube-system")) as h:
+        views = Views()
+        for view in h.caches:
+            views.add(CM, view)
+            views.add(CM, CacheView(view.informer, namespace=view.namespace, transform=None, clock=now))
+        assert views.of_kind(CM) == h.caches
+        assert views.of_kind(kinds.SECRET) == []
+        assert views.find(CM, "kube-system") is h.caches[1]
+        assert views.find(CM, None) is None
+        assert views.find(kinds.SECRET, None) is None
+
+
+async def test_what_the_cache_has_caught_up_with_is_forgotten_although_nobody_reads_it() -> None:
+    async with held() as h:
+        for number in range(80):
+            await h.client.create(CM, cm(f"a{number}"))
+        assert len(h.view.overlay) < 64
+
+
+async def test_what_was_read_of_something_uncertain_has_the_form_of_the_cache() -> None:
+    def marked(obj: Resource) -> Resource:
+        return Resource.from_dict({**obj.to_dict(), "data": {"seen": "yes"}}, CM)
+
+    async with held() as h:
+        view = CacheView(h.informer, namespace=None, transform=marked, clock=now)
+        lose_sight(view, "default/a")
+        view.settle("default/a", Resource.from_dict({**answer("a", "default"), "data": {"seen": "no"}}, CM))
+        shown = view.get("default/a")
+        assert shown is not None
+        assert shown["data"] == {"seen": "yes"}
+        lose_sight(view, "default/b")
+        view.settle("default/b", None)
+        assert view.get("default/b") is None
