@@ -131,7 +131,7 @@ async def test_a_failure_before_expiry_does_no_harm(caplog: pytest.LogCaptureFix
     await source.credential()
     await asyncio.sleep(95.0)
     assert await source.credential() == bearer("one")
-    assert "serves until it expires" in logged(caplog)[-1].getMessage()
+    assert "serve until they expire" in logged(caplog)[-1].getMessage()
     await asyncio.sleep(5.0)
     with pytest.raises(CredentialsError):
         await source.credential()

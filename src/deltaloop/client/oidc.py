@@ -1,4 +1,4 @@
-"""Credentials from an OpenID Connect issuer. Core: ``core/oidc.py``, ``core/expiring_credential.py``.
+"""Credentials from an OpenID Connect issuer, which ``credential_cache`` keeps. Core: ``core/oidc.py``.
 
 Refreshed tokens are kept in memory only; the kubeconfig is never written. An issuer that hands out a new refresh token
 each time voids the one in the file by this, which is said in the log: kubectl, which does write the file, has to log in
@@ -18,7 +18,6 @@ from urllib.parse import parse_qsl, urlsplit
 from deltaloop.api.redaction import SecretText
 from deltaloop.client.config import ClientConfig, TlsConfig, check_url
 from deltaloop.client.core.credential import Credential, bearer
-from deltaloop.client.core.expiring_credential import ExpiringCredential
 from deltaloop.client.core.oidc import (
     DISCOVERY,
     FORM,
@@ -30,8 +29,8 @@ from deltaloop.client.core.oidc import (
     read_refreshed,
     refresh_request,
 )
+from deltaloop.client.credential_cache import CredentialCache
 from deltaloop.client.errors import ConfigError, CredentialsError, TransportError
-from deltaloop.client.single_flight import SingleFlight
 from deltaloop.client.transport import HttpRequest, HttpResponse, Transport
 from deltaloop.client.transport_aiohttp import AiohttpTransport
 from deltaloop.fork_safety import fork_safe
@@ -64,15 +63,18 @@ class OidcCredentials:
         """
         self._provider = provider
         self._open_transport = open_transport
-        self._wall_clock = wall_clock
         self._refresh_token = provider.refresh_token
-        self._state = ExpiringCredential()
-        self._lock = fork_safe(threading.Lock())
+        # It finishes: cut off, the token that was sent may be void, and the new one lost.
+        self._cache = CredentialCache(
+            self._login,
+            name=provider.name,
+            shown_as={"issuer": provider.issuer_url},
+            wall_clock=wall_clock,
+            finishes=True,
+        )
         if provider.id_token:
             token = provider.id_token.reveal()
-            self._state.renewed(bearer(token), expires_at=expiry_of(token), now=wall_clock())
-        # Cut off, the token that was sent may be void, and the new one lost.
-        self._flight = SingleFlight(self._login, name=provider.name, finishes=True)
+            self._cache.put(bearer(token), expires_at=expiry_of(token))
 
     async def credential(self) -> Credential:
         """Return the id token, a new one if need be.
@@ -81,55 +83,29 @@ class OidcCredentials:
             CredentialsError: If the issuer gave none, or there is no refresh token to ask with.
             ConfigError: If the issuer's CA cannot be used.
         """
-        usable = self._usable()
-        return usable if usable is not None else await self._flight.join()
+        return await self._cache.credential()
 
     async def renew(self, rejected: Credential) -> Credential | None:
-        """Ask for a new token, unless that has happened meanwhile; return it if it is another one."""
-        with self._lock:
-            self._state.refused(rejected)
+        """Ask for a new token, unless that has happened meanwhile; return it if it is another one.
+
+        Raises:
+            CredentialsError, ConfigError: As ``credential``.
+        """
         if self._refresh_token is None:
+            self._cache.refuse(rejected)
             return None
-        credential = await self.credential()
-        return credential if credential != rejected else None
+        return await self._cache.renew(rejected)
 
-    def _usable(self) -> Credential | None:
-        """Return what can be used without asking, or raise the failure of just now; None asks the issuer."""
-        now = self._wall_clock()
-        with self._lock:
-            usable, failure = self._state.usable(now), self._state.failure(now)
-        if usable is None and failure is not None:
-            raise failure.with_traceback(None)
-        return usable
-
-    async def _login(self) -> Credential:
-        usable = self._usable()
-        if usable is not None:
-            return usable  # another thread's run ended right before this one began
-        try:
-            refreshed = await self._refresh()
-        except (CredentialsError, ConfigError) as error:
-            with self._lock:
-                serves = self._state.renewal_failed(error, self._wall_clock())
-            if serves is None:
-                raise
-            _log.warning(
-                "refreshing the id token failed; the one of before serves until it expires",
-                extra={"reason": str(error)},
-            )
-            return serves
-        token, now = refreshed.id_token.reveal(), self._wall_clock()
-        credential, expires_at = bearer(token), expiry_of(token)
-        with self._lock:
-            self._state.renewed(credential, expires_at=expires_at, now=now)
-        _log.info("credentials were renewed", extra={"issuer": self._provider.issuer_url, "lifetime": expires_at - now})
+    async def _login(self) -> tuple[Credential, float]:
+        refreshed = await self._refresh()
         if refreshed.refresh_token is not None:
             self._refresh_token = refreshed.refresh_token
             _log.warning(
                 "the issuer replaced the refresh token; the kubeconfig keeps the old one, which may be void now",
                 extra={"issuer": self._provider.issuer_url},
             )
-        return credential
+        token = refreshed.id_token.reveal()
+        return bearer(token), expiry_of(token)
 
     async def _refresh(self) -> Refreshed:
         provider, refresh_token = self._provider, self._refresh_token
