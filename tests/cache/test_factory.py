@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import gc
+import logging
+import weakref
 from dataclasses import dataclass
 
 import pytest
@@ -296,3 +300,76 @@ async def test_an_informer_for_a_while_has_its_indexes() -> None:
             await pods.wait_for_sync(timeout=5)
             found = pods.indexer.by_index("node", "n1")
         assert [obj.name for obj in found] == ["a"]
+
+
+async def test_entering_starts_what_was_asked_for_before() -> None:
+    factory = InformerFactory(FakeClient(), options=STILL)
+    pods = factory.informer(POD)
+    async with factory:
+        await asyncio.sleep(1)
+        assert pods.has_synced
+
+
+async def test_an_informer_that_runs_already_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
+    factory = InformerFactory(FakeClient(), options=STILL)
+    pods = factory.informer(POD)
+    mine = asyncio.create_task(pods.run())
+    await asyncio.sleep(1)
+    with caplog.at_level(logging.ERROR, logger="deltaloop.cache"):
+        async with factory:
+            await factory.wait_for_sync(timeout=5)
+    assert not caplog.records
+    assert not pods.stopped
+    mine.cancel()
+    await asyncio.wait([mine])
+
+
+async def test_the_factorys_own_transform_is_for_all_that_have_none() -> None:
+    client = FakeClient()
+    client.source("v1/Pod").put("a", node="n1")
+
+    def rename_again(obj: Resource) -> Resource:
+        fields = obj.to_dict()
+        fields["spec"]["nodeName"] = "nowhere"
+        return Resource.from_dict(fields, obj.resource_type)
+
+    options = dataclasses.replace(STILL, transform=rename_node)
+    async with InformerFactory(client, options=options) as factory:
+        renamed, again = factory.informer(POD), factory.informer(POD, transform=rename_again)
+        await factory.wait_for_sync(timeout=5)
+        nodes = [pods.lister().get("default/a")["spec"]["nodeName"] for pods in (renamed, again)]
+    assert nodes == ["elsewhere", "nowhere"]
+
+
+async def test_what_was_used_for_a_while_is_forgotten() -> None:
+    async with InformerFactory(FakeClient(), options=STILL) as factory:
+
+        def as_it_is(obj: Resource) -> Resource:
+            return obj
+
+        gone = weakref.ref(as_it_is)
+        async with factory.use(POD, transform=as_it_is) as pods, factory.use(POD, transform=as_it_is):
+            await pods.wait_for_sync(timeout=5)
+        del as_it_is, pods
+        gc.collect()
+        assert gone() is None
+
+
+async def test_several_namespaces_take_what_one_takes() -> None:
+    client = FakeClient()
+    for namespace in ("red", "blue"):
+        client.source("v1/Pod", namespace=namespace, labels="app=web", fields="spec.nodeName=n1").put("a", node="n1")
+    typed = ResourceType("", "v1", "Pod", "pods", model=Typed)
+    async with InformerFactory(client, options=STILL) as factory:
+        whole = factory.multi_namespace_informer(
+            typed, ["red", "blue"], label_selector="app=web", field_selector="spec.nodeName=n1", transform=rename_node
+        )
+        metadata = factory.multi_namespace_informer(
+            typed, ["red"], label_selector="app=web", field_selector="spec.nodeName=n1", metadata_only=True
+        )
+        await whole.wait_for_sync(timeout=5)
+        await metadata.wait_for_sync(timeout=5)
+        assert (whole.resource_type.model, metadata.resource_type.model) == (Typed, None)
+        assert [type(obj) for obj in whole.lister().list()] == [Typed] * 2
+        assert [type(obj) for obj in metadata.lister().list()] == [Resource]
+        assert {obj["spec"]["nodeName"] for obj in whole.informers["red"].indexer.list()} == {"elsewhere"}

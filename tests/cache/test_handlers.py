@@ -38,7 +38,8 @@ def test_details_are_passed_on_to_those_who_want_them() -> None:
     empty = DetailedHandlerFuncs[str](on_update=lambda old, new: f"{old}{new}")
     assert (empty.on_add("a", is_in_initial_list=True), empty.on_update("a", "b")) == (None, "ab")
     assert empty.on_delete("a", final_state_known=True) is None
-    assert "test_details" in repr(empty)
+    here = test_details_are_passed_on_to_those_who_want_them
+    assert repr(empty) == f"<DetailedHandlerFuncs {__name__}.{here.__name__}.<locals>.<lambda>>"
 
 
 def test_names_are_readable() -> None:

@@ -135,13 +135,29 @@ async def test_a_factory_asks_the_server_to_leave_them_out(
     options: InformerOptions, selection: dict[str, bool], drops: bool
 ) -> None:
     client = FakeClient()
+    client.source("v1/Pod").objects["a"] = managed("a", 11)
     async with InformerFactory(client, options=dataclasses.replace(options, chance=lambda: 0.0)) as factory:
         informer = factory.informer(POD, keep_managed_fields=selection.get("keep_managed_fields"))
         await factory.wait_for_sync()
         assert informer is factory.informer(POD, keep_managed_fields=not drops)
         assert informer is not factory.informer(POD, keep_managed_fields=drops)
+        assert (b"managedFields" in informer.lister().get("default/a").raw) is not drops
     asked = client.source("v1/Pod").asked
     assert asked[0].options.drop_managed_fields == drops
+
+
+@pytest.mark.parametrize("drops", [True, False])
+async def test_a_source_is_believed_that_says_what_it_drops(drops: bool) -> None:
+    class Says(FakeSource):
+        drops_managed_fields = drops
+
+    source = Says()
+    source.objects["a"] = managed("a", 11)
+    informer = Informer(source, POD, options=STILL)
+    async with running(informer):
+        (obj,) = informer.indexer.list()
+    assert (obj is source.objects["a"]) is drops, "nothing is taken off, and no object is made anew"
+    assert (b"managedFields" in obj.raw) is drops
 
 
 async def test_a_tweak_has_the_last_word() -> None:

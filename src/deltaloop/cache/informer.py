@@ -399,8 +399,6 @@ class Informer(Generic[T]):
     def _on_error(self, reaction: Reaction) -> None:
         if is_refusal(reaction.error) and reaction.decision is Decision.LIST_LATER:
             self._refused.set()
-        else:
-            self._refused.clear()
         if self._options.on_error is not None:
             self._options.on_error(reaction)
 

@@ -71,9 +71,9 @@ class Listener(Generic[T]):
         name: str,
         resource: str,
         upstream_has_synced: Callable[[], bool],
-        options: HandlerOptions | None = None,
-        on_room: Callable[[], None] | None = None,
-        metrics: GuardedMetrics | None = None,
+        options: HandlerOptions,
+        on_room: Callable[[], None],
+        metrics: GuardedMetrics,
     ) -> None:
         """Begin with an empty buffer.
 
@@ -87,7 +87,6 @@ class Listener(Generic[T]):
             on_room: Called whenever there is room again in a buffer that was full.
             metrics: Who counts.
         """
-        options = options or HandlerOptions()
         self._errors = ErrorSummaries()
         self._handler = handler
         self._decode = decode
@@ -97,7 +96,7 @@ class Listener(Generic[T]):
         self._buffer: NotificationBuffer[Resource] = make_buffer(options.buffer, options.buffer_size)
         self._is_bounded = options.buffer is BufferPolicy.BOUNDED
         self._on_room = on_room
-        self._metrics = metrics or GuardedMetrics(None, resource)
+        self._metrics = metrics
         self._filled = asyncio.Event()
         self._closed = False
         self._failures = 0
@@ -159,11 +158,7 @@ class Listener(Generic[T]):
         self._closed = True
         self._buffer.clear()
         self._filled.set()
-        self._tell_room()
-
-    def _tell_room(self) -> None:
-        if self._on_room is not None:
-            self._on_room()
+        self._on_room()
 
     async def run(self) -> None:
         """Deliver until closed or cancelled; cancellation reaches a handler that waits, and drops the rest."""
@@ -178,7 +173,7 @@ class Listener(Generic[T]):
                 continue
             notification, initial = taken
             if was_full and not self._buffer.is_full:
-                self._tell_room()
+                self._on_room()
             began, failures = clock(), self._failures
             try:
                 waiting = self._tell(notification)

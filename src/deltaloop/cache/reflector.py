@@ -26,8 +26,8 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError
 from deltaloop.api.watch_event import EventType, WatchEvent
 from deltaloop.cache.core.deltas import Unread
+from deltaloop.cache.core.listwatch import List as ListEffect
 from deltaloop.cache.core.listwatch import (
-    Decision,
     Listed,
     Phase,
     Probe,
@@ -38,7 +38,6 @@ from deltaloop.cache.core.listwatch import (
     Verdict,
     Wait,
 )
-from deltaloop.cache.core.listwatch import List as ListEffect
 from deltaloop.cache.core.listwatch import Watch as WatchEffect
 from deltaloop.cache.core.listwatch import WatchList as WatchListEffect
 from deltaloop.cache.errors import WatchListStalledError, describe_error
@@ -376,9 +375,8 @@ class Reflector:
 
     def _report(self, reaction: Reaction) -> None:
         self._metrics.failed(place=reaction.place.value, error=type(reaction.error).__name__)
-        expected = reaction.decision is not Decision.LIST_LATER and reaction.delay == 0
         _logger.log(
-            logging.INFO if expected else logging.WARNING,
+            logging.INFO if reaction.delay == 0 else logging.WARNING,  # what is answered at once is expected
             "list or watch failed",
             extra={
                 "reflector": self.name,
