@@ -5,7 +5,20 @@ from typing import Any
 import pytest
 
 from deltaloop.api.errors import InvalidInputError
-from deltaloop.client import ClientOptions, DeleteOptions, LogOptions, WriteOptions
+from deltaloop.client import (
+    ClientConfig,
+    ClientOptions,
+    DeleteOptions,
+    HttpRequest,
+    HttpResponse,
+    LogOptions,
+    Pool,
+    TlsConfig,
+    WriteOptions,
+)
+from deltaloop.client.core.watch_limits import WatchLimitOptions
+from deltaloop.client.metrics import NO_METRICS
+from deltaloop.option_types import OptionTypeError
 
 
 def test_write_options() -> None:
@@ -74,3 +87,174 @@ def test_log_options_that_cannot_be_meant(wrong: dict[str, Any]) -> None:
 def test_client_options_that_let_nothing_through(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="ClientOptions"):
         ClientOptions(**wrong)
+
+
+def test_defaults_of_requests() -> None:
+    request = HttpRequest(method="GET", path="/x")
+    assert (request.query, request.headers, request.body, request.timeout) == ({}, {}, None, None)
+    assert (request.pool, request.bounded, request.before_send) == (Pool.REQUESTS, False, None)
+    answer = HttpResponse(status=200)
+    assert (answer.body, answer.headers.get("x")) == (b"", "")
+
+
+DEFAULTS: list[tuple[Any, dict[str, Any]]] = [
+    (
+        ClientOptions(),
+        {
+            "qps": None,
+            "burst": 10,
+            "field_manager": "",
+            "field_validation": "",
+            "on_warning": None,
+            "metrics": NO_METRICS,
+            "on_request": None,
+        },
+    ),
+    (WriteOptions(), {"dry_run": False, "field_manager": "", "field_validation": ""}),
+    (
+        DeleteOptions(),
+        {"grace_period_seconds": None, "propagation_policy": "", "uid": "", "resource_version": "", "dry_run": False},
+    ),
+    (
+        LogOptions(),
+        {
+            "container": "",
+            "follow": False,
+            "previous": False,
+            "since_seconds": None,
+            "since_time": "",
+            "tail_lines": None,
+            "limit_bytes": None,
+            "timestamps": False,
+            "stream": "",
+        },
+    ),
+    (
+        ClientConfig(server="https://h"),
+        {
+            "namespace": "default",
+            "tls": TlsConfig(),
+            "credentials": None,
+            "impersonate": None,
+            "proxy_url": "",
+            "request_timeout": 30.0,
+            "compression": True,
+            "max_answer_bytes": 1024**3,
+            "max_event_bytes": 64 * 1024**2,
+            "context": "",
+            "source": "",
+        },
+    ),
+    (
+        TlsConfig(),
+        {
+            "ca_data": None,
+            "ca_file": None,
+            "client_certificate_data": None,
+            "client_certificate_file": None,
+            "client_key_data": None,
+            "client_key_file": None,
+            "server_name": "",
+            "insecure_skip_verify": False,
+        },
+    ),
+    (WatchLimitOptions(), {"deadline_slack": 15.0, "idle_limit": 90.0}),
+]
+
+
+@pytest.mark.parametrize(("options", "documented"), DEFAULTS, ids=lambda each: type(each).__name__)
+def test_defaults_are_what_the_documentation_says(options: Any, documented: dict[str, Any]) -> None:
+    assert {name: getattr(options, name) for name in documented} == documented
+
+
+@pytest.mark.parametrize(
+    ("make", "wrong", "message"),
+    [
+        (WriteOptions, {"dry_run": "yes"}, r"WriteOptions\.dry_run is of type str; bool is needed"),
+        (
+            WriteOptions,
+            {"field_validation": 1},
+            r"WriteOptions\.field_validation is of type int; '' or 'Ignore' or 'Warn' or 'Strict' is needed",
+        ),
+        (DeleteOptions, {"grace_period_seconds": "1"}, r"DeleteOptions\.grace_period_seconds is of type str"),
+        (
+            DeleteOptions,
+            {"propagation_policy": 1},
+            r"propagation_policy is of type int; '' or 'Orphan' or 'Background' or 'Foreground' is needed",
+        ),
+        (LogOptions, {"tail_lines": 1.5}, r"LogOptions\.tail_lines is of type float; int or None is needed"),
+        (LogOptions, {"stream": 1}, r"LogOptions\.stream is of type int; '' or 'Stdout' or 'Stderr' is needed"),
+        (ClientOptions, {"burst": "many"}, r"ClientOptions\.burst is of type str; int is needed"),
+        (ClientOptions, {"on_warning": 1}, r"ClientOptions\.on_warning is of type int; something that can be called"),
+        (TlsConfig, {"ca_data": "text"}, r"TlsConfig\.ca_data is of type str; bytes or None is needed"),
+        (ClientConfig, {"server": b"https://h"}, r"ClientConfig\.server is of type bytes; str is needed"),
+    ],
+)
+def test_options_of_a_wrong_type_are_refused_by_name(make: Any, wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionTypeError, match=message):
+        make(**wrong)
+
+
+@pytest.mark.parametrize("options", [LogOptions(since_seconds=1), LogOptions(limit_bytes=1), LogOptions(tail_lines=0)])
+def test_the_least_that_log_options_take(options: LogOptions) -> None:
+    assert set(options.to_query().values()) <= {"0", "1"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"since_seconds": 0}, r"LogOptions\.since_seconds is 0; 1 or more"),
+        ({"tail_lines": -1}, r"LogOptions\.tail_lines is -1; 0 or more"),
+        ({"limit_bytes": 0}, r"LogOptions\.limit_bytes is 0; 1 or more"),
+        ({"since_seconds": 1, "since_time": "x"}, r"LogOptions\.since_seconds and since_time: give one"),
+    ],
+)
+def test_what_log_options_say_when_they_refuse(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        LogOptions(**wrong)
+
+
+def test_the_longest_field_manager() -> None:
+    longest = "x" * 128
+    assert WriteOptions(field_manager=longest).field_manager == ClientOptions(field_manager=longest).field_manager
+    with pytest.raises(InvalidInputError, match=r"WriteOptions\.field_manager has 129 characters; at most 128"):
+        WriteOptions(field_manager=longest + "x")
+
+
+@pytest.mark.parametrize("make", [WriteOptions, ClientOptions])
+def test_field_validation_names_its_class(make: Any) -> None:
+    with pytest.raises(InvalidInputError, match=rf"{make.__name__}\.field_validation is 'strict'"):
+        make(field_validation="strict")
+    for known in ("", "Ignore", "Warn", "Strict"):
+        assert make(field_validation=known).field_validation == known
+
+
+@pytest.mark.parametrize(
+    ("options", "preconditions"),
+    [
+        (DeleteOptions(uid="u"), {"uid": "u"}),
+        (DeleteOptions(resource_version="5"), {"resourceVersion": "5"}),
+        (DeleteOptions(uid="u", resource_version="5"), {"uid": "u", "resourceVersion": "5"}),
+    ],
+)
+def test_only_preconditions_that_are_given_are_sent(options: DeleteOptions, preconditions: dict[str, str]) -> None:
+    assert options.to_dict() == {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
+
+
+def test_a_grace_period_of_nothing_is_sent() -> None:
+    assert DeleteOptions(grace_period_seconds=0).to_dict()["gracePeriodSeconds"] == 0
+
+
+def test_requests_and_configurations_show_nothing_secret() -> None:
+    headers, body = {"Authorization": "planted"}, b"planted"
+    request = HttpRequest(method="GET", path="/x", headers=headers, body=body, before_send=lambda: "planted")
+    assert repr(request).startswith("HttpRequest(method='GET', path='/x', query={}, timeout=None, ")
+    assert "planted" not in repr(request) + repr(HttpResponse(status=200, body=b"planted"))
+    assert request == HttpRequest(method="GET", path="/x", headers=headers, body=body), "whoever checks it"
+
+
+def test_options_cannot_be_changed_but_copied() -> None:
+    options = ClientOptions(qps=5.0, burst=2)
+    assert options.replace(burst=3) == ClientOptions(qps=5.0, burst=3)
+    with pytest.raises(AttributeError):
+        options.burst = 3  # type: ignore[misc]  # that is the point

@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from deltaloop.api.errors import InvalidInputError
-from deltaloop.api.status import NotFoundError, ServiceUnavailableError, TooManyRequestsError
+from deltaloop.api.status import ForbiddenError, NotFoundError, ServiceUnavailableError, TooManyRequestsError
 from deltaloop.client import (
     ClientOptions,
     Headers,
@@ -351,3 +351,254 @@ async def test_metrics_that_fail_do_not_fail_the_request(caplog: pytest.LogCaptu
     options = ClientOptions(metrics=Failing())
     assert await RequestSender(FakeTransport(OK), default_timeout=30.0, options=options).send("GET", "/x") is OK
     assert [record.getMessage() for record in logged(caplog)] == ["a metrics hook of the client raised"]
+
+
+# --- What those who look on are told ---
+
+
+def told(caplog: pytest.LogCaptureFixture) -> list[tuple[object, ...]]:
+    """Level and extras of what was logged."""
+    names = ("method", "path", "status", "duration", "wait", "error_type", "warning", "host")
+    return [
+        (record.levelname, {name: record.__dict__[name] for name in names if name in record.__dict__})
+        for record in logged(caplog)
+    ]
+
+
+async def test_each_request_is_announced_once_with_what_it_asks() -> None:
+    seen: list[tuple[object, ...]] = []
+    options = ClientOptions(on_request=lambda *what: seen.append(what))
+    transport = FakeTransport(BUSY, OK, OK, OK, BUSY, Stream((b"a",)), Stream((b"b",)))
+    sender = RequestSender(transport, default_timeout=30.0, options=options)
+    await sender.send("GET", "/a")
+    await sender.send("PUT", "/b", query={"dryRun": "All"}, body=b"{}", content_type="x/y")
+    await sender.send("DELETE", "/c")
+    await sender.receive("/d", query={"limit": "5"}, sink=Collected)
+    async with sender.stream("/e", query={"watch": "true"}):
+        pass
+    assert seen == [
+        ("GET", "/a", {}, ""),
+        ("PUT", "/b", {"dryRun": "All"}, "x/y"),
+        ("DELETE", "/c", {}, ""),
+        ("GET", "/d", {"limit": "5"}, ""),
+        ("GET", "/e", {"watch": "true"}, ""),
+    ]
+
+
+async def test_a_request_hook_that_fails_does_not_fail_the_request(caplog: pytest.LogCaptureFixture) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("hook")
+
+    sender = RequestSender(
+        FakeTransport(OK, OK), default_timeout=30.0, host="h:1", options=ClientOptions(on_request=fail)
+    )
+    assert await sender.send("GET", "/x") is OK
+    assert await sender.send("GET", "/x") is OK
+    first, second = logged(caplog)
+    assert (first.levelname, first.getMessage(), first.__dict__["host"]) == (
+        "ERROR",
+        "a request hook of the client raised",
+        "h:1",
+    )
+    assert "ZeroDivisionError" in first.__dict__["raised"]
+    assert first.exc_info, "the first one has its traceback"
+    assert not second.exc_info, "and the next one not again"
+
+
+async def test_what_is_sent_again_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    transport = FakeTransport(BUSY, broken(), OK)
+    await sender_over(transport).send("GET", "/x")
+    assert told(caplog) == [
+        ("WARNING", {"method": "GET", "path": "/x", "wait": 3.0, "error_type": "TooManyRequestsError"}),
+        ("WARNING", {"method": "GET", "path": "/x", "wait": 1.0, "error_type": "TransportError"}),
+    ]
+
+
+async def test_a_request_without_an_answer_is_logged_and_measured(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "deltaloop.client")
+    sender = sender_over(FakeTransport(After(2.0, broken()), Stream((b"x",))))
+    with pytest.raises(TransportError):
+        await sender.send("POST", "/x")
+    assert told(caplog) == [
+        ("DEBUG", {"method": "POST", "path": "/x", "duration": 2.0, "error_type": "TransportError"}),
+    ]
+
+
+async def test_what_is_sent_again_is_counted_by_what_was_wrong() -> None:
+    counted = Counted()
+    sender = RequestSender(
+        FakeTransport(broken(), OK), default_timeout=30.0, host="h", options=ClientOptions(metrics=counted)
+    )
+    await sender.send("GET", "/x")
+    assert [entry for entry in counted.seen if entry[0] == "retried"] == [("retried", "<error>", "GET", "h")]
+
+
+async def test_a_stream_is_logged_when_it_is_accepted_and_when_it_is_left(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "deltaloop.client")
+    warned = Headers([("Warning", '299 - "old"')])
+    sender = sender_over(FakeTransport(Stream((b"a", Pause(9.0)), headers=warned)))
+    async with sender.stream("/x", query={}) as answer:
+        assert [chunk async for chunk in answer.chunks] == [b"a"]
+    where = {"method": "GET", "path": "/x"}
+    assert told(caplog) == [
+        ("DEBUG", {**where, "status": 200, "duration": 0.0}),
+        ("WARNING", {**where, "warning": "old"}),
+        ("DEBUG", {**where, "duration": 9.0}),
+    ]
+
+
+async def test_a_stream_that_is_not_opened_is_counted_and_one_that_breaks_off_is_not_counted_twice() -> None:
+    counted = Counted()
+    broken_off = StreamEndedError("reset", method="GET", path="/x")
+    transport = FakeTransport(After(2.0, broken()), Stream((b"a", Pause(5.0), broken_off)))
+    sender = RequestSender(transport, default_timeout=30.0, host="h", options=ClientOptions(metrics=counted))
+    with pytest.raises(TransportError, match="reset"):
+        async with sender.stream("/x", query={}):
+            pass
+    async with sender.stream("/x", query={}) as answer:
+        await anext(answer.chunks)
+        with pytest.raises(StreamEndedError):
+            await anext(answer.chunks)
+    assert counted.seen == [
+        ("done", "<error>", "GET", "h"),
+        ("duration", 2.0, "GET", "h"),
+        ("done", "200", "GET", "h"),
+        ("duration", 0.0, "GET", "h"),
+    ]
+
+
+async def test_warnings_of_a_list_reach_the_caller_and_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    seen: list[ServerWarning] = []
+    sender = sender_over(FakeTransport(Stream((b"x",), headers=Headers([("warning", '299 - "old"')]))))
+    await sender.receive("/x", query={}, sink=Collected, on_warning=seen.append)
+    assert seen == [ServerWarning("old", "GET", "/x")]
+    assert told(caplog) == [("WARNING", {"method": "GET", "path": "/x", "warning": "old"})]
+
+
+@pytest.mark.parametrize(
+    ("qps", "wait", "level"), [(2.0, 0.5, "DEBUG"), (1.0, 1.0, "DEBUG"), (0.8, 1.25, "WARNING"), (0.5, 2.0, "WARNING")]
+)
+async def test_a_wait_for_a_turn_is_said_and_a_long_one_aloud(
+    qps: float, wait: float, level: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "deltaloop.client")
+    sender = limited(FakeTransport(OK, OK), qps=qps, burst=1)
+    await sender.send("GET", "/a")
+    await sender.send("PUT", "/b")
+    waits = [entry for entry in told(caplog) if "wait" in str(entry[1])]
+    assert waits == [(level, {"method": "PUT", "path": "/b", "wait": wait})]
+
+
+async def test_a_turn_that_comes_when_the_time_limit_ends_is_taken() -> None:
+    transport = FakeTransport(OK, OK)
+    sender = limited(transport, qps=0.1, burst=1)
+    await sender.send("GET", "/x")
+    await sender.send("GET", "/x", timeout=10.0)
+    assert transport.sent_at == [0.0, 10.0]
+    assert transport.requests[1].timeout == 0.0
+
+
+async def test_what_a_turn_beyond_the_time_limit_says() -> None:
+    sender = limited(FakeTransport(OK), qps=0.1, burst=1)
+    await sender.send("GET", "/x")
+    with pytest.raises(
+        RequestTimeoutError, match=r"PUT /y: .* limit of 0\.1 requests a second .* by 10\.0 s"
+    ) as caught:
+        await sender.send("PUT", "/y", timeout=9.0)
+    assert (caught.value.method, caught.value.path, caught.value.sent) == ("PUT", "/y", False)
+    assert asyncio.get_running_loop().time() == 0.0
+
+
+async def test_how_a_body_that_does_not_end_is_named() -> None:
+    sender = sender_over(FakeTransport(Stream((Pause(100.0),))))
+    with pytest.raises(RequestTimeoutError, match="GET /x: ") as caught:
+        await sender.receive("/x", query={}, sink=Collected, timeout=5.0)
+    assert (caught.value.method, caught.value.path) == ("GET", "/x")
+
+
+async def test_a_time_limit_of_the_sinks_own_is_no_time_limit_of_the_request() -> None:
+    class Impatient(Collected):
+        def feed(self, chunk: bytes) -> None:
+            raise TimeoutError("the sink's own")
+
+    with pytest.raises(TimeoutError, match="the sink's own") as caught:
+        await sender_over(FakeTransport(Stream((b"a",)))).receive("/x", query={}, sink=Impatient)
+    assert type(caught.value) is TimeoutError
+
+
+# --- What is asked before a write ---
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"])
+async def test_a_write_check_is_asked_before_each_try_and_handed_to_the_transport(method: str) -> None:
+    asked: list[str] = []
+    transport = FakeTransport(BUSY, OK)
+    await sender_over(transport).send(method, "/x", write_check=asked.append)
+    if method in ("GET", "HEAD"):
+        assert asked == []
+        assert [request.before_send for request in transport.requests] == [None, None]
+        return
+    assert asked == [f"{method} /x"] * 2
+    for request in transport.requests:
+        assert request.before_send is not None
+        request.before_send()
+    assert asked == [f"{method} /x"] * 4
+
+
+# --- How much of a refusal is read ---
+
+
+@pytest.mark.parametrize(("rest", "read_until"), [(b"x", 3.0), (b"", 30.0)])
+async def test_of_a_refusal_64_kib_are_read(rest: bytes, read_until: float) -> None:
+    script = (b"x" * (64 * 1024 - 1), Pause(3.0), rest, Pause(1000.0), b"more")
+    sender = sender_over(FakeTransport(Stream(script, status=403), Stream(script, status=403)))
+    with pytest.raises(ForbiddenError):
+        await sender.receive("/x", query={}, sink=Collected)
+    assert asyncio.get_running_loop().time() == read_until
+    with pytest.raises(ForbiddenError):
+        async with sender.stream("/x", query={}):
+            pass
+    assert asyncio.get_running_loop().time() == 2 * read_until
+
+
+async def test_a_refusal_that_breaks_off_is_a_refusal_all_the_same() -> None:
+    script = (b"not your day", StreamEndedError("reset", method="GET", path="/x"))
+    with pytest.raises(ForbiddenError, match="not your day"):
+        await sender_over(FakeTransport(Stream(script, status=403))).receive("/x", query={}, sink=Collected)
+
+
+async def test_refusals_say_which_request_and_when_to_come_again() -> None:
+    answer = Stream((b"later",), status=503, headers=Headers([("Retry-After", "40")]))
+    with pytest.raises(ServiceUnavailableError, match="GET /x: the server answered 503: later") as caught:
+        await sender_over(FakeTransport(answer)).receive("/x", query={}, sink=Collected)
+    assert caught.value.retry_after == 40.0
+    with pytest.raises(ForbiddenError, match="PUT /y: the server answered 403"):
+        await sender_over(FakeTransport(text_answer("", status=403))).send("PUT", "/y")
+
+
+async def test_time_limits_of_streams_and_lists() -> None:
+    transport = FakeTransport(*[Stream(())] * 4)
+    sender = sender_over(transport)
+    for timeout in (None, 7.0):
+        await sender.receive("/x", query={}, sink=Collected, accept="a/b", timeout=timeout)
+        async with sender.stream("/x", query={"a": "b"}, accept="c/d", timeout=timeout):
+            pass
+    assert [request.timeout for request in transport.requests] == [30.0, 30.0, 7.0, 7.0]
+    assert [request.headers for request in transport.requests] == [{"Accept": "a/b"}, {"Accept": "c/d"}] * 2
+    assert [request.bounded for request in transport.requests] == [True, False] * 2
+    assert {request.method for request in transport.requests} == {"GET"}
+    assert transport.requests[1].query == {"a": "b"}
+
+
+async def test_a_list_without_a_time_limit_ends_when_it_ends() -> None:
+    transport = FakeTransport(Stream((Pause(1e6), b"a")))
+    taken = await sender_over(transport).receive("/x", query={}, sink=Collected, timeout=float("inf"))
+    assert taken.slices == [b"a"]
+
+
+async def test_lists_of_leader_election_do_not_wait_for_others() -> None:
+    transport = FakeTransport(OK, Stream((b"a",)))
+    sender = limited(transport, qps=0.1, burst=1)
+    await sender.send("GET", "/x")
+    await sender.receive("/x", query={}, sink=Collected, pool=Pool.LEADER_ELECTION)
+    assert transport.sent_at == [0.0, 0.0]

@@ -185,7 +185,7 @@ class RequestSender:
                 except TimeoutError:
                     if not limit.expired():
                         raise
-                    raise _late(request, f"the answer did not end within {left:g} s", sent=True) from None
+                    raise _late(request, f"the answer did not end within {left:g} s") from None
                 return taken
 
         return await self._repeated("GET", path, attempt, timeout=timeout, pool=pool)
@@ -356,10 +356,8 @@ def _error(request: HttpRequest, status: int, headers: Headers, body: bytes) -> 
     )
 
 
-def _late(request: HttpRequest, why: str, *, sent: bool) -> RequestTimeoutError:
-    return RequestTimeoutError(
-        f"{request.method} {request.path}: {why}", method=request.method, path=request.path, sent=sent
-    )
+def _late(request: HttpRequest, why: str) -> RequestTimeoutError:
+    return RequestTimeoutError(f"{request.method} {request.path}: {why}", method=request.method, path=request.path)
 
 
 async def _beginning(answer: StreamResponse, *, until: float | None) -> bytes:
