@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 
 import pytest
 
@@ -367,7 +368,11 @@ def told(caplog: pytest.LogCaptureFixture) -> list[tuple[object, ...]]:
 
 async def test_each_request_is_announced_once_with_what_it_asks() -> None:
     seen: list[tuple[object, ...]] = []
-    options = ClientOptions(on_request=lambda *what: seen.append(what))
+
+    def note(method: str, path: str, query: Mapping[str, str], content_type: str) -> None:
+        seen.append((method, path, query, content_type))
+
+    options = ClientOptions(on_request=note)
     transport = FakeTransport(BUSY, OK, OK, OK, BUSY, Stream((b"a",)), Stream((b"b",)))
     sender = RequestSender(transport, default_timeout=30.0, options=options)
     await sender.send("GET", "/a")

@@ -454,7 +454,9 @@ def _why(error: Exception, address: str) -> str:
         return f"the host name of {address} cannot be resolved"
     if isinstance(error, aiohttp.ClientConnectorError):
         if isinstance(error.os_error, ssl.SSLError):
-            return f"no TLS connection to {address}: {error.os_error.reason or type(error.os_error).__name__}"
+            # Only what OpenSSL itself found wrong has a reason.
+            fault = getattr(error.os_error, "reason", None) or type(error.os_error).__name__
+            return f"no TLS connection to {address}: {fault}"
         if _is_refused(error):
             return f"nothing listens at {address} (connection refused)"
         return f"no connection to {address}: {error.os_error.strerror or error.os_error}"

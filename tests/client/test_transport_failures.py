@@ -1,0 +1,488 @@
+"""What the transport says and leaves behind when something fails, and what it does not do unasked."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import math
+import socket
+import ssl
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+from aiohttp.client_reqrep import ConnectionKey
+
+from deltaloop.api.redaction import SecretText
+from deltaloop.client import (
+    AiohttpTransport,
+    ClientConfig,
+    Credential,
+    CredentialsError,
+    HttpRequest,
+    Pool,
+    RequestTimeoutError,
+    StaticToken,
+    TlsConfig,
+    TransportError,
+)
+from deltaloop.client.core.credential import bearer
+from deltaloop.client.transport_aiohttp import _is_cut, _make_socket, _why
+from tests.client.authority import Authority
+from tests.client.fake_transport import logged
+from tests.client.loopback import free_port, raw_server, serving
+
+pytestmark = [pytest.mark.real_time, pytest.mark.usefixtures("no_proxy")]
+
+GET = HttpRequest(method="GET", path="/x", timeout=5.0)
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+@pytest.fixture
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+
+
+async def failure(config: ClientConfig, request: HttpRequest = GET) -> TransportError:
+    transport = AiohttpTransport(config)
+    try:
+        with pytest.raises(TransportError) as caught:
+            await transport.request(request)
+        return caught.value
+    finally:
+        await transport.close()
+
+
+# Names of what is wrong
+
+
+KEY = ConnectionKey("h", 1, True, True, None, None, None)
+
+
+def of_connecting(error: OSError, kind: type[aiohttp.ClientConnectorError] = aiohttp.ClientConnectorError) -> Any:
+    return kind(KEY, error)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (
+            aiohttp.ClientConnectorCertificateError(KEY, ssl.SSLCertVerificationError(1, "certificate has expired")),
+            "the certificate of h:1 is not accepted: .*certificate has expired.*; check the CA, and tls-server-name",
+        ),
+        (
+            of_connecting(OSError(-2, "no such name"), aiohttp.ClientConnectorDNSError),
+            "the host name of h:1 cannot be resolved",
+        ),
+        (of_connecting(ssl.SSLError(1, "odd")), "no TLS connection to h:1: SSLError"),
+        (of_connecting(ConnectionRefusedError(111, "refused")), r"nothing listens at h:1 \(connection refused\)"),
+        (of_connecting(OSError(113, "No route to host")), "no connection to h:1: No route to host"),
+        (of_connecting(OSError("without a number")), "no connection to h:1: without a number"),
+        (
+            aiohttp.ClientHttpProxyError(None, (), status=407),  # type: ignore[arg-type]  # it has no request here
+            "the proxy refused to connect to h:1: 407",
+        ),
+        (aiohttp.ServerDisconnectedError(), "h:1 closed the connection without an answer"),
+        (ConnectionResetError(104, "Connection reset by peer"), "the connection to h:1 broke: Connection reset by pe"),
+        (aiohttp.ClientPayloadError("planted"), "the connection to h:1 broke: ClientPayloadError"),
+    ],
+)
+async def test_each_failure_has_its_words(error: Exception, words: str) -> None:
+    import re
+
+    assert re.match(words, _why(error, "h:1"))
+
+
+@pytest.mark.parametrize(
+    ("error", "cut"),
+    [
+        (of_connecting(ConnectionResetError()), True),
+        (of_connecting(BrokenPipeError()), True),
+        (of_connecting(ConnectionAbortedError()), True),
+        (of_connecting(ConnectionRefusedError()), False),
+        (of_connecting(OSError(113, "No route to host")), False),
+        (aiohttp.ServerDisconnectedError(), True),
+        (aiohttp.ClientOSError(), True),
+        (ConnectionResetError(), True),
+        (BrokenPipeError(), True),
+        (ConnectionAbortedError(), True),
+        (OSError(), False),
+        (aiohttp.ClientPayloadError(), False),
+    ],
+)
+async def test_what_is_cut(error: Exception, cut: bool) -> None:
+    assert _is_cut(error) is cut
+
+
+async def test_a_failed_connection_has_the_systems_error_as_its_cause() -> None:
+    error = await failure(ClientConfig(server=f"http://127.0.0.1:{free_port()}"))
+    assert isinstance(error.__cause__, ConnectionRefusedError)
+    assert error.__suppress_context__
+    assert str(error).startswith("GET /x: ")
+
+
+@pytest.mark.parametrize(
+    ("server", "address"), [("http://nowhere.invalid", ":80"), ("https://nowhere.invalid", ":443")]
+)
+async def test_the_usual_ports_are_named(server: str, address: str) -> None:
+    assert f"nowhere.invalid{address} cannot be resolved" in str(await failure(ClientConfig(server=server)))
+
+
+async def test_a_timeout_says_after_how_long_and_of_what() -> None:
+    async def slow(_: web.Request) -> web.Response:
+        await asyncio.sleep(30)
+        return web.Response()
+
+    async with serving(slow) as address:
+        config = ClientConfig(server=f"http://{address}")
+        error = await failure(config, HttpRequest(method="PUT", path="/x", timeout=0.05))
+        assert str(error) == f"PUT /x: no answer from {address} within 0.05 s"
+        assert (error.method, error.path, error.sent, error.refused, error.cut) == ("PUT", "/x", True, False, False)
+        transport = AiohttpTransport(config)
+        with pytest.raises(RequestTimeoutError, match=f"GET /y: no answer from {address} within 0.05 s"):
+            async with transport.stream(HttpRequest(method="GET", path="/y", timeout=0.05)):
+                pass
+        await transport.close()
+
+
+async def test_after_close_the_request_is_named() -> None:
+    transport = AiohttpTransport(ClientConfig(server="http://127.0.0.1:1"))
+    await transport.close()
+    with pytest.raises(TransportError, match="the client is closed") as caught:
+        await transport.request(HttpRequest(method="PUT", path="/y"))
+    assert (caught.value.method, caught.value.path, caught.value.refused) == ("PUT", "/y", False)
+    assert repr(transport) == "<AiohttpTransport http://127.0.0.1:1>"
+
+
+# Time limits
+
+
+@pytest.mark.parametrize("timeout", [None, math.inf])
+async def test_without_a_time_limit(timeout: float | None) -> None:
+    async def script(_: int, writer: asyncio.StreamWriter) -> None:
+        writer.write(OK)
+
+    async with raw_server(script) as address:
+        transport = AiohttpTransport(ClientConfig(server=f"http://{address}"))
+        request = HttpRequest(method="GET", path="/x", timeout=timeout)
+        assert (await transport.request(request)).body == b"ok"
+        async with transport.stream(request) as answer:
+            assert [chunk async for chunk in answer.chunks] == [b"ok"]
+        await transport.close()
+
+
+async def test_the_time_limit_of_a_stream_is_for_opening_it() -> None:
+    async def script(_: int, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
+        await writer.drain()
+        await asyncio.sleep(0.1)
+        writer.write(b"ok")
+
+    async with raw_server(script) as address:
+        transport = AiohttpTransport(ClientConfig(server=f"http://{address}"))
+        async with transport.stream(HttpRequest(method="GET", path="/x", timeout=0.05)) as answer:
+            assert [chunk async for chunk in answer.chunks] == [b"ok"]
+        await transport.close()
+
+
+async def test_a_request_that_is_given_up_in_its_body_closes_its_connection() -> None:
+    gone = asyncio.Event()
+
+    async def endless(request: web.Request) -> web.StreamResponse:
+        answer = web.StreamResponse()
+        await answer.prepare(request)
+        try:
+            while True:
+                await answer.write(b"x\n")
+                await asyncio.sleep(0.005)
+        except (ConnectionError, asyncio.CancelledError):
+            gone.set()
+            raise
+
+    async with serving(endless) as address:
+        transport = AiohttpTransport(ClientConfig(server=f"http://{address}"))
+        with pytest.raises(RequestTimeoutError):
+            await transport.request(HttpRequest(method="GET", path="/x", timeout=0.05))
+        async with asyncio.timeout(2):
+            await gone.wait()
+        await transport.close()
+
+
+# Credentials
+
+
+class Scripted:
+    """Credentials that give, and renew to, what the test says."""
+
+    def __init__(self, first: Credential | Exception, second: Credential | Exception | None = None) -> None:
+        self.first, self.second = first, second
+        self.rejected: list[Credential] = []
+
+    async def credential(self) -> Credential:
+        if isinstance(self.first, Exception):
+            raise self.first
+        return self.first
+
+    async def renew(self, rejected: Credential) -> Credential | None:
+        self.rejected.append(rejected)
+        if isinstance(self.second, Exception):
+            raise self.second
+        return self.second
+
+
+class Gate:
+    """A server that lets one token in; counts connections that are open."""
+
+    def __init__(self, token: str) -> None:
+        self.token = token
+        self.peers: list[object] = []
+
+    async def serve(self, request: web.Request) -> web.StreamResponse:
+        assert request.transport is not None
+        self.peers.append(request.transport.get_extra_info("peername"))
+        good = request.headers.get("Authorization") == f"Bearer {self.token}"
+        return web.Response(status=200 if good else 401, text="ok" if good else "x" * 300_000)
+
+
+@pytest.mark.parametrize("method", ["request", "stream"])
+@pytest.mark.parametrize(
+    "second", [CredentialsError("issuer", "planted nothing"), TimeoutError("the login's own"), None, bearer("new")]
+)
+async def test_what_becomes_of_a_401(
+    second: Credential | Exception | None, method: str, authority: Authority, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "deltaloop.client")
+    first, gate = bearer("old"), Gate("new")
+    credentials = Scripted(first, second)
+
+    async def status(transport: AiohttpTransport) -> int:
+        if method == "request":
+            return (await transport.request(GET)).status
+        async with transport.stream(GET) as answer:
+            return answer.status
+
+    async with serving(gate.serve, tls=authority.server_context()) as address:
+        transport = AiohttpTransport(
+            ClientConfig(server=f"https://{address}", tls=TlsConfig(ca_data=authority.pem), credentials=credentials)
+        )
+        if isinstance(second, Exception):
+            with pytest.raises(type(second)) as caught:
+                await status(transport)
+            assert caught.value is second
+        else:
+            assert await status(transport) == (200 if second else 401)
+        assert credentials.rejected == [first]
+        assert len(gate.peers) == (2 if isinstance(second, Credential) else 1)
+        said = [(record.getMessage(), record.__dict__["server"]) for record in logged(caplog)]
+        assert said == [("credentials were refused and have been renewed", address)] * isinstance(second, Credential)
+        await transport.close()
+    gc.collect()  # an answer that was not closed would warn, and warnings are errors
+
+
+@pytest.mark.parametrize("error", [CredentialsError("issuer", "down"), TimeoutError("the login's own")])
+async def test_what_the_credentials_raise_is_raised_and_nothing_is_sent(error: Exception, authority: Authority) -> None:
+    gate = Gate("x")
+    async with serving(gate.serve, tls=authority.server_context()) as address:
+        tls = TlsConfig(ca_data=authority.pem)
+        transport = AiohttpTransport(ClientConfig(server=f"https://{address}", tls=tls, credentials=Scripted(error)))
+        with pytest.raises(type(error)) as caught:
+            await transport.request(GET)
+        assert caught.value is error
+        with pytest.raises(type(error)) as caught:
+            async with transport.stream(GET):
+                pass
+        assert caught.value is error
+        await transport.close()
+    assert gate.peers == []
+
+
+async def test_a_login_that_takes_longer_than_the_request_may_leaves_it_its_time(authority: Authority) -> None:
+    class Slow(Scripted):
+        async def credential(self) -> Credential:
+            await asyncio.sleep(0.15)
+            return await super().credential()
+
+        async def renew(self, rejected: Credential) -> Credential | None:
+            await asyncio.sleep(0.15)
+            return await super().renew(rejected)
+
+    async with serving(Gate("new").serve, tls=authority.server_context()) as address:
+        config = ClientConfig(
+            server=f"https://{address}",
+            tls=TlsConfig(ca_data=authority.pem),
+            credentials=Slow(bearer("old"), bearer("new")),
+        )
+        transport = AiohttpTransport(config)
+        assert (await transport.request(HttpRequest(method="GET", path="/x", timeout=0.14))).status == 200
+        await transport.close()
+
+
+async def test_a_login_gives_back_the_time_that_was_left(authority: Authority) -> None:
+    async def slow(_: web.Request) -> web.Response:
+        await asyncio.sleep(30)
+        return web.Response()
+
+    async with serving(slow, tls=authority.server_context()) as address:
+        config = ClientConfig(
+            server=f"https://{address}", tls=TlsConfig(ca_data=authority.pem), credentials=Scripted(bearer("x"))
+        )
+        loop = asyncio.get_running_loop()
+        began_at = loop.time()
+        assert isinstance(await failure(config, HttpRequest(method="GET", path="/x", timeout=0.1)), RequestTimeoutError)
+        assert loop.time() - began_at < 5.0
+
+
+async def test_unsent_credentials_are_named_with_their_server(caplog: pytest.LogCaptureFixture) -> None:
+    AiohttpTransport(ClientConfig(server="http://h:1", credentials=StaticToken(SecretText("planted"))))
+    AiohttpTransport(ClientConfig(server="http://h:1"))
+    (record,) = logged(caplog)
+    assert (record.levelname, record.__dict__["server"]) == ("WARNING", "http://h:1")
+
+
+# Connections
+
+
+async def test_each_kind_of_call_has_connections_of_its_own() -> None:
+    peers: dict[str, object] = {}
+
+    async def who(request: web.Request) -> web.Response:
+        assert request.transport is not None
+        peers[request.path] = request.transport.get_extra_info("peername")
+        return web.Response(text="ok")
+
+    async with serving(who) as address:
+        transport = AiohttpTransport(ClientConfig(server=f"http://{address}"))
+        elected = Pool.LEADER_ELECTION
+        await transport.request(HttpRequest(method="GET", path="/a"))
+        await transport.request(HttpRequest(method="GET", path="/b", pool=elected))
+        async with transport.stream(HttpRequest(method="GET", path="/c")) as answer:
+            assert [chunk async for chunk in answer.chunks] == [b"ok"]
+        for path, pool in (("/list", Pool.REQUESTS), ("/lease", elected)):
+            async with transport.stream(HttpRequest(method="GET", path=path, pool=pool, bounded=True)) as answer:
+                assert [chunk async for chunk in answer.chunks] == [b"ok"]
+        await transport.close()
+    assert len({peers["/a"], peers["/b"], peers["/c"]}) == 3
+    assert (peers["/list"], peers["/lease"]) == (peers["/a"], peers["/b"])
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+async def test_a_read_on_a_dead_connection_is_sent_once_more_and_not_for_ever(method: str) -> None:
+    served: list[int] = []
+
+    async def die_from_the_second_on(number: int, writer: asyncio.StreamWriter) -> None:
+        served.append(number)
+        if number:
+            writer.close()
+        else:
+            writer.write(OK)
+
+    async with raw_server(die_from_the_second_on) as address:
+        transport = AiohttpTransport(ClientConfig(server=f"http://{address}"))
+        await transport.request(GET)
+        with pytest.raises(TransportError) as caught:
+            await transport.request(HttpRequest(method=method, path="/x", timeout=5.0))
+        assert (caught.value.sent, caught.value.cut) == (True, True)
+        await transport.close()
+    assert len(served) == 3
+
+
+async def test_what_is_too_large_is_not_asked_for_again_on_another_connection() -> None:
+    """The answer broke off in its body, which is no sign of a connection that was dead."""
+    served: list[int] = []
+
+    async def half(number: int, writer: asyncio.StreamWriter) -> None:
+        served.append(number)
+        if number == 0:
+            writer.write(OK)
+            return
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
+        await writer.drain()
+        writer.close()
+
+    async with raw_server(half) as address:
+        transport = AiohttpTransport(ClientConfig(server=f"http://{address}"))
+        await transport.request(GET)
+        with pytest.raises(TransportError) as caught:
+            await transport.request(GET)
+        assert caught.value.sent
+        await transport.close()
+    assert served == [0, 1]
+
+
+async def test_what_aiohttp_does_unasked_is_off(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    seen: list[dict[str, str]] = []
+
+    async def tempt(request: web.Request) -> web.Response:
+        seen.append({name.lower(): value for name, value in request.headers.items()})
+        answer = web.Response(text="ok")
+        answer.set_cookie("a", "b")
+        return answer
+
+    (tmp_path / "netrc").write_text("default login planted password planted\n")
+    (tmp_path / "netrc").chmod(0o600)
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    async with serving(tempt) as address:
+        transport = AiohttpTransport(ClientConfig(server=f"http://{address.replace('127.0.0.1', 'localhost')}"))
+        for _ in range(2):
+            await transport.request(GET)
+        session = transport._session("requests", GET)
+        limits, connector = session.timeout, session.connector
+        assert isinstance(connector, aiohttp.TCPConnector)
+        assert (limits.total, limits.connect, limits.sock_connect, limits.sock_read) == (None, None, None, None)
+        assert (connector.limit, connector.limit_per_host, connector._keepalive_timeout) == (0, 0, 30.0)
+        await transport.close()
+    for headers in seen:
+        assert not {"cookie", "authorization"} & set(headers)
+
+
+async def test_the_certificate_of_a_proxy_is_checked(authority: Authority) -> None:
+    async with serving(Gate("x").serve, tls=authority.server_context()) as address:
+        config = ClientConfig(server="http://far.example", proxy_url=f"https://{address}")
+        error = await failure(config)
+    assert "is not accepted" in str(error)
+    assert not error.sent
+
+
+async def test_large_bodies_go_in_pieces() -> None:
+    async def size(request: web.Request) -> web.Response:
+        return web.Response(text=f"{len(await request.read())} {request.headers.get('Content-Length')}")
+
+    async with serving(size) as address:
+        transport = AiohttpTransport(ClientConfig(server=f"http://{address}"))
+        for length in (0, 1, 1024 * 1024 - 1, 1024 * 1024, 1024 * 1024 + 1):
+            answer = await transport.request(HttpRequest(method="POST", path="/x", body=b"x" * length, timeout=5.0))
+            assert answer.body == b"%d %d" % (length, length)
+        await transport.close()
+
+
+# Sockets
+
+
+NUMBERS = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
+
+
+async def test_a_peer_that_is_gone_is_noticed_within_a_minute() -> None:
+    with _make_socket((socket.AF_INET, socket.SOCK_STREAM, 0)) as made:
+        assert made.family is socket.AF_INET
+        assert made.type is socket.SOCK_STREAM
+        found = {
+            name: made.getsockopt(socket.IPPROTO_TCP, getattr(socket, name))
+            for name in NUMBERS
+            if hasattr(socket, name)
+        }
+    assert found == {name: number for name, number in NUMBERS.items() if name in found}
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_KEEPIDLE"), reason="needs TCP_KEEPIDLE, to call it otherwise")
+async def test_a_system_that_calls_it_otherwise_or_lacks_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    idle = socket.TCP_KEEPIDLE
+    for name in NUMBERS:
+        monkeypatch.delattr(socket, name, raising=False)
+    monkeypatch.setattr(socket, "TCP_KEEPALIVE", idle, raising=False)
+    with _make_socket((socket.AF_INET, socket.SOCK_STREAM, 0)) as made:
+        assert made.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        assert made.getsockopt(socket.IPPROTO_TCP, idle) == 30
