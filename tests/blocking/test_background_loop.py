@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from types import FrameType
 
 import pytest
 
 import deltaloop
 from deltaloop.blocking import BackgroundLoop, BackgroundLoopError
+from deltaloop.blocking.handoff import Handoff
+from tests.blocking.serving import until
 
 
 async def give(value: str) -> str:
@@ -250,3 +254,257 @@ def test_a_fork_cannot_use_the_loop_and_the_parent_still_can() -> None:
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_its_thread_has_its_name_and_keeps_no_program_from_ending() -> None:
+    with BackgroundLoop():
+        [thread] = [thread for thread in threading.enumerate() if thread.name == "deltaloop"]
+        assert thread.daemon
+    assert repr(BackgroundLoop(name="other")) == "<BackgroundLoop 'other', new>"
+
+
+def test_a_system_without_threads_says_so_and_it_may_be_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_left(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    loop = BackgroundLoop()
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", none_left)
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            loop.start()
+    assert repr(loop) == "<BackgroundLoop 'deltaloop', new>"
+    with loop:
+        assert loop.run(give("value")) == "value"
+
+
+@pytest.mark.parametrize("error", [OSError(24, "too many open files"), RuntimeError("no loop here")])
+def test_one_that_cannot_make_its_loop_says_so_and_is_closed(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_left() -> asyncio.AbstractEventLoop:
+        raise error
+
+    loop = BackgroundLoop()
+    with monkeypatch.context() as patched:
+        patched.setattr(asyncio.events, "new_event_loop", none_left)
+        with pytest.raises(type(error)) as caught:
+            loop.start()
+    assert caught.value is error
+    for use in (loop.start, loop.check, lambda: loop.run(give("value"))):
+        with pytest.raises(BackgroundLoopError, match="is closed; make another one"):
+            use()
+    loop.close()
+
+
+def test_whoever_starts_it_at_the_same_time_gets_one_that_runs() -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def hold(frame: FrameType, event: str, argument: object) -> None:
+        sys.setprofile(None)
+        if threading.current_thread().name == "begins":
+            begun.set()
+            assert go_on.wait(5)
+
+    loop = BackgroundLoop(name="begins")
+    found = list[str]()
+
+    def start() -> None:
+        loop.start()
+        found.append(loop.run(give("value")))
+
+    threading.setprofile(hold)  # called by a new thread before anything else
+    try:
+        first = threading.Thread(target=start)
+        first.start()
+        assert begun.wait(5)
+    finally:
+        threading.setprofile(None)  # pyright: ignore[reportArgumentType]  # none again
+    second = threading.Thread(target=start)
+    second.start()
+    second.join(0.02)
+    assert second.is_alive()
+    go_on.set()
+    for thread in (first, second):
+        thread.join(5)
+    assert found == ["value", "value"]
+    loop.close()
+
+
+def test_whoever_closes_it_at_the_same_time_waits_for_its_end() -> None:
+    leaving, go_on = threading.Event(), threading.Event()
+
+    @asynccontextmanager
+    async def slow() -> AsyncGenerator[None]:
+        yield
+        leaving.set()
+        await asyncio.to_thread(go_on.wait, 5)
+
+    loop = BackgroundLoop(name="closes")
+    loop.start()
+    loop.enter(slow())
+    first, second = threading.Thread(target=loop.close), threading.Thread(target=loop.close)
+    first.start()
+    assert leaving.wait(5)
+    with pytest.raises(BackgroundLoopError, match="is closed"):
+        loop.run(give("value"))
+    second.start()
+    second.join(0.02)
+    assert second.is_alive()
+    go_on.set()
+    for thread in (first, second):
+        thread.join(5)
+        assert not thread.is_alive()
+    assert "closes" not in {thread.name for thread in threading.enumerate()}
+
+
+def kept() -> int:
+    """How much of finished calls is still in memory."""
+    gc.collect()
+    return sum(isinstance(each, asyncio.Task | Handoff) for each in gc.get_objects())
+
+
+def test_nothing_is_kept_of_what_has_ended() -> None:
+    async def fail() -> None:
+        raise LookupError("x")
+
+    with BackgroundLoop() as loop:
+        loop.run(give("value"))
+        before = kept()
+        for _ in range(3):
+            loop.run(give("value"))
+            manager = guest("a", [])
+            loop.enter(manager)
+            loop.leave(manager)
+            with pytest.raises(LookupError):
+                loop.run(fail())
+            with pytest.raises(TimeoutError):
+                loop.run(asyncio.sleep(60), timeout=0.001)
+        until(lambda: kept() <= before)  # the loop's thread may still be at the end of the last one
+
+
+def test_what_was_given_up_is_tidied_up_at_the_end_at_the_latest(caplog: pytest.LogCaptureFixture) -> None:
+    cancelled = list[str]()
+
+    async def stubborn() -> None:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            cancelled.append("by the time limit")
+            try:
+                await asyncio.get_running_loop().create_future()  # nobody else knows it
+            except asyncio.CancelledError:
+                cancelled.append("by the end")
+                raise
+
+    with BackgroundLoop() as loop:
+        with pytest.raises(TimeoutError, match=r"longer than 0\.001 seconds"):
+            loop.run(stubborn(), timeout=0.001)
+        loop.run(give("value"))
+        gc.collect()
+        assert cancelled == ["by the time limit"]
+    assert cancelled == ["by the time limit", "by the end"]
+    assert [record for record in caplog.records if record.name == "asyncio"] == []
+
+
+@pytest.fixture
+def exits(monkeypatch: pytest.MonkeyPatch) -> list[type[BaseException]]:
+    """Take what ends a thread; as Python itself, which says nothing of ``SystemExit`` in one."""
+    taken = list[type[BaseException]]()
+
+    def take(given: threading.ExceptHookArgs) -> None:
+        taken.append(given.exc_type)
+
+    monkeypatch.setattr(threading, "excepthook", take)
+    return taken
+
+
+async def end_by_itself() -> None:
+    """End the loop as a callback does that raises ``SystemExit``."""
+    asyncio.get_running_loop().call_soon(sys.exit)
+
+
+def test_who_waits_when_the_loop_ends_by_itself_is_told(exits: list[type[BaseException]]) -> None:
+    begun, ended = threading.Semaphore(0), list[str]()
+
+    async def long() -> None:
+        begun.release()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append("cancelled")
+
+    @asynccontextmanager
+    async def slow() -> AsyncGenerator[None]:
+        await long()
+        yield
+
+    def wait(call: Callable[[], object]) -> None:
+        with pytest.raises(BackgroundLoopError, match="was closed meanwhile"):
+            call()
+        ended.append("told")
+
+    loop = BackgroundLoop()
+    loop.start()
+    calls: list[Callable[[], object]] = [lambda: loop.run(long()), lambda: loop.enter(slow())]
+    threads = [threading.Thread(target=wait, args=(call,)) for call in calls]
+    for thread in threads:
+        thread.start()
+        assert begun.acquire(timeout=5)
+    loop.run(end_by_itself())
+    for thread in threads:
+        thread.join(5)
+    assert sorted(ended) == ["cancelled", "cancelled", "told", "told"]
+    loop.close()
+    assert exits == [SystemExit]
+
+
+def test_a_guest_whose_leaving_ends_the_loop_is_no_reason_to_wait_for_ever(exits: list[type[BaseException]]) -> None:
+    seen = list[str]()
+
+    @asynccontextmanager
+    async def ends() -> AsyncGenerator[None]:
+        yield
+        sys.exit(3)
+
+    loop = BackgroundLoop(name="exits")
+    loop.start()
+    loop.enter(guest("a", seen))
+    loop.enter(ends())
+    closing = threading.Thread(target=loop.close, daemon=True)
+    closing.start()
+    closing.join(5)
+    assert not closing.is_alive()
+    assert seen == ["enter a", "leave a"]
+    assert "exits" not in {thread.name for thread in threading.enumerate()}
+    assert exits == [SystemExit]
+
+
+def test_a_loop_that_has_ended_by_itself_takes_nothing_more(exits: list[type[BaseException]]) -> None:
+    """Neither in the moment in which it is closed, nor after it."""
+    closed, go_on = threading.Event(), threading.Event()
+    loop = BackgroundLoop(name="ends")
+    loop.start()
+
+    async def end() -> None:
+        running = asyncio.get_running_loop()
+        close: Callable[[], None] = running.close
+
+        def close_and_wait() -> None:
+            close()
+            closed.set()
+            assert go_on.wait(5)
+
+        setattr(running, "close", close_and_wait)  # noqa: B010 - mypy forbids to assign it
+        await end_by_itself()
+
+    loop.run(end())
+    assert closed.wait(5)
+    uses: list[Callable[[], object]] = [lambda: loop.run(give("value")), lambda: loop.enter(guest("a", []))]
+    for _ in ("closing", "closed"):
+        for use in uses:
+            with pytest.raises(BackgroundLoopError, match="was closed meanwhile"):
+                use()
+        go_on.set()
+        for thread in threading.enumerate():
+            if thread.name == "ends":
+                thread.join(5)
+    loop.close()
+    assert exits == [SystemExit]

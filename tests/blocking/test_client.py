@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 from typing import Any
 
@@ -97,48 +98,34 @@ def test_queues_wait_on_the_clients_loop(client: Client) -> None:
     assert done == ["a"]
 
 
-def test_arguments_reach_the_verb_of_the_same_name() -> None:
-    calls = list[tuple[str, tuple[object, ...], dict[str, object]]]()
+class Recording:
+    """A client whose verbs only tell how they were called."""
 
-    class Recording:
-        def __getattr__(self, name: str) -> Any:
-            async def verb(*args: object, **options: object) -> str:
-                calls.append((name, args, options))
-                return name
+    def __init__(self) -> None:
+        self.calls = list[tuple[str, tuple[object, ...], dict[str, object]]]()
 
-            return verb
+    def __getattr__(self, name: str) -> Any:
+        async def verb(*args: object, **options: object) -> str:
+            self.calls.append((name, args, options))
+            return f"answer of {name}"
 
+        return verb
+
+
+VERBS = ["apply", "create", "delete", "get", "list", "list_all", "patch", "resource", "update", "update_status"]
+
+
+@pytest.mark.parametrize("verb", [*VERBS, "wait_for"])
+def test_arguments_reach_the_verb_of_the_same_name(verb: str) -> None:
+    """Every one, given and left out; what is left out is as in the asynchronous client."""
     recording: Any = Recording()
-    options = dl.WriteOptions(field_manager="me")
+    theirs = inspect.signature(getattr(dl.Client, verb)).parameters
+    named = [name for name, each in theirs.items() if each.kind is each.KEYWORD_ONLY]
+    given = tuple(f"the {name}" for name in theirs if name not in ["self", *named])
+    keywords = {name: f"the {name}" for name in named}
+    assert named
     with BackgroundLoop() as loop:
-        client = Client(recording, loop=loop)
-        applied: object = client.apply(
-            MAP, {}, namespace="n", subresource="status", force=True, options=options, timeout=3
-        )
-        assert applied == "apply"
-        client.patch(MAP, "a", [], type=dl.PatchType.JSON, namespace="n", subresource="s", options=options, timeout=3)
-        client.delete("v1/Pod", "a", options=dl.DeleteOptions(propagation_policy="Orphan"))
-    assert calls == [
-        (
-            "apply",
-            (MAP, {}),
-            {"namespace": "n", "subresource": "status", "force": True, "options": options, "timeout": 3},
-        ),
-        (
-            "patch",
-            (MAP, "a", []),
-            {
-                "type": dl.PatchType.JSON,
-                "namespace": "n",
-                "subresource": "s",
-                "force": False,
-                "options": options,
-                "timeout": 3,
-            },
-        ),
-        (
-            "delete",
-            ("v1/Pod", "a"),
-            {"namespace": None, "options": dl.DeleteOptions(propagation_policy="Orphan"), "timeout": None},
-        ),
-    ]
+        call = getattr(Client(recording, loop=loop), verb)
+        assert call(*given, **keywords) == f"answer of {verb}"
+        assert call(*given) == f"answer of {verb}"
+    assert recording.calls == [(verb, given, keywords), (verb, given, {name: theirs[name].default for name in named})]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -14,11 +15,13 @@ from deltaloop.blocking import (
     BackgroundLoopError,
     Client,
     HandlerStillRunsError,
+    Informer,
     InformerFactory,
     Registration,
+    SharedInformer,
     connect,
 )
-from deltaloop.cache import InformerStoppedError
+from deltaloop.cache import BufferPolicy, InformerStoppedError
 from tests.blocking.serving import config_map, our_threads, until
 
 MAP = dl.kinds.CONFIG_MAP
@@ -335,3 +338,146 @@ def test_a_foreign_client_gets_a_loop_of_the_factorys_own(kubeconfig: dict[str, 
             factory.loop.run(foreign.close())
         with pytest.raises(BackgroundLoopError, match="is closed"):
             factory.wait_for_sync()
+
+
+def test_a_factorys_own_options_are_those_of_its_informers(client: Client) -> None:
+    def marked(obj: dl.Resource) -> dl.Resource:
+        fields = obj.edit()
+        fields["data"] = {"mark": "here"}
+        return dl.Resource.from_dict(fields, MAP)
+
+    for namespace in ("one", "two"):
+        client.create(dl.kinds.NAMESPACE, {"metadata": {"name": namespace}})
+        for name in "ab":
+            client.create(MAP, config_map(name, namespace=namespace))
+    options = dl.InformerOptions(transform=marked)
+    factory = InformerFactory(
+        client, namespace="one", options=options, tweak=lambda asked: replace(asked, label_selector="app=a")
+    )
+    with factory:
+        maps = factory.informer(MAP)
+        factory.wait_for_sync(timeout=5)
+        assert [(obj.key, obj["data"]) for obj in maps.lister().list()] == [("one/a", {"mark": "here"})]
+    assert factory.loop is client.loop
+
+
+def test_what_is_asked_of_an_informer_is_what_it_holds(client: Client) -> None:
+    """Every argument of the asynchronous factory's methods, which share their types with these."""
+    for name in "ab":
+        client.create(MAP, config_map(name, n=name))
+    with InformerFactory(client) as factory:
+        maps = factory.informer("v1/ConfigMap", label_selector="app=a", metadata_only=True)
+        several = factory.multi_namespace_informer(MAP, ["default"], label_selector="app=b", metadata_only=True)
+        with factory.use(MAP, label_selector="app=b", indexers={"n": dl.path("data.n")}) as used:
+            for informer in (maps, several, used):
+                informer.wait_for_sync(timeout=5)
+            assert [(obj.name, obj.get("data")) for obj in maps.lister().list()] == [("a", None)]
+            assert [(obj.name, obj.get("data")) for obj in several.lister().list()] == [("b", None)]
+            assert [(obj.name, obj["data"]) for obj in used.lister().by_index("n", "b")] == [("b", {"n": "b"})]
+        with factory.use(MAP, metadata_only=True) as light:
+            light.wait_for_sync(timeout=5)
+            assert {obj.get("data") for obj in light.lister().list()} == {None}
+
+
+def test_opening_may_be_repeated_until_it_is_closed(client: Client) -> None:
+    factory = InformerFactory(client)
+    factory.open()
+    maps = factory.informer(MAP)
+    factory.open()
+    factory.wait_for_sync(timeout=5)
+    factory.close()
+    factory.close()
+    assert maps.stopped
+    with pytest.raises(InformerStoppedError, match="make a new one"):
+        factory.open()
+    assert our_threads() == {"deltaloop"}
+
+
+MIRRORED: list[tuple[type, type, str]] = [
+    *((each, dl.Informer, "wait_for_sync") for each in (Informer, SharedInformer)),
+    *((Informer, dl.Informer, name) for name in ("add_indexers", "add_event_handler", "remove_event_handler")),
+    *((Informer, dl.Informer, name) for name in ("at_least", "check_consistency", "freshness", "statistics")),
+    *((InformerFactory, dl.InformerFactory, name) for name in ("informer", "use", "multi_namespace_informer")),
+    *((InformerFactory, dl.InformerFactory, name) for name in ("__init__", "wait_for_sync")),
+]
+
+
+@pytest.mark.parametrize(("ours", "theirs", "name"), MIRRORED)
+def test_arguments_and_defaults_are_those_of_the_asynchronous_api(ours: type, theirs: type, name: str) -> None:
+    here = dict(inspect.signature(getattr(ours, name)).parameters)
+    there = dict(inspect.signature(getattr(theirs, name)).parameters)
+    more = {"__init__": {"loop": None}, "remove_event_handler": {"timeout": None}}.get(name, {})
+    assert {each: here.pop(each).default for each in more} == more
+    assert [(each.name, each.kind, each.default) for each in here.values()] == [
+        (each.name, each.kind, each.default) for each in there.values()
+    ]
+
+
+def test_each_wait_has_its_own_time_limit(client: Client) -> None:
+    inside, go_on = threading.Event(), threading.Event()
+
+    def block(_: str) -> None:
+        inside.set()
+        assert go_on.wait(5)
+
+    client.create(MAP, config_map("a"))
+    with InformerFactory(client) as factory:
+        missing = factory.informer(dl.ResourceType[dl.Resource]("example.com", "v1", "Widget", "widgets"))
+        for wait in (factory.wait_for_sync, missing.wait_for_sync):
+            with pytest.raises(dl.CacheSyncError, match="Widget") as caught:
+                wait(timeout=0.01, fail_fast=False)
+            assert isinstance(caught.value, TimeoutError)
+            with pytest.raises(dl.CacheSyncError, match="Widget"):
+                wait(timeout=5)
+        assert not missing.has_synced
+        maps = factory.informer(MAP)
+        maps.wait_for_sync(timeout=5)
+        assert (maps.name, repr(maps)) == (maps._shared.name, f"<blocking {maps._shared!r}>")
+        with pytest.raises(dl.NotFreshError):
+            maps.at_least("999999", timeout=0.01)
+        registration = maps.add_event_handler(Recorder(then=block), name="blocker")
+        assert registration.name == "blocker"
+        assert inside.wait(5)
+        with pytest.raises(TimeoutError, match=r"the handler blocker has not seen the initial list within 0\.01 s"):
+            registration.wait_for_sync(timeout=0.01)
+        assert not registration.has_synced
+        with pytest.raises(HandlerStillRunsError, match=r"still running after 0\.01 s: blocker"):
+            maps.remove_event_handler(registration, timeout=0.01)
+        go_on.set()
+
+
+def test_a_handler_without_a_name_has_that_of_its_class(client: Client) -> None:
+    with InformerFactory(client) as factory:
+        registration = factory.informer(MAP).add_event_handler(Recorder())
+        assert registration.name.endswith(".Recorder")
+        assert f"deltaloop handler {registration.name}" in our_threads()
+
+
+def test_options_of_a_handler_reach_its_buffer(client: Client) -> None:
+    inside, go_on = threading.Event(), threading.Event()
+
+    def block(_: str) -> None:
+        inside.set()
+        assert go_on.wait(5)
+
+    client.create(MAP, config_map("a", n="0"))
+    recorder = Recorder(then=block)
+    with InformerFactory(client) as factory:
+        maps = factory.informer(MAP)
+        maps.add_event_handler(recorder, options=dl.HandlerOptions(buffer=BufferPolicy.COALESCING))
+        assert inside.wait(5)
+        for number in (1, 2, 3):
+            change(client, "a", number)
+        maps.at_least(client.get(MAP, "a", namespace="default").resource_version, timeout=5)
+        go_on.set()
+        until(lambda: len(recorder.heard) == 2)
+    assert recorder.heard == ["initial a", "update a 3"]
+
+
+def test_a_registration_of_another_informer_is_not_removed(client: Client) -> None:
+    client.create(MAP, config_map("a"))
+    with InformerFactory(client) as factory:
+        registration = factory.informer(MAP).add_event_handler(Recorder(), name="stays")
+        factory.informer(dl.kinds.SECRET).remove_event_handler(registration)
+        registration.wait_for_sync(timeout=5)
+        assert "deltaloop handler stays" in our_threads()

@@ -5,8 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
+
+import deltaloop as dl
+from deltaloop.blocking import BackgroundLoop, BackgroundLoopError, Client, InformerFactory
+from tests.blocking.serving import config_map
 
 FORK = """
 import multiprocessing, os, sys
@@ -81,3 +86,41 @@ def test_a_fork_can_use_nothing_and_the_parent_still_can() -> None:
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr.strip()) == (0, "done\n", "")
+
+
+def test_everything_asks_in_which_process_it_is(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a fork, but in this process, where the loop would answer: the number of the process tells."""
+    client.create(dl.kinds.CONFIG_MAP, config_map("a"))
+    own = BackgroundLoop()
+    with InformerFactory(client) as factory:
+        maps = factory.informer(dl.kinds.CONFIG_MAP, indexers={"name": dl.path("metadata.name")})
+        registration = maps.add_event_handler(dl.HandlerFuncs())
+        factory.wait_for_sync(timeout=5)
+        lister, queue = maps.lister(), factory.queue(dl.WorkQueue[str]())
+        queue.add("a")
+        assert queue.get(timeout=5) == "a"
+        calls: list[Callable[[], object]] = [
+            *(
+                client.open,
+                client.close,
+                lambda: client.list(dl.kinds.CONFIG_MAP),
+                lambda: client.call(lambda each: each.list(dl.kinds.POD)),
+            ),
+            *(factory.open, factory.close, factory.wait_for_sync, lambda: factory.informer(dl.kinds.POD)),
+            *(own.start, own.close, own.check, client.loop.start, client.loop.close, client.loop.check),
+            lambda: client.loop.leave(client.asynchronous),
+            *(lambda: maps.has_synced, lambda: maps.stopped, lambda: maps.resource_version, maps.freshness),
+            *(lister.list, lambda: lister.get("default/a"), lambda: lister.by_index("name", "a"), lambda: len(lister)),
+            *(lambda: registration.has_synced, lambda: registration.pending, lambda: registration.failures),
+            *(lambda: maps.add_event_handler(dl.HandlerFuncs()), lambda: maps.remove_event_handler(registration)),
+            *(lambda: queue.add("b"), lambda: queue.get(timeout=5), lambda: queue.done("a"), queue.shut_down),
+            *(lambda: queue.shut_down_with_drain(timeout=5), lambda: next(iter(queue))),
+        ]
+        with monkeypatch.context() as patched:
+            number = os.getpid()
+            patched.setattr(os, "getpid", lambda: number + 1)
+            for call in calls:
+                with pytest.raises(BackgroundLoopError, match="and this is a fork without its thread; make a new loop"):
+                    call()
+        queue.done("a")
+        assert lister.get("default/a").name == "a"

@@ -6,24 +6,27 @@ import asyncio
 import signal
 import sys
 import threading
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from types import FrameType
+from typing import Any
 
 import pytest
 
-from deltaloop.blocking import BackgroundLoop, BackgroundLoopError
+from deltaloop.blocking import BackgroundLoop, BackgroundLoopError, Client
+from deltaloop.workqueue import Work, WorkQueue
 
 
 @contextmanager
-def ctrl_c(begun: threading.Event) -> Generator[None]:
-    """Interrupt the main thread, which is this one, when something has begun."""
+def ctrl_c(begun: threading.Event, first: Callable[[], object] = lambda: None) -> Generator[None]:
+    """Interrupt the main thread, which is this one, when something has begun; something else may happen ``first``."""
 
     handled = threading.Event()
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         if not handled.is_set():
             handled.set()
+            first()
             raise KeyboardInterrupt
 
     def send() -> None:
@@ -141,3 +144,71 @@ def test_interrupted_before_its_loop_has_begun_it_ends_at_once() -> None:
             threading.setprofile(None)  # pyright: ignore[reportArgumentType]  # none again
     interrupted.set()
     assert gone("begins")
+
+
+class SlowClient:
+    """A client that takes its time to be entered, and tells of its end."""
+
+    def __init__(self) -> None:
+        self.guest = Guest("entering")
+
+    async def __aenter__(self) -> None:
+        await self.guest.stay().__aenter__()
+
+    async def __aexit__(self, *_: object) -> None:
+        raise AssertionError("it was never entered")
+
+
+def test_interrupted_while_it_opens_what_was_begun_is_closed() -> None:
+    """``with`` has not begun, so nobody else would."""
+    slow: Any = SlowClient()
+    client = Client(slow)
+    with ctrl_c(slow.guest.begun), pytest.raises(KeyboardInterrupt), client:
+        raise AssertionError("it was never entered")
+    assert slow.guest.cancelled.wait(5.0)
+    assert gone("deltaloop")
+    with pytest.raises(BackgroundLoopError, match="is closed"):
+        client.loop.check()
+
+
+def test_what_opening_raises_closes_nothing_that_was_open_before() -> None:
+    class Refuses(SlowClient):
+        refused = False
+
+        async def __aenter__(self) -> None:
+            if self.refused:
+                raise LookupError("not twice")
+
+        async def __aexit__(self, *_: object) -> None:
+            pass
+
+    refuses: Any = Refuses()
+    with Client(refuses) as client:
+        refuses.refused = True
+        with pytest.raises(LookupError, match="not twice"), client:
+            raise AssertionError("it was never entered")
+        client.loop.check()
+
+
+@pytest.mark.parametrize("method", ["get", "get_work"])
+def test_an_item_that_comes_with_the_interruption_goes_back(method: str) -> None:
+    begun, taken = threading.Event(), threading.Event()
+
+    class Watched(WorkQueue[str]):
+        async def get_work(self, timeout: float | None = None) -> Work[str]:
+            running = asyncio.get_running_loop()
+            running.call_later(0.02, begun.set)
+            work = await super().get_work(timeout)
+            running.call_soon(taken.set)  # after this step, in which it is handed over
+            return work
+
+    def come() -> None:
+        queue.queue.add("a", trigger="why")
+        assert taken.wait(5.0)
+
+    with BackgroundLoop(name="takes") as loop:
+        queue = loop.queue(Watched())
+        with ctrl_c(begun, come), pytest.raises(KeyboardInterrupt):
+            getattr(queue, method)()
+        with queue.get_work(timeout=5.0) as again:
+            assert (again.key, again.triggers, again.attempts) == ("a", ("why",), 1)

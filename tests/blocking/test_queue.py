@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import warnings
+from collections.abc import Callable
 
 import pytest
 
-from deltaloop.blocking import BackgroundLoop
+from deltaloop.blocking import BackgroundLoop, BackgroundLoopError
 from deltaloop.blocking.queue import BlockingQueue
 from deltaloop.workqueue import (
     ItemExponentialFailureRateLimiter,
+    QueueOptions,
     QueueShutDownError,
     RateLimitingQueue,
     Work,
     WorkQueue,
 )
+from tests.blocking.serving import until
 
 
 def test_get_add_and_done_from_a_thread() -> None:
@@ -135,3 +139,58 @@ def test_an_item_that_comes_when_nobody_waits_any_more_goes_back() -> None:
         assert returned.wait(5)
         assert loop.queue(queue).get(timeout=5) == "a"
         queue.done("a")
+
+
+def test_what_is_said_of_an_item_reaches_the_worker() -> None:
+    with BackgroundLoop() as loop:
+        queue = loop.queue(WorkQueue[str](options=QueueOptions(patience={0: 60.0, 5: 0.0})))
+        queue.add("later", trigger="why")
+        queue.add("sooner", priority=5)
+        with queue.get_work(timeout=5) as sooner, queue.get_work(timeout=5) as later:
+            assert (sooner.key, sooner.triggers) == ("sooner", ())
+            assert (later.key, later.triggers) == ("later", ("why",))
+        with pytest.raises(TimeoutError):
+            queue.get_work(timeout=0.001)
+
+
+def test_done_is_owed_once_for_each_item() -> None:
+    with BackgroundLoop() as loop:
+        queue = loop.queue(WorkQueue[str]())
+        queue.add("a")
+        assert queue.get(timeout=5) == "a"
+        queue.add("a")
+        with pytest.raises(TimeoutError):
+            queue.get(timeout=0.001)
+        queue.done("a")
+        assert queue.get(timeout=5) == "a"
+        queue.done("a")
+        with pytest.raises(ValueError, match="a"):
+            queue.done("a")
+
+
+def test_a_queue_whose_loop_is_closed_takes_nothing() -> None:
+    queue = WorkQueue[str]()
+    with BackgroundLoop() as loop:
+        blocking = loop.queue(queue)
+    calls: list[Callable[[], object]] = [lambda: blocking.add("a"), blocking.get, lambda: blocking.done("a")]
+    for call in [*calls, blocking.shut_down, blocking.shut_down_with_drain]:
+        with pytest.raises(BackgroundLoopError, match="is closed"):
+            call()
+    assert len(blocking) == 0
+    assert not queue.shutting_down
+
+
+def test_work_that_was_forgotten_is_named_while_the_loop_over_it_waits() -> None:
+    with BackgroundLoop() as loop, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        queue = loop.queue(WorkQueue[str]())
+        queue.add("a")
+        works = iter(queue)
+        next(works)
+        waiting = threading.Thread(target=lambda: list(works))
+        waiting.start()
+        until(lambda: any("'a' was taken and never ended" in str(each.message) for each in caught))
+        assert waiting.is_alive()
+        queue.shut_down()
+        waiting.join(5)
+        assert not waiting.is_alive()

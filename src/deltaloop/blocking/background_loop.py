@@ -18,6 +18,7 @@ import os
 import threading
 from collections.abc import Callable, Coroutine, Hashable
 from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
@@ -35,13 +36,13 @@ logger: logging.Logger = logging.getLogger("deltaloop.blocking")
 
 
 @final
+@dataclass(frozen=True, slots=True, eq=False)
 class _Guest:
     """A context manager that was entered on the loop: its task, and the sign for it to leave."""
 
-    def __init__(self, manager: AbstractAsyncContextManager[Any]) -> None:
-        self.manager = manager
-        self.leave = asyncio.Event()
-        self.task: asyncio.Task[None] | None = None
+    manager: AbstractAsyncContextManager[Any]
+    leave: asyncio.Event
+    task: asyncio.Task[None]
 
 
 @final
@@ -90,14 +91,14 @@ class BackgroundLoop:
             try:
                 self._thread.start()
                 started.wait()
-            except RuntimeError:  # the system has no thread left
-                self._thread = None
+                started.take()
+            except BaseException as error:
+                if isinstance(error, RuntimeError) and self._thread.ident is None:
+                    self._thread = None  # the system has no thread left; it may be tried again
+                else:  # no loop could be made, or Ctrl-C: whoever began it with `with` has no way to close it
+                    self._closed = True
+                    self._stop_soon()
                 raise
-            except BaseException:  # Ctrl-C: whoever began it with `with` has no way to close it
-                self._closed = True
-                self._stop_soon()
-                raise
-            started.take()
         logger.debug("background loop started", extra={"loop": self._name})
 
     def close(self) -> None:
@@ -173,16 +174,21 @@ class BackgroundLoop:
         def cancel() -> None:
             for task in tasks:
                 task.cancel()
+            if not tasks:  # interrupted before it could begin
+                coroutine.close()
 
         try:
             loop = self._loop_to_wait_for()
-            self._begin(loop, handoff, lambda: tasks.append(self._spawn(deliver())))
         except BaseException:
             coroutine.close()
             raise
         try:
+            self._begin(loop, handoff, lambda: tasks.append(self._spawn(deliver())))
             if not handoff.wait(timeout) and handoff.abandon():
                 raise TimeoutError(f"it took longer than {timeout} seconds")
+        except BackgroundLoopError:  # too late to begin
+            coroutine.close()
+            raise
         except BaseException:
             with suppress(RuntimeError):  # the loop is closed, and the coroutine was cancelled with it
                 loop.call_soon_threadsafe(cancel)
@@ -207,11 +213,11 @@ class BackgroundLoop:
         """
         entered = Handoff[T]()
 
-        async def stay(guest: _Guest) -> None:
+        async def stay(leave: asyncio.Event) -> None:
             try:
                 async with manager as value:
                     entered.deliver(value)
-                    await guest.leave.wait()
+                    await leave.wait()
             except asyncio.CancelledError:
                 entered.fail(BackgroundLoopError("the background loop was closed meanwhile"))
                 raise
@@ -222,14 +228,13 @@ class BackgroundLoop:
         guests: list[_Guest] = []
 
         def begin() -> None:
-            guest = _Guest(manager)
-            guest.task = self._spawn(stay(guest))
+            leave = asyncio.Event()
+            guest = _Guest(manager, leave, self._spawn(stay(leave)))
             guests.append(guest)
             self._guests.append(guest)
 
         def forget() -> None:
             for guest in guests:
-                assert guest.task is not None
                 guest.task.cancel()
                 if guest in self._guests:
                     self._guests.remove(guest)
@@ -310,9 +315,14 @@ class BackgroundLoop:
         if loop is None:
             return []
         left = Handoff[list[Exception]]()
-        loop.call_soon_threadsafe(lambda: self._spawn(self._leave_guests(left)))
-        left.wait()
-        return left.take()
+        try:
+            self._begin(loop, left, lambda: self._spawn(self._leave_guests(left)))
+            left.wait()
+            return left.take()
+        except BackgroundLoopError:  # the loop has ended by itself, by SystemExit say, and has left them
+            return []
+        finally:
+            self._waiting.discard(left)
 
     def _stop_soon(self) -> None:
         loop, stop = self._loop, self._stop
@@ -337,7 +347,7 @@ class BackgroundLoop:
         self._check_thread()
         return loop
 
-    def _begin(self, loop: asyncio.AbstractEventLoop, handoff: Handoff[Any], begin: Callable[[], None]) -> None:
+    def _begin(self, loop: asyncio.AbstractEventLoop, handoff: Handoff[Any], begin: Callable[[], object]) -> None:
         """Have ``begin`` called on the loop; if it comes too late for that, the handoff fails."""
 
         def begin_in_time() -> None:
@@ -385,9 +395,8 @@ class BackgroundLoop:
         return task
 
     async def _leave(self, manager: AbstractAsyncContextManager[Any]) -> None:
-        for guest in [guest for guest in self._guests if guest.manager is manager and guest.task is not None]:
+        for guest in [guest for guest in self._guests if guest.manager is manager]:
             guest.leave.set()
-            assert guest.task is not None
             await asyncio.wait([guest.task])  # cancelled here, it goes on, and `close` still waits for it
             if guest in self._guests:
                 self._guests.remove(guest)
@@ -398,7 +407,6 @@ class BackgroundLoop:
         while self._guests:
             guest = self._guests.pop()
             guest.leave.set()
-            if guest.task is not None:
-                results = await asyncio.gather(guest.task, return_exceptions=True)
-                failures += [result for result in results if isinstance(result, Exception)]
+            results = await asyncio.gather(guest.task, return_exceptions=True)
+            failures += [result for result in results if isinstance(result, Exception)]
         left.deliver(failures)

@@ -7,8 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
-from types import TracebackType
-from typing import Any, Final, Self, TypeVar, Unpack, final, overload
+from typing import Any, Final, Literal, TypeVar, Unpack, final, overload
 
 import deltaloop.client
 from deltaloop.api.list_options import ListOptions
@@ -16,7 +15,9 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.blocking.background_loop import BackgroundLoop
 from deltaloop.blocking.queue import BlockingQueue
+from deltaloop.blocking.scope import Scope
 from deltaloop.client import ClientConfig, DeleteOptions, PatchType, ResourceList, WriteOptions
+from deltaloop.client.core.pager import DEFAULT_PAGE_SIZE
 from deltaloop.client.core.wait_conditions import Deleted, WaitCondition
 from deltaloop.client.request_keywords import ApplyKeywords, DeleteKeywords, RequestKeywords, WriteKeywords
 from deltaloop.workqueue import WorkQueue
@@ -28,7 +29,7 @@ _NO_OPTIONS: Final = ListOptions()
 
 
 @final
-class Client:
+class Client(Scope):
     """A client of one API server for any number of threads; ``with`` closes its connections at the end.
 
     Verbs mean and raise what those of ``deltaloop.Client`` do, and ``BackgroundLoopError`` if they cannot wait: after
@@ -89,21 +90,6 @@ class Client:
             if self._owns_loop:
                 self._loop.close()
 
-    def __enter__(self) -> Self:
-        try:
-            self.open()
-        except Exception:
-            raise
-        except BaseException:  # Ctrl-C: nobody else will close what has begun
-            self.close()
-            raise
-        return self
-
-    def __exit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
     def call(
         self, verb: Callable[[deltaloop.client.Client], Coroutine[Any, Any, T]], *, timeout: float | None = None
     ) -> T:
@@ -157,11 +143,25 @@ class Client:
 
     @overload
     def list(
-        self, rt: ResourceType[T], *, options: ListOptions = ..., **keywords: Unpack[RequestKeywords]
+        self,
+        rt: ResourceType[T],
+        *,
+        options: ListOptions = ...,
+        metadata_only: Literal[False] = False,
+        **keywords: Unpack[RequestKeywords],
     ) -> ResourceList[T]: ...
     @overload
     def list(
-        self, rt: str, *, options: ListOptions = ..., **keywords: Unpack[RequestKeywords]
+        self, rt: str, *, options: ListOptions = ..., metadata_only: bool = ..., **keywords: Unpack[RequestKeywords]
+    ) -> ResourceList[Resource]: ...
+    @overload
+    def list(
+        self,
+        rt: ResourceType[Any],
+        *,
+        options: ListOptions = ...,
+        metadata_only: Literal[True],
+        **keywords: Unpack[RequestKeywords],
     ) -> ResourceList[Resource]: ...
     def list(
         self,
@@ -170,17 +170,26 @@ class Client:
         namespace: str | None = None,
         options: ListOptions = _NO_OPTIONS,
         timeout: float | None = None,
+        metadata_only: bool = False,
     ) -> Any:
         """Ask for objects in one request: everything, or one page if ``options.limit`` is set."""
-        return self._loop.run(self._client.list(rt, namespace=namespace, options=options, timeout=timeout))
+        verb: Callable[..., Coroutine[Any, Any, Any]] = self._client.list
+        return self._loop.run(
+            verb(rt, namespace=namespace, options=options, timeout=timeout, metadata_only=metadata_only)
+        )
 
     @overload
     def list_all(
-        self, rt: ResourceType[T], *, options: ListOptions = ..., **keywords: Unpack[RequestKeywords]
+        self,
+        rt: ResourceType[T],
+        *,
+        options: ListOptions = ...,
+        page_size: int = ...,
+        **keywords: Unpack[RequestKeywords],
     ) -> ResourceList[T]: ...
     @overload
     def list_all(
-        self, rt: str, *, options: ListOptions = ..., **keywords: Unpack[RequestKeywords]
+        self, rt: str, *, options: ListOptions = ..., page_size: int = ..., **keywords: Unpack[RequestKeywords]
     ) -> ResourceList[Resource]: ...
     def list_all(
         self,
@@ -188,10 +197,13 @@ class Client:
         *,
         namespace: str | None = None,
         options: ListOptions = _NO_OPTIONS,
+        page_size: int = DEFAULT_PAGE_SIZE,
         timeout: float | None = None,
     ) -> Any:
         """Read all objects, page by page; ``timeout`` is for each page."""
-        return self._loop.run(self._client.list_all(rt, namespace=namespace, options=options, timeout=timeout))
+        return self._loop.run(
+            self._client.list_all(rt, namespace=namespace, options=options, page_size=page_size, timeout=timeout)
+        )
 
     @overload
     def create(self, rt: ResourceType[T], obj: object, **keywords: Unpack[WriteKeywords]) -> T: ...

@@ -8,10 +8,10 @@ with blocking.connect() as client, blocking.InformerFactory(client) as factory:
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Generator, Hashable, Iterable, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Generator, Hashable, Iterable
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from types import TracebackType
-from typing import Any, Self, TypeVar, cast, final, overload
+from typing import Any, Literal, TypeVar, Unpack, cast, final, overload
 
 from deltaloop import cache
 from deltaloop.api.list_options import ListOptions
@@ -22,7 +22,8 @@ from deltaloop.blocking.client import Client
 from deltaloop.blocking.handler_thread import HandlerThread, join_all
 from deltaloop.blocking.informer import Informer, SharedInformer, joined
 from deltaloop.blocking.queue import BlockingQueue
-from deltaloop.cache import IndexFunc, InformerOptions, ListWatchClient
+from deltaloop.blocking.scope import Scope
+from deltaloop.cache import InformerOptions, InformerSelection, ListWatchClient, ObjectSelection
 from deltaloop.workqueue import WorkQueue
 
 T = TypeVar("T")
@@ -30,7 +31,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 @final
-class InformerFactory:
+class InformerFactory(Scope):
     """Makes, starts and stops informers for any number of threads; a context manager.
 
     Entering starts the informers asked for before; one that is asked for inside starts at once. Leaving stops all of
@@ -63,7 +64,7 @@ class InformerFactory:
         self._factory = cache.InformerFactory(client, namespace=namespace, options=options, tweak=tweak)
         self._informers: dict[cache.Informer[Any], Informer[Any]] = {}
         self._joined: list[SharedInformer[Any]] = []
-        self._running = self._run()
+        self._running = _Running(self._factory, self._end_handlers)
 
     @property
     def loop(self) -> BackgroundLoop:
@@ -79,32 +80,23 @@ class InformerFactory:
         self,
         resource_type: ResourceType[T],
         *,
-        namespace: str | None = None,
-        indexers: Mapping[str, IndexFunc[Resource]] | None = None,
-        label_selector: str = "",
-        field_selector: str = "",
-        transform: Callable[[Resource], Resource] | None = None,
+        metadata_only: Literal[False] = False,
+        **selection: Unpack[InformerSelection],
     ) -> Informer[T]: ...
     @overload
     def informer(
-        self,
-        resource_type: str,
-        *,
-        namespace: str | None = None,
-        indexers: Mapping[str, IndexFunc[Resource]] | None = None,
-        label_selector: str = "",
-        field_selector: str = "",
-        transform: Callable[[Resource], Resource] | None = None,
+        self, resource_type: str, *, metadata_only: bool = ..., **selection: Unpack[InformerSelection]
+    ) -> Informer[Resource]: ...
+    @overload
+    def informer(
+        self, resource_type: ResourceType[Any], *, metadata_only: Literal[True], **selection: Unpack[InformerSelection]
     ) -> Informer[Resource]: ...
     def informer(
         self,
         resource_type: ResourceType[Any] | str,
         *,
-        namespace: str | None = None,
-        indexers: Mapping[str, IndexFunc[Resource]] | None = None,
-        label_selector: str = "",
-        field_selector: str = "",
-        transform: Callable[[Resource], Resource] | None = None,
+        metadata_only: bool = False,
+        **selection: Unpack[InformerSelection],
     ) -> Informer[Any]:
         """Return an informer; arguments and sharing are those of ``deltaloop.InformerFactory.informer``.
 
@@ -116,27 +108,37 @@ class InformerFactory:
         """
 
         async def ask() -> Informer[Any]:
-            found: cache.Informer[Any] = self._factory.informer(
-                resource_type,
-                namespace=namespace,
-                indexers=indexers,
-                label_selector=label_selector,
-                field_selector=field_selector,
-                transform=transform,
-            )
-            return self._wrap(found)
+            ask_for: Callable[..., cache.Informer[Any]] = self._factory.informer
+            return self._wrap(ask_for(resource_type, metadata_only=metadata_only, **selection))
 
         return self._loop.run(ask())
 
+    @overload
     def multi_namespace_informer(
         self,
         resource_type: ResourceType[T],
         namespaces: Iterable[str],
         *,
-        indexers: Mapping[str, IndexFunc[Resource]] | None = None,
-        label_selector: str = "",
-        field_selector: str = "",
-    ) -> SharedInformer[T]:
+        metadata_only: Literal[False] = False,
+        **selection: Unpack[ObjectSelection],
+    ) -> SharedInformer[T]: ...
+    @overload
+    def multi_namespace_informer(
+        self,
+        resource_type: ResourceType[Any],
+        namespaces: Iterable[str],
+        *,
+        metadata_only: Literal[True],
+        **selection: Unpack[ObjectSelection],
+    ) -> SharedInformer[Resource]: ...
+    def multi_namespace_informer(
+        self,
+        resource_type: ResourceType[Any],
+        namespaces: Iterable[str],
+        *,
+        metadata_only: bool = False,
+        **selection: Unpack[ObjectSelection],
+    ) -> SharedInformer[Any]:
         """Return the informers of several namespaces as one.
 
         Raises:
@@ -144,31 +146,38 @@ class InformerFactory:
             BackgroundLoopError: If the loop does not run.
         """
 
-        async def ask() -> SharedInformer[T]:
-            several = self._factory.multi_namespace_informer(
-                resource_type,
-                namespaces,
-                indexers=indexers,
-                label_selector=label_selector,
-                field_selector=field_selector,
-            )
+        async def ask() -> SharedInformer[Any]:
+            ask_for: Callable[..., cache.MultiNamespaceInformer[Any]] = self._factory.multi_namespace_informer
+            several = ask_for(resource_type, namespaces, metadata_only=metadata_only, **selection)
             informer = joined(several, self._loop)
             self._joined.append(informer)
             return informer
 
         return self._loop.run(ask())
 
-    @contextmanager
+    @overload
     def use(
         self,
         resource_type: ResourceType[T],
         *,
-        namespace: str | None = None,
-        indexers: Mapping[str, IndexFunc[Resource]] | None = None,
-        label_selector: str = "",
-        field_selector: str = "",
-        transform: Callable[[Resource], Resource] | None = None,
-    ) -> Generator[Informer[T], None, None]:
+        metadata_only: Literal[False] = False,
+        **selection: Unpack[InformerSelection],
+    ) -> AbstractContextManager[Informer[T]]: ...
+    @overload
+    def use(
+        self, resource_type: str, *, metadata_only: bool = ..., **selection: Unpack[InformerSelection]
+    ) -> AbstractContextManager[Informer[Resource]]: ...
+    @overload
+    def use(
+        self, resource_type: ResourceType[Any], *, metadata_only: Literal[True], **selection: Unpack[InformerSelection]
+    ) -> AbstractContextManager[Informer[Resource]]: ...
+    def use(
+        self,
+        resource_type: ResourceType[Any] | str,
+        *,
+        metadata_only: bool = False,
+        **selection: Unpack[InformerSelection],
+    ) -> AbstractContextManager[Informer[Any]]:
         """Use an informer for a while: it runs inside the block, and stops when its last user leaves.
 
         Leaving waits for the end of one that stops, and of its handlers.
@@ -177,17 +186,16 @@ class InformerFactory:
             InformerStoppedError: If the factory was left.
             BackgroundLoopError: If the loop does not run.
         """
-        while_used = self._factory.use(
-            resource_type,
-            namespace=namespace,
-            indexers=indexers,
-            label_selector=label_selector,
-            field_selector=field_selector,
-            transform=transform,
-        )
+        ask_for: Callable[..., AbstractAsyncContextManager[cache.Informer[Any]]] = self._factory.use
+        return self._use(ask_for(resource_type, metadata_only=metadata_only, **selection))
+
+    @contextmanager
+    def _use(
+        self, while_used: AbstractAsyncContextManager[cache.Informer[Any]]
+    ) -> Generator[Informer[Any], None, None]:
         found = self._loop.enter(while_used)
 
-        async def wrap() -> Informer[T]:
+        async def wrap() -> Informer[Any]:
             return self._wrap(found)
 
         async def forget() -> None:
@@ -221,6 +229,8 @@ class InformerFactory:
     def open(self) -> None:
         """Start the informers asked for so far; entering does it, too.
 
+        Repeating it is fine.
+
         Raises:
             InformerStoppedError: If the factory was closed before.
             BackgroundLoopError: If the loop does not run: the client has to be entered first.
@@ -249,21 +259,6 @@ class InformerFactory:
             if self._owns_loop:
                 self._loop.close()
 
-    def __enter__(self) -> Self:
-        try:
-            self.open()
-        except Exception:
-            raise
-        except BaseException:  # Ctrl-C: nobody else will close what has begun
-            self.close()
-            raise
-        return self
-
-    def __exit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
     def __repr__(self) -> str:
         return f"<blocking {self._factory!r}>"
 
@@ -278,10 +273,22 @@ class InformerFactory:
         informers: list[SharedInformer[Any]] = [*self._informers.values(), *self._joined]
         return [thread for informer in informers for thread in informer.end_handlers()]
 
-    @asynccontextmanager
-    async def _run(self) -> AsyncGenerator[None, None]:
+
+@final
+class _Running:
+    """A factory from its start to its end, on the loop; may be entered again, as the factory itself."""
+
+    def __init__(self, factory: cache.InformerFactory, end_handlers: Callable[[], object]) -> None:
+        self._factory = factory
+        self._end_handlers = end_handlers
+
+    async def __aenter__(self) -> None:
+        await self._factory.__aenter__()
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         try:
-            async with self._factory:
-                yield
+            await self._factory.__aexit__(exc_type, exc, traceback)
         finally:
             self._end_handlers()  # the loop may end before this factory is closed; nobody can be waited for here
