@@ -8,7 +8,23 @@ from typing import Any, cast
 
 import pytest
 
-from deltaloop.runtime import Context, InvalidControllerError, PathChanged, Request, controller
+import deltaloop as dl
+from deltaloop.api import kinds
+from deltaloop.runtime import (
+    Access,
+    Channel,
+    Context,
+    Controller,
+    HotLoopOptions,
+    InvalidControllerError,
+    PathChanged,
+    Request,
+    Result,
+    Watch,
+    controller,
+)
+from deltaloop.runtime.controller import as_watch, kind_of
+from deltaloop.workqueue import ItemExponentialFailureRateLimiter, QueueOptions
 
 
 @pytest.mark.parametrize(
@@ -106,3 +122,103 @@ def test_a_generator_is_no_reconciler() -> None:
 def test_other_functions_are_looked_at_as_well(given: dict[str, Any], problem: str) -> None:
     with pytest.raises(InvalidControllerError, match=problem):
         controller("v1/ConfigMap", **given)(any_arguments)
+
+
+# -- what is declared
+
+
+async def plain_reconcile(request: Request, ctx: Context) -> None: ...
+
+
+def test_what_is_left_out_has_its_documented_default() -> None:
+    declared = controller("samples.deltaloop.dev/v1alpha1/Foo")(plain_reconcile)
+    assert declared.name == "foo"
+    assert (declared.function, declared.resource) == (plain_reconcile, "samples.deltaloop.dev/v1alpha1/Foo")
+    for name in ("owns", "watches", "sources", "reads", "writes", "predicates"):
+        assert tuple(getattr(declared, name)) == ()
+    assert (declared.workers, declared.timeout, declared.rate_limiter, declared.namespace) == (1, None, None, None)
+    assert (dict(declared.indexers), declared.queue, declared.hot_loops) == ({}, QueueOptions(), HotLoopOptions())
+    bare = Controller(function=plain_reconcile, resource=kinds.CONFIG_MAP)
+    assert (bare.name, bare.workers, dict(bare.indexers), bare.timeout) == ("configmap", 1, {}, None)
+    assert repr(bare) == "<Controller configmap of v1/ConfigMap>"
+
+
+def test_what_is_declared_is_what_it_has() -> None:
+    given: dict[str, Any] = {
+        "owns": ["v1/Secret"],
+        "watches": [Watch("v1/Pod")],
+        "sources": [Channel()],
+        "reads": ["v1/Node"],
+        "writes": [Access("v1/Secret")],
+        "workers": 3,
+        "predicates": [PathChanged("spec.replicas")],
+        "timeout": 5.0,
+        "rate_limiter": ItemExponentialFailureRateLimiter,
+        "name": "mine",
+        "namespace": "team",
+        "indexers": {"team": dl.path("data.team")},
+        "queue": QueueOptions(max_requeues=3),
+        "hot_loops": None,
+    }
+    declared = controller(kinds.CONFIG_MAP, **given)(plain_reconcile)
+    assert {name: getattr(declared, name) for name in given} == given
+    assert declared.resource is kinds.CONFIG_MAP
+
+
+async def test_calling_a_controller_calls_its_function() -> None:
+    def reconcile(request: Request, ctx: Context) -> Result:
+        return Result(requeue_after=float(len(request.name)))
+
+    nowhere: Any = None
+    assert controller("v1/ConfigMap")(reconcile)(Request("", "four"), nowhere) == Result(requeue_after=4.0)
+
+
+class AsyncCallable:
+    async def __call__(self, request: Request, ctx: Context) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("function", "is_async"),
+    [
+        (plain_reconcile, True),
+        (AsyncCallable(), True),
+        (functools.partial(plain_reconcile), True),
+        (Callable2().reconcile, True),
+        (Callable2(), False),
+        (any_arguments, False),
+    ],
+)
+def test_a_function_that_is_a_coroutine_function_runs_on_the_loop(function: Any, is_async: bool) -> None:
+    assert controller("v1/ConfigMap")(function).is_async is is_async
+
+
+@pytest.mark.parametrize("workers", [0, -1])
+def test_there_is_a_worker(workers: int) -> None:
+    with pytest.raises(InvalidControllerError, match="1 or more is needed") as caught:
+        controller("v1/ConfigMap", name="mine", workers=workers)(plain_reconcile)
+    assert caught.value.controller == "mine"
+
+
+@pytest.mark.parametrize("timeout", [0.0, -1.0, float("inf"), float("nan")])
+def test_a_time_limit_is_positive_or_none(timeout: float) -> None:
+    with pytest.raises(InvalidControllerError, match=r"timeout is .*, or None"):
+        controller("v1/ConfigMap", timeout=timeout)(plain_reconcile)
+    assert controller("v1/ConfigMap", timeout=0.1)(plain_reconcile).timeout == pytest.approx(0.1)
+
+
+def test_what_an_owned_kind_asks_for_is_its_owner() -> None:
+    with pytest.raises(InvalidControllerError, match="put it into watches"):
+        controller("v1/ConfigMap", owns=["v1/Secret", Watch("v1/Pod", to=lambda obj: [])])(plain_reconcile)
+    controller("v1/ConfigMap", owns=[Watch("v1/Pod", label_selector="a=b")])(plain_reconcile)
+
+
+def test_kinds_may_be_given_by_name_or_as_a_watch() -> None:
+    assert [kind_of(kind) for kind in ("deploy", "v1/Pod", "apps/v1/Deployment", kinds.POD)] == [
+        "deploy",
+        "Pod",
+        "Deployment",
+        "Pod",
+    ]
+    watch = Watch("v1/Pod", source="mine")
+    assert as_watch(watch) is watch
+    assert as_watch("v1/Pod") == Watch("v1/Pod")

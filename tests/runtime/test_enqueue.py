@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Iterable
 
 import pytest
@@ -11,8 +12,8 @@ import pytest
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.runtime import Context, Request, Watch, controller
-from deltaloop.runtime.enqueue import enqueue, enqueue_owner
+from deltaloop.runtime import Context, Request, Watch, Where, controller
+from deltaloop.runtime.enqueue import Enqueue, enqueue, enqueue_owner
 from tests.runtime.worlds import until, world
 
 FOO: ResourceType[Resource] = ResourceType("samples.deltaloop.dev", "v1alpha1", "Foo", "foos")
@@ -56,6 +57,74 @@ async def test_an_owner_is_queued_for_what_happens_to_what_it_owns() -> None:
     keys = Keys()
     enqueue_owner(keys, FOO).on_delete(obj("2"), final_state_known=True)
     assert keys.added == [("prod/foo", "owner delete", 0.0)]
+
+
+async def test_only_the_controlling_owner_is_queued_unless_all_are_asked_for() -> None:
+    fields = obj("1").to_dict()
+    fields["metadata"]["ownerReferences"][0]["controller"] = False
+    changed = Resource.from_dict(fields)
+    keys = Keys()
+    enqueue_owner(keys, FOO).on_add(changed, is_in_initial_list=False)
+    assert keys.added == []
+    enqueue_owner(keys, FOO, controller_only=False).on_add(changed, is_in_initial_list=False)
+    assert [key for key, _, _ in keys.added] == ["prod/foo"]
+
+
+async def test_only_changes_that_all_predicates_let_pass_are_queued(caplog: pytest.LogCaptureFixture) -> None:
+    def fails(changed: Resource) -> bool:
+        if changed.resource_version == "9":
+            raise ValueError("cannot tell")
+        return True
+
+    fails_once = Where(fails)
+    predicates = [Where(lambda changed: changed.resource_version != "2"), fails_once]
+    for is_owner in (False, True):
+        keys = Keys()
+        handler = (
+            enqueue_owner(keys, FOO, predicates=predicates)
+            if is_owner
+            else enqueue(keys, predicates=predicates, source="mine")
+        )
+        handler.on_add(obj("1"), is_in_initial_list=False)
+        assert len(keys.added) == 1
+        handler.on_add(obj("2"), is_in_initial_list=False)
+        assert len(keys.added) == 1
+        handler.on_add(obj("9"), is_in_initial_list=False)
+        assert len(keys.added) == 2, "a reconcile too many is better than one too few"
+    told = [vars(record) for record in caplog.records]
+    assert [(each["levelno"], each["key"], each["source"]) for each in told] == [
+        (logging.ERROR, "prod/web", "mine"),
+        (logging.ERROR, "prod/web", "owner"),
+    ]
+    assert told[0]["predicate"] == repr(fails_once)
+    assert "cannot tell" in told[0]["raised"]
+
+
+def test_in_a_thread_triggers_have_the_machines_clock() -> None:
+    keys = Keys()
+    before = time.monotonic()
+    enqueue(keys).on_add(obj("1"), is_in_initial_list=False)
+    assert before <= keys.added[0][2] <= time.monotonic()
+
+
+async def test_a_handler_uses_the_clock_and_the_name_that_it_is_given(caplog: pytest.LogCaptureFixture) -> None:
+    keys = Keys()
+    told: list[tuple[str, str]] = []
+    handler = Enqueue(
+        keys,
+        Mapping(2),
+        source="maps",
+        name="the maps of all",
+        clock=lambda: 7.0,
+        on_trigger=lambda source, verb: told.append((source, verb)),
+    )
+    handler.on_add(obj("1"), is_in_initial_list=False)
+    await asyncio.sleep(1.0)
+    assert keys.added == [("web-1", "maps add", 7.0)]
+    assert told == [("maps", "add")]
+    assert vars(caplog.records[0])["queue"] == "failed mappings of the maps of all"
+    assert repr(handler) == "<Enqueue source=maps>"
+    handler.close()
 
 
 class Mapping:

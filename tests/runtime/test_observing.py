@@ -73,6 +73,21 @@ async def test_a_key_that_re_triggers_itself_is_told_of_once_and_slowed_down_and
     assert float(slowed.rpartition(" ")[2]) >= 5
 
 
+async def test_a_key_is_slowed_down_by_parts_of_a_second_too() -> None:
+    runs: list[float] = []
+
+    @controller("v1/ConfigMap", name="maps", hot_loops=HotLoopOptions(threshold=2, min_interval=0.5, max_interval=0.5))
+    async def reconcile(request: Request, ctx: Context) -> None:
+        if request.name == "a" and len(runs) < 8:
+            runs.append(now())
+            await ctx.client.patch(CM, "a", {"data": {"count": str(len(runs))}})
+
+    async with world() as w, w.running(reconcile):
+        await w.put("a")
+        await asyncio.sleep(30.0)
+    assert [round(later - earlier, 1) for earlier, later in itertools.pairwise(runs)] == [0.0] * 2 + [0.5] * 5
+
+
 async def test_two_controllers_that_fight_are_both_slowed_down(caplog: pytest.LogCaptureFixture) -> None:
     writes: list[str] = []
 

@@ -9,6 +9,7 @@ Nothing runs and nothing is asked of a server until a ``Manager`` gets it. No co
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, final
@@ -17,7 +18,6 @@ from deltaloop.api.path import Path
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.cache.core.store import IndexFunc
-from deltaloop.pacing.checks import require_positive
 from deltaloop.runtime.context import Context
 from deltaloop.runtime.core.access import Access
 from deltaloop.runtime.core.hot_loop import HotLoopOptions
@@ -96,8 +96,9 @@ class Controller:
                 raise InvalidControllerError(self.name, f"{name} is one thing; it is a list: {name}=[...]")
         if self.workers < 1:
             raise InvalidControllerError(self.name, f"workers is {self.workers!r}; 1 or more is needed")
-        if self.timeout is not None:
-            require_positive(f"controller {self.name!r}", timeout=self.timeout)
+        if self.timeout is not None and not (self.timeout > 0 and math.isfinite(self.timeout)):
+            problem = f"timeout is {self.timeout!r}; a finite number of seconds greater than 0 is needed, or None"
+            raise InvalidControllerError(self.name, problem)
         if self.rate_limiter is not None:
             needed = "nothing and makes a limiter, since each run needs its own"
             self._require_call("rate_limiter", self.rate_limiter, needed)

@@ -133,8 +133,6 @@ class Enqueue:
         self._unmapped = Unmapped()
         if self._retries is not None:
             self._retries.shut_down()
-        if self._retrying is not None:
-            self._retrying.cancel()
 
     def _can_retry(self) -> bool:
         try:

@@ -306,7 +306,6 @@ class ReconcileLoop:
                 if decision.error is not None:
                     raise decision.error
                 # Without an error: the queue counts and spaces it like a failure, and logs nothing.
-                work.leave_to_caller()
                 self.queue.add_rate_limited(work.key)
                 self.queue.done(work.key)
 

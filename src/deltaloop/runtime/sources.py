@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeAlias, final
 
+from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.path import Path
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.fork_safety import fork_safe
-from deltaloop.pacing.checks import require_positive
 from deltaloop.runtime.core.predicates import Predicate
 from deltaloop.runtime.core.requests import Mapper, Request
 from deltaloop.runtime.enqueue import AcceptsKeys
@@ -168,9 +169,10 @@ class Every:
             name: What triggers and metrics call it.
 
         Raises:
-            InvalidInputError: If the period is not positive.
+            InvalidInputError: If the period is not positive and finite.
         """
-        require_positive("Every", period=period)
+        if not (period > 0 and math.isfinite(period)):
+            raise InvalidInputError(f"Every.period is {period!r}; a finite number of seconds greater than 0 is needed")
         self.name = name
         self.period = period
         self._requests = requests

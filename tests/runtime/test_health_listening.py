@@ -1,0 +1,428 @@
+"""Where a health server listens, to whom it answers and with what, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import socket
+import ssl
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import aiohttp
+import pytest
+import trustme
+
+from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.references import Trigger
+from deltaloop.client import RequestTimeoutError
+from deltaloop.runtime import HealthServerError
+from deltaloop.runtime.core.history import History, Reconciled
+from deltaloop.runtime.core.readiness import Check
+from deltaloop.runtime.health_pages import EXPLAIN_PATH, explanation, metrics_page, probe
+from deltaloop.runtime.health_server import HealthServer, Listen, Page, Route, _is_local, only_local
+from tests.runtime.worlds import now
+
+TEXT = "text/plain; charset=utf-8"
+
+
+class Asked:
+    """A route that keeps what it was asked."""
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.asked: list[tuple[str, dict[str, list[str]]]] = []
+        self.ended: list[str] = []
+        self.seconds = seconds
+
+    async def __call__(self, rest: str, query: Mapping[str, list[str]]) -> Page:
+        self.asked.append((rest, dict(query)))
+        try:
+            await asyncio.sleep(self.seconds)
+        except asyncio.CancelledError:
+            self.ended.append("cancelled")
+            raise
+        self.ended.append("answered")
+        return Page(b"page")
+
+
+def port_of(server: HealthServer) -> int:
+    return int(server.url.rpartition(":")[2])
+
+
+async def hang_up(*writers: asyncio.StreamWriter) -> None:
+    for writer in writers:
+        writer.transport.abort()
+        with suppress(OSError):
+            await writer.wait_closed()
+
+
+async def exchange(
+    server: HealthServer, request: str, *, context: ssl.SSLContext | None = None
+) -> tuple[int, str, str]:
+    """Send a request as it stands; return status, headers and body of the answer."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port_of(server), ssl=context)
+    writer.write(request.replace("\n", "\r\n").encode() + b"\r\n\r\n")
+    answer = (await reader.read()).decode()
+    await hang_up(writer)
+    head, _, body = answer.partition("\r\n\r\n")
+    return int(head.split(" ")[1]), head.lower(), body
+
+
+def has_ipv6() -> bool:
+    with suppress(OSError), socket.socket(socket.AF_INET6) as probed:
+        probed.bind(("::1", 0))
+        return True
+    return False
+
+
+# -- where
+
+
+def test_it_listens_on_loopback_by_default_and_to_everybody_there() -> None:
+    listen = Listen()
+    assert (listen.host, listen.port, listen.certificate, listen.key) == ("127.0.0.1", 0, None, None)
+    assert not listen.token_review
+    assert Page(b"x") == Page(b"x", TEXT, 200)
+
+
+@pytest.mark.parametrize("port", [0, 65535])
+def test_ports_go_from_zero_to_65535(port: int) -> None:
+    assert Listen(port=port).port == port
+    beyond = -1 if port == 0 else 65536
+    with pytest.raises(InvalidInputError, match=rf"port {beyond} is none"):
+        Listen(port=beyond)
+
+
+def test_an_address_is_read_with_the_options_beside_it() -> None:
+    files = {"certificate": Path("c"), "key": Path("k")}
+    listen = Listen.parse("localhost:8443", **files, token_review=True)
+    assert listen == Listen(host="localhost", port=8443, **files, token_review=True)
+    for wrong in ("localhost:\u0663", "localhost:", "80", ":"):
+        with pytest.raises(InvalidInputError, match="is no address; write HOST:PORT"):
+            Listen.parse(wrong)
+    with pytest.raises(InvalidInputError, match="needed together"):
+        Listen(key=Path("k"))
+    wrong_type: Any = "80"
+    with pytest.raises(TypeError, match="port"):
+        Listen(port=wrong_type)
+
+
+@pytest.mark.parametrize(
+    ("host", "shown"),
+    [("127.0.0.1", "http://127.0.0.1:"), ("::1", "http://[::1]:"), ("localhost", "http://localhost:")],
+)
+async def test_its_address_is_shown_while_it_runs(host: str, shown: str, caplog: pytest.LogCaptureFixture) -> None:
+    if host == "::1" and not has_ipv6():
+        pytest.skip("no IPv6 loopback on this machine")
+    caplog.set_level(logging.INFO, "deltaloop.runtime")
+    server = HealthServer(Listen(host=host), {"/b": Asked(), "/a": Asked()})
+    async with server as entered:
+        assert entered is server
+        assert server.url.startswith(shown)
+        [told] = [vars(record) for record in caplog.records if "listens" in record.getMessage()]
+        assert (told["url"], told["paths"]) == (server.url, ["/a", "/b"])
+        port = port_of(server)
+        assert port > 0
+    with pytest.raises(RuntimeError, match="no address"):
+        _ = server.url
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection("127.0.0.1", port)
+
+
+async def test_an_address_that_cannot_be_used_is_named_with_its_reason() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(HealthServerError, match=rf"127.0.0.1:{port} is in use; choose another port") as caught:
+            await HealthServer(Listen(port=port), {}).__aenter__()
+        assert (caught.value.host, caught.value.port) == ("127.0.0.1", port)
+    with pytest.raises(HealthServerError, match=r"cannot listen on 192\.0\.2\.1:0 for health or metrics: .") as caught:
+        await HealthServer(Listen(host="192.0.2.1"), {}).__aenter__()
+    assert (caught.value.host, caught.value.port) == ("192.0.2.1", 0)
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture
+def certificate(authority: trustme.CA, tmp_path: Path) -> Path:
+    path = tmp_path / "cert.pem"
+    authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(str(path))
+    return path
+
+
+@pytest.fixture
+def trust(authority: trustme.CA) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    authority.configure_trust(context)  # pyright: ignore[reportUnknownMemberType]  # PyOpenSSL
+    return context
+
+
+async def test_a_certificate_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+    missing, broken = tmp_path / "missing.pem", tmp_path / "broken.pem"
+    broken.write_text("no certificate")
+    for path, reason in ((missing, "No such file"), (broken, ".")):
+        with pytest.raises(HealthServerError, match=rf"{path.name} cannot be used: {reason}") as caught:
+            await HealthServer(Listen(host="localhost", port=7, certificate=path, key=path), {}).__aenter__()
+        assert (caught.value.host, caught.value.port) == ("localhost", 7)
+
+
+async def test_a_handshake_that_does_not_come_ends_after_ten_seconds(certificate: Path) -> None:
+    async with HealthServer(Listen(certificate=certificate, key=certificate), {}) as server:
+        assert server.url.startswith("https://127.0.0.1:")
+        reader, writer = await asyncio.open_connection("127.0.0.1", port_of(server))
+        begun = now()
+        assert await reader.read() == b""
+        assert now() - begun == pytest.approx(10.0, abs=0.5)
+        await hang_up(writer)
+
+
+# -- with what
+
+
+async def test_answers_are_kept_by_nobody_and_are_what_they_say() -> None:
+    routes: dict[str, Route] = {"/page": Asked(), "/numbers": metrics_page(lambda: (b"1", "text/numbers"))}
+    async with HealthServer(Listen(), routes) as server:
+        status, headers, body = await exchange(server, "GET /page HTTP/1.0")
+        assert (status, body) == (200, "page")
+        assert f"content-type: {TEXT}" in headers
+        assert "x-content-type-options: nosniff" in headers
+        assert "cache-control: no-store" in headers
+        assert "www-authenticate" not in headers
+        assert "content-type: text/numbers" in (await exchange(server, "GET /numbers HTTP/1.0"))[1]
+        assert (await exchange(server, "HEAD /page HTTP/1.0"))[::2] == (200, "")
+        for method in ("POST", "PUT", "DELETE", "OPTIONS"):
+            status, _, body = await exchange(server, f"{method} /page HTTP/1.0")
+            assert (status, body) == (405, "method not allowed\n")
+
+
+async def test_a_route_gets_what_follows_its_path_and_the_query() -> None:
+    page = Asked()
+    async with HealthServer(Listen(), {"/other": Asked(), "/page": page}) as server:
+        for path in ("/page", "/page/", "/page/x/y/", "/page?a=1&a=2&b="):
+            assert (await exchange(server, f"GET {path} HTTP/1.0"))[0] == 200
+        assert page.asked == [("", {}), ("", {}), ("x/y", {}), ("", {"a": ["1", "2"], "b": [""]})]
+        for path in ("/", "/pages", "/pag", "/x/page"):
+            assert (await exchange(server, f"GET {path} HTTP/1.0"))[::2] == (404, "not found\n")
+
+
+async def test_a_page_that_fails_is_named_in_the_log_by_its_path(caplog: pytest.LogCaptureFixture) -> None:
+    async def broken(rest: str, query: Mapping[str, list[str]]) -> Page:
+        raise ValueError("planted")
+
+    async with HealthServer(Listen(), {"/page": broken}) as server:
+        assert (await exchange(server, "GET /page/x HTTP/1.0"))[::2] == (500, "internal error\n")
+    [record] = [record for record in caplog.records if record.name == "deltaloop.runtime"]
+    assert (vars(record)["path"], record.levelno) == ("/page", logging.ERROR)
+    assert record.exc_info is not None
+
+
+# -- to whom
+
+
+class Reviewed:
+    """Knows one token, which may get one path."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str]] = []
+
+    async def __call__(self, token: str, path: str) -> bool:
+        self.asked.append((token, path))
+        if token == "late":
+            raise RequestTimeoutError("no answer", method="POST", path="/")
+        return (token, path) == ("good", "/page/x")
+
+
+async def test_only_bearers_whom_somebody_vouches_for_are_answered(
+    certificate: Path, trust: ssl.SSLContext, caplog: pytest.LogCaptureFixture
+) -> None:
+    listen = Listen(certificate=certificate, key=certificate, token_review=True)
+    page, reviewed = Asked(), Reviewed()
+    async with HealthServer(listen, {"/page": page}, may_get=reviewed) as server:
+
+        async def status(authorization: str, path: str = "/page/x") -> int:
+            request = f"GET {path} HTTP/1.0{authorization and chr(10) + 'Authorization: ' + authorization}"
+            code, headers, body = await exchange(server, request, context=trust)
+            assert ("www-authenticate: bearer" in headers) is (code == 401)
+            assert (
+                body
+                == {
+                    200: "page",
+                    401: "unauthorized\n",
+                    403: "forbidden\n",
+                    404: "not found\n",
+                    503: "tokens cannot be reviewed now\n",
+                }[code]
+            )
+            return code
+
+        for none in ("", "Bearer", "Bearer  ", "Basic good", "good"):
+            assert await status(none) == 401
+        assert reviewed.asked == []
+        assert await status("Bearer good") == 200
+        assert await status("bEARER   good ") == 200
+        assert await status("Bearer bad") == 403
+        assert await status("Bearer good", "/page") == 403
+        assert await status("Bearer late") == 503
+        assert await status("", "/none") == 404
+        assert reviewed.asked == [
+            ("good", "/page/x"),
+            ("good", "/page/x"),
+            ("bad", "/page/x"),
+            ("good", "/page"),
+            ("late", "/page/x"),
+        ]
+        assert len(page.asked) == 2
+    [record] = [record for record in caplog.records if "could not be reviewed" in record.getMessage()]
+    assert (record.levelno, vars(record)["error"]) == (logging.WARNING, "RequestTimeoutError")
+
+
+async def test_a_reviewer_is_not_asked_where_no_review_is_asked_for() -> None:
+    reviewed = Reviewed()
+    async with HealthServer(Listen(), {"/page": Asked()}, may_get=reviewed) as server:
+        assert (await exchange(server, "GET /page HTTP/1.0"))[0] == 200
+    assert reviewed.asked == []
+
+
+@pytest.mark.parametrize(
+    ("host", "remote", "local"),
+    [
+        ("127.0.0.1", "127.0.0.1", True),
+        ("127.0.0.1:80", "127.0.0.1", True),
+        ("127.3.2.1:80", "127.0.0.1", True),
+        ("localhost:80", "::1", True),
+        ("localhost", "::1", True),
+        ("[::1]", "::1", True),
+        ("[::1]:80", "127.0.0.1", True),
+        ("[::2]:80", "127.0.0.1", False),
+        ("", "127.0.0.1", False),
+        ("evil.example:80", "127.0.0.1", False),
+        ("10.0.0.1:80", "127.0.0.1", False),
+        ("localhost", "10.0.0.1", False),
+        ("127.0.0.1", None, False),
+    ],
+)
+def test_a_request_of_this_machine_comes_from_loopback_and_asks_for_it(host: str, remote: Any, local: bool) -> None:
+    request: Any = SimpleNamespace(headers={"Host": host}, remote=remote)
+    assert _is_local(request) is local
+
+
+async def test_a_local_page_is_for_this_machine_only() -> None:
+    page = Asked()
+    async with HealthServer(Listen(), {"/local": only_local(page), "/page": Asked()}) as server:
+        assert (await exchange(server, "GET /local HTTP/1.0"))[0] == 403  # no name at all
+        refused = await exchange(server, "GET /local HTTP/1.0\nHost: evil.example")
+        assert refused[::2] == (403, "forbidden: this page is for requests from the same machine\n")
+        assert page.asked == []
+        assert (await exchange(server, "GET /local/x?a=1 HTTP/1.0\nHost: localhost"))[::2] == (200, "page")
+        assert page.asked == [("x", {"a": ["1"]})]
+        assert (await exchange(server, "GET /page HTTP/1.0\nHost: evil.example"))[0] == 200
+
+
+# -- how it ends
+
+
+async def test_an_answer_that_nobody_waits_for_is_given_up() -> None:
+    page = Asked(60.0)
+    async with HealthServer(Listen(), {"/page": page}) as server:
+        _, writer = await asyncio.open_connection("127.0.0.1", port_of(server))
+        writer.write(b"GET /page HTTP/1.1\r\nHost: x\r\n\r\n")
+        await asyncio.sleep(1.0)
+        await hang_up(writer)
+        await asyncio.sleep(1.0)
+        assert page.ended == ["cancelled"]
+
+
+@pytest.mark.parametrize(("seconds", "ended"), [(0.5, "answered"), (5.0, "cancelled")])
+async def test_at_the_end_an_answer_has_a_second_to_go_out(seconds: float, ended: str) -> None:
+    page = Asked(seconds)
+    async with HealthServer(Listen(), {"/page": page}) as server:
+        _, idle = await asyncio.open_connection("127.0.0.1", port_of(server))
+        reader, writer = await asyncio.open_connection("127.0.0.1", port_of(server))
+        writer.write(b"GET /page HTTP/1.1\r\nHost: x\r\n\r\n")
+        await asyncio.sleep(0.1)
+        leaving = now()
+    assert now() - leaving == pytest.approx(0.4 if ended == "answered" else 2.0, abs=0.1)  # one to end, one to be cut
+    assert page.ended == [ended]
+    assert (await reader.read()).endswith(b"page") is (ended == "answered")
+    await hang_up(idle, writer)
+
+
+async def test_a_body_is_neither_read_nor_unpacked() -> None:
+    async with HealthServer(Listen(), {"/page": Asked()}) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port_of(server))
+        writer.write(
+            b"POST /page HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\nContent-Length: 1000000\r\n\r\nnot gzip"
+        )
+        assert (await reader.readuntil(b"\r\n")).startswith(b"HTTP/1.1 405")
+        begun = now()
+        await asyncio.wait_for(reader.read(), 5.0)
+        assert now() - begun < 1.0, "the connection ends, and nobody waits for the rest"
+        await hang_up(writer)
+
+
+# -- pages
+
+
+async def test_a_probe_answers_of_one_check_or_all() -> None:
+    checks = (Check(name="ping", ok=True), Check(name="cache", ok=False, message="v1/Pod"))
+    page = probe(lambda: checks)
+    assert await page("", {}) == Page(b"[+]ping ok\n[-]cache failed: v1/Pod\ncheck failed\n", TEXT, 500)
+    assert await page("ping", {}) == Page(b"ok", TEXT, 200)
+    assert await page("cache", {}) == Page(b"[-]cache failed: v1/Pod\ncheck failed\n", TEXT, 500)
+    assert await page("none", {}) == Page(b"no such check\n", TEXT, 404)
+    assert await page("", {"exclude": ["cache"]}) == Page(b"ok", TEXT, 200)
+    assert await page("", {"exclude": ["cache", "ping"], "verbose": [""]}) == Page(
+        b"[+]cache excluded: ok\n[+]ping excluded: ok\ncheck passed\n", TEXT, 200
+    )
+    assert await metrics_page(lambda: (b"1", "x"))("more", {}) == Page(b"not found\n", TEXT, 404)
+    assert await metrics_page(lambda: (b"1", "x"))("", {}) == Page(b"1", "x", 200)
+
+
+def reconciled(key: str, kind: str = "v1/ConfigMap") -> Reconciled:
+    return Reconciled(
+        controller="maps", kind=kind, key=key, number=7, ended_at=90.0, seconds=0.5, attempt=1, result="success",
+        error="", triggers=(Trigger(source="timer", verb="tick"),), triggers_dropped=0, writes=(), writes_dropped=0,
+    )  # fmt: skip
+
+
+async def test_an_explanation_is_of_the_object_that_is_named() -> None:
+    history = History()
+    for run in (reconciled("default/a"), reconciled("a", "v1/Node"), reconciled("other/a")):
+        history.add(run)
+    leader: list[str | None] = [None]
+    page = explanation(history, clock=lambda: 100.0, standby_of=lambda: leader[0])
+    assert EXPLAIN_PATH == "/explain"
+
+    async def told(**query: str) -> tuple[int, dict[str, Any]]:
+        answer = await page("", {name: [value] for name, value in query.items()})
+        assert answer.content_type == "application/json"
+        return answer.status, json.loads(answer.body)
+
+    status, body = await told(name="a", namespace="default")
+    assert status == 200
+    assert sorted(run["key"] for run in body["reconciles"]) == ["a", "default/a"]
+    assert body["reconciles"][0]["secondsAgo"] == 10.0
+    assert "standby" not in body
+    _, body = await told(name="a", namespace="default", kind="configmap")
+    assert [run["key"] for run in body["reconciles"]] == ["default/a"]
+    assert await told(name="b", namespace="default") == (404, {"reconciles": []})
+    for leader[0] in ("", "pod-1"):
+        assert (await told(name="b"))[1]["standby"] == {"leader": leader[0]}
+    for rest, query in (("", {}), ("x", {"name": ["a"]}), ("", {"name": [""]})):
+        wrong = await page(rest, query)
+        assert (wrong.status, wrong.body[:11], wrong.content_type) == (400, b"bad request", TEXT)
+
+
+async def test_answers_go_out_one_after_the_other_on_a_connection_that_is_kept() -> None:
+    async with HealthServer(Listen(), {"/page": Asked()}) as server, aiohttp.ClientSession() as session:
+        for _ in range(3):
+            async with session.get(f"{server.url}/page") as answer:
+                assert (answer.status, await answer.text()) == (200, "page")

@@ -1,0 +1,142 @@
+"""Owner references and finalizers, as pure functions of an object's fields."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from deltaloop.api import kinds
+from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.resource import Resource
+from deltaloop.runtime import (
+    AlreadyOwnedError,
+    add_finalizer,
+    remove_finalizer,
+    set_controller_reference,
+    set_owner_reference,
+)
+
+
+def owner(name: str = "web", uid: str = "u1", namespace: str = "default") -> Resource:
+    metadata = {"name": name, "uid": uid, **({"namespace": namespace} if namespace else {})}
+    return Resource.from_dict({"metadata": metadata}, kinds.DEPLOYMENT)
+
+
+def owned(*references: dict[str, Any], namespace: str = "default") -> dict[str, Any]:
+    metadata: dict[str, Any] = {"name": "a", **({"namespace": namespace} if namespace else {})}
+    return {"metadata": {**metadata, **({"ownerReferences": [*references]} if references else {})}}
+
+
+def reference(**changes: Any) -> dict[str, Any]:
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "u1", **changes}
+
+
+CONTROLS = {"controller": True, "blockOwnerDeletion": True}
+
+
+def references(obj: dict[str, Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = obj["metadata"]["ownerReferences"]
+    return found
+
+
+def test_a_controller_blocks_its_deletion_and_an_owner_does_not() -> None:
+    obj = owned()
+    set_controller_reference(obj, owner())
+    assert references(obj) == [reference(**CONTROLS)]
+    obj = owned()
+    set_owner_reference(obj, owner())
+    assert references(obj) == [reference()]
+
+
+def test_a_reference_to_the_same_owner_is_replaced_where_it_stands() -> None:
+    others = reference(name="first", uid="u0"), reference(name="last", uid="u2")
+    for known in (reference(), reference(apiVersion="apps/v1beta1"), reference(**CONTROLS)):
+        obj = owned(others[0], known, others[1])
+        set_controller_reference(obj, owner())
+        assert references(obj) == [others[0], reference(**CONTROLS), others[1]]
+        set_owner_reference(obj, owner())
+        assert references(obj) == [others[0], reference(), others[1]]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        reference(uid="u2"),
+        reference(name="other"),
+        reference(kind="ReplicaSet"),
+        reference(apiVersion="extensions/v1"),
+        reference(apiVersion="v1"),
+    ],
+)
+def test_another_owner_is_kept_and_another_controller_is_in_the_way(other: dict[str, Any]) -> None:
+    obj = owned(other)
+    set_controller_reference(obj, owner())
+    assert references(obj) == [other, reference(**CONTROLS)]
+    obj = owned({**other, "controller": True})
+    set_owner_reference(obj, owner())
+    assert references(obj) == [{**other, "controller": True}, reference()]
+    obj = owned({**other, "controller": True})
+    with pytest.raises(AlreadyOwnedError) as caught:
+        set_controller_reference(obj, owner())
+    assert caught.value.object == "default/a"
+    assert (caught.value.owner.kind, caught.value.owner.name, caught.value.owner.uid) == (
+        other["kind"],
+        other["name"],
+        other["uid"],
+    )
+    assert references(obj) == [{**other, "controller": True}], "nothing was changed"
+
+
+def test_an_object_that_is_to_be_created_may_have_no_name_yet() -> None:
+    obj: dict[str, Any] = {
+        "metadata": {"generateName": "a-", "ownerReferences": [reference(uid="u2", controller=True)]}
+    }
+    with pytest.raises(AlreadyOwnedError) as caught:
+        set_controller_reference(obj, owner(namespace=""))
+    assert caught.value.object == ""
+
+
+def test_an_owner_with_a_namespace_owns_there_and_one_without_everywhere() -> None:
+    for obj in (owned(namespace="other"), owned(namespace=""), {}):
+        with pytest.raises(InvalidInputError, match="default/web cannot own an object with "):
+            set_owner_reference(obj, owner())
+        set_owner_reference(obj, owner(namespace=""))
+        assert references(obj) == [reference()]
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "kind"),
+    [("v1/Pod", "v1", "Pod"), ("apps/v1/Deployment", "apps/v1", "Deployment"), ("x.io/v1/Foo", "x.io/v1", "Foo")],
+)
+def test_an_owner_is_of_the_kind_that_is_named(name: str, version: str, kind: str) -> None:
+    obj = owned()
+    set_controller_reference(obj, owner(), name)
+    assert references(obj) == [reference(apiVersion=version, kind=kind, **CONTROLS)]
+    obj = owned()
+    set_owner_reference(obj, owner(), kinds.POD)
+    assert references(obj) == [reference(apiVersion="v1", kind="Pod")]
+
+
+@pytest.mark.parametrize("name", ["Foo", "/Foo", "apps/v1/", "", "/"])
+def test_what_names_no_kind_is_refused(name: str) -> None:
+    with pytest.raises(InvalidInputError, match="names no kind"):
+        set_controller_reference(owned(), owner(), name)
+
+
+def test_finalizers_are_added_at_the_end_and_only_the_named_one_is_removed() -> None:
+    obj: dict[str, Any] = {"metadata": {"finalizers": ["a", "b"]}}
+    assert add_finalizer(obj, "c")
+    assert not add_finalizer(obj, "b")
+    assert obj["metadata"]["finalizers"] == ["a", "b", "c"]
+    assert remove_finalizer(obj, "b")
+    assert not remove_finalizer(obj, "b")
+    assert obj["metadata"]["finalizers"] == ["a", "c"]
+    nothing: dict[str, Any] = {}
+    assert not remove_finalizer(nothing, "a")
+
+
+def test_metadata_that_cannot_be_changed_is_named() -> None:
+    frozen: Any = {"metadata": "text"}
+    with pytest.raises(InvalidInputError, match=r"Resource.edit\(\)"):
+        remove_finalizer(frozen, "a")
