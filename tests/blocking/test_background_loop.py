@@ -45,8 +45,10 @@ def test_coroutines_run_in_the_thread_and_their_results_and_errors_come_back(
         loop.start()  # once more does nothing
     assert "background" not in {thread.name for thread in threading.enumerate()}
     assert repr(loop) == "<BackgroundLoop 'background', closed>"
+    said = [record.getMessage() for record in caplog.records]
+    assert said == ["background loop started", "background loop closed"]
     loop.close()
-    assert [record.getMessage() for record in caplog.records] == ["background loop started", "background loop closed"]
+    assert len(caplog.records) == 2
 
 
 def test_a_loop_that_does_not_run_says_so() -> None:
@@ -437,7 +439,7 @@ def test_who_waits_when_the_loop_ends_by_itself_is_told(exits: list[type[BaseExc
         yield
 
     def wait(call: Callable[[], object]) -> None:
-        with pytest.raises(BackgroundLoopError, match="was closed meanwhile"):
+        with pytest.raises(BackgroundLoopError, match="the loop has ended by itself"):
             call()
         ended.append("told")
 
@@ -508,3 +510,42 @@ def test_a_loop_that_has_ended_by_itself_takes_nothing_more(exits: list[type[Bas
                 thread.join(5)
     loop.close()
     assert exits == [SystemExit]
+
+
+def test_what_is_cancelled_on_the_loop_ends_the_wait() -> None:
+    async def cancelled() -> None:
+        raise asyncio.CancelledError
+
+    @asynccontextmanager
+    async def cancelled_guest() -> AsyncGenerator[None]:
+        await cancelled()
+        yield
+
+    with BackgroundLoop() as loop:
+        calls: list[Callable[[], object]] = [
+            lambda: loop.run(cancelled(), timeout=5),
+            lambda: loop.enter(cancelled_guest()),
+        ]
+        for call in calls:
+            with pytest.raises(BackgroundLoopError, match="it was cancelled on the background loop"):
+                call()
+        assert loop.run(give("value")) == "value"
+
+
+def test_a_result_that_nobody_wants_any_more_is_dropped(caplog: pytest.LogCaptureFixture) -> None:
+    ended = threading.Event()
+
+    async def late() -> str:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            ended.set()
+        return "late"
+
+    with BackgroundLoop() as loop:
+        with pytest.raises(TimeoutError):
+            loop.run(late(), timeout=0.001)
+        assert ended.wait(5)
+        loop.run(give("value"))
+        gc.collect()
+    assert [record for record in caplog.records if record.name == "asyncio"] == []

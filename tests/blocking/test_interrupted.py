@@ -15,6 +15,7 @@ import pytest
 
 from deltaloop.blocking import BackgroundLoop, BackgroundLoopError, Client
 from deltaloop.workqueue import Work, WorkQueue
+from tests.blocking.serving import until
 
 
 @contextmanager
@@ -126,8 +127,18 @@ def test_interrupted_while_something_enters_that_is_cancelled() -> None:
     assert gone("enters")
 
 
-def test_interrupted_before_its_loop_has_begun_it_ends_at_once() -> None:
+def runs(loop: BackgroundLoop) -> bool:
+    try:
+        loop.check()
+    except BackgroundLoopError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("moment", ["before it has begun", "when it has just begun"])
+def test_interrupted_while_it_waits_for_its_loop_it_ends_at_once(moment: str) -> None:
     begun, interrupted = threading.Event(), threading.Event()
+    loop = BackgroundLoop(name="begins")
 
     def hold(frame: FrameType, event: str, argument: object) -> None:
         sys.setprofile(None)
@@ -135,15 +146,35 @@ def test_interrupted_before_its_loop_has_begun_it_ends_at_once() -> None:
             begun.set()
             interrupted.wait(5.0)
 
-    with ctrl_c(begun):
+    def first() -> None:
+        if moment == "when it has just begun":
+            interrupted.set()
+            until(lambda: runs(loop))
+
+    with ctrl_c(begun, first):
         threading.setprofile(hold)  # called by a new thread before anything else
         try:
             with pytest.raises(KeyboardInterrupt):
-                BackgroundLoop(name="begins").start()
+                loop.start()
         finally:
             threading.setprofile(None)  # pyright: ignore[reportArgumentType]  # none again
     interrupted.set()
     assert gone("begins")
+    loop.close()
+
+
+def test_interrupted_before_there_is_a_thread_it_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(thread: threading.Thread) -> None:
+        raise KeyboardInterrupt
+
+    loop = BackgroundLoop()
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            loop.start()
+    with pytest.raises(BackgroundLoopError, match="is closed"):
+        loop.start()
+    loop.close()
 
 
 class SlowClient:

@@ -12,6 +12,7 @@ from deltaloop.api.kinds import LEASE
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import AlreadyExistsError, ConflictError, NotFoundError, Status
+from deltaloop.client import HttpRequest, HttpResponse
 from deltaloop.client.errors import RequestTimeoutError, TransportError
 
 Fault: TypeAlias = Literal["refuse", "hang", "lose answer", "slow"]
@@ -134,6 +135,23 @@ class FakeClient:
     @property
     def verbs(self) -> list[str]:
         return [verb for _, verb in self.calls]
+
+
+class OtherWrites:
+    """The way of the work's own writes to the server."""
+
+    def __init__(self, server: FakeServer) -> None:
+        self.server = server
+
+    async def request(self, request: HttpRequest) -> HttpResponse:
+        self.server.others.append((request.method.lower(), request.path.rpartition("/")[2]))
+        return HttpResponse(status=200, body=b'{"kind": "Status", "apiVersion": "v1", "status": "Success"}')
+
+    def stream(self, request: HttpRequest) -> Any:
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        raise NotImplementedError
 
 
 @dataclass

@@ -16,3 +16,22 @@ def test_it_does_not_go_back() -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="CLOCK_BOOTTIME is Linux's")
 def test_it_counts_the_time_asleep() -> None:
     assert boot_time() == pytest.approx(time.clock_gettime(time.CLOCK_BOOTTIME), abs=5)
+
+
+@pytest.mark.parametrize(("platform", "clock"), [("linux", "CLOCK_BOOTTIME"), ("darwin", "CLOCK_MONOTONIC"), ("x", "")])
+def test_each_system_has_its_clock_that_runs_during_sleep(
+    platform: str, clock: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clocks = {"CLOCK_BOOTTIME": 7, "CLOCK_MONOTONIC": 1}
+    for name, number in clocks.items():
+        monkeypatch.setattr(time, name, number, raising=False)
+
+    def clock_gettime(number: int) -> str:
+        return f"clock {number}"
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "platform", platform)
+        patched.setattr(time, "clock_gettime", clock_gettime, raising=False)
+        patched.setattr(time, "monotonic", lambda: "monotonic")
+        found: object = boot_time()
+    assert found == (f"clock {clocks[clock]}" if clock else "monotonic")

@@ -12,7 +12,7 @@ import pytest
 
 from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.status import ConflictError, Status
-from deltaloop.client import Client, ClientConfig, HttpRequest, HttpResponse
+from deltaloop.client import Client, ClientConfig
 from deltaloop.leaderelection import (
     LeaderElectionConfig,
     LeaderElector,
@@ -21,28 +21,11 @@ from deltaloop.leaderelection import (
     Term,
     TermEnd,
 )
-from tests.leaderelection.fake_server import FakeClient, FakeServer, Fault, WallClock
+from tests.leaderelection.fake_server import FakeClient, FakeServer, Fault, OtherWrites, WallClock
 
 
 def now() -> float:
     return asyncio.get_running_loop().time()
-
-
-class OtherWrites:
-    """The way of the work's own writes to the server."""
-
-    def __init__(self, server: FakeServer) -> None:
-        self.server = server
-
-    async def request(self, request: HttpRequest) -> HttpResponse:
-        self.server.others.append((request.method.lower(), request.path.rpartition("/")[2]))
-        return HttpResponse(status=200, body=b'{"kind": "Status", "apiVersion": "v1", "status": "Success"}')
-
-    def stream(self, request: HttpRequest) -> Any:
-        raise NotImplementedError
-
-    async def close(self) -> None:
-        raise NotImplementedError
 
 
 def make(

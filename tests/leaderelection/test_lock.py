@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 import pytest
 
-from deltaloop.api.errors import MalformedObjectError
+from deltaloop.api.errors import InvalidInputError, MalformedObjectError
 from deltaloop.api.references import ObjectReference
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import AlreadyExistsError, ConflictError
+from deltaloop.client import Client, ClientConfig, HttpRequest, HttpResponse
+from deltaloop.client.transport import Pool
 from deltaloop.leaderelection import LeaderElectionRecord, LeaseLock
-from tests.leaderelection.fake_server import FakeClient, FakeServer
+from tests.leaderelection.fake_server import FakeClient, FakeServer, OtherWrites
 
 RECORD = LeaderElectionRecord(holder_identity="a", lease_duration_seconds=15)
 
@@ -93,3 +97,91 @@ async def test_events_name_the_lease_and_the_identity() -> None:
     assert (event_type, reason, message) == ("Normal", "LeaderElection", "a became leader")
     assert lock.describe() == "default/example"
     make(FakeServer()).record_event("without a recorder nothing happens")
+
+
+@pytest.mark.parametrize("empty", ["namespace", "name", "identity"])
+def test_what_a_lock_needs_is_named(empty: str) -> None:
+    options: dict[str, Any] = {"namespace": "default", "name": "example", "identity": "a", empty: ""}
+    with pytest.raises(InvalidInputError, match=f"LeaseLock needs a {empty} that is not empty"):
+        LeaseLock(FakeClient(FakeServer()), **options)
+
+
+async def test_each_request_says_where_and_how_long() -> None:
+    class Watched(FakeClient):
+        seen: ClassVar[list[dict[str, object]]] = []
+
+        async def create(self, *given: Any, **options: Any) -> Resource:
+            self.seen.append(options)
+            return await super().create(*given, **options)
+
+        async def get(self, *given: Any, **options: Any) -> Resource:
+            self.seen.append({"name": given[1], **options})
+            return await super().get(*given, **options)
+
+        async def update(self, *given: Any, **options: Any) -> Resource:
+            self.seen.append(options)
+            return await super().update(*given, **options)
+
+    lock = LeaseLock(Watched(FakeServer()), namespace="team", name="example", identity="a", labels={"app": "x"})
+    created = await lock.create(RECORD, timeout=1.5)
+    state = await lock.get(timeout=2.5)
+    assert state == created
+    await lock.update(RECORD, created.version, timeout=3.5)
+    assert Watched.seen == [
+        {"namespace": "team", "timeout": 1.5},
+        {"name": "example", "namespace": "team", "timeout": 2.5},
+        {"timeout": 3.5},
+    ]
+
+
+async def test_a_new_lease_has_the_labels() -> None:
+    server = FakeServer()
+    await make(server, labels={"app": "x"}).create(RECORD, timeout=1)
+    assert server.leases["default/example"].labels == {"app": "x"}
+
+
+async def test_nothing_is_kept_of_a_lease_that_is_gone() -> None:
+    server, recorder = FakeServer(), Recorder()
+    lock = make(server, recorder=recorder)
+    created = await lock.create(RECORD, timeout=1)
+    del server.leases["default/example"]
+    assert await lock.get(timeout=1) is None
+    with pytest.raises(RuntimeError, match="get or create comes first"):
+        await lock.update(RECORD, created.version, timeout=1)
+    lock.record_event("stopped leading")
+    [(reference, *_)] = recorder.events
+    assert (reference.uid, reference.resource_version) == ("", "")
+
+
+async def test_the_same_lock_over_a_connection_of_its_own() -> None:
+    recorder = Recorder()
+    options: dict[str, Any] = {"namespace": "team", "name": "example", "identity": "a"}
+    client = Client(ClientConfig(server="http://127.0.0.1:1"))
+    lock = LeaseLock(client, labels={"app": "x"}, recorder=recorder, **options)
+    moving = lock.on_own_connection()
+    assert moving is not None
+    async with moving as moved:
+        assert type(moved) is LeaseLock
+        assert moved.client is not client
+        assert (moved.namespace, moved.name, moved.identity) == ("team", "example", "a")
+        assert moved._labels == {"app": "x"}
+        moved.record_event("became leader")
+    assert [(about.name, message) for about, _, _, message in recorder.events] == [("example", "a became leader")]
+    assert repr(moved) == "<LeaseLock team/example for a>"
+    assert LeaseLock(FakeClient(FakeServer()), **options).on_own_connection() is None
+    await client.close()
+
+
+async def test_a_lock_uses_the_connections_that_are_kept_for_it() -> None:
+    pools = list[str]()
+
+    class Watched(OtherWrites):
+        async def request(self, request: HttpRequest) -> HttpResponse:
+            pools.append(str(request.pool))
+            return HttpResponse(status=404, body=b'{"kind": "Status", "code": 404}')
+
+    client = Client(ClientConfig(server="http://fake"), transport=Watched(FakeServer()))
+    lock = LeaseLock(client, namespace="default", name="example", identity="a")
+    assert lock.client is client
+    assert await lock.get(timeout=1) is None
+    assert pools == [str(Pool.LEADER_ELECTION)]

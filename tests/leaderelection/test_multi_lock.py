@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import threading
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
 from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.kinds import CONFIG_MAP
+from deltaloop.api.resource import Resource
 from deltaloop.api.status import ConflictError
 from deltaloop.leaderelection import (
     UNKNOWN_LEADER,
@@ -21,6 +25,7 @@ from deltaloop.leaderelection import (
     MultiLock,
 )
 from tests.leaderelection.fake_server import FakeClient, FakeServer, WallClock
+from tests.leaderelection.test_lock import Recorder
 
 RECORD = LeaderElectionRecord(holder_identity="a", lease_duration_seconds=15)
 
@@ -80,6 +85,118 @@ async def test_the_one_that_is_missing_is_created(there: str) -> None:
     assert state is not None
     assert state.version == ("1," if there == "old" else ",1")
     assert (await lock.update(RECORD, state.version, timeout=1)).record == RECORD
+
+
+async def test_what_is_created_is_what_is_known_of_it() -> None:
+    """The next write needs the version that the one before has given, in both."""
+    place = Place()
+    await place.old("a").create(RECORD, timeout=1)
+    lock = place.both("a")
+    state = await lock.get(timeout=1)
+    assert state is not None
+    written = await lock.update(RECORD, state.version, timeout=1)
+    assert written == await lock.get(timeout=1)
+    assert (await lock.update(RECORD, written.version, timeout=1)).version == "4,5"
+
+
+async def test_each_call_has_the_time_limit_it_is_given() -> None:
+    limits = list[float | None]()
+
+    class Watched(FakeClient):
+        async def _perform(self, verb: str, carry_out: Callable[[], Resource], timeout: float | None) -> Resource:
+            limits.append(timeout)
+            return await super()._perform(verb, carry_out, timeout)
+
+    place = Place()
+    lock = MultiLock(
+        ConfigMapLock(Watched(place.maps), namespace="default", name="example", identity="a"),
+        LeaseLock(Watched(place.leases), namespace="default", name="example", identity="a"),
+    )
+    await lock.get(timeout=1)
+    created = await lock.create(RECORD, timeout=2)
+    await lock.update(RECORD, created.version, timeout=3)
+    del place.maps.leases["default/example"]
+    state = await lock.get(timeout=4)
+    assert state is not None
+    await lock.update(RECORD, state.version, timeout=5)
+    assert limits == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
+
+
+def test_events_are_about_both_and_the_client_is_the_primarys() -> None:
+    place, events = Place(), Recorder()
+    client = FakeClient(place.maps)
+    old = ConfigMapLock(client, namespace="default", name="example", identity="a", recorder=events)
+    new = LeaseLock(FakeClient(place.leases), namespace="default", name="example", identity="a", recorder=events)
+    lock = MultiLock(old, new)
+    lock.record_event("became leader")
+    assert [(about.kind, message) for about, _, _, message in events.events] == [
+        ("ConfigMap", "a became leader"),
+        ("Lease", "a became leader"),
+    ]
+    assert lock.client is client
+    assert repr(lock) == "<MultiLock of <ConfigMapLock default/example for a> and <LeaseLock default/example for a>>"
+
+
+class Movable:
+    """A lock that can be used over another connection, or says that it cannot."""
+
+    def __init__(self, lock: Lock, *, moves: bool) -> None:
+        self.lock = lock
+        self.moves = moves
+        self.open = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.lock, name)
+
+    def on_own_connection(self) -> AbstractAsyncContextManager[Lock] | None:
+        return self._moved() if self.moves else None
+
+    @asynccontextmanager
+    async def _moved(self) -> AsyncGenerator[Lock, None]:
+        self.open = True
+        yield self.lock
+        self.open = False
+
+
+@pytest.mark.parametrize("first", ["moves", "does not", "cannot"])
+@pytest.mark.parametrize("second", ["moves", "does not", "cannot"])
+async def test_both_move_or_none(first: str, second: str) -> None:
+    place = Place()
+    old, new = place.old("a"), place.new("a")
+    parts: list[Any] = [
+        lock if says == "cannot" else Movable(lock, moves=says == "moves")
+        for lock, says in ((Plain(old), first), (Plain(new), second))
+    ]
+    moved = MultiLock(*parts).on_own_connection()
+    assert (moved is not None) == (first == second == "moves")
+    if moved is not None:
+        async with moved as lock:
+            assert (lock.primary, lock.secondary) == (parts[0].lock, parts[1].lock)
+            assert parts[0].open
+            assert parts[1].open
+        assert not parts[0].open
+        assert not parts[1].open
+
+
+class Plain:
+    """A lock of a user's own, which knows of no other connections."""
+
+    def __init__(self, lock: Lock) -> None:
+        self.identity = lock.identity
+        self.get, self.create, self.update = lock.get, lock.create, lock.update
+        self.describe, self.record_event = lock.describe, lock.record_event
+
+
+async def test_a_lock_that_cannot_move_is_renewed_on_the_loop_of_the_work() -> None:
+    place = Place()
+    locks: list[Any] = [Plain(place.new("a")), Movable(place.new("a"), moves=False)]
+    for lock in locks:
+        before = threading.active_count()
+        elector = LeaderElector(lock, clock=now, wall_clock=WallClock(), chance=lambda: 0.0)
+        async with await elector.win() as term:
+            assert threading.active_count() == before
+            await asyncio.sleep(30)
+            assert term.is_leading
 
 
 async def test_a_change_of_either_is_a_conflict() -> None:

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+import inspect
+import logging
+import os
+import random
+import threading
+from dataclasses import asdict, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
+from deltaloop.client import Client, ClientConfig
 from deltaloop.leaderelection import (
     CONTROL_PLANE_UPGRADES,
     CORE_COMPONENTS,
@@ -22,8 +30,11 @@ from deltaloop.leaderelection import (
     Term,
     run_or_die,
 )
-from tests.leaderelection.fake_server import FakeClient, FakeServer
+from deltaloop.leaderelection.clock import boot_time
+from deltaloop.leaderelection.last_resort import LastResort, end_process
+from tests.leaderelection.fake_server import FakeClient, FakeServer, OtherWrites
 from tests.leaderelection.test_elector import make, now
+from tests.leaderelection.test_term import said
 
 
 @pytest.mark.parametrize(
@@ -119,3 +130,237 @@ async def test_the_last_resort_ends_the_process_if_the_work_goes_on(stops_at: fl
     await asyncio.sleep(20)
     assert calls == ended
     assert isinstance(elector, LeaderElector)
+
+
+def test_the_defaults_are_those_that_the_page_promises() -> None:
+    assert asdict(LeaderElectionConfig()) == {
+        "lease_duration": 15.0,
+        "renew_deadline": 10.0,
+        "retry_period": 2.0,
+        "release_on_cancel": True,
+        "rejoin": True,
+        "name": "",
+        "on_started_leading": None,
+        "on_stopped_leading": None,
+        "on_new_leader": None,
+        "warning_interval": 5.0,
+        "own_thread": True,
+        "last_resort_after": None,
+    }
+    assert LeaderHealthCheck().tolerance == 20.0
+    defaults = inspect.signature(LeaderElector).parameters
+    assert defaults["clock"].default is boot_time
+    assert defaults["chance"].default is random.random
+    assert defaults["end_process"].default is end_process
+    elapsed = datetime.now(UTC) - defaults["wall_clock"].default()
+    assert abs(elapsed) < timedelta(seconds=60)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"warning_interval": 0.0}, r"LeaderElectionConfig\.warning_interval is 0"),
+        ({"last_resort_after": -1.0}, r"LeaderElectionConfig\.last_resort_after is -1"),
+        ({"lease_duration": "15"}, r"LeaderElectionConfig\.lease_duration is of type str"),
+        ({"rejoin": "no"}, r"LeaderElectionConfig\.rejoin is of type str"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused_by_name(options: dict[str, Any], message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        LeaderElectionConfig(**options)
+
+
+def test_a_health_check_without_tolerance_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"LeaderHealthCheck\.tolerance is 0"):
+        LeaderHealthCheck(0)
+
+
+async def test_a_term_is_well_for_its_lease_and_the_tolerance_and_no_longer() -> None:
+    late = 0.0
+    server = FakeServer()
+    client = FakeClient(server)
+    config = LeaderElectionConfig(lease_duration=14.2)  # written as 15 s
+    elector = LeaderElector(own_lock(client), config, clock=lambda: now() + late, chance=lambda: 0.0)
+    assert (elector.identity, elector.name, elector.term) == ("a", "default/example", None)
+    assert repr(elector) == "<LeaderElector default/example as a, idle, leader ->"
+    elector.check()
+    term = await elector.win()
+    assert repr(elector) == "<LeaderElector default/example as a, leading, leader a>"
+    check = LeaderHealthCheck(tolerance=5.0)
+    check.set_elector(elector)
+    for most, tolerance in ((15.0, 0.0), (20.0, 5.0)):
+        late = most
+        elector.check(tolerance)
+        late = most + 0.25
+        with pytest.raises(LeadershipLostError, match=f"was not renewed for {late:.1f} s, but its term") as caught:
+            elector.check(tolerance)
+        error = caught.value
+        assert (error.lock, error.identity, error.fencing_token) == ("default/example", "a", term.fencing_token)
+    late = 15.5
+    check.check()
+    with pytest.raises(LeadershipLostError):
+        elector.check()
+    late = 20.5
+    with pytest.raises(LeadershipLostError):
+        check.check()
+    await term.abandon()
+    elector.check()
+
+
+async def test_the_error_after_a_loss_names_the_lock() -> None:
+    server = FakeServer()
+    elector, client = make(server, config=LeaderElectionConfig(rejoin=False))
+
+    async def lose(_: Term) -> None:
+        client.always = "refuse"
+        await asyncio.sleep(100)
+
+    with pytest.raises(LeadershipLostError, match="a has lost default/example and does not contend again") as caught:
+        await elector.run(lose)
+    assert (caught.value.lock, caught.value.identity, caught.value.fencing_token) == ("default/example", "a", "")
+
+
+async def test_run_or_die_uses_what_it_is_given() -> None:
+    server = FakeServer()
+    counters, told = LeaderElectionCounters(), list[str]()
+    guarded = Client(ClientConfig(server="http://fake"), transport=OtherWrites(server))
+    config = LeaderElectionConfig(name="n", on_started_leading=lambda: told.append("started"))
+    watchdog = LeaderHealthCheck()
+
+    async def work(term: Term) -> str:
+        await term.client.delete("v1/Pod", "x")
+        assert counters.samples() == {(MASTER_STATUS, "n"): 1.0}
+        return "done"
+
+    lock = own_lock(FakeClient(server))
+    done = await run_or_die(lock, work, config, client=guarded, metrics=counters, watchdog=watchdog)
+    assert (done, told, server.others) == ("done", ["started"], [("delete", "x")])
+
+    async def without(term: Term) -> None:
+        with pytest.raises(RuntimeError, match="no client to guard"):
+            _ = term.client
+
+    await run_or_die(own_lock(FakeClient(server)), without)
+
+
+async def test_the_counters_count_and_start_at_nothing() -> None:
+    counters = LeaderElectionCounters()
+    for name in ("a", "a", "b"):
+        counters.slow_path_exercised(name)
+    samples = counters.samples()
+    assert samples == {("leader_election_slowpath_total", "a"): 2.0, ("leader_election_slowpath_total", "b"): 1.0}
+    samples.clear()
+    counters.leader_on("a")
+    assert len(counters.samples()) == 3
+    assert counters.samples()["leader_election_master_status", "a"] == 1.0
+
+
+async def test_no_hook_that_raises_costs_the_lease_and_each_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("broken")
+
+    class Broken:
+        def leader_on(self, name: str) -> None:
+            broken()
+
+        leader_off = slow_path_exercised = leader_on
+
+    class BrokenEvents:
+        event = staticmethod(broken)
+
+    server = FakeServer()
+    client = FakeClient(server)
+    lock = LeaseLock(client, namespace="default", name="example", identity="a", recorder=BrokenEvents())
+    config = LeaderElectionConfig(name="n", on_started_leading=broken, on_stopped_leading=broken, on_new_leader=broken)
+    elector = LeaderElector(lock, config, metrics=Broken(), clock=now, chance=lambda: 0.0)
+    async with await elector.win():
+        client.faults = ["refuse"]
+        await asyncio.sleep(3)
+    named = said(caplog, "a leader election callback raised", "levelno", "callback", "elector", "lock", "identity")
+    assert [each[1] for each in named] == [
+        *("leader_off", "on_new_leader", "leader_on", "record_event", "on_started_leading"),
+        *("slow_path_exercised", "leader_off", "record_event", "on_stopped_leading"),
+    ]
+    assert {(each[0], *each[2:]) for each in named} == {(logging.ERROR, "n", "default/example", "a")}
+    assert server.holder() == ""
+
+
+def test_the_end_of_the_process_is_logged_and_does_not_wait_for_the_log(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    ended = list[int]()
+    timers = list[threading.Timer]()
+    started = threading.Timer.start
+
+    def start(timer: threading.Timer) -> None:
+        timers.append(timer)
+        started(timer)
+
+    monkeypatch.setattr(os, "_exit", ended.append)
+    monkeypatch.setattr(threading.Timer, "start", start)
+    end_process()
+    assert ended == [70]
+    [timer] = timers
+    timer.cancel()
+    assert (timer.interval, timer.args, timer.daemon) == (1.0, (70,), True)
+    timer.function(*timer.args)
+    assert ended == [70, 70]
+    [record] = caplog.records
+    assert (record.levelno, vars(record)["exit"]) == (logging.CRITICAL, 70)
+    assert "the process is ended" in record.getMessage()
+
+
+async def test_the_last_resort_waits_once_and_can_be_taken_back() -> None:
+    ends = list[float]()
+    resort = LastResort(3.0, lambda: ends.append(now()))
+    resort.cancel()
+    resort.start()
+    await asyncio.sleep(1)
+    resort.start()
+    await asyncio.sleep(10)
+    assert ends == [3.0]
+    resort.cancel()
+    resort.start()
+    resort.cancel()
+    await asyncio.sleep(10)
+    assert ends == [3.0]
+    resort.start()
+    await asyncio.sleep(10)
+    assert ends == [3.0, 24.0]
+    never = LastResort(None, lambda: ends.append(now()))
+    never.start()
+    at_once = LastResort(0.0, lambda: ends.append(now()))
+    at_once.start()
+    await asyncio.sleep(1)
+    assert ends == [3.0, 24.0, 31.0]
+
+
+@pytest.mark.real_time
+@pytest.mark.parametrize("second", ["leader_on", "slow_path_exercised", "samples"])
+def test_one_thread_at_a_time_changes_the_counters(second: str) -> None:
+    inside, go_on = threading.Event(), threading.Event()
+
+    class Slow(str):
+        """A name that takes its time to be looked up."""
+
+        __slots__ = ()
+
+        def __hash__(self) -> int:
+            inside.set()
+            assert go_on.wait(5)
+            return super().__hash__()
+
+    counters = LeaderElectionCounters()
+    call = getattr(counters, second)
+    threads = [
+        threading.Thread(target=counters.slow_path_exercised, args=(Slow("slow"),)),
+        threading.Thread(target=call, args=() if second == "samples" else ("quick",)),
+    ]
+    threads[0].start()
+    assert inside.wait(5)
+    threads[1].start()
+    threads[1].join(0.02)
+    assert threads[1].is_alive()
+    go_on.set()
+    for thread in threads:
+        thread.join(5)

@@ -124,7 +124,7 @@ class BackgroundLoop:
                     failures = self._have_guests_leave()
                 finally:
                     self._stop_soon()
-            if self._thread is not None:
+            if self._thread is not None and self._thread.ident is not None:
                 self._thread.join()
         if first:
             logger.debug("background loop closed", extra={"loop": self._name})
@@ -163,7 +163,7 @@ class BackgroundLoop:
             try:
                 result = await coroutine
             except asyncio.CancelledError:
-                handoff.fail(BackgroundLoopError("the background loop was closed meanwhile"))
+                handoff.fail(BackgroundLoopError(self._why_cancelled()))
                 raise
             except BaseException as error:  # noqa: BLE001  # it is raised in the thread that waits
                 handoff.fail(error)
@@ -184,7 +184,7 @@ class BackgroundLoop:
             raise
         try:
             self._begin(loop, handoff, lambda: tasks.append(self._spawn(deliver())))
-            if not handoff.wait(timeout) and handoff.abandon():
+            if not handoff.wait(timeout):
                 raise TimeoutError(f"it took longer than {timeout} seconds")
         except BackgroundLoopError:  # too late to begin
             coroutine.close()
@@ -219,7 +219,7 @@ class BackgroundLoop:
                     entered.deliver(value)
                     await leave.wait()
             except asyncio.CancelledError:
-                entered.fail(BackgroundLoopError("the background loop was closed meanwhile"))
+                entered.fail(BackgroundLoopError(self._why_cancelled()))
                 raise
             except BaseException as error:
                 if not entered.fail(error):
@@ -387,6 +387,11 @@ class BackgroundLoop:
         started.deliver(None)
         await self._stop.wait()
         # asyncio.run cancels what still runs, and waits for it.
+
+    def _why_cancelled(self) -> str:
+        if self._stop is None or self._stop.is_set():
+            return "the background loop was closed meanwhile"
+        return "it was cancelled on the background loop, or the loop has ended by itself"
 
     def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(coroutine)

@@ -20,12 +20,17 @@ _log: Final = logging.getLogger("deltaloop.leaderelection")
 
 @final
 class Reports:
-    """The reports of one elector."""
+    """The reports of one elector.
+
+    Attributes:
+        record_event: Tells the world through the lock that is in use; set by the elector, which makes that later.
+    """
+
+    record_event: Callable[[str], None]
 
     def __init__(self, lock: Lock, config: LeaderElectionConfig, metrics: LeaderElectionMetrics | None) -> None:
         """Report under the configuration's name, or the lock's."""
         self._errors = ErrorSummaries()
-        self.record_event: Callable[[str], None] = lock.record_event
         self.name: str = config.name or lock.describe()
         self._lock = lock
         self._config = config

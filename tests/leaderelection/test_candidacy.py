@@ -1,0 +1,217 @@
+"""The driver of an election: what it sends, waits for and says; in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from deltaloop.api.times import WallTime
+from deltaloop.leaderelection import LeaseLock, LossReason
+from deltaloop.leaderelection.candidacy import Candidacy
+from deltaloop.leaderelection.core.effects import Done, Effect, ReleaseOutcome, StepDown, Wait
+from deltaloop.leaderelection.core.election import Election
+from deltaloop.leaderelection.last_resort import LastResort
+from tests.leaderelection.fake_server import FakeClient, FakeServer, WallClock
+from tests.leaderelection.test_elector import now
+from tests.leaderelection.test_lock import Recorder
+from tests.leaderelection.test_term import said
+
+
+class Place:
+    """A candidacy and what it was heard to do."""
+
+    def __init__(self, election: Election | None = None, *, last_resort: float | None = None) -> None:
+        self.server = FakeServer()
+        self.client = FakeClient(self.server)
+        self.events = Recorder()
+        self.heard: list[tuple[float, str]] = []
+        self.candidacy = Candidacy(
+            election if election is not None else Election("a"),
+            LeaseLock(self.client, namespace="default", name="example", identity="a", recorder=self.events),
+            clock=now,
+            wall_clock=WallClock(),
+            chance=lambda: 0.5,
+            on_new_leader=lambda identity: self.hear(f"leader {identity}"),
+            on_slow_path=lambda: self.hear("slow path"),
+            last_resort=LastResort(last_resort, lambda: self.hear("last resort")),
+        )
+
+    def hear(self, what: str) -> None:
+        self.heard.append((now(), what))
+
+
+async def test_from_contending_to_giving_up() -> None:
+    place = Place()
+    won = await place.candidacy.contend()
+    assert (won.token, won.transitions) == ("1", 0)
+    renewing = asyncio.create_task(place.candidacy.renew())
+    await asyncio.sleep(3)
+    place.client.faults = ["refuse"]
+    await asyncio.sleep(2)
+    renewing.cancel()
+    await asyncio.wait([renewing])
+    assert await place.candidacy.give_up(release=True) is ReleaseOutcome.RELEASED
+    await place.candidacy.close()
+    assert place.client.calls == [
+        *((0, "get"), (0, "create"), (2, "update")),
+        *((4, "update"), (4, "get"), (4, "update"), (5, "update")),
+    ]
+    assert place.heard == [(0, "leader a"), (4, "slow path")]
+    place.candidacy.record_event("was here")
+    assert [message for *_, message in place.events.events] == ["a was here"]
+
+
+@pytest.mark.parametrize(("release", "outcome"), [(False, ReleaseOutcome.KEPT), (True, ReleaseOutcome.NOT_HELD)])
+async def test_giving_up_says_what_became_of_the_lock(release: bool, outcome: ReleaseOutcome) -> None:
+    place = Place()
+    await place.candidacy.contend()
+    if release:
+        place.server.edit(lambda lease: lease["spec"].update(holderIdentity="thief"))
+    assert await place.candidacy.give_up(release=release) is outcome
+    assert place.server.holder() == ("thief" if release else "a")
+
+
+async def test_a_loss_is_returned_and_starts_the_last_resort() -> None:
+    for end in ("give up", "close", "neither"):
+        place = Place(last_resort=3.0)
+        await place.candidacy.contend()
+        place.server.edit(lambda lease: lease["spec"].update(holderIdentity="thief"))
+        began = now()
+        assert await place.candidacy.renew() is LossReason.TAKEN
+        if end == "give up":
+            await place.candidacy.give_up(release=True)
+        elif end == "close":
+            await place.candidacy.close()
+        await asyncio.sleep(10)
+        resort = [(began + 2 + 3, "last resort")] if end == "neither" else []
+        assert [each for each in place.heard if each[1] == "last resort"] == resort
+
+
+async def test_a_cancelled_release_goes_on_and_leaves_the_lock_to_expire() -> None:
+    place = Place()
+    await place.candidacy.contend()
+    place.client.always = "hang"
+    giving_up = asyncio.create_task(place.candidacy.give_up(release=True))
+    await asyncio.sleep(1)
+    giving_up.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await giving_up
+    place.client.always = None
+    assert (await place.candidacy.contend()).token == "2"
+
+
+async def test_each_step_is_told_at_debug_with_the_lock_and_the_identity(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, logger="deltaloop.leaderelection")
+    place = Place()
+    spec = {"holderIdentity": "b", "leaseDurationSeconds": 1}
+    place.server.create({"metadata": {"name": "example", "namespace": "default"}, "spec": spec})
+    await place.candidacy.contend()
+    renewing = asyncio.create_task(place.candidacy.renew())
+    await asyncio.sleep(3)
+    place.server.edit(lambda lease: lease["metadata"].update(labels={"theirs": "1"}))
+    await asyncio.sleep(2)
+    renewing.cancel()
+    await asyncio.wait([renewing])
+    await place.candidacy.give_up(release=True)
+    ours = ("default/example", "a")
+    steps = [
+        ("the lease is held and has not yet expired", *ours, "b", None),
+        ("failed to acquire the lease", *ours, None, None),
+        ("renewed the lease", *ours, None, None),
+        ("the lock has changed", *ours, None, "Update"),
+        ("renewed the lease", *ours, None, None),
+    ]
+    names = ("lock", "identity", "holder", "request")
+    assert [(record.getMessage(), *(vars(record).get(name) for name in names)) for record in caplog.records] == steps
+
+
+@pytest.mark.parametrize("unexpected", [False, True])
+async def test_a_request_that_fails_is_named_with_the_error(unexpected: bool, caplog: pytest.LogCaptureFixture) -> None:
+    place = Place()
+    if unexpected:
+
+        async def broken(*_: Any, **__: Any) -> Any:
+            raise KeyError("Bearer abcdefgh")
+
+        place.client.get = broken  # type: ignore[method-assign]
+    else:
+        place.client.always = "refuse"
+    contending = asyncio.create_task(place.candidacy.contend())
+    await asyncio.sleep(3.1)
+    contending.cancel()
+    await asyncio.wait([contending])
+    names = ("levelno", "lock", "identity", "request", "error")
+    error = "KeyError" if unexpected else "TransportError"
+    # The second comes at 3.2: a retry period, and by chance half of 1.2 times it.
+    assert said(caplog, "a request to the leader election lock failed", *names) == [
+        (logging.WARNING, "default/example", "a", "Read", error)
+    ]
+    [record] = caplog.records
+    assert "abcdefgh" not in vars(record)["reason"]
+    assert vars(record)["reason"]
+    assert (record.exc_info is not None) is unexpected
+
+
+async def test_no_answer_in_time_is_named_so(caplog: pytest.LogCaptureFixture) -> None:
+    place = Place()
+    place.client.faults = ["hang"]
+    await place.candidacy.contend()
+    assert place.client.calls[0] == (0, "get")
+    assert place.client.calls[1][0] == 5 + 2 + 1.2, "half the renew deadline, then a jittered retry period"
+    assert said(caplog, "a request", "request", "error", "reason") == [("Read", "TimeoutError", "no answer")]
+
+
+class Astray(Election):
+    """Answers what cannot be answered in this state."""
+
+    answer: Effect | None = None
+
+    def ask(self, now: float, *, wall: WallTime) -> Effect:
+        return self.answer if self.answer is not None else super().ask(now, wall=wall)
+
+
+@pytest.mark.parametrize(
+    ("state", "answer"),
+    [
+        ("contending", StepDown(LossReason.TAKEN)),
+        ("contending", Done(ReleaseOutcome.KEPT)),
+        ("leading", Done(ReleaseOutcome.KEPT)),
+        ("giving up", StepDown(LossReason.TAKEN)),
+        ("giving up", Wait(0.0)),
+    ],
+)
+async def test_an_answer_that_makes_no_sense_is_shown_as_a_mistake_of_ours(state: str, answer: Effect) -> None:
+    election = Astray("a")
+    place = Place(election)
+    steps: dict[str, Callable[[], Any]] = {
+        "contending": place.candidacy.contend,
+        "leading": place.candidacy.renew,
+        "giving up": lambda: place.candidacy.give_up(release=True),
+    }
+    if state != "contending":
+        await place.candidacy.contend()
+    election.answer = answer
+    with pytest.raises(RuntimeError, match=f"while {state}; a bug in deltaloop"):
+        await asyncio.wait_for(steps[state](), 1)
+
+
+async def test_a_warning_of_a_long_lease_comes_again_when_it_is_another(caplog: pytest.LogCaptureFixture) -> None:
+    place = Place()
+    spec = {"holderIdentity": "b", "leaseDurationSeconds": 100_000}
+    place.server.create({"metadata": {"name": "example", "namespace": "default"}, "spec": spec})
+    contending = asyncio.create_task(place.candidacy.contend())
+    for change in ({"holderIdentity": "c"}, {"leaseDurationSeconds": 200_000}, {"renewTime": None}):
+        await asyncio.sleep(10)
+        place.server.edit(lambda lease, change=change: lease["spec"].update(change))  # type: ignore[misc]
+    await asyncio.sleep(10)
+    contending.cancel()
+    await asyncio.wait([contending])
+    assert said(caplog, "the lease of another candidate is very long", "lock", "holder", "lease_seconds") == [
+        ("default/example", "b", 100_000),
+        ("default/example", "c", 100_000),
+        ("default/example", "c", 200_000),
+    ]
