@@ -10,6 +10,7 @@ import threading
 from typing import Any, TypedDict
 
 import pytest
+import zstandard
 
 from deltaloop.api.compressed import Compressed
 from deltaloop.api.errors import InvalidInputError, MalformedObjectError, MissingExtraError
@@ -236,6 +237,49 @@ def test_damage_and_a_wrong_dictionary_are_clear_errors() -> None:
         with pytest.raises(MalformedObjectError, match=f"a compressed object of {len(damaged)} bytes cannot be read"):
             reader.decompress(damaged)
     assert codec.decompress(data) == SAMPLES[0]
+
+
+def test_the_level_and_the_size_of_the_dictionary_are_as_asked() -> None:
+    words = b"{" + b",".join(b'"w%d":"%d %d"' % (each, each * each, each % 7) for each in range(700)) + b"}"
+    for dictionary in (b"", zstandard.train_dictionary(4096, SAMPLES, k=512, d=8, f=16, accel=1).as_bytes()):
+        sizes = [len(ZstdCodec(dictionary, level=level).compress(words) or b"") for level in (1, 9)]
+        assert sizes[0] > sizes[1] > 0
+    plain, higher, smaller = codecs = [
+        train(SAMPLES, options) for options in (ZstdOptions(), ZstdOptions(level=9), ZstdOptions(dictionary_size=1024))
+    ]
+    packed = {codec: sum(len(codec.compress(raw) or raw) for raw in SAMPLES[:20]) for codec in codecs}
+    assert packed[higher] < packed[plain] < packed[smaller]
+    for codec, most in ((plain, sum(map(len, SAMPLES)) // 4), (smaller, 1024)):
+        assert codec._dictionary is not None
+        assert most / 2 < len(codec._dictionary.as_bytes()) <= most
+
+
+def test_an_object_is_compressed_only_if_that_saves_more_than_it_costs() -> None:
+    codec = ZstdCodec(b"", level=1)
+    compressor = zstandard.ZstdCompressor(level=1, write_checksum=True)
+    seen: set[int] = set()
+    for length in range(60, 200):
+        raw = b'{"a":"' + b"x" * length + b'"}'
+        saved = len(raw) - len(compressor.compress(raw))
+        assert (codec.compress(raw) is not None) is (saved > 64)
+        seen.add(saved)
+    assert {64, 65} <= seen
+
+
+async def test_compressions_say_how_far_they_are_and_leave_nothing_running() -> None:
+    assert CacheCompression.of(None, "pods") is None
+    compression = CacheCompression.of("zstd", "pods")
+    assert repr(compression) == "<CacheCompression of pods: Collecting, None>"
+    before = asyncio.all_tasks()
+    source = filled(40)
+    informer = Informer(source, POD, options=dataclasses.replace(STILL, compression=ZstdOptions(level=3)))
+    async with running(informer):
+        await asyncio.sleep(1)
+        assert repr(informer._compression) == "<CacheCompression of v1/Pod: Done, <ZstdCodec with dictionary>>"
+    few = Informer(filled(3), POD, options=dataclasses.replace(STILL, compression="zstd"))
+    async with running(few):
+        await asyncio.sleep(1)
+    assert asyncio.all_tasks() == before
 
 
 def test_many_threads_read_at_once() -> None:

@@ -13,11 +13,12 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.status import GoneError
 from deltaloop.cache.core.consistency import ConsistencyReport, compare, state_of
 from deltaloop.cache.core.notification_buffer import BufferPolicy
-from deltaloop.cache.errors import InformerStoppedError, NotFreshError
+from deltaloop.cache.errors import InformerStoppedError, NotFreshError, RepeatedContinueError
 from deltaloop.cache.handlers import HandlerFuncs, HandlerOptions
 from deltaloop.cache.informer import Informer, InformerOptions
 from deltaloop.cache.queue import QueueKind
-from tests.cache.fake_source import FakeSource, api_error, expired
+from deltaloop.client.resource_list import ResourceList
+from tests.cache.fake_source import FakeSource, api_error, broken, expired
 from tests.cache.objects import pod
 from tests.cache.test_informer import STILL, running, settle
 from tests.cache.test_informer_features import Slow
@@ -54,7 +55,9 @@ async def test_a_cache_that_lost_an_event_is_found(caplog: pytest.LogCaptureFixt
             with pytest.raises(GoneError):
                 await informer.check_consistency()
     (record,) = caplog.records
-    assert record.__dict__["missing"] == 1
+    fields = {name: record.__dict__[name] for name in ("resource", "resource_version", "missing", "left_over")}
+    assert fields == {"resource": "v1/Pod", "resource_version": "13", "missing": 1, "left_over": 0}
+    assert record.__dict__["different"] == 0
 
 
 async def test_it_waits_until_nothing_is_on_its_way() -> None:
@@ -119,11 +122,64 @@ async def test_it_is_off_by_default_and_can_be_made_again_and_again(caplog: pyte
             await asyncio.sleep(100)
         asked = [each for each in source.asked if each.verb == "list"]
     assert [each.options.resource_version_match for each in asked] == ["Exact"] * 3
-    said = [record.getMessage() for record in caplog.records if "with its server" in record.getMessage()]
-    assert said == ["a cache could not be compared with its server"]
+    (said,) = [record for record in caplog.records if "with its server" in record.getMessage()]
+    assert (said.getMessage(), said.levelno) == ("a cache could not be compared with its server", logging.DEBUG)
+    assert (said.__dict__["resource"], said.__dict__["error"].split(":")[0]) == ("v1/Pod", "ExpiredError")
     assert [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR] == [
         "a cache differs from its server"
     ]
     assert InformerOptions().consistency_period == 0
     with pytest.raises(ValueError, match="consistency_period"):
         InformerOptions(consistency_period=-1.0)
+
+
+@pytest.mark.parametrize("period", [0.5, 3.0])
+async def test_any_period_is_kept_whatever_a_comparison_comes_to(period: float) -> None:
+    source = FakeSource()
+    source.put("a")
+    informer = Informer(source, POD, options=dataclasses.replace(STILL, consistency_period=period))
+    async with running(informer):
+        source.asked.clear()
+        faults = [api_error(500), broken(), expired(), None]
+        source.list_faults.extend(faults)
+        await asyncio.sleep(4 * period)
+        assert source.times("list") == pytest.approx([period * count for count in range(1, 5)], abs=0.01)
+
+
+async def test_a_long_list_is_compared_page_by_page_at_one_version() -> None:
+    source = FakeSource(serves_from_cache=False)
+    for number in range(1_100):
+        source.put(f"p{number}")
+    informer = Informer(source, POD, options=STILL)
+    async with running(informer):
+        source.asked.clear()
+        assert (await informer.check_consistency()).is_consistent
+        asked = [(each.version, each.options.limit) for each in source.asked]
+    assert asked == [(str(source.version), 500), ("continue", 500), ("continue", 500)]
+
+
+async def test_a_list_that_never_ends_is_no_finding() -> None:
+    source = FakeSource()
+    informer = Informer(source, POD, options=dataclasses.replace(STILL, consistency_period=10.0))
+    async with running(informer):
+        endless: ResourceList[Resource] = ResourceList((), "10", "again")
+        source.list = lambda options: asyncio.sleep(0, endless)  # type: ignore[assignment,method-assign]
+        with pytest.raises(RepeatedContinueError, match="continue"):
+            await informer.check_consistency()
+        await asyncio.sleep(30)
+        assert not informer.stopped
+
+
+async def test_how_old_a_cache_is_is_never_less_than_nothing() -> None:
+    """Whoever asks may have looked at the clock before the last event came."""
+    source = FakeSource()
+    source.put("a")
+    informer = Informer(source, POD, options=STILL)
+    assert informer.levels(7.0).last_confirmed_age is None
+    await asyncio.sleep(10)
+    async with running(informer):
+        source.put("b")
+        await settle()
+        levels = informer.levels(3.0)
+        assert (levels.last_event_age, levels.last_confirmed_age) == (0.0, 0.0)
+        assert informer.levels(asyncio.get_running_loop().time() + 2).last_event_age == pytest.approx(2.0, abs=0.01)

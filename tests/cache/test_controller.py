@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import pytest
@@ -82,6 +83,7 @@ async def test_deltas_whose_processing_fails_are_logged_and_lost(caplog: pytest.
     assert seen == ["a", "b"]
     (record,) = caplog.records
     assert (record.getMessage(), record.__dict__["retried"]) == ("processing deltas failed", False)
+    assert (record.levelno, record.__dict__["controller"]) == (logging.ERROR, "v1/Pod")
 
 
 async def test_with_retry_they_come_again_a_second_later() -> None:
@@ -176,3 +178,97 @@ async def test_a_resync_processes_everything_again_once_it_has_synced() -> None:
         await asyncio.sleep(30.0)
     assert [at for at, _ in seen] == [3.0, 13.0, 23.0]
     assert len({kind for _, kind in seen[1:]}) == 1
+
+
+@pytest.mark.parametrize("retry", [False, True])
+async def test_what_is_processed_in_turns_fails_like_anything_else(
+    retry: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    source, seen = FakeSource(), list[float]()
+    source.put("a")
+
+    async def in_turns() -> None:
+        await asyncio.sleep(0.5)
+        if len(seen) < 3:
+            raise ValueError("not yet")
+
+    def process(deltas: Deltas[Resource], initial: bool) -> Awaitable[None]:
+        seen.append(asyncio.get_running_loop().time())
+        return in_turns()
+
+    settings = dataclasses.replace(config(source, print, retry_on_error=retry), process=process)
+    async with running(Controller(settings)):
+        await asyncio.sleep(10)
+    assert seen == pytest.approx([0.0, 1.5, 3.0] if retry else [0.0])
+    assert [record.__dict__["retried"] for record in caplog.records] == ([True, True] if retry else [False])
+
+
+async def test_what_is_processed_in_turns_may_ask_for_its_deltas_again() -> None:
+    source, seen = FakeSource(), list[float]()
+    source.put("a")
+
+    async def in_turns() -> None:
+        await asyncio.sleep(0.5)
+        if len(seen) < 2:
+            raise RequeueError(ValueError("once more"))
+
+    def process(deltas: Deltas[Resource], initial: bool) -> Awaitable[None]:
+        seen.append(asyncio.get_running_loop().time())
+        return in_turns()
+
+    async with running(Controller(dataclasses.replace(config(source, print), process=process))):
+        await asyncio.sleep(10)
+    assert seen == [0.0, 0.5]
+
+
+async def test_a_period_of_less_than_a_second_is_one_and_nothing_runs_on_afterwards() -> None:
+    source, seen = FakeSource(), list[float]()
+    source.put("a")
+    known = Store[Resource]()
+    before = asyncio.all_tasks()
+
+    def process(deltas: Deltas[Resource], initial: bool) -> None:
+        for delta in deltas:
+            assert isinstance(delta.object, Resource)
+            known.add(delta.object)
+            seen.append(asyncio.get_running_loop().time())
+
+    plain = config(source, print)
+    for period, times in ((0.2, [0.0, 1.0, 2.0, 3.0]), (0.0, [4.0])):
+        settings = dataclasses.replace(
+            plain, process=process, resync_period=period, queue=DeltaFIFO[Resource](known_objects=known)
+        )
+        seen.clear()
+        async with running(Controller(settings)):
+            await asyncio.sleep(3.5)
+        assert seen == pytest.approx(times, abs=0.6)
+        assert len(seen) == len(times)
+    assert asyncio.all_tasks() == before
+
+
+async def test_a_consumer_without_room_holds_up_pops_and_events() -> None:
+    source, seen = FakeSource(), list[str]()
+    source.put("a")
+    has_room = asyncio.Event()
+
+    def room() -> Awaitable[None] | None:
+        return None if has_room.is_set() else wait()
+
+    async def wait() -> None:
+        await has_room.wait()
+
+    settings = dataclasses.replace(config(source, seen.append), room=room, name="pods")
+    controller = Controller(settings)
+    assert controller.name == "pods"
+    async with running(controller):
+        await asyncio.sleep(1)
+        assert seen == []
+        has_room.set()
+        await asyncio.sleep(1)
+        assert seen == ["a"]
+        has_room.clear()
+        source.put("b")
+        source.put("c")
+        await asyncio.sleep(1)
+        assert seen == ["a", "b"], "one pop had begun to wait while there was room"
+        assert controller.last_sync_resource_version == "12", "and no further event was read"

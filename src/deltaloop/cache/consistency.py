@@ -70,9 +70,8 @@ class ConsistencyChecker:
             ApiError, TransportError: If it does not answer.
         """
         queue = self._queue
-        limit = asyncio.timeout(timeout)
         try:
-            async with limit:
+            async with asyncio.timeout(timeout):
                 while not (queue.is_idle and queue.has_synced):
                     if queue.closed:
                         raise InformerStoppedError(
@@ -80,8 +79,6 @@ class ConsistencyChecker:
                         )
                     await queue.wait_for_progress()
         except TimeoutError:
-            if not limit.expired():
-                raise
             raise NotFreshError(
                 self._name, wanted=self._seen_version(), reached=queue.processed_version, waited=timeout or 0.0
             ) from None

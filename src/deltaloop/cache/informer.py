@@ -252,16 +252,13 @@ class Informer(Generic[T]):
             NotFreshError: If that takes longer.
             InformerStoppedError: If the informer stops before.
         """
-        limit = asyncio.timeout(timeout)
         try:
-            async with limit:
+            async with asyncio.timeout(timeout):
                 while not is_reached(resource_version, reached=self.resource_version):
                     if self._queue.closed:
                         raise InformerStoppedError(f"the informer of {self.name} has stopped: it gets no fresher")
                     await self._queue.wait_for_progress()
         except TimeoutError:
-            if not limit.expired():
-                raise
             raise NotFreshError(
                 self.name, wanted=resource_version, reached=self.resource_version, waited=timeout or 0.0
             ) from None

@@ -84,7 +84,7 @@ class Listener(Generic[T]):
             resource: What the informer watches, for the log.
             upstream_has_synced: Whether the informer has handed out its whole initial list.
             options: How notifications wait.
-            on_room: Called whenever there is room again in a buffer that was full.
+            on_room: Called whenever something was taken out of a bounded buffer that was full.
             metrics: Who counts.
         """
         self._errors = ErrorSummaries()
@@ -172,7 +172,7 @@ class Listener(Generic[T]):
                 await self._filled.wait()
                 continue
             notification, initial = taken
-            if was_full and not self._buffer.is_full:
+            if was_full:
                 self._on_room()
             began, failures = clock(), self._failures
             try:

@@ -1,0 +1,222 @@
+"""Deliveries to one handler: what is told to whoever counts, and what is left when it is removed."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+from typing import Any
+
+import pytest
+
+from deltaloop.api.kinds import POD
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.cache.core.notification_buffer import BufferPolicy
+from deltaloop.cache.handlers import HandlerFuncs, HandlerOptions
+from deltaloop.cache.informer import Informer
+from tests.cache.fake_source import FakeSource, expired
+from tests.cache.test_informer import STILL, TYPED, Recorder, running, settle
+from tests.cache.test_metrics import Counts
+
+
+def deliveries() -> list[str]:
+    names = (task.get_name() for task in asyncio.all_tasks())
+    return sorted(name for name in names if name.startswith("handler "))
+
+
+async def test_a_removed_handler_leaves_nothing_behind() -> None:
+    source = FakeSource()
+    informer = Informer(source, POD, options=STILL)
+    slow = HandlerFuncs[Resource](on_add=lambda _: asyncio.sleep(10))
+    idle = informer.add_event_handler(Recorder(), name="idle")
+    busy = informer.add_event_handler(slow, name="busy")
+    async with running(informer):
+        for name in "abc":
+            source.put(name)
+        await settle()
+        assert (busy.pending, deliveries()) == (2, ["handler busy of v1/Pod", "handler idle of v1/Pod"])
+        assert informer.levels(0.0).pending == {"idle": 0, "busy": 2}
+        informer.remove_event_handler(idle)
+        informer.remove_event_handler(busy)
+        assert (busy.pending, informer.levels(0.0).pending) == (0, {})
+        await settle()
+        assert deliveries() == ["handler busy of v1/Pod"], "the call that it is in goes on"
+        await asyncio.sleep(10)
+        assert deliveries() == []
+
+
+async def test_a_handler_that_is_removed_while_a_long_list_is_told_is_told_no_more_of_it() -> None:
+    source = FakeSource()
+    informer = Informer(source, POD, options=STILL)
+    heard: list[str] = []
+
+    def once(obj: Resource) -> None:
+        heard.append(obj.name)
+        informer.remove_event_handler(registration)
+
+    registration = informer.add_event_handler(HandlerFuncs(on_add=once))
+    everything = Recorder()
+    informer.add_event_handler(everything)
+    async with running(informer):
+        for number in range(2_600):
+            source.put(f"p{number}", silent=True)
+        source.break_watches(expired())
+        await asyncio.sleep(5)
+        assert (len(heard), registration.pending, len(everything.heard)) == (1, 0, 2_600)
+
+
+async def test_each_delivery_is_counted_with_what_waits_behind_it_and_whether_it_failed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    told: list[tuple[str, float, int, bool]] = []
+
+    class Handled(Counts):
+        def handled(self, resource: str, *, handler: str, seconds: float, waiting: int, failed: bool) -> None:
+            told.append((handler, round(seconds, 3), waiting, failed))
+
+    await asyncio.sleep(1000)
+    source = FakeSource()
+    for name in "abc":
+        source.put(name)
+    informer = Informer(source, POD, options=dataclasses.replace(STILL, metrics=Handled()))
+
+    async def handle(obj: Resource) -> None:
+        await asyncio.sleep(2 if obj.name == "a" else 1)
+        if obj.name == "b":
+            raise ValueError("no")
+
+    registration = informer.add_event_handler(HandlerFuncs(on_add=handle), name="mine")
+    async with running(informer):
+        await asyncio.sleep(10)
+        assert repr(registration) == "<Listener mine: 0 pending, 1 failures>"
+    assert told == [("mine", 2.0, 2, False), ("mine", 1.0, 1, True), ("mine", 1.0, 0, False)]
+    assert len(caplog.records) == 1, "one failed, and none blocked the loop"
+
+
+@pytest.mark.parametrize("where", ["called", "awaited"])
+async def test_a_cancellation_of_the_handlers_own_is_a_failure_and_no_end(
+    where: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = FakeSource()
+    for name in "abc":
+        source.put(name)
+    heard: list[str] = []
+
+    def called(obj: Resource) -> None:
+        heard.append(obj.name)
+        if obj.name == "b":
+            raise asyncio.CancelledError
+
+    async def awaited(obj: Resource) -> None:
+        called(obj)
+
+    informer = Informer(source, POD, options=STILL)
+    handler = HandlerFuncs[Resource](on_add=called if where == "called" else awaited)
+    registration = informer.add_event_handler(handler, name="mine")
+    async with running(informer):
+        assert (heard, registration.failures, registration.has_synced) == (["a", "b", "c"], 1, True)
+    (record,) = caplog.records
+    fields = {name: record.__dict__[name] for name in ("handler", "resource", "key", "notification")}
+    assert (record.levelno, fields) == (
+        logging.ERROR,
+        {"handler": "mine", "resource": "v1/Pod", "key": "default/b", "notification": "AddNotification"},
+    )
+
+
+async def test_what_does_not_fit_its_class_is_told_from_a_handler_that_raises(caplog: pytest.LogCaptureFixture) -> None:
+    source = FakeSource()
+    source.put("misfit")
+    source.put("fits", node="n1")
+
+    def raises(obj: Any) -> None:
+        raise ValueError(obj)
+
+    informer = Informer(source, TYPED, options=STILL)
+    informer.add_event_handler(HandlerFuncs[Any](on_add=raises))
+    async with running(informer):
+        pass
+    assert [(record.__dict__["key"], record.getMessage()) for record in caplog.records] == [
+        ("default/misfit", "an object does not fit, or a handler raised; its notification is lost"),
+        ("default/fits", "a handler raised; its notification is lost"),
+    ]
+
+
+async def test_every_kind_of_notification_may_be_awaited_and_names_its_object(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    source = FakeSource()
+    informer = Informer(source, POD, options=STILL)
+
+    async def fails(*objects: Resource) -> None:
+        await asyncio.sleep(1)
+        raise ValueError(len(objects))
+
+    informer.add_event_handler(HandlerFuncs[Resource](on_add=fails, on_update=fails, on_delete=fails))
+    async with running(informer):
+        source.put("a")
+        source.put("a")
+        source.remove("a")
+        await asyncio.sleep(5)
+    assert [(record.__dict__["key"], record.__dict__["notification"]) for record in caplog.records] == [
+        ("default/a", "AddNotification"),
+        ("default/a", "UpdateNotification"),
+        ("default/a", "DeleteNotification"),
+    ]
+
+
+async def test_what_a_handler_returns_is_awaited_if_it_can_be() -> None:
+    source = FakeSource()
+    source.put("a")
+    source.put("b")
+    waits: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    informer = Informer(source, POD, options=STILL)
+    future = informer.add_event_handler(HandlerFuncs[Resource](on_add=lambda obj: waits if obj.name == "a" else 7))
+    async with running(informer):
+        assert (future.pending, future.has_synced) == (1, False)
+        waits.set_result(None)
+        await settle()
+        assert (future.pending, future.failures, future.has_synced) == (0, 0, True)
+
+
+async def test_a_bounded_handler_lets_the_informer_go_on_as_soon_as_it_has_room(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    source = FakeSource()
+    informer = Informer(source, POD, options=STILL)
+    options = HandlerOptions(buffer=BufferPolicy.BOUNDED, buffer_size=2)
+    for name in ("one", "two"):
+        slow = HandlerFuncs[Resource](on_add=lambda _: asyncio.sleep(10))
+        informer.add_event_handler(slow, name=name, options=options)
+    quick = Recorder()
+    informer.add_event_handler(quick, name="quick")
+    with caplog.at_level(logging.INFO, logger="deltaloop.cache"):
+        async with running(informer):
+            caplog.clear()
+            for number in range(5):
+                source.put(f"p{number}")
+            await settle()
+            assert len(quick.heard) == 3
+            assert sorted(informer.stalled_by) == ["one", "two"]
+            await asyncio.sleep(10)
+            assert len(quick.heard) == 4
+            await asyncio.sleep(20)
+            assert (len(quick.heard), informer.stalled_by) == (5, ())
+            said = [(each.getMessage(), each.__dict__["resource"], each.levelname) for each in caplog.records]
+    stands, goes_on = "an informer stands still until a handler has caught up", "the informer goes on"
+    assert said[:2] == [(stands, "v1/Pod", "WARNING"), (goes_on, "v1/Pod", "INFO")]
+    assert {each[0] for each in said} == {stands, goes_on}
+
+
+async def test_objects_of_a_kind_with_a_class_are_the_same_before_and_after_a_resync_only() -> None:
+    source = FakeSource()
+    source.put("a", node="n1")
+    informer = Informer(source, ResourceType("", "v1", "Pod", "pods", model=dict), options=STILL)
+    same: list[bool] = []
+    informer.add_event_handler(
+        HandlerFuncs[Any](on_update=lambda old, new: same.append(old is new)), options=HandlerOptions(resync_period=5.0)
+    )
+    async with running(informer):
+        source.put("a", node="n2")
+        await asyncio.sleep(6)
+    assert same == [False, True]
