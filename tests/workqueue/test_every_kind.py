@@ -1,0 +1,326 @@
+"""What all three kinds of queue make of their options, their name and their clock, and what they log."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Hashable
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from deltaloop.option_types import OptionTypeError
+from deltaloop.workqueue import (
+    DelayingQueue,
+    ItemExponentialFailureRateLimiter,
+    QueueOptions,
+    QueueShutDownError,
+    RateLimitingQueue,
+    TerminalError,
+    WorkQueue,
+)
+from tests.workqueue.test_metrics import Recorder
+from tests.workqueue.timers import live_timers
+
+KINDS = pytest.mark.parametrize("kind", [WorkQueue, DelayingQueue, RateLimitingQueue])
+DELAYING = pytest.mark.parametrize("kind", [DelayingQueue, RateLimitingQueue])
+
+DEFAULTS: dict[str, object] = {
+    "max_triggers": 16,
+    "merge_triggers": None,
+    "patience": None,
+    "flow": None,
+    "order": None,
+    "max_requeues": None,
+    "max_dead_letters": 1000,
+    "jitter": 0.0,
+    "metrics_period": 0.5,
+}
+
+
+def test_defaults_are_those_of_the_documentation() -> None:
+    assert {each.name: getattr(QueueOptions(), each.name) for each in fields(QueueOptions)} == DEFAULTS
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "right"),
+    [
+        ("max_triggers", -1, 0),
+        ("max_requeues", -1, 0),
+        ("max_dead_letters", -1, 0),
+        ("jitter", -0.1, 0.0),
+        ("metrics_period", 0.0, 0.001),
+    ],
+)
+def test_a_number_that_makes_no_sense_is_refused_by_its_name(name: str, wrong: float, right: float) -> None:
+    options: Any = QueueOptions
+    with pytest.raises(ValueError, match=rf"^QueueOptions\.{name}"):
+        options(**{name: wrong})
+    with pytest.raises(OptionTypeError, match=rf"^QueueOptions\.{name} "):
+        options(**{name: "7"})
+    options(**{name: right})
+
+
+def test_an_order_of_ones_own_replaces_the_others() -> None:
+    for others in ({"patience": {0: 0.0}}, {"flow": str}, {"patience": {0: 0.0}, "flow": str}):
+        with pytest.raises(ValueError, match=r"QueueOptions\.order replaces patience and flow"):
+            QueueOptions(order=list, **others)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        QueueOptions(**others)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="patience"):
+        QueueOptions(patience={})
+
+
+@KINDS
+async def test_every_option_reaches_the_queue(kind: type[WorkQueue[str]], caplog: pytest.LogCaptureFixture) -> None:
+    def merge(kept: tuple[object, ...], trigger: object) -> tuple[object, ...]:
+        if trigger == "bad":
+            raise LookupError("no")
+        return (*kept, trigger)
+
+    def flow(item: str) -> str:
+        if item == "c":
+            raise LookupError("no")
+        return item
+
+    queue = kind(name="pods", options=QueueOptions(max_triggers=2, merge_triggers=merge, flow=flow))
+    for trigger in ("one", "two", "bad", "four"):
+        queue.add("a", trigger=trigger)
+    queue.add("c")
+    work = await queue.get_work()
+    assert (work.triggers, work.triggers_dropped) == (("one", "four"), 2)
+    work.put_back()
+    told = {record.getMessage(): record for record in caplog.records}
+    assert {message: (record.levelname, vars(record)["queue"]) for message, record in told.items()} == {
+        "a merge function for triggers failed; the trigger is kept": ("ERROR", "pods"),
+        "a flow function failed": ("ERROR", "pods"),
+    }
+    assert vars(told["a flow function failed"])["key"] == "c"
+    urgent = kind(options=QueueOptions(patience={0: 10.0, 1: 0.0}))
+    for item in "ab":
+        urgent.add(item, priority=int(item == "b"))
+    assert await urgent.get() == "b"
+
+
+@KINDS
+async def test_every_kind_tells_its_hooks_and_nothing_is_kept_for_hooks_that_are_not_there(
+    kind: type[WorkQueue[str]],
+) -> None:
+    heard = Recorder()
+    for queue in (kind(metrics=heard), kind()):
+        queue.add("a")
+        await queue.get()
+        await asyncio.sleep(1.2)
+        queue.done("a")
+        await asyncio.sleep(1.0)
+        assert queue._core.take_facts() == []
+    assert (heard.adds, heard.latencies, heard.durations) == (1, [0.0], [1.2])
+    assert [(at, seconds) for name, at, seconds in heard.running if name == "longest"] == [
+        (0.5, 0.5),
+        (1.0, 1.0),
+        (1.5, 0.0),
+    ]
+
+
+@KINDS
+def test_a_queue_without_a_name_has_none(kind: type[WorkQueue[str]]) -> None:
+    queue = kind()
+    assert (queue.name, repr(queue)) == ("", f"<{kind.__name__} '': 0 queued, 0 processing, 0 delayed>")
+
+
+@DELAYING
+async def test_a_timer_that_was_cancelled_is_set_again_for_what_comes_later(kind: type[DelayingQueue[str]]) -> None:
+    queue = kind()
+    queue.add_after("a", 1.0)
+    queue.cancel_delayed("a")
+    assert live_timers() == 0
+    queue.add_after("b", 5.0)
+    assert live_timers() == 1
+    assert await queue.get(timeout=10.0) == "b"
+    assert asyncio.get_running_loop().time() == 5.0
+
+
+@DELAYING
+async def test_a_timer_that_goes_off_too_early_is_set_again(kind: type[DelayingQueue[str]]) -> None:
+    queue = kind()
+    queue.add_after("a", 1.0)
+    queue.add_after("b", 5.0)
+    queue.cancel_delayed("a")
+    assert await queue.get(timeout=10.0) == "b"
+    assert asyncio.get_running_loop().time() == 5.0
+
+
+@DELAYING
+async def test_an_item_that_is_due_waits_no_time(kind: type[DelayingQueue[str]]) -> None:
+    queue = kind()
+    queue.add_after("a", 1.0, trigger="why")
+    queue._clock = lambda: 7.0  # its time has come, and the timer has not gone off yet
+    assert [(each.item, each.delay, each.triggers) for each in queue.delayed()] == [("a", 0.0, ("why",))]
+
+
+@KINDS
+async def test_what_workers_have_runs_for_no_less_than_nothing(kind: type[WorkQueue[str]]) -> None:
+    queue = kind()
+    queue.add("a", trigger="why")
+    await queue.get()
+    (running,) = queue.processing()
+    assert (running.item, running.seconds, running.attempts, running.triggers) == ("a", 0.0, 1, ("why",))
+    queue._clock = lambda: -5.0  # as a clock that was read before the item was taken
+    assert queue.processing()[0].seconds == 0.0
+
+
+# What is logged
+
+
+def messages(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
+    return [(record.levelname, record.getMessage()) for record in caplog.records]
+
+
+async def test_a_run_that_ends_well_is_logged_for_those_who_look_closely_only(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    queue = DelayingQueue[str](name="pods")
+    for level in (logging.INFO, logging.DEBUG):
+        caplog.clear()
+        with caplog.at_level(level, logger="deltaloop.workqueue"):
+            queue.add("a", trigger="why")
+            async with await queue.get_work():
+                pass
+            queue.add("b")
+            async with await queue.get_work() as work:
+                work.retry_after(5.0)
+        assert queue.cancel_delayed("b") is not None
+        if level == logging.INFO:
+            assert messages(caplog) == []
+    ended, repeated = caplog.records
+    assert messages(caplog) == [("DEBUG", "work ended")] * 2
+    names = ("key", "queue", "attempts", "triggers", "triggers_dropped", "delay", "fate")
+    assert [vars(ended)[name] for name in names] == ["a", "pods", 1, ("why",), 0, 0.0, "finished"]
+    assert [vars(repeated)[name] for name in ("key", "delay", "fate")] == ["b", 5.0, "repeated"]
+
+
+async def test_what_is_given_up_is_a_warning_if_it_failed(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "deltaloop.workqueue")
+    queue = RateLimitingQueue[str](name="pods")
+    queue.add("a")
+    queue.add("b")
+    failing, cancelled = await queue.get_work(), await queue.get_work()
+    queue.shut_down()
+    caplog.clear()
+    async with failing:
+        raise LookupError("x")
+    with pytest.raises(asyncio.CancelledError):
+        async with cancelled:
+            raise asyncio.CancelledError
+    first, second = caplog.records
+    message = "work given up: the queue is shut down"
+    assert messages(caplog) == [("WARNING", message), ("INFO", message)]
+    assert [vars(first)[name] for name in ("key", "queue", "raised")] == ["a", "pods", "LookupError: x"]
+    assert [vars(second)[name] for name in ("key", "queue", "attempts")] == ["b", "pods", 1]
+
+
+async def test_what_is_parked_is_an_error_with_its_item(caplog: pytest.LogCaptureFixture) -> None:
+    queue = RateLimitingQueue[str](name="pods", options=QueueOptions(max_triggers=1))
+    for trigger in (1, 2):
+        queue.add("a", trigger=trigger)
+    async with await queue.get_work():
+        raise TerminalError("for good")
+    (record,) = caplog.records
+    assert messages(caplog) == [("ERROR", "work failed for good and is parked")]
+    names = ("key", "queue", "attempts", "triggers", "triggers_dropped", "raised")
+    assert [vars(record)[name] for name in names] == ["a", "pods", 1, (1,), 1, "TerminalError: for good"]
+    await asyncio.sleep(3.0)
+    letter = queue.discard_dead_letter("a")
+    assert letter is not None
+    assert (letter.triggers, letter.triggers_dropped, letter.parked_for) == ((1,), 1, 3.0)
+
+
+async def test_a_limiter_that_fails_is_logged_with_what_it_raised(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(ItemExponentialFailureRateLimiter):  # type: ignore[misc]  # a mutant of a final class
+        def when(self, item: Hashable, *, error: BaseException | None = None) -> float:
+            raise RuntimeError("broken")
+
+    queue = RateLimitingQueue[str](name="pods", rate_limiter=Broken(1.0))
+    queue.add("a")
+    async with await queue.get_work():
+        raise LookupError("x")
+    assert [(vars(each)["key"], vars(each)["queue"], vars(each)["raised"]) for each in caplog.records] == [
+        ("a", "pods", "LookupError: x"),
+        ("a", "pods", "RuntimeError: broken"),
+    ]
+
+
+@KINDS
+async def test_a_drain_is_logged_once_with_what_is_left(
+    kind: type[WorkQueue[str]], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "deltaloop.workqueue")
+    queue = kind(name="pods")
+    queue.add("a")
+    queue.add("b")
+    draining = asyncio.create_task(queue.shut_down_with_drain())
+    await asyncio.sleep(1.0)
+    queue.shut_down()
+    await draining
+    (record,) = caplog.records
+    assert messages(caplog) == [("INFO", "work queue shuts down")]
+    assert [vars(record)[name] for name in ("queue", "queued", "drain")] == ["pods", 2, True]
+    assert [await queue.get(), await queue.get()] == ["a", "b"]
+    with pytest.raises(QueueShutDownError) as caught:
+        await queue.get()
+    assert caught.value.queue == "pods"
+
+
+# Retries
+
+
+async def test_jitter_adds_up_to_its_part_of_the_delay(monkeypatch: pytest.MonkeyPatch) -> None:
+    chances = iter((0.0, 0.5, 0.999))
+    monkeypatch.setattr(random, "random", lambda: next(chances))
+    queue = RateLimitingQueue[str](
+        rate_limiter=ItemExponentialFailureRateLimiter(10.0), options=QueueOptions(jitter=0.5)
+    )
+    for item in "abc":
+        queue.add_rate_limited(item)
+    assert [each.delay for each in queue.delayed()] == pytest.approx([10.0, 12.5, 14.995])
+    plain = RateLimitingQueue[str](rate_limiter=ItemExponentialFailureRateLimiter(10.0))
+    plain.add_rate_limited("a")
+    assert plain.delayed()[0].delay == 10.0
+
+
+async def test_no_more_dead_letters_are_kept_than_asked_for() -> None:
+    queue = RateLimitingQueue[str](options=QueueOptions(max_dead_letters=2))
+    for item in "abc":
+        queue.add_rate_limited(item, error=TerminalError(item))
+        await asyncio.sleep(1.0)
+    assert [(each.item, each.parked_for) for each in queue.dead_letters()] == [("b", 2.0), ("c", 1.0)]
+    assert not queue.revive("a")
+    queue.shut_down()
+    assert not queue.revive("b")
+
+
+async def test_a_revived_item_wakes_a_worker_that_waits() -> None:
+    queue = RateLimitingQueue[str]()
+    queue.add_rate_limited("a", error=TerminalError("x"))
+    waiting = asyncio.create_task(queue.get_work())
+    await asyncio.sleep(1.0)
+    assert not waiting.done()
+    assert queue.revive("a")
+    work = await waiting
+    assert work.key == "a"
+    work.put_back()
+
+
+async def test_a_retry_keeps_the_priority_of_its_run_and_other_adds_have_their_own() -> None:
+    queue = RateLimitingQueue[str](
+        rate_limiter=ItemExponentialFailureRateLimiter(1.0), options=QueueOptions(patience={0: 100.0, 1: 0.0})
+    )
+    queue.add("urgent", priority=1)
+    async with await queue.get_work():
+        raise LookupError("x")
+    for item, priority in (("plain", None), ("later", 0), ("soon", 1)):
+        queue.add_rate_limited(item, priority=priority)
+    await asyncio.sleep(5.0)
+    assert sorted([await queue.get() for _ in range(2)]) == ["soon", "urgent"]
+    assert sorted([await queue.get() for _ in range(2)]) == ["later", "plain"]
