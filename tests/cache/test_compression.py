@@ -241,7 +241,7 @@ def test_damage_and_a_wrong_dictionary_are_clear_errors() -> None:
 
 def test_the_level_and_the_size_of_the_dictionary_are_as_asked() -> None:
     words = b"{" + b",".join(b'"w%d":"%d %d"' % (each, each * each, each % 7) for each in range(700)) + b"}"
-    for dictionary in (b"", zstandard.train_dictionary(4096, SAMPLES, k=512, d=8, f=16, accel=1).as_bytes()):
+    for dictionary in (b"", zstandard.train_dictionary(4096, [*SAMPLES], k=512, d=8, f=16, accel=1).as_bytes()):
         sizes = [len(ZstdCodec(dictionary, level=level).compress(words) or b"") for level in (1, 9)]
         assert sizes[0] > sizes[1] > 0
     plain, higher, smaller = codecs = [

@@ -163,7 +163,7 @@ async def test_a_list_that_never_ends_is_no_finding() -> None:
     informer = Informer(source, POD, options=dataclasses.replace(STILL, consistency_period=10.0))
     async with running(informer):
         endless: ResourceList[Resource] = ResourceList((), "10", "again")
-        source.list = lambda options: asyncio.sleep(0, endless)  # type: ignore[assignment,method-assign]
+        source.list = lambda options: asyncio.sleep(0, endless)  # type: ignore[method-assign]
         with pytest.raises(RepeatedContinueError, match="continue"):
             await informer.check_consistency()
         await asyncio.sleep(30)

@@ -19,6 +19,8 @@ from tests.cache.fake_source import FakeSource, expired
 from tests.cache.test_informer import STILL, TYPED, Recorder, running, settle
 from tests.cache.test_metrics import Counts
 
+AS_DICT = ResourceType[Any]("", "v1", "Pod", "pods", model=dict[str, Any])
+
 
 def deliveries() -> list[str]:
     names = (task.get_name() for task in asyncio.all_tasks())
@@ -211,7 +213,7 @@ async def test_a_bounded_handler_lets_the_informer_go_on_as_soon_as_it_has_room(
 async def test_objects_of_a_kind_with_a_class_are_the_same_before_and_after_a_resync_only() -> None:
     source = FakeSource()
     source.put("a", node="n1")
-    informer = Informer(source, ResourceType("", "v1", "Pod", "pods", model=dict), options=STILL)
+    informer = Informer[Any](source, AS_DICT, options=STILL)
     same: list[bool] = []
     informer.add_event_handler(
         HandlerFuncs[Any](on_update=lambda old, new: same.append(old is new)), options=HandlerOptions(resync_period=5.0)

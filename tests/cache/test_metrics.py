@@ -119,4 +119,30 @@ async def test_a_hook_that_raises_does_no_harm(caplog: pytest.LogCaptureFixture)
             source.put("a")
             await settle()
             assert len(informer.lister()) == 1
-    assert caplog.records[0].getMessage() == "a metrics hook of the cache raised"
+    first = caplog.records[0]
+    assert (first.getMessage(), first.levelno) == ("a metrics hook of the cache raised", logging.ERROR)
+    assert (vars(first)["resource"], vars(first)["raised"]) == ("v1/Pod", "ZeroDivisionError")
+
+
+async def test_no_hook_does_harm_whichever_raises(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken:
+        def __getattr__(self, name: str) -> Callable[..., None]:
+            def hook(resource: str, **values: object) -> None:
+                raise ValueError(name)
+
+            return hook
+
+    source = FakeSource()
+    source.put("a")
+    informer = Informer(source, POD, options=dataclasses.replace(STILL, metrics=Broken()))
+    registration = informer.add_event_handler(HandlerFuncs(on_add=lambda _: None))
+    async with running(informer):
+        source.put("b")
+        source.break_watches(expired())
+        await asyncio.sleep(5)
+        assert (len(informer.lister()), registration.pending, registration.failures) == (2, 0, 0)
+    hooks = ["started", "stopped", "listed", "watch_opened", "watch_ended", "event", "failed", "handled"]
+    raised = {
+        vars(record)["raised"].removeprefix("ValueError: ") for record in caplog.records if "raised" in vars(record)
+    }
+    assert raised >= set(hooks)

@@ -11,9 +11,10 @@ from deltaloop.api.kinds import NODE, POD
 from deltaloop.api.path import path
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import NotFoundError
-from deltaloop.cache.errors import CacheSyncError, InformerStoppedError
+from deltaloop.cache.errors import CacheSyncError, InformerStoppedError, SyncFailure
 from deltaloop.cache.factory import InformerFactory
-from deltaloop.cache.multi_namespace import MultiNamespaceInformer
+from deltaloop.cache.handlers import HandlerFuncs
+from deltaloop.cache.multi_namespace import MultiNamespaceInformer, raise_sync_failures
 from deltaloop.cache.shared_informer import (
     SharedIndexInformer,
     SharedInformer,
@@ -146,3 +147,91 @@ async def test_a_handler_is_added_to_all_or_to_none() -> None:
 def test_client_gos_name_takes_indexers() -> None:
     informer = new_shared_index_informer(FakeSource(), POD, indexers={"node": path("spec.nodeName")})
     assert informer.indexer.by_index("node", "n1") == []
+
+
+async def test_what_a_handler_of_several_namespaces_has_to_wait_for_is_summed_up() -> None:
+    client = FakeClient()
+    fill(client, "red", "a", "b", "c")
+    fill(client, "blue", "d", "e")
+
+    async def fails(obj: Resource) -> None:
+        await asyncio.sleep(10)
+        raise ValueError(obj.name)
+
+    async with InformerFactory(client, options=STILL) as factory:
+        pods = factory.multi_namespace_informer(POD, ["red", "blue"])
+        registration = pods.add_event_handler(HandlerFuncs(on_add=fails), name="mine")
+        await pods.wait_for_sync(timeout=5)
+        await settle()
+        assert (registration.pending, registration.failures) == (3, 0)
+        await asyncio.sleep(20)
+        assert (registration.pending, registration.failures, registration.has_synced) == (0, 4, False)
+        await asyncio.sleep(10)
+        assert (registration.failures, registration.has_synced) == (5, True)
+        freshness = pods.freshness()
+        assert {namespace: seen.resource_version for namespace, seen in freshness.items()} == {
+            "red": "13",
+            "blue": "12",
+        }
+
+
+async def test_what_belongs_to_another_informer_is_not_removed() -> None:
+    client = FakeClient()
+    for namespace in ("red", "blue", "green"):
+        fill(client, namespace)
+    async with InformerFactory(client, options=STILL) as factory:
+        pods = factory.multi_namespace_informer(POD, ["red", "blue"])
+        others = factory.multi_namespace_informer(POD, ["green"])
+        mine, theirs, single = Recorder(), Recorder(), Recorder()
+        pods.add_event_handler(mine)
+        registration = others.add_event_handler(theirs)
+        of_one = factory.informer(POD, namespace="red").add_event_handler(single)
+        await factory.wait_for_sync(timeout=5)
+        pods.remove_event_handler(registration)
+        pods.remove_event_handler(of_one)
+        for namespace in ("red", "green"):
+            client.source("v1/Pod", namespace=namespace).put("new")
+        await settle()
+        assert [len(each.heard) for each in (mine, theirs, single)] == [1, 1, 1]
+
+
+async def test_one_that_has_ended_is_enough_to_be_stopped_and_one_behind_is_not_synced() -> None:
+    client = FakeClient()
+    fill(client, "red")
+    fill(client, "blue").list_delay = 1000.0
+    informers = {name: InformerFactory(client, namespace=name, options=STILL) for name in ("red", "blue")}
+    pods = MultiNamespaceInformer(POD, {name: factory.informer(POD) for name, factory in informers.items()})
+    for factory in informers.values():
+        factory.start()
+    await settle()
+    assert (pods.has_synced, pods.stopped) == (False, False)
+    with pytest.raises(CacheSyncError) as caught:
+        await pods.wait_for_sync(timeout=5)
+    assert [(failure.resource, failure.stopped) for failure in caught.value.failures] == [
+        ("v1/Pod in namespace blue", False)
+    ]
+    assert repr(pods) == "<MultiNamespaceInformer v1/Pod in namespaces blue, red: not synced>"
+    await informers["blue"].shutdown()
+    assert pods.stopped
+    with pytest.raises(CacheSyncError, match="in namespace blue has stopped"):
+        await pods.wait_for_sync(timeout=5)
+    await informers["red"].shutdown()
+
+
+async def test_a_refusal_is_waited_out_if_asked() -> None:
+    client = FakeClient()
+    fill(client, "red", "a").list_faults.append(api_error(403))
+    async with InformerFactory(client, options=STILL) as factory:
+        pods = factory.multi_namespace_informer(POD, ["red"])
+        await pods.wait_for_sync(timeout=5, fail_fast=False)
+        assert pods.has_synced
+
+
+def test_what_is_no_failure_to_sync_is_raised_as_it_is() -> None:
+    ill = CacheSyncError([SyncFailure("a", 1.0)]), CacheSyncError([SyncFailure("b", 1.0), SyncFailure("c", 2.0)])
+    with pytest.raises(CacheSyncError) as caught:
+        raise_sync_failures([None, *ill])
+    assert [failure.resource for failure in caught.value.failures] == ["a", "b", "c"]
+    with pytest.raises(asyncio.CancelledError):
+        raise_sync_failures([ill[0], asyncio.CancelledError()])
+    raise_sync_failures([None, None])

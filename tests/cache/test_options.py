@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import fields
-from functools import partial
 from typing import Any
 
 import pytest
 
 from deltaloop.api.kinds import POD
+from deltaloop.api.resource import Resource
 from deltaloop.cache.controller import ControllerConfig
 from deltaloop.cache.core.dictionary_training import ZstdOptions
 from deltaloop.cache.core.listwatch import ReflectorOptions
@@ -136,22 +136,28 @@ def test_the_smallest_and_the_largest_numbers_are_taken() -> None:
     ZstdOptions(level=22)
 
 
-MAKERS = [
-    partial(new_informer, handler=HandlerFuncs()),
-    partial(new_indexer_informer, handler=HandlerFuncs()),
+def with_handler(make: Callable[..., tuple[object, Informer[Resource]]]) -> Callable[..., Informer[Resource]]:
+    def made(*args: Any, **options: Any) -> Informer[Resource]:
+        return make(*args, handler=HandlerFuncs(), **options)[1]
+
+    return made
+
+
+MAKERS: list[Callable[..., Informer[Resource]]] = [
+    with_handler(new_informer),
+    with_handler(new_indexer_informer),
     new_shared_informer,
     new_shared_index_informer,
 ]
 
 
 @pytest.mark.parametrize("make", MAKERS, ids=["plain", "indexer", "shared", "shared index"])
-async def test_informers_by_client_gos_names_resync_if_asked_only(make: Callable[..., Any]) -> None:
+async def test_informers_by_client_gos_names_resync_if_asked_only(make: Callable[..., Informer[Resource]]) -> None:
     heard = [0, 0]
     for place, period in enumerate((None, 5.0)):
         source = FakeSource()
         source.put("a")
-        made = make(source, POD) if period is None else make(source, POD, resync_period=period)
-        informer: Informer[Any] = made[1] if isinstance(made, tuple) else made
+        informer = make(source, POD) if period is None else make(source, POD, resync_period=period)
         recorder = Recorder()
         informer.add_event_handler(recorder)
         async with running(informer):

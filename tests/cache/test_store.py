@@ -9,6 +9,7 @@ import pytest
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.path import path
 from deltaloop.api.resource import Resource
+from deltaloop.cache.core.deltas import Unread
 from deltaloop.cache.core.store import StoreWrite
 from deltaloop.cache.errors import TransactionError
 from deltaloop.cache.store import NAMESPACE_INDEX, Indexer, Store, namespace_index_func
@@ -118,3 +119,61 @@ def test_an_object_goes_by_its_key() -> None:
     store.delete_by_key("default/unknown")
     store.delete_by_key(pod("a").key)
     assert store.list() == []
+
+
+def test_what_cannot_be_read_is_kept_when_everything_else_is_replaced() -> None:
+    store = Store[Resource]()
+    for name in ("kept", "changed", "gone"):
+        store.add(pod(name))
+    unread = Unread(keys=frozenset({"default/kept", "default/changed", "default/never there"}))
+    store.replace([pod("changed", 2), pod("new")], "9", unread)
+    assert {obj.name: obj.resource_version for obj in store.list()} == {"kept": "1", "changed": "2", "new": "1"}
+    assert store.last_sync_resource_version == "9"
+
+
+def test_each_write_of_a_transaction_says_what_was_there() -> None:
+    store = Indexer[Resource](indexers={"node": path("spec.nodeName")})
+    store.add(pod("a", 1))
+    before = store.transaction_by_key(
+        [("default/a", pod("a", 2, node="n1")), ("default/a", None), ("default/a", None), ("default/b", pod("b"))]
+    )
+    assert [None if obj is None else obj.resource_version for obj in before] == ["1", "2", None, None]
+    assert (store.list_keys(), store.list_index_func_values("node")) == (["default/b"], [])
+
+
+def test_a_replacement_takes_the_place_of_what_was_there_with_indexes_that_came_meanwhile(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def picky(obj: Resource) -> list[str]:
+        if obj.name == "a":
+            raise ValueError("not this one")
+        return [obj.name]
+
+    store = Indexer[Resource](indexers={"node": path("spec.nodeName")}, name="pods")
+    store.add(pod("old"))
+    replacement = store.begin_replacement()
+    for name in "ab":
+        replacement.put(f"default/{name}", pod(name, node="n1"))
+    store.add_indexers({"picky": picky})
+    assert store.list_keys() == ["default/old"]
+    assert [*store.commit_replacement(replacement)] == ["default/old"]
+    assert store.index_keys("node", "n1") == ["default/a", "default/b"]
+    assert store.list_index_func_values("picky") == ["b"]
+    (record,) = caplog.records
+    assert [vars(record)[name] for name in ("store", "index", "key", "failures")] == ["pods", "picky", "default/a", 1]
+
+
+def test_stores_have_a_name_for_the_log() -> None:
+    stores: list[Store[Resource]] = [Store(), Indexer(), Store(name="a"), Indexer(name="b")]
+    assert [repr(store) for store in stores] == [
+        "<Store store: 0 objects>",
+        "<Indexer indexer: 0 objects>",
+        "<Store a: 0 objects>",
+        "<Indexer b: 0 objects>",
+    ]
+
+
+def test_keys_may_be_of_ones_own() -> None:
+    for store in (Store[Resource](lambda obj: obj.uid), Indexer[Resource](lambda obj: obj.uid)):
+        store.add(pod("a", uid="u"))
+        assert (store.list_keys(), store.get(pod("b", uid="u"))) == (["u"], pod("a", uid="u"))
