@@ -406,6 +406,7 @@ async def test_a_stream_that_is_always_ready_starves_nobody() -> None:
             await asyncio.sleep(0)
             turns += 1
         assert turns >= 9
+        assert asyncio.get_running_loop().time() == 0.01, "and takes no longer for it"
 
 
 class Leaky(FakeSource):

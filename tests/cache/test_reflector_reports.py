@@ -278,6 +278,21 @@ async def test_a_streamed_list_that_is_always_ready_starves_nobody() -> None:
             await asyncio.sleep(0)
             turns += 1
         assert turns >= 9
+        assert asyncio.get_running_loop().time() == 0.0, "and takes no longer for it"
+
+
+async def test_a_source_that_has_no_patience_itself_does_not_end_streamed_lists() -> None:
+    source = FakeSource(holds_back_after=0)
+    bench = Bench(source, options=STREAMED)
+    async with bench.running():
+        await asyncio.sleep(5)
+        source.break_watches(TimeoutError("the source's own"))
+        await asyncio.sleep(5)
+        assert [str(reaction.error) for reaction in bench.reactions] == ["the source's own"]
+        source.holds_back_after = None
+        source.break_watches(expired())
+        await asyncio.sleep(5)
+        assert source.asked[-1].options.send_initial_events
 
 
 async def test_a_streamed_list_is_given_up_half_a_minute_after_its_last_object() -> None:

@@ -163,3 +163,24 @@ async def test_several_kinds_wait_the_same_time_and_for_what_is_refused_only_if_
     both = [("v1/Pod", True, 20.0), ("v1/Node", False, 20.0)]
     assert failures == ([("v1/Pod", True, 0.0)] if fail_fast else both)
     await factory.shutdown()
+
+
+@pytest.mark.parametrize("how", ["in time", "too late", "cancelled"])
+async def test_a_wait_leaves_nothing_running(how: str) -> None:
+    client = FakeClient()
+    client.source("v1/Pod").list_delay = 2.0
+    async with InformerFactory(client, options=STILL) as factory:
+        pods = factory.informer(POD)
+        await settle()
+        for wait in (pods.wait_for_sync, factory.wait_for_sync):
+            before = asyncio.all_tasks()
+            if how == "in time":
+                await wait()
+            elif how == "too late":
+                with pytest.raises(CacheSyncError):
+                    await wait(timeout=0.5)
+            else:
+                with pytest.raises(TimeoutError):
+                    async with asyncio.timeout(0.5):
+                        await wait()
+            assert asyncio.all_tasks() <= before

@@ -427,3 +427,22 @@ async def test_a_shutdown_is_logged_with_what_is_left(caplog: pytest.LogCaptureF
     queue.shut_down()
     (record,) = caplog.records
     assert [record.__dict__[name] for name in ("queue", "queued", "drain")] == ["pods", 1, False]
+
+
+def test_a_drain_makes_a_queue_belong_to_its_loop() -> None:
+    queue = WorkQueue[str](name="mine")
+    queue.add("a")
+
+    async def drain() -> None:
+        draining = asyncio.create_task(queue.shut_down_with_drain())
+        await settle()
+        assert not draining.done()
+        await asyncio.to_thread(elsewhere)
+        queue.shut_down()
+        await draining
+
+    def elsewhere() -> None:
+        with pytest.raises(RuntimeError, match="another event loop"):
+            run_virtual(queue.shut_down_with_drain())
+
+    run_virtual(drain())
