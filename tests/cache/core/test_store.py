@@ -204,3 +204,49 @@ def test_an_index_function_that_returns_a_text_instead_of_a_list_is_refused() ->
     (failure,) = items.put("k1", "a")
     assert isinstance(failure.error, TypeError)
     assert items.index.values("initial") == []
+
+
+@pytest.mark.parametrize(
+    ("returned", "filed"),
+    [
+        (["a"], ["a"]),
+        (["b", "a", "b"], ["a", "b"]),
+        (("a",), ["a"]),
+        (iter(()), []),
+        ([], []),
+        ("a", None),
+        (["a", 5], None),
+        ([5], None),
+        (5, None),
+        (None, None),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("way", ["put", "put again", "replace", "added later", "write"])
+def test_what_an_index_function_returns_is_taken_the_same_way_by_every_write(
+    way: str, returned: Any, filed: list[str] | None
+) -> None:
+    def function(obj: str) -> Any:
+        return ["before"] if obj == "old" else returned
+
+    items = IndexedItems[str]({} if way == "added later" else {"index": function})
+    failures: list[IndexFailure] = []
+    if way == "put again":
+        items.put("k", "old")
+    if way in ("put", "put again", "added later"):
+        failures = items.put("k", "new")
+    if way == "replace":
+        failures = items.replace({"k": "new"})
+    if way == "write":
+        assert items.write([("k", "new")], failures) == [None]
+    if way == "added later":
+        failures = items.add_indexers({"index": function})
+    assert items.index.values("index") == (filed or [])
+    assert [(failure.index, failure.key, type(failure.error)) for failure in failures] == (
+        [("index", "k", TypeError)] if filed is None else []
+    )
+    if filed is None:
+        kind = type(returned).__name__
+        text = "; one item is int" if isinstance(returned, list) else f", not {kind}"
+        assert str(failures[0].error) == f"an index function returns a list of strings{text}"
+    assert items.get("k") == "new"
