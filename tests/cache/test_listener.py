@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import gc
 import logging
+import weakref
 from typing import Any
 
 import pytest
@@ -46,6 +48,23 @@ async def test_a_removed_handler_leaves_nothing_behind() -> None:
         assert deliveries() == ["handler busy of v1/Pod"], "the call that it is in goes on"
         await asyncio.sleep(10)
         assert deliveries() == []
+
+
+@pytest.mark.parametrize("policy", [*BufferPolicy])
+async def test_a_removed_handler_is_let_go(policy: BufferPolicy) -> None:
+    informer = Informer(FakeSource(), POD, options=STILL)
+    options = HandlerOptions(buffer=policy, resync_period=5.0)
+    async with running(informer):
+        handler = Recorder()
+        registration = informer.add_event_handler(handler, name="mine", options=options)
+        (task,) = [task for task in asyncio.all_tasks() if task.get_name() == "handler mine of v1/Pod"]
+        gone = weakref.ref(handler), weakref.ref(task)
+        informer.remove_event_handler(registration)
+        del handler, registration, task
+        await asyncio.sleep(6)
+        gc.collect()
+        assert [each() for each in gone] == [None, None]
+        assert informer.statistics().events == 0
 
 
 async def test_a_handler_that_is_removed_while_a_long_list_is_told_is_told_no_more_of_it() -> None:
@@ -225,3 +244,54 @@ async def test_objects_of_a_kind_with_a_class_are_the_same_before_and_after_a_re
         source.put("a", node="n2")
         await asyncio.sleep(6)
     assert same == [False, True]
+
+
+async def test_handlers_of_one_name_are_summed_up() -> None:
+    source = FakeSource()
+    informer = Informer(source, POD, options=STILL)
+    for _ in range(2):
+        informer.add_event_handler(HandlerFuncs[Resource](on_add=lambda _: asyncio.sleep(10)), name="twin")
+    async with running(informer):
+        for name in "abc":
+            source.put(name)
+        await settle()
+        assert informer.levels(0.0).pending == {"twin": 4}
+
+
+async def test_a_period_of_a_handler_is_no_less_than_a_second_and_none_is_never() -> None:
+    source = FakeSource()
+    source.put("a")
+    informer = Informer(source, POD, options=dataclasses.replace(STILL, resync_period=0.5))
+    recorders = {period: Recorder() for period in (0.1, 2.0, 0.0, None)}
+    for period, recorder in recorders.items():
+        informer.add_event_handler(recorder, options=HandlerOptions(resync_period=period))
+    async with running(informer):
+        await asyncio.sleep(4.5)
+    assert {period: len(recorder.heard) - 1 for period, recorder in recorders.items()} == {
+        0.1: 4,
+        2.0: 2,
+        0.0: 0,
+        None: 4,
+    }
+
+
+async def test_a_long_list_waits_for_room_now_and_then() -> None:
+    """A bounded buffer may be overfull by the part of a list that is told at a time, and no more."""
+    source = FakeSource()
+    informer = Informer(source, POD, options=STILL)
+    most = 0
+
+    async def slow(obj: Resource) -> None:
+        nonlocal most
+        most = max(most, registration.pending)
+        await asyncio.sleep(0.1 if obj.name == "p0" else 0)
+
+    options = HandlerOptions(buffer=BufferPolicy.BOUNDED, buffer_size=1)
+    registration = informer.add_event_handler(HandlerFuncs(on_add=slow), options=options)
+    async with running(informer):
+        for number in range(1_600):
+            source.put(f"p{number}", silent=True)
+        source.break_watches(expired())
+        await asyncio.sleep(10)
+        assert (registration.pending, len(informer.indexer)) == (0, 1_600)
+    assert 400 < most <= 501

@@ -212,7 +212,7 @@ def test_an_index_function_that_returns_a_text_instead_of_a_list_is_refused() ->
         (["a"], ["a"]),
         (["b", "a", "b"], ["a", "b"]),
         (("a",), ["a"]),
-        (iter(()), []),
+        (range(0), []),
         ([], []),
         ("a", None),
         (["a", 5], None),
