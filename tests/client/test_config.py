@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import platform
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from deltaloop.api.redaction import SecretText
 from deltaloop.client import ClientConfig, ConfigError, Headers, TlsConfig
-from deltaloop.client.config import default_user_agent
+from deltaloop.client.config import check_url, default_user_agent
 
 
 def test_defaults() -> None:
@@ -59,3 +62,100 @@ def test_headers() -> None:
     assert headers.get("missing") == ""
     assert headers.get_all("WARNING") == ["1", "2"]
     assert repr(headers) == "<Headers content-type, warning, set-cookie>"
+
+
+@pytest.mark.parametrize("authority", [{"ca_data": b"x"}, {"ca_file": Path("x")}])
+def test_an_authority_that_would_not_be_used_is_refused(authority: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=r"insecure-skip-tls-verify together with a CA .*; remove one of both"):
+        TlsConfig(insecure_skip_verify=True, **authority)
+    assert TlsConfig(insecure_skip_verify=True).insecure_skip_verify
+    assert not TlsConfig(**authority).has_client_certificate
+
+
+@pytest.mark.parametrize("certificate", [{"client_certificate_data": b"x"}, {"client_certificate_file": Path("x")}])
+@pytest.mark.parametrize("key", [{"client_key_data": SecretText("x")}, {"client_key_file": Path("x")}])
+def test_a_client_certificate_is_data_or_file_and_so_is_its_key(
+    certificate: dict[str, Any], key: dict[str, Any]
+) -> None:
+    assert TlsConfig(**certificate, **key).has_client_certificate
+    with pytest.raises(ConfigError, match=r"a client certificate without a client key; .*\(client-key\[-data\]\)"):
+        TlsConfig(**certificate)
+    with pytest.raises(
+        ConfigError, match=r"a client key without a client certificate; .*\(client-certificate\[-data\]\)"
+    ):
+        TlsConfig(**key)
+
+
+@pytest.mark.parametrize("field", ["request_timeout", "max_answer_bytes", "max_event_bytes"])
+def test_limits_of_nothing(field: str) -> None:
+    wrong: Any = {field: 0}
+    with pytest.raises(ValueError, match=f"ClientConfig.*{field}"):
+        ClientConfig(server="https://h", **wrong)
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        "https://h",
+        "http://h:1",
+        "https://10.0.0.1:6443",
+        "https://[fd00::1]:6443",
+        "https://a-b.c_d.e~f:65535/prefix",
+        "https://münchen.example",
+        "HTTPS://h",
+    ],
+)
+def test_addresses_that_can_be_connected_to(server: str) -> None:
+    assert ClientConfig(server=server).server == server
+
+
+@pytest.mark.parametrize(
+    ("server", "message"),
+    [
+        ("h:6443", r"server has the scheme 'h'; write server as http:// or https:// and host\[:port\]"),
+        ("ftp://h", "server has the scheme 'ftp'; write server as"),
+        ("https://", "server is not the address of a server; write server as http:// or https://"),
+        ("https://h:0", "server is not the address of a server"),
+        ("https://h?a=b", "server is not the address of a server"),
+        ("https://h#a", "server is not the address of a server"),
+        ("https://h h", "server is not the address of a server"),
+        ("https://h!", "server is not the address of a server"),
+        ("https://-.\u2024", "server is not the address of a server"),
+        ("https://h:99999", "server is not a URL; write server as http:// or https://"),
+        ("https://[::1", "server is not a URL"),
+        ("https://planted@h", "server has a user name or password in it; those belong to the user entry"),
+        ("https://:planted@h", "server has a user name or password in it"),
+    ],
+)
+def test_addresses_that_are_none(server: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        ClientConfig(server=server)
+    assert "planted" not in str(caught.value)
+    with pytest.raises(ConfigError):
+        ClientConfig(server="")
+
+
+def test_a_proxy_may_have_a_user() -> None:
+    assert ClientConfig(server="https://h", proxy_url="http://me:planted@p:1").proxy_url
+    assert ClientConfig(server="https://h", proxy_url="https://p:1").proxy_url
+    with pytest.raises(ConfigError, match="proxy-url has the scheme 'socks5'; write proxy-url as http:// or https://"):
+        ClientConfig(server="https://h", proxy_url="socks5://p:1")
+
+
+def test_schemes_are_those_that_are_asked_for() -> None:
+    check_url("https://h", "x", ("https",))
+    with pytest.raises(ConfigError, match=r"x has the scheme 'http'; write x as https:// and host"):
+        check_url("http://h", "x", ("https",))
+
+
+def test_the_whole_user_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    system = f"({platform.system().lower()}/{platform.machine()})"
+    python = f"python/{platform.python_version()}"
+    assert default_user_agent() == f"deltaloop/{version('deltaloop')} {system} {python}"
+    assert ClientConfig(server="https://h").user_agent == default_user_agent()
+
+    def missing(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("deltaloop.client.config.version", missing)
+    assert default_user_agent() == f"deltaloop/unknown {system} {python}"

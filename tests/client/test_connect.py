@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deltaloop.client import Client, ConfigError, connect, load_config
+from deltaloop.client import Client, ClientOptions, ConfigError, connect, load_config
 from tests.client.authority import Authority
 from tests.client.test_in_cluster import ENVIRON
 from tests.client.test_kubeconfig import PLAIN, content
@@ -47,3 +47,47 @@ async def test_connect_makes_a_client_without_a_word_to_anybody(tmp_path: Path) 
         assert isinstance(client, Client)
         assert client.namespace == "given"
         assert client.config.server == "https://far.example/k8s/clusters/c-1"
+
+
+def test_what_is_given_goes_into_the_configuration(tmp_path: Path, authority: Authority) -> None:
+    pod = tmp_path / "pod"
+    pod.mkdir()
+    (pod / "token").write_text("t")
+    (pod / "ca.crt").write_bytes(authority.pem)
+    path = tmp_path / "config"
+    path.write_text(PLAIN)
+    for kubeconfig, environ in ((path, {}), (None, {"KUBECONFIG": str(path)})):
+        found = load_config(kubeconfig=kubeconfig, context="there", namespace="given", environ=environ, home=tmp_path)
+        assert (found.context, found.namespace) == ("there", "given")
+        assert found.server == "https://far.example/k8s/clusters/c-1"
+    found = load_config(namespace="given", environ=ENVIRON, home=tmp_path, service_account=pod)
+    assert (found.server, found.namespace) == ("https://10.0.0.1:443", "given")
+    with pytest.raises(ConfigError, match=r"no configuration for context 'x': .* and this is not a pod with a service"):
+        load_config(context="x", environ=ENVIRON, home=tmp_path, service_account=pod)
+
+
+async def test_the_manners_of_a_client_that_is_connected(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    path.write_text(PLAIN)
+    options = ClientOptions(field_manager="me")
+    async with connect(kubeconfig=path, options=options) as client:
+        assert client.options is options
+        assert client.config.server == "https://near.example:6443"
+    async with connect(kubeconfig=path) as client:
+        assert client.options == ClientOptions()
+
+
+def test_the_environment_is_that_of_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "config"
+    path.write_text(PLAIN)
+    monkeypatch.setenv("KUBECONFIG", str(path))
+    assert load_config().server == "https://near.example:6443"
+
+
+def test_without_a_home_directory_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(_: type[Path]) -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", classmethod(none))
+    with pytest.raises(ConfigError, match="a home directory does not exist"):
+        load_config(environ={}, service_account=tmp_path)

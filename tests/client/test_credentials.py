@@ -9,6 +9,7 @@ import pytest
 from deltaloop.api.redaction import SecretText
 from deltaloop.client import BasicAuth, ConfigError, Credentials, StaticToken, TokenFile
 from deltaloop.client.core.credential import bearer
+from tests.client.fake_transport import logged
 
 
 async def header(source: Credentials) -> str:
@@ -82,3 +83,54 @@ async def test_what_never_changes_cannot_be_renewed() -> None:
         assert await source.renew(await source.credential()) is None
         assert "planted" not in repr(source)
         assert "planted" not in repr(await source.credential())
+
+
+async def test_what_is_sent() -> None:
+    assert await header(StaticToken(SecretText("planted"))) == "Bearer planted"
+    assert await header(BasicAuth("mü", SecretText("p:w"))) == "Basic bcO8OnA6dw=="
+    assert repr(StaticToken(SecretText("planted"))) == "<StaticToken>"
+    assert repr(BasicAuth("me", SecretText("planted"))) == "<BasicAuth>"
+
+
+async def test_until_the_file_can_be_read_the_fallback_serves(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "token"
+    source = TokenFile(path, fallback=SecretText("planted"))
+    assert await header(source) == "Bearer planted"
+    path.write_text("one")
+    await asyncio.sleep(60.0)
+    assert await header(source) == "Bearer one"
+    (record,) = logged(caplog)
+    assert record.__dict__["file"] == str(path)
+    assert record.__dict__["reason"] == "No such file or directory"
+    assert repr(source) == f"<TokenFile {path}>"
+
+
+@pytest.mark.parametrize(
+    ("content", "message", "reason"),
+    [
+        (b"\xff\xfe", "token file cannot be read", "UnicodeDecodeError"),
+        (b"a\x00b", "token file holds no token", None),
+        (b" \n", "token file is empty", None),
+    ],
+)
+async def test_a_file_that_becomes_unusable_leaves_the_last_token_and_is_named(
+    content: bytes, message: str, reason: str | None, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "token"
+    path.write_text("one")
+    source = TokenFile(path)
+    first = await source.credential()
+    path.write_bytes(content)
+    await asyncio.sleep(60.0)
+    assert await source.credential() == first
+    (record,) = logged(caplog)
+    assert (record.levelname, record.getMessage()) == ("WARNING", message)
+    assert (record.__dict__["file"], record.__dict__.get("reason")) == (str(path), reason)
+    path.write_text("two")
+    assert await source.renew(first) == bearer("two")
+
+
+async def test_without_any_token_the_error_names_the_file_and_the_field(tmp_path: Path) -> None:
+    source = TokenFile(tmp_path / "token")
+    with pytest.raises(ConfigError, match=r"the token file .*/token cannot be read or is empty.*correct tokenFile"):
+        await source.renew(bearer("x"))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from deltaloop.api.errors import UnknownResourceError
-from deltaloop.api.status import ForbiddenError
+from deltaloop.api.status import ForbiddenError, NotAcceptableError
 from deltaloop.client import Client, ClientConfig, HttpRequest, HttpResponse, TransportError
 from tests.client.fake_transport import FakeTransport, json_answer, logged, text_answer
 
@@ -289,3 +289,104 @@ async def test_a_text_that_is_not_built_in_is_looked_up() -> None:
     with pytest.raises(UnknownResourceError):
         async with client.watch("foo"):
             pass
+
+
+# --- How much is asked, and what is said ---
+
+
+def names(count: int) -> list[str]:
+    return [f"g{number}.example/v1" for number in range(count)]
+
+
+async def test_sixteen_groups_are_asked_at_once() -> None:
+    class Slow(Paths):
+        under_way = most = 0
+
+        async def request(self, request: HttpRequest) -> HttpResponse:
+            self.under_way += 1
+            self.most = max(self.most, self.under_way)
+            await asyncio.sleep(1.0)
+            self.under_way -= 1
+            return await super().request(request)
+
+    transport = Slow()
+    transport.by_path["/apis"] = groups(*names(40))
+    client = Client(ClientConfig(server="http://fake"), transport=transport)
+    await client.resources()
+    assert transport.most == 16
+    assert asyncio.get_running_loop().time() == 2 + 3, "two lists, then 41 groups in three turns"
+
+
+async def test_an_unknown_name_is_looked_for_at_most_once_in_five_seconds() -> None:
+    client, transport = make()
+    await client.resource("deploy")
+    for wait, asked in ((0.0, 16), (4.9, 16), (0.1, 20), (4.9, 20), (0.1, 24)):
+        await asyncio.sleep(wait)
+        for _ in range(4):
+            with pytest.raises(UnknownResourceError):
+                await client.resource("foo")
+        assert len(transport.requests) == asked
+
+
+async def test_what_is_known_is_not_asked_for_again() -> None:
+    client, transport = make()
+    known = await client.resources()
+    assert await client.resources() is known
+    assert len(transport.requests) == 4
+
+
+async def test_those_who_miss_a_name_together_ask_once_more() -> None:
+    client, transport = make()
+    await client.resource("deploy")
+    transport.by_path["/apis"] = groups("apps/v1", "samples.example/v1")
+    transport.by_path["/apis/samples.example/v1"] = FOOS
+    found = await asyncio.gather(*(client.resource("foo") for _ in range(20)))
+    assert {str(each) for each in found} == {"samples.example/v1/Foo"}
+    assert len(transport.requests) == 4 + 5
+
+
+@pytest.mark.parametrize("path", ["/api", "/apis"])
+async def test_a_server_that_accepts_no_form_is_not_asked_for_ever(path: str) -> None:
+    client, transport = make()
+    transport.by_path[path] = text_answer("no", status=406)
+    with pytest.raises(NotAcceptableError):
+        await client.resources()
+    assert [request.headers["Accept"] for request in transport.requests if request.path == path][1:] == [
+        "application/json"
+    ]
+
+
+async def test_a_failed_group_is_named_with_what_was_wrong(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "deltaloop.client")
+    client, transport = make()
+    transport.by_path["/apis/apps/v1"] = TransportError("refused", method="GET", path="/x", refused=True)
+    assert (await client.resources()).failed_groups == ("apps/v1",)
+    warned, told = (record for record in logged(caplog) if "discovery" in record.getMessage())
+    assert (warned.levelname, warned.__dict__["group_version"]) == ("WARNING", "apps/v1")
+    assert warned.__dict__["error_type"] == "TransportError"
+    assert (told.levelname, told.__dict__["resources"], told.__dict__["failed_groups"]) == ("DEBUG", 1, ["apps/v1"])
+
+
+async def test_what_cannot_be_read_is_named_by_its_path(caplog: pytest.LogCaptureFixture) -> None:
+    broken = json_answer({"items": 5}, headers=[("Content-Type", AGGREGATED)])
+    client = Client(ClientConfig(server="http://fake"), transport=Refusing(broken))
+    await client.resources()
+    assert [(record.levelname, record.__dict__["path"]) for record in logged(caplog)] == [
+        ("WARNING", "/api"),
+        ("WARNING", "/apis"),
+    ]
+
+
+async def test_a_stale_core_group_is_asked_for_at_its_own_place() -> None:
+    client, transport = make_aggregated()
+    transport.by_path["/api"] = aggregated(group("", "v1", freshness="Stale"))
+    transport.by_path["/api/v1"] = PODS
+    assert str(await client.resource("po")) == "v1/Pod"
+    assert [request.path for request in transport.requests] == ["/api", "/apis", "/api/v1"]
+
+
+async def test_a_server_with_nothing() -> None:
+    client, transport = make()
+    transport.by_path.clear()
+    assert len(await client.resources()) == 0
+    assert [request.path for request in transport.requests] == ["/api", "/apis"]

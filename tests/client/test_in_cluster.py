@@ -6,7 +6,7 @@ import pytest
 
 from deltaloop.client import ConfigError, TokenFile, load_in_cluster
 from deltaloop.client.core.credential import bearer
-from deltaloop.client.in_cluster import is_in_cluster
+from deltaloop.client.in_cluster import SERVICE_ACCOUNT, is_in_cluster
 from tests.client.authority import Authority
 
 ENVIRON = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
@@ -59,4 +59,58 @@ def test_an_empty_token(service_account: Path) -> None:
     assert is_in_cluster(ENVIRON, service_account=service_account)
     (service_account / "token").write_text("\n")
     with pytest.raises(ConfigError, match="token is empty"):
+        load_in_cluster(ENVIRON, service_account=service_account)
+
+
+def test_where_a_pod_has_its_service_account() -> None:
+    assert Path("/var/run/secrets/kubernetes.io/serviceaccount") == SERVICE_ACCOUNT
+
+
+def test_the_environment_is_that_of_the_process(service_account: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ENVIRON:
+        monkeypatch.delenv(name, raising=False)
+    assert not is_in_cluster(service_account=service_account)
+    for name, value in ENVIRON.items():
+        monkeypatch.setenv(name, value)
+    assert is_in_cluster(service_account=service_account)
+    config = load_in_cluster(service_account=service_account)
+    assert config.source == "in-cluster service account"
+    assert (config.context, config.tls.insecure_skip_verify, config.is_tls) == ("", False, True)
+
+
+@pytest.mark.parametrize("empty", ENVIRON)
+def test_an_empty_variable_is_none(service_account: Path, empty: str) -> None:
+    environ = {**ENVIRON, empty: ""}
+    assert not is_in_cluster(environ, service_account=service_account)
+    with pytest.raises(ConfigError, match="are not both set"):
+        load_in_cluster(environ, service_account=service_account)
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_without_a_token_it_is_no_pod(service_account: Path, there: bool) -> None:
+    (service_account / "token").unlink()
+    if there:
+        (service_account / "token").mkdir()
+    assert not is_in_cluster(ENVIRON, service_account=service_account)
+
+
+def test_a_path_that_cannot_be_looked_at_is_no_pod() -> None:
+    assert not is_in_cluster(ENVIRON, service_account=Path("x" * 5000))
+
+
+def test_an_authority_that_cannot_be_looked_at_is_missing(service_account: Path) -> None:
+    (service_account / "ca.crt").unlink()
+    (service_account / "ca.crt").symlink_to("x" * 300)
+    with pytest.raises(ConfigError, match=r"ca\.crt is missing; the server could not be recognized"):
+        load_in_cluster(ENVIRON, service_account=service_account)
+
+
+def test_why_a_file_cannot_be_read(service_account: Path) -> None:
+    (service_account / "namespace").write_bytes(b"\xff")
+    assert load_in_cluster(ENVIRON, service_account=service_account).namespace == "default"
+    (service_account / "token").write_bytes(b"\xff")
+    with pytest.raises(ConfigError, match="token cannot be read: not text"):
+        load_in_cluster(ENVIRON, service_account=service_account)
+    (service_account / "token").unlink()
+    with pytest.raises(ConfigError, match="token cannot be read: No such file or directory"):
         load_in_cluster(ENVIRON, service_account=service_account)
