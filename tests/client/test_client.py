@@ -12,7 +12,7 @@ from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ConflictError, ExpiredError, NotFoundError, Status
-from deltaloop.client import Client, ClientConfig, DeleteOptions, HttpResponse, Pool
+from deltaloop.client import Client, ClientConfig, ClientOptions, DeleteOptions, HttpResponse, Pool
 from tests.client.fake_transport import FakeTransport, json_answer, page, pod
 
 POD = pod("a", namespace="n")
@@ -227,3 +227,85 @@ async def test_leaving_closes_the_transport() -> None:
 def test_repr() -> None:
     client, _ = client_over()
     assert repr(client) == "<Client http://fake namespace=mine>"
+
+
+class Hosts:
+    """Keeps what the requests were counted under."""
+
+    def __init__(self) -> None:
+        self.seen: set[str] = set()
+
+    def request_done(self, *, code: str, method: str, host: str) -> None:
+        del code, method
+        self.seen.add(host)
+
+    def request_duration(self, seconds: float, *, verb: str, host: str) -> None:
+        pass
+
+    def rate_limiter_duration(self, seconds: float, *, verb: str, host: str) -> None:
+        pass
+
+    def request_retried(self, *, code: str, verb: str, host: str) -> None:
+        pass
+
+
+async def test_options_reach_the_requests() -> None:
+    metrics = Hosts()
+    transport = FakeTransport(json_answer(POD), json_answer(POD))
+    client = Client(
+        ClientConfig(server="http://fake:8080/prefix"),
+        transport=transport,
+        options=ClientOptions(qps=0.5, burst=1, metrics=metrics),
+    )
+    await client.get(kinds.POD, "a")
+    await client.get(kinds.POD, "a")
+    assert transport.sent_at == [0.0, 2.0]
+    assert metrics.seen == {"fake:8080"}
+
+
+async def test_connections_of_its_own_have_the_same_manners() -> None:
+    config, options = ClientConfig(server="http://127.0.0.1:9"), ClientOptions(field_manager="me")
+    client = Client(config, options=options)
+    other = client.with_own_connections()
+    assert other is not None
+    assert (other.config, other.options) == (config, options)
+    async with client, other:
+        pass
+    given, _ = client_over()
+    assert given.with_own_connections() is None, "nothing says how to make another transport"
+    assert given.with_pool(Pool.LEADER_ELECTION).with_own_connections() is None
+
+
+@pytest.mark.parametrize(
+    ("user_agent", "manager"), [("me/1 (x)", "me"), ("me", "me"), ("/1", "deltaloop"), ("", "deltaloop")]
+)
+async def test_apply_names_a_manager_after_the_user_agent(user_agent: str, manager: str) -> None:
+    transport = FakeTransport(json_answer(POD))
+    config = ClientConfig(server="http://fake", user_agent=user_agent)
+    await Client(config, transport=transport).apply(kinds.POD, POD)
+    assert transport.requests[0].query == {"fieldManager": manager}
+
+
+async def test_views_do_not_change_what_they_are_views_of() -> None:
+    client, transport = client_over(json_answer(POD), json_answer(POD))
+    await client.with_field_manager("other").create(kinds.POD, POD)
+    await client.create(kinds.POD, POD)
+    assert [dict(request.query) for request in transport.requests] == [{"fieldManager": "other"}, {}]
+    with pytest.raises(InvalidInputError, match="field_manager has 129 characters"):
+        client.with_field_manager("x" * 129)
+
+
+async def test_both_checks_of_a_write_are_asked_the_earlier_one_first() -> None:
+    asked: list[str] = []
+    client, _ = client_over(json_answer(POD))
+    checked = client.with_write_check(lambda action: asked.append(f"1 {action}"))
+    await checked.with_write_check(lambda action: asked.append(f"2 {action}")).create(kinds.POD, POD)
+    path = "POST /api/v1/namespaces/n/pods"
+    assert asked == [f"1 {path}", f"2 {path}"]
+
+
+def test_what_a_client_says_of_itself() -> None:
+    client, _ = client_over()
+    assert client.drops_managed_fields
+    assert client.config.server == "http://fake"
+    assert client.options == ClientOptions()

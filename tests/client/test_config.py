@@ -89,7 +89,7 @@ def test_a_client_certificate_is_data_or_file_and_so_is_its_key(
 @pytest.mark.parametrize("field", ["request_timeout", "max_answer_bytes", "max_event_bytes"])
 def test_limits_of_nothing(field: str) -> None:
     wrong: Any = {field: 0}
-    with pytest.raises(ValueError, match=f"ClientConfig.*{field}"):
+    with pytest.raises(ValueError, match=rf"ClientConfig\.{field}"):
         ClientConfig(server="https://h", **wrong)
 
 

@@ -249,6 +249,7 @@ def test_requests_and_configurations_show_nothing_secret() -> None:
     headers, body = {"Authorization": "planted"}, b"planted"
     request = HttpRequest(method="GET", path="/x", headers=headers, body=body, before_send=lambda: "planted")
     assert repr(request).startswith("HttpRequest(method='GET', path='/x', query={}, timeout=None, ")
+    assert "before_send" not in repr(request)
     assert "planted" not in repr(request) + repr(HttpResponse(status=200, body=b"planted"))
     assert request == HttpRequest(method="GET", path="/x", headers=headers, body=body), "whoever checks it"
 

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
+import logging
 from typing import Any
 
 import msgspec
@@ -9,6 +11,8 @@ import pytest
 
 from deltaloop.api import kinds
 from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.list_options import ListOptions
+from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ForbiddenError
 from deltaloop.client import (
@@ -20,7 +24,10 @@ from deltaloop.client import (
     WaitTimeoutError,
 )
 from deltaloop.client.conditions import created, deleted, field_value
-from tests.client.fake_transport import After, FakeTransport, Pause, Stream, page, pod, text_answer
+from deltaloop.client.core.waiting import Waiting
+from deltaloop.client.resource_list import ResourceList
+from deltaloop.client.waiting import wait_until
+from tests.client.fake_transport import After, FakeTransport, Pause, Stream, logged, page, pod, text_answer
 
 RUNNING = field_value("status.phase", "Running")
 EXPIRED = (
@@ -161,3 +168,76 @@ async def test_typed() -> None:
     client, _ = client_over(page(pod("a")))
     typed = ResourceType[Small]("", "v1", "Pod", "pods", namespaced=True, model=Small)
     assert (await client.wait_for(typed, "a", created())).metadata.name == "a"
+
+
+# --- When the next question is asked ---
+
+
+def gaps(transport: FakeTransport) -> list[float]:
+    return [later - earlier for earlier, later in itertools.pairwise(transport.sent_at)]
+
+
+async def test_a_watch_that_ends_at_once_is_waited_for_and_one_that_lasted_is_not() -> None:
+    client, transport = client_over(
+        After(5.0, page(version="10")), Stream(()), Stream((Pause(5.0),)), Stream((line("ADDED", in_phase("Running")),))
+    )
+    await client.wait_for(kinds.POD, "a", RUNNING)
+    first, second, third = gaps(transport)
+    assert (first, third) == pytest.approx((5.0, 5.0))
+    assert 0.5 <= second <= 0.6
+
+
+@pytest.mark.parametrize(("asked", "level"), [(15, "DEBUG"), (16, "WARNING"), (600, "WARNING")])
+async def test_a_long_wait_that_the_server_asks_for_is_said_aloud(
+    asked: int, level: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "deltaloop.client")
+    client, _ = client_over(text_answer("busy", status=503, headers=[("Retry-After", str(asked))]))
+    with pytest.raises(WaitTimeoutError, match="the last try failed with ServiceUnavailableError"):
+        await client.wait_for(kinds.POD, "a", created(), timeout=10.0)
+    (record,) = (each for each in logged(caplog) if "waiting goes on" in each.getMessage())
+    assert (record.levelname, record.__dict__["wait"]) == (level, float(min(asked, 60)))
+    assert record.__dict__["error_type"] == "ServiceUnavailableError"
+
+
+async def test_after_a_failure_there_is_a_wait() -> None:
+    client, transport = client_over(text_answer("busy", status=503), page(pod("a")))
+    await client.wait_for(kinds.POD, "a", created())
+    (gap,) = gaps(transport)
+    assert 0.5 <= gap <= 0.6
+
+
+@pytest.mark.parametrize(
+    ("timeout", "seconds"), [(0.5, "1"), (1.0, "1"), (2.3, "3"), (300.0, "300"), (301.0, "300"), (1000.0, "300")]
+)
+async def test_how_long_a_watch_is_asked_for(timeout: float, seconds: str) -> None:
+    client, transport = client_over(page(version="10"), Stream((line("ADDED", in_phase("Running")),)))
+    await client.wait_for(kinds.POD, "a", RUNNING, timeout=timeout)
+    assert transport.requests[1].query["timeoutSeconds"] == seconds
+
+
+async def test_a_wait_that_is_too_late_already_has_no_time_left() -> None:
+    given: list[float] = []
+
+    async def ask(_: ListOptions, left: float) -> ResourceList[Resource]:
+        given.append(left)
+        return await asyncio.Future()
+
+    def watch(*_: object) -> Any:
+        raise NotImplementedError
+
+    with pytest.raises(WaitTimeoutError, match=r"^it: waited 3 s for "):
+        await wait_until(Waiting("a", created()), ask, watch, field_selector="x=y", what="it", until=-5.0, limit=3.0)
+    assert given == [0.0]
+
+
+async def test_a_time_limit_of_anothers_is_not_that_of_the_wait() -> None:
+    async def ask(*_: object) -> ResourceList[Resource]:
+        raise TimeoutError("another's")
+
+    def watch(*_: object) -> Any:
+        raise NotImplementedError
+
+    with pytest.raises(TimeoutError, match="another's") as caught:
+        await wait_until(Waiting("a", created()), ask, watch, field_selector="x=y", what="it", until=9.0, limit=9.0)
+    assert type(caught.value) is TimeoutError

@@ -13,11 +13,19 @@ from deltaloop.api import kinds
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.status import ExpiredError, ForbiddenError
 from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
-from deltaloop.client import Client, ClientConfig, StreamEndedError, TransportError, WatchLimitOptions
+from deltaloop.client import (
+    AnswerTooLargeError,
+    Client,
+    ClientConfig,
+    HttpResponse,
+    StreamEndedError,
+    TransportError,
+    WatchLimitOptions,
+)
 from deltaloop.client.core.watch_limits import WatchLimits
 from deltaloop.client.watch import WatchStream
 from deltaloop.testing import run_virtual
-from tests.client.fake_transport import FakeTransport, Pause, Stream, collect, pod, text_answer
+from tests.client.fake_transport import After, FakeTransport, Pause, Stream, collect, pod, text_answer
 
 
 def line(kind: str, name: str = "a", *, version: str = "1") -> bytes:
@@ -275,3 +283,95 @@ async def test_the_stream_says_when_its_last_byte_came_and_how_much_of_an_event_
         assert (events.last_byte_at - began, events.pending_bytes) == (22.0, 30)
         await reading
         assert (events.last_byte_at - began, events.pending_bytes) == (122.0, 0)
+
+
+# --- What is left when it ends ---
+
+
+async def test_the_headers_are_the_first_sign_of_life() -> None:
+    answer = HttpResponse(status=200, body=line("ADDED"))
+    client = Client(ClientConfig(server="http://fake"), transport=FakeTransport(After(5.0, answer)))
+    async with client.watch(kinds.POD) as events:
+        assert events.last_byte_at == 5.0
+
+
+@pytest.mark.parametrize("read_all", [True, False])
+@pytest.mark.parametrize("bad", [EXPIRED, b"not json\n"])
+async def test_after_a_failure_nothing_of_the_stream_is_given_out(bad: bytes, read_all: bool) -> None:
+    client, transport = client_over(line("ADDED", "a") + bad + line("ADDED", "b") + b"part of a li", line("ADDED", "c"))
+    async with client.watch(kinds.POD) as events:
+        if read_all:
+            assert [event.object.name for event in await events.batch()] == ["a"]
+        else:
+            assert (await anext(events)).object.name == "a"
+        with pytest.raises((ExpiredError, MalformedEventError)):
+            await anext(events)
+        assert events.pending_bytes == 0
+        for _ in range(2):
+            assert await events.batch() == []
+            assert await anext(events, None) is None
+    assert transport.open_streams == 0
+
+
+@pytest.mark.parametrize("first", [b"", line("ADDED", "a")])
+async def test_after_an_event_that_is_too_large_nothing_is_given_out(first: bytes) -> None:
+    transport = FakeTransport(Stream((first + b'{"x":"' + b"y" * 1000, b"y" * 1000, b'"}\n' + line("ADDED", "b"))))
+    client = Client(ClientConfig(server="http://fake", max_event_bytes=500), transport=transport)
+    async with client.watch(kinds.POD, namespace="n") as events:
+        if first:
+            assert len(await events.batch()) == 1
+        with pytest.raises(AnswerTooLargeError, match="an event has more than 500 bytes; raise Cl") as caught:
+            await events.batch()
+        assert (caught.value.method, caught.value.path) == ("GET", "/api/v1/namespaces/n/pods")
+        assert str(caught.value).startswith("GET /api/v1/namespaces/n/pods: ")
+        assert (events.pending_bytes, await events.batch(), await anext(events, None)) == (0, [], None)
+
+
+async def test_who_reads_on_after_a_time_limit_or_a_break_reads_the_end() -> None:
+    client, _ = client_over(line("ADDED"), Pause(1000.0), line("ADDED", "late"))
+    async with client.watch(kinds.POD, options=ListOptions(timeout_seconds=60)) as events:
+        await anext(events)
+        with pytest.raises(StreamEndedError, match="GET /api/v1/pods: the server did not end the watch") as caught:
+            await events.batch()
+        assert (caught.value.method, caught.value.path, caught.value.sent) == ("GET", "/api/v1/pods", True)
+        assert await events.batch() == []
+    client, _ = client_over(StreamEndedError("reset", method="GET", path="/x"), line("ADDED"))
+    async with client.watch(kinds.POD) as events:
+        with pytest.raises(StreamEndedError, match="reset"):
+            await events.batch()
+        assert await events.batch() == []
+
+
+async def test_a_time_limit_of_the_transports_own_is_raised_as_it_is() -> None:
+    client, _ = client_over(TimeoutError("its own"), line("ADDED"))
+    async with client.watch(kinds.POD, options=ListOptions(timeout_seconds=60)) as events:
+        with pytest.raises(TimeoutError, match="its own") as caught:
+            await anext(events)
+        assert type(caught.value) is TimeoutError
+        assert await events.batch() == []
+
+
+async def test_white_space_after_the_last_event_is_its_end() -> None:
+    client, _ = client_over(line("ADDED") + b" \r")
+    assert len(await read(client)) == 1
+
+
+async def test_the_place_of_a_lost_event_is_named() -> None:
+    client, _ = client_over(b'{"type"')
+    with pytest.raises(StreamEndedError, match="GET /api/v1/pods: the stream ended in the mid") as caught:
+        await read(client)
+    assert (caught.value.method, caught.value.path) == ("GET", "/api/v1/pods")
+
+
+async def test_events_that_begin_with_white_space_are_events() -> None:
+    client, _ = client_over(b"  " + line("ADDED"))
+    assert len(await read(client)) == 1
+
+
+async def test_metadata_only_events() -> None:
+    whole = {**pod("a"), "spec": {"x": 1}}
+    client, _ = client_over(json.dumps({"type": "ADDED", "object": whole}).encode() + b"\n")
+    async with client.watch(kinds.POD, metadata_only=True) as events:
+        event = await anext(events)
+    assert (event.type, event.object.name) == (EventType.ADDED, "a")
+    assert "spec" not in event.object.to_dict()

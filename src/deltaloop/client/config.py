@@ -167,6 +167,7 @@ def check_url(url: str, what: str, schemes: tuple[str, ...], *, may_have_user: b
 
 def _is_sendable(host: str, url: str) -> bool:
     try:
-        return URL(url).raw_host is not None and all(character.isalnum() or character in "-._~:%" for character in host)
+        URL(url)  # it encodes the host
     except ValueError:
         return False
+    return all(character.isalnum() or character in "-._~:%" for character in host)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import AsyncIterator
 from typing import final
 
@@ -24,7 +23,6 @@ class LogStream:
         self._path = path
         self._max_line_bytes = max_line_bytes
         self._framer = LineFramer(longest=max_line_bytes)
-        self._lines: deque[bytes] = deque()
         self._ended = False
 
     @property
@@ -36,20 +34,22 @@ class LogStream:
         return self
 
     async def __anext__(self) -> bytes:
-        while not self._lines:
+        while (line := self._line()) is None:
             if self._ended:
                 raise StopAsyncIteration
             chunk = await anext(self._chunks, None)
             if chunk is not None:
-                try:
-                    self._lines.extend(self._framer.feed(chunk))
-                except LineTooLongError:
-                    self._framer, self._ended = LineFramer(), True
-                    why = f"a line has more than {self._max_line_bytes} bytes; read its chunks instead"
-                    raise AnswerTooLargeError(f"GET {self._path}: {why}", method="GET", path=self._path) from None
+                self._framer.push(chunk)
                 continue
             self._ended = True
-            tail = self._framer.finish()
-            if tail:
-                self._lines.append(tail)
-        return self._lines.popleft()
+            if tail := self._framer.finish():
+                return tail
+        return line
+
+    def _line(self) -> bytes | None:
+        try:
+            return self._framer.take()
+        except LineTooLongError:
+            self._framer, self._ended = LineFramer(), True
+            why = f"a line has more than {self._max_line_bytes} bytes; read its chunks instead"
+            raise AnswerTooLargeError(f"GET {self._path}: {why}", method="GET", path=self._path) from None

@@ -36,13 +36,12 @@ async def open_watch(
     path: str,
     query: Mapping[str, str],
     *,
-    timeout_seconds: int | None = None,
-    timeout: float | None = None,
-    limits: WatchLimitOptions = _LIMITS,
-    on_warning: WarningHandler | None = None,
-    metadata_only: bool = False,
-    drop_managed_fields: bool = False,
-    max_event_bytes: int = LONGEST_LINE,
+    timeout_seconds: int | None,
+    timeout: float | None,
+    on_warning: WarningHandler | None,
+    metadata_only: bool,
+    drop_managed_fields: bool,
+    max_event_bytes: int,
 ) -> AsyncGenerator[WatchStream, None]:
     """Open a watch; leaving the context closes its connection, at any point of the stream.
 
@@ -53,7 +52,6 @@ async def open_watch(
         query: Query parameters; ``watch`` is added.
         timeout_seconds: After how long the server was asked to end the stream.
         timeout: Seconds until the server has accepted.
-        limits: When to give up a stream that is silent.
         on_warning: Called with each warning of the answer.
         metadata_only: Whether the events carry ``PartialObjectMetadata``.
         drop_managed_fields: Whether the events carry no ``metadata.managedFields``: the server is asked to leave them
@@ -68,13 +66,13 @@ async def open_watch(
     asked = {**query, "watch": "true"}
     accept = watch_accept(metadata_only=metadata_only, drop_managed_fields=drop_managed_fields)
     async with sender.stream(path, query=asked, accept=accept, timeout=timeout, on_warning=on_warning) as answer:
-        watch_limits = WatchLimits(limits, now=started_at, timeout_seconds=timeout_seconds)
-        watch_limits.saw_bytes(asyncio.get_running_loop().time())  # the answer's headers
+        limits = WatchLimits(_LIMITS, now=started_at, timeout_seconds=timeout_seconds)
+        limits.saw_bytes(asyncio.get_running_loop().time())  # the answer's headers
         yield WatchStream(
             answer.chunks,
             resource_type,
             path,
-            watch_limits,
+            limits,
             metadata_only=metadata_only,
             drop_managed_fields=drop_managed_fields,
             max_event_bytes=max_event_bytes,

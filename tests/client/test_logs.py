@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from deltaloop.client import AnswerTooLargeError, Client, ClientConfig, LogStream
+from tests.client.fake_transport import FakeTransport, Stream
+
+
+async def of(*chunks: bytes) -> AsyncIterator[bytes]:
+    for chunk in chunks:
+        yield chunk
+
+
+async def test_a_line_that_is_too_long_names_its_log_and_ends_it() -> None:
+    transport = FakeTransport(Stream((b"short\n" + b"x" * 600, b"y\nmore\n")))
+    client = Client(ClientConfig(server="http://fake", max_event_bytes=500), transport=transport)
+    async with client.logs("a", namespace="n") as log:
+        assert await anext(log) == b"short"
+        with pytest.raises(AnswerTooLargeError, match=r"a line has more than 500 bytes; read its chunks") as caught:
+            await anext(log)
+        assert (caught.value.method, caught.value.path) == ("GET", "/api/v1/namespaces/n/pods/a/log")
+        assert str(caught.value).startswith("GET /api/v1/namespaces/n/pods/a/log: ")
+        assert await anext(log, None) is None
+        assert await anext(log, None) is None
+
+
+@pytest.mark.parametrize(("longest", "ends"), [(3, True), (4, False)])
+async def test_the_longest_line(longest: int, ends: bool) -> None:
+    log = LogStream(of(b"abcd", b"\n"), max_line_bytes=longest)
+    if ends:
+        with pytest.raises(AnswerTooLargeError):
+            await anext(log)
+    else:
+        assert [line async for line in log] == [b"abcd"]
+
+
+async def test_an_empty_log_and_one_without_a_last_line_feed() -> None:
+    assert [line async for line in LogStream(of())] == []
+    assert [line async for line in LogStream(of(b"", b"\n"))] == [b""]
+    assert [line async for line in LogStream(of(b"a\n\n", b"b"))] == [b"a", b"", b"b"]
