@@ -109,6 +109,7 @@ async def test_until_it_expires_a_credential_survives_failures(
     assert await cache.credential() == ONE
     (record,) = logged(caplog)
     assert (record.levelname, shown(record)) == ("WARNING", {"issuer": "i", "reason": str(error)})
+    assert (await cache.credential(), login.begun) == (ONE, 1), "the failure of just now is not given out"
     await asyncio.sleep(2.0)
     with pytest.raises(type(error)):
         await cache.credential()
@@ -195,3 +196,43 @@ def test_another_thread_may_ask() -> None:
     thread.start()
     thread.join(5.0)
     assert found == [ONE]
+
+
+@pytest.mark.parametrize("how", ["put", "refuse", "credential", "login", "failure"])
+def test_threads_take_turns(how: str) -> None:
+    """What changes or reads the state waits for another thread that is at it."""
+    held = threading.Event()
+
+    async def login() -> tuple[Credential, float | None]:
+        cache._lock.acquire()
+        held.set()
+        if how == "failure":
+            raise FAILED
+        return TWO, None
+
+    cache = CredentialCache(login, name="login", shown_as={}, wall_clock=lambda: EPOCH)
+    found: list[Credential | Exception] = []
+
+    def work() -> None:
+        if how == "put":
+            cache.put(ONE, expires_at=None)
+        elif how == "refuse":
+            cache.refuse(ONE)
+        else:
+            try:
+                found.append(asyncio.run(cache.credential()))
+            except CredentialsError as error:
+                found.append(error)
+
+    thread = threading.Thread(target=work)
+    if how not in ("login", "failure"):
+        cache.put(ONE, expires_at=None)
+        cache._lock.acquire()
+        held.set()
+    thread.start()
+    assert held.wait(5.0)
+    thread.join(0.05)
+    assert thread.is_alive(), "it did not wait"
+    cache._lock.release()
+    thread.join(5.0)
+    assert found == {"credential": [ONE], "login": [TWO], "failure": [FAILED]}.get(how, [])

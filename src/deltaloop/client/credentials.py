@@ -59,7 +59,7 @@ class StaticToken:
 
     async def renew(self, rejected: Credential) -> Credential | None:
         """Return None: there is no other token."""
-        _ = rejected
+        del rejected
         return None
 
     def __repr__(self) -> str:
@@ -81,7 +81,7 @@ class BasicAuth:
 
     async def renew(self, rejected: Credential) -> Credential | None:
         """Return None: there is no other password."""
-        _ = rejected
+        del rejected
         return None
 
     def __repr__(self) -> str:

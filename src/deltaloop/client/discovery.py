@@ -83,7 +83,7 @@ class Discovery:
 
     async def resources(self, *, timeout: float | None = None) -> ResourceIndex:
         """Return everything that is known, asking the server if nothing is."""
-        return self._index or await self._refreshed(None, timeout)
+        return await self._refreshed(None, timeout)
 
     async def _refreshed(self, before: ResourceIndex | None, timeout: float | None) -> ResourceIndex:
         async with self._lock:

@@ -44,7 +44,7 @@ _T = TypeVar("_T")
 
 _WATCHES: Final = "watches"
 _SAFE: Final = frozenset({"GET", "HEAD"})
-_NO_LIMITS: Final = aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None)
+_NO_LIMITS: Final = aiohttp.ClientTimeout()
 _IDLE_CONNECTION: Final = 30.0
 _READ_BUFFER: Final = 256 * 1024
 _LARGE_BODY: Final = 1024 * 1024
