@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import logging
+import sys
 
 import msgspec
 import pytest
@@ -12,6 +14,7 @@ from deltaloop.api.times import format_time, from_epoch
 from deltaloop.client import Credential, CredentialsError, ExecCredentials, ExecPlugin, InteractiveMode
 from deltaloop.client.core.credential import bearer
 from deltaloop.client.core.exec_credential import V1, PluginCall, PluginEnd, PluginOutcome
+from deltaloop.client.exec_plugin import stdin_is_terminal
 from tests.client.fake_transport import logged
 
 EPOCH = 1_800_000_000.0
@@ -174,3 +177,35 @@ async def test_nothing_secret_is_logged(caplog: pytest.LogCaptureFixture) -> Non
     shown = "\n".join(f"{record.getMessage()} {record.__dict__}" for record in records)
     assert "planted" not in shown + str(caught.value) + repr(source) + repr(first) + repr(garbage)
     assert isinstance(first, Credential)
+
+
+async def test_the_log_names_the_plugin(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "deltaloop.client")
+    source = FakePlugin(token("one", expires_at=100.0)).credentials()
+    await source.credential()
+    started, renewed = logged(caplog)
+    assert (started.levelname, started.__dict__["plugin"], started.__dict__["interactive"]) == ("DEBUG", "login", False)
+    assert (renewed.levelname, renewed.__dict__["plugin"]) == ("INFO", "login")
+    assert (renewed.__dict__["duration"], renewed.__dict__["lifetime"]) == (1.0, 99.0)
+
+
+async def test_a_run_goes_by_the_name_of_the_plugin() -> None:
+    asked = asyncio.create_task(FakePlugin(token("one")).credentials().credential())
+    await asyncio.sleep(0.5)
+    assert "exec plugin 'login'" in {task.get_name() for task in asyncio.all_tasks()}
+    await asked
+
+
+async def test_a_closed_standard_input_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    with io.StringIO() as closed:
+        pass
+    for stdin in (None, closed, io.StringIO()):
+        monkeypatch.setattr(sys, "stdin", stdin)
+        assert not stdin_is_terminal()
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(sys, "stdin", Terminal())
+    assert stdin_is_terminal()

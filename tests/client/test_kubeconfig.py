@@ -19,6 +19,7 @@ from deltaloop.client.kubeconfig import find_kubeconfigs
 from deltaloop.client.kubeconfig_entry import Entry
 from deltaloop.client.kubeconfig_user import cluster_info
 from tests.client.authority import Authority, base64_text
+from tests.client.fake_transport import logged
 
 PLAIN = """
 apiVersion: v1
@@ -167,6 +168,34 @@ def test_an_address_without_scheme(cluster: dict[str, Any], server: str) -> None
     assert load_kubeconfig(content(cluster)).server == server
 
 
+def test_an_address_without_scheme_is_one_of_tls_if_anything_says_so(tmp_path: Path, authority: Authority) -> None:
+    (tmp_path / "ca").write_bytes(authority.pem)
+    shown = {
+        "client-certificate-data": base64_text(authority.client_certificate),
+        "client-key-data": base64_text(authority.client_key),
+    }
+    for cluster, user in (
+        ({"certificate-authority-data": base64_text(authority.pem)}, {}),
+        ({"certificate-authority": str(tmp_path / "ca")}, {}),
+        ({}, shown),
+    ):
+        assert load_kubeconfig(content({"server": "h:1", **cluster}, user)).server == "https://h:1"
+
+
+def test_data_of_a_client_goes_before_files_which_need_not_be_there(authority: Authority) -> None:
+    tls = load_kubeconfig(
+        content(
+            user={
+                "client-certificate-data": base64_text(authority.client_certificate),
+                "client-certificate": "/missing",
+                "client-key-data": base64_text(authority.client_key),
+                "client-key": "/missing",
+            }
+        )
+    ).tls
+    assert (tls.client_certificate_file, tls.client_key_file) == (None, None)
+
+
 def test_several_files_are_merged_and_the_first_wins(tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "sub" / "second"
     second.parent.mkdir()
@@ -243,6 +272,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
         ("clusters: {a: b}\n", "clusters is not a list"),
         ("clusters: [planted]\n", r"clusters\[0\] is not a mapping"),
         ("clusters: [{cluster: {}}]\n", r"clusters\[0\] has no name"),
+        ("clusters: [{name: '', cluster: {}}]\n", r"clusters\[0\] has no name"),
         ("users: [{name: 5, user: {}}]\n", r"users\[0\] has no name, or one that is not text"),
         ("users: [{name: u, user: planted}]\n", r"users\[0\]: user of 'u' is not a mapping"),
         (PLAIN.replace("current-context: here", ""), "choose one of the contexts: here, there, userless"),
@@ -387,7 +417,9 @@ def test_what_a_plugin_is_told_about_the_cluster(tmp_path: Path, authority: Auth
 )
 def test_what_is_fixed_goes_before_what_others_give(user: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
     assert isinstance(load_kubeconfig(content(user=user)).credentials, StaticToken | BasicAuth)
-    assert "is not used: the user has a token or a password, too" in caplog.text
+    (record,) = logged(caplog)
+    assert record.getMessage() == "exec or auth-provider is not used: the user has a token or a password, too"
+    assert (record.levelname, record.__dict__["user"]) == ("WARNING", "kubeconfig (given as a mapping): user 'u'")
 
 
 def test_impersonation_without_credentials() -> None:

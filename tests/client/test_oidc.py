@@ -8,6 +8,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
+from pathlib import Path
 from urllib.parse import parse_qs
 
 import msgspec
@@ -27,6 +28,7 @@ from deltaloop.client import (
 )
 from deltaloop.client.core.credential import bearer
 from deltaloop.client.oidc import shared_oidc_credentials
+from tests.client.authority import Authority
 from tests.client.fake_transport import After, FakeTransport, json_answer, logged
 from tests.client.tokens import id_token
 
@@ -158,6 +160,60 @@ async def test_a_failure_is_not_repeated_within_a_second() -> None:
             await source.credential()
     await asyncio.sleep(1.0)
     assert await source.credential() == bearer(SECOND)
+
+
+async def test_the_log_names_the_issuer(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "deltaloop.client")
+    source = Issuer(DISCOVERY, After(2.0, refreshed(refresh_token="planted-2"))).credentials(id_token="")
+    await source.credential()
+    records = [record for record in logged(caplog) if "issuer" in record.__dict__]
+    assert [(record.levelname, record.__dict__["issuer"]) for record in records] == [
+        ("WARNING", "https://issuer.example/realm/"),
+        ("INFO", "https://issuer.example/realm/"),
+    ]
+    assert (records[1].__dict__["duration"], records[1].__dict__["lifetime"]) == (2.0, 7198.0)
+
+
+async def test_how_the_issuer_is_reached(authority: Authority, tmp_path: Path) -> None:
+    answer = json_answer({"token_endpoint": "https://tokens.example/t"})
+    for ca_data, ca_file in ((authority.pem, None), (None, tmp_path / "ca"), (None, None)):
+        issuer = Issuer(answer, refreshed())
+        provider = OidcProvider(
+            issuer_url="https://issuer.example",
+            client_id="me",
+            refresh_token=SecretText("planted"),
+            ca_data=ca_data,
+            ca_file=ca_file,
+        )
+        await OidcCredentials(provider, open_transport=issuer.open, wall_clock=wall_clock).credential()
+        for config in issuer.opened:
+            assert (config.tls.ca_data, config.tls.ca_file) == (ca_data, ca_file)
+            assert (config.max_answer_bytes, config.source) == (1024 * 1024, "OIDC issuer https://issuer.example")
+        discovery, refresh = issuer.transport.requests
+        assert (discovery.headers, discovery.query, discovery.body) == ({"Accept": "application/json"}, {}, None)
+        assert refresh.headers["Accept"] == "application/json"
+        assert refresh.headers["Content-Type"] == "application/x-www-form-urlencoded"
+
+
+async def test_a_way_to_the_issuer_is_closed_when_it_fails() -> None:
+    issuer = Issuer(TransportError("down", method="GET", path="/x"))
+    with pytest.raises(CredentialsError, match=r"down; see that it can be reached from here, and idp-cert") as caught:
+        await issuer.credentials(id_token="").credential()
+    assert issuer.transport.closed
+    assert caught.value.source == "OIDC issuer https://issuer.example/realm/"
+    assert isinstance(caught.value.__cause__, TransportError)
+
+
+async def test_without_a_refresh_token_a_refused_token_is_not_sent_again() -> None:
+    source = Issuer().credentials(refresh_token="")
+    assert await source.renew(bearer(FIRST)) is None
+    with pytest.raises(CredentialsError, match="log in again"):
+        await source.credential()
+
+
+async def test_a_token_that_is_refused_again_has_no_other() -> None:
+    source = Issuer(DISCOVERY, refreshed(FIRST)).credentials()
+    assert await source.renew(bearer(FIRST)) is None
 
 
 def test_tokens_are_not_shown() -> None:
