@@ -179,7 +179,7 @@ async def test_how_the_issuer_is_reached(authority: Authority, tmp_path: Path) -
     for ca_data, ca_file in ((authority.pem, None), (None, tmp_path / "ca"), (None, None)):
         issuer = Issuer(answer, refreshed())
         provider = OidcProvider(
-            issuer_url="https://issuer.example",
+            issuer_url="https://issuer.example/realmX",
             client_id="me",
             refresh_token=SecretText("planted"),
             ca_data=ca_data,
@@ -188,9 +188,13 @@ async def test_how_the_issuer_is_reached(authority: Authority, tmp_path: Path) -
         await OidcCredentials(provider, open_transport=issuer.open, wall_clock=wall_clock).credential()
         for config in issuer.opened:
             assert (config.tls.ca_data, config.tls.ca_file) == (ca_data, ca_file)
-            assert (config.max_answer_bytes, config.source) == (1024 * 1024, "OIDC issuer https://issuer.example")
+            assert (config.max_answer_bytes, config.source) == (
+                1024 * 1024,
+                "OIDC issuer https://issuer.example/realmX",
+            )
         discovery, refresh = issuer.transport.requests
         assert (discovery.headers, discovery.query, discovery.body) == ({"Accept": "application/json"}, {}, None)
+        assert discovery.path == "/realmX/.well-known/openid-configuration"
         assert refresh.headers["Accept"] == "application/json"
         assert refresh.headers["Content-Type"] == "application/x-www-form-urlencoded"
 

@@ -79,7 +79,7 @@ async def failure(config: ClientConfig, request: HttpRequest = GET) -> Transport
 
 async def test_a_request_arrives_as_it_was_meant() -> None:
     async with serving(echo) as address:
-        config = ClientConfig(server=f"http://{address}/prefix/", user_agent="test/1")
+        config = ClientConfig(server=f"http://{address}/prefiX/", user_agent="test/1")
         query = {"labelSelector": "a=b,c in (d, e+f)", "continue": "x/y&z=ä"}
         request = HttpRequest(
             method="PATCH",
@@ -92,7 +92,7 @@ async def test_a_request_arrives_as_it_was_meant() -> None:
         seen = await asked(config, request)
     assert seen["method"] == "PATCH"
     path, _, text = seen["path"].partition("?")
-    assert path == "/prefix/api/v1/a%2Fb"
+    assert path == "/prefiX/api/v1/a%2Fb"
     import urllib.parse
 
     assert dict(urllib.parse.parse_qsl(text)) == query

@@ -30,7 +30,7 @@ from deltaloop.client import (
     TransportError,
 )
 from deltaloop.client.core.credential import bearer
-from deltaloop.client.transport_aiohttp import _is_cut, _make_socket, _why
+from deltaloop.client.transport_aiohttp import _is_cut, _make_socket, _PersistentConnector, _why
 from tests.client.authority import Authority
 from tests.client.fake_transport import logged
 from tests.client.loopback import free_port, raw_server, serving
@@ -133,19 +133,29 @@ async def test_the_usual_ports_are_named(server: str, address: str) -> None:
 
 
 async def test_a_timeout_says_after_how_long_and_of_what() -> None:
-    async def slow(_: web.Request) -> web.Response:
-        await asyncio.sleep(30)
-        return web.Response()
+    async def slow(request: web.Request) -> web.Response:
+        await asyncio.sleep(30 if request.path == "/slow" else 0)
+        return web.Response(text="ok")
 
     async with serving(slow) as address:
-        config = ClientConfig(server=f"http://{address}")
-        error = await failure(config, HttpRequest(method="PUT", path="/x", timeout=0.05))
-        assert str(error) == f"PUT /x: no answer from {address} within 0.05 s"
-        assert (error.method, error.path, error.sent, error.refused, error.cut) == ("PUT", "/x", True, False, False)
-        transport = AiohttpTransport(config)
-        with pytest.raises(RequestTimeoutError, match=f"GET /y: no answer from {address} within 0.05 s"):
-            async with transport.stream(HttpRequest(method="GET", path="/y", timeout=0.05)):
-                pass
+        transport = AiohttpTransport(ClientConfig(server=f"http://{address}"))
+        for path, timeout in (("/x", None), ("/slow", 0.05)):  # on a connection that stands, it is sent at once
+            request = HttpRequest(method="PUT", path=path, timeout=timeout)
+            reading = HttpRequest(method="GET", path=path, timeout=timeout)
+            if timeout is None:
+                await transport.request(request)
+                async with transport.stream(reading) as answer:
+                    assert [chunk async for chunk in answer.chunks] == [b"ok"]
+                continue
+            with pytest.raises(RequestTimeoutError) as caught:
+                await transport.request(request)
+            error = caught.value
+            assert str(error) == f"PUT /slow: no answer from {address} within 0.05 s"
+            assert (error.method, error.path) == ("PUT", "/slow")
+            assert (error.sent, error.refused, error.cut) == (True, False, False)
+            with pytest.raises(RequestTimeoutError, match=f"GET /slow: no answer from {address} within 0.05 s"):
+                async with transport.stream(reading):
+                    pass
         await transport.close()
 
 
@@ -176,21 +186,28 @@ async def test_without_a_time_limit(timeout: float | None) -> None:
 
 
 async def test_the_time_limit_of_a_stream_is_for_opening_it() -> None:
-    async def script(_: int, writer: asyncio.StreamWriter) -> None:
+    go_on = asyncio.Event()
+
+    async def script(number: int, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
         await writer.drain()
-        await asyncio.sleep(0.1)
+        if number:
+            await go_on.wait()
         writer.write(b"ok")
 
     async with raw_server(script) as address:
         transport = AiohttpTransport(ClientConfig(server=f"http://{address}"))
-        async with transport.stream(HttpRequest(method="GET", path="/x", timeout=0.05)) as answer:
-            assert [chunk async for chunk in answer.chunks] == [b"ok"]
+        for timeout in (None, 0.5):
+            async with transport.stream(HttpRequest(method="GET", path="/x", timeout=timeout)) as answer:
+                await asyncio.sleep(0.55 if timeout else 0)
+                go_on.set()
+                assert [chunk async for chunk in answer.chunks] == [b"ok"]
+            go_on.clear()
         await transport.close()
 
 
 async def test_a_request_that_is_given_up_in_its_body_closes_its_connection() -> None:
-    gone = asyncio.Event()
+    begun, gone = asyncio.Event(), asyncio.Event()
 
     async def endless(request: web.Request) -> web.StreamResponse:
         answer = web.StreamResponse()
@@ -198,17 +215,20 @@ async def test_a_request_that_is_given_up_in_its_body_closes_its_connection() ->
         try:
             while True:
                 await answer.write(b"x\n")
+                begun.set()
                 await asyncio.sleep(0.005)
         except (ConnectionError, asyncio.CancelledError):
             gone.set()
             raise
 
-    async with serving(endless) as address:
+    async with serving(endless) as address, asyncio.timeout(20):
         transport = AiohttpTransport(ClientConfig(server=f"http://{address}"))
-        with pytest.raises(RequestTimeoutError):
-            await transport.request(HttpRequest(method="GET", path="/x", timeout=0.05))
-        async with asyncio.timeout(2):
-            await gone.wait()
+        asked = asyncio.create_task(transport.request(GET))
+        await begun.wait()
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asked
+        await gone.wait()
         await transport.close()
 
 
@@ -302,22 +322,21 @@ async def test_what_the_credentials_raise_is_raised_and_nothing_is_sent(error: E
 
 async def test_a_login_that_takes_longer_than_the_request_may_leaves_it_its_time(authority: Authority) -> None:
     class Slow(Scripted):
-        async def credential(self) -> Credential:
-            await asyncio.sleep(0.15)
-            return await super().credential()
-
         async def renew(self, rejected: Credential) -> Credential | None:
-            await asyncio.sleep(0.15)
+            await asyncio.sleep(0.55)
             return await super().renew(rejected)
 
-    async with serving(Gate("new").serve, tls=authority.server_context()) as address:
+    gate = Gate("old")
+    async with serving(gate.serve, tls=authority.server_context()) as address:
         config = ClientConfig(
             server=f"https://{address}",
             tls=TlsConfig(ca_data=authority.pem),
             credentials=Slow(bearer("old"), bearer("new")),
         )
         transport = AiohttpTransport(config)
-        assert (await transport.request(HttpRequest(method="GET", path="/x", timeout=0.14))).status == 200
+        assert (await transport.request(GET)).status == 200
+        gate.token = "new"
+        assert (await transport.request(HttpRequest(method="GET", path="/x", timeout=0.5))).status == 200
         await transport.close()
 
 
@@ -437,6 +456,20 @@ async def test_what_aiohttp_does_unasked_is_off(monkeypatch: pytest.MonkeyPatch,
         await transport.close()
     for headers in seen:
         assert not {"cookie", "authorization"} & set(headers)
+
+
+async def test_a_connection_of_leader_election_is_begun_four_times() -> None:
+    made = 0
+
+    def count(address: Any) -> socket.socket:
+        nonlocal made
+        made += 1
+        return _make_socket(address)
+
+    async with aiohttp.ClientSession(connector=_PersistentConnector(socket_factory=count)) as session:
+        with pytest.raises(aiohttp.ClientConnectorError):
+            await session.get(f"http://127.0.0.1:{free_port()}")
+    assert made == 4
 
 
 async def test_the_certificate_of_a_proxy_is_checked(authority: Authority) -> None:
