@@ -239,6 +239,28 @@ async def test_there_are_as_many_workers_as_asked_for() -> None:
         assert len(a.loop.queue) == 1
 
 
+async def test_an_error_is_counted_as_one_and_tried_again() -> None:
+    @controller("v1/ConfigMap", rate_limiter=limiter)
+    async def reconcile(request: Request, ctx: Context) -> None:
+        await asyncio.sleep(0.5)
+        if ctx.attempts == 1:
+            raise ValueError("once")
+
+    async with alone(reconcile) as a:
+        await asyncio.sleep(3.0)
+        a.add()
+        await asyncio.sleep(10.0)
+        assert a.hooks.told[2:] == [
+            ("active", 1),
+            ("active", 0),
+            ("reconciled", "error", 0.5),
+            ("triggered", "retry", "error"),
+            ("active", 1),
+            ("active", 0),
+            ("reconciled", "success", 0.5),
+        ]
+
+
 # -- the time limit
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from typing import Any
 
 import pytest
 
 from deltaloop.runtime import Context, Request, controller
-from deltaloop.runtime.watchdog import LoopWatchdog
+from deltaloop.runtime.watchdog import LoopWatchdog, _processor_time_of_this_thread
 from tests.runtime.worlds import until, world
 
 BLOCKED = "the event loop is blocked: call what blocks in a thread (asyncio.to_thread), or use an async library"
@@ -63,6 +64,63 @@ async def test_a_loop_in_virtual_time_is_not_watched() -> None:
 async def test_no_limit_watches_nothing() -> None:
     async with LoopWatchdog(None):
         assert threads() == []
+
+
+@pytest.mark.real_time
+async def test_its_thread_waits_for_the_loop_and_ends_with_the_block() -> None:
+    async with LoopWatchdog(8.0):
+        [thread] = [each for each in threading.enumerate() if each.name == "deltaloop-watchdog"]
+        assert thread.daemon
+        begun = time.monotonic()
+    assert time.monotonic() - begun < 1.0, "it does not wait for its next question"
+    async with LoopWatchdog(0.04):
+        [thread] = [each for each in threading.enumerate() if each.name == "deltaloop-watchdog"]
+        await asyncio.sleep(0.4)
+        assert thread.ident is not None
+        used = time.clock_gettime(time.pthread_getcpuclockid(thread.ident))
+        assert used < 0.2, "it asks some times for each limit, and does not spin"
+
+
+@pytest.mark.real_time
+async def test_a_callback_that_blocks_has_no_task(caplog: pytest.LogCaptureFixture) -> None:
+    async with LoopWatchdog(0.1):
+        asyncio.get_running_loop().call_soon(block, 0.3)
+        await until(lambda: len(told(caplog)) == 2, timeout=5.0)
+    blocked, again = told(caplog)
+    assert blocked["task"] == ""
+    assert [each["levelno"] for each in (blocked, again)] == [logging.WARNING, logging.WARNING]
+    assert [round(each["seconds"], 3) for each in (blocked, again)] == [blocked["seconds"], again["seconds"]]
+
+
+@pytest.mark.real_time
+def test_a_loop_that_was_closed_under_it_ends_nothing() -> None:
+    watchdog = LoopWatchdog(0.04)
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(watchdog.__aenter__())
+    loop.close()
+    block(0.15)
+    assert threads() == ["deltaloop-watchdog"], "and nothing was raised there"
+    asyncio.run(watchdog.__aexit__(None, None, None))
+    assert threads() == []
+
+
+@pytest.mark.real_time
+def test_the_processor_time_of_a_thread_is_read_from_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    used = _processor_time_of_this_thread()
+    before = used()
+    sum(range(200_000))
+    read: list[float] = []
+    thread = threading.Thread(target=lambda: read.append(used()))
+    thread.start()
+    thread.join()
+    assert before < read[0] <= used()
+    assert used() < time.monotonic()
+
+    def unknown(_: int) -> int:
+        raise OSError("not on this platform")
+
+    monkeypatch.setattr(time, "pthread_getcpuclockid", unknown)
+    assert _processor_time_of_this_thread() is time.monotonic
 
 
 @pytest.mark.real_time

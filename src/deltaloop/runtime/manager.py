@@ -297,12 +297,14 @@ class Manager:
 
     async def _live(self) -> None:
         _logger.info("the manager starts", extra={"controllers": [controller.name for controller in self.controllers]})
-        async with AsyncExitStack() as stack:
-            await self._start_servers(stack)
-            if self.options.warm_standbys or self._elector is None:
-                await self._start_caches(stack)
-            await self._lead(stack)
-        _logger.info("the manager has stopped")
+        try:
+            async with AsyncExitStack() as stack:
+                await self._start_servers(stack)
+                if self.options.warm_standbys or self._elector is None:
+                    await self._start_caches(stack)
+                await self._lead(stack)
+        finally:
+            _logger.info("the manager has stopped")
 
     def _standby_of(self) -> str | None:
         """Return who leads while this one does not, as far as is known; None if it leads, or there is no election."""

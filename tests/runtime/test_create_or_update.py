@@ -1,0 +1,157 @@
+"""``create_or_update`` and finalizers: what they ask the server, how often, and what they give up at."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from deltaloop.api import kinds
+from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.resource import Resource
+from deltaloop.api.status import ConflictError, NotFoundError
+from deltaloop.runtime import Written
+from tests.client.fake_transport import FakeTransport, json_answer
+from tests.runtime.test_writes import without_caches
+from tests.runtime.worlds import CM
+
+CONFLICT = json_answer({"kind": "Status", "status": "Failure", "code": 409, "reason": "Conflict"}, status=409)
+MISSING = json_answer({"kind": "Status", "status": "Failure", "code": 404, "reason": "NotFound"}, status=404)
+
+
+def stored(version: str = "1", *, uid: str = "u", namespace: str = "n", **metadata: Any) -> dict[str, Any]:
+    metadata = {"name": "a", "uid": uid, "resourceVersion": version, **metadata}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {**metadata, "namespace": namespace}}
+
+
+def answer(*given: Any, **options: Any) -> Any:
+    return json_answer(stored(*given, **options))
+
+
+def obj(*given: Any, **options: Any) -> Resource:
+    return Resource.from_dict(stored(*given, **options), CM)
+
+
+def asked(transport: FakeTransport) -> list[str]:
+    return [f"{request.method} {request.path.removeprefix('/api/v1/namespaces/')}" for request in transport.requests]
+
+
+# -- create or update
+
+
+async def test_what_is_missing_is_created_from_its_names_alone() -> None:
+    client, transport = without_caches(MISSING, answer())
+    seen: list[dict[str, Any]] = []
+
+    def change(fields: dict[str, Any]) -> None:
+        seen.append(json.loads(json.dumps(fields)))
+        fields["data"] = {"x": "y"}
+
+    what, made = await client.create_or_update(CM, "a", change, namespace="n")
+    assert (what, made.uid) == (Written.CREATED, "u")
+    assert seen == [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "n"}}]
+    assert asked(transport) == ["GET n/configmaps/a", "POST n/configmaps"]
+    assert json.loads(transport.requests[1].body or b"")["data"] == {"x": "y"}
+
+
+async def test_what_is_there_is_updated_at_the_version_that_was_read_if_it_changes() -> None:
+    client, transport = without_caches(answer("7"), answer("8"), answer("8"))
+
+    def change(fields: dict[str, Any]) -> None:
+        fields["data"] = {"x": "y"}
+
+    what, made = await client.create_or_update(CM, "a", change, namespace="n")
+    assert (what, made.resource_version) == (Written.UPDATED, "8")
+    assert asked(transport) == ["GET n/configmaps/a", "PUT n/configmaps/a"]
+    assert json.loads(transport.requests[1].body or b"")["metadata"]["resourceVersion"] == "7"
+    what, made = await client.create_or_update("v1/ConfigMap", "a", lambda fields: None, namespace="n")
+    assert (what, made.resource_version) == (Written.UNCHANGED, "8")
+    assert len(transport.requests) == 3
+
+
+async def test_a_kind_without_namespaces_is_made_without_one() -> None:
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a", "uid": "u"}}
+    client, transport = without_caches(MISSING, json_answer(node))
+    await client.create_or_update(kinds.NODE, "a", lambda fields: None)
+    assert [request.path for request in transport.requests] == ["/api/v1/nodes/a", "/api/v1/nodes"]
+    assert json.loads(transport.requests[1].body or b"")["metadata"] == {"name": "a"}
+
+
+async def test_the_namespace_is_the_clients_by_default() -> None:
+    client, transport = without_caches(MISSING, answer(namespace="mine"))
+    await client.create_or_update(CM, "a", lambda fields: None)
+    assert asked(transport) == ["GET mine/configmaps/a", "POST mine/configmaps"]
+
+
+@pytest.mark.parametrize("name", ["name", "namespace"])
+async def test_what_changes_a_name_is_refused_and_nothing_is_sent(name: str) -> None:
+    for there in (answer(), MISSING):
+        client, transport = without_caches(there)
+        with pytest.raises(InvalidInputError, match=r"v1/ConfigMap 'a': the change must not change its names"):
+            await client.create_or_update(CM, "a", lambda fields: fields["metadata"].update({name: "b"}), namespace="n")
+        assert len(transport.requests) == 1
+
+
+async def test_a_conflict_is_not_hidden() -> None:
+    client, transport = without_caches(answer(), CONFLICT)
+    with pytest.raises(ConflictError):
+        await client.create_or_update(CM, "a", lambda fields: fields.update(data={"x": "y"}), namespace="n")
+    assert len(transport.requests) == 2
+
+
+# -- finalizers
+
+
+async def test_a_finalizer_is_tried_five_times_each_on_what_is_there_by_then() -> None:
+    rounds: list[Any] = []
+    for version in range(2, 6):
+        rounds += [CONFLICT, answer(str(version))]
+    client, transport = without_caches(*rounds, answer("9", finalizers=["x"]))
+    made = await client.ensure_finalizer(CM, obj("1"), "x")
+    assert (made.resource_version, made.finalizers) == ("9", ("x",))
+    assert asked(transport) == ["PUT n/configmaps/a", "GET n/configmaps/a"] * 4 + ["PUT n/configmaps/a"]
+    sent = [json.loads(request.body or b"")["metadata"] for request in transport.requests[::2]]
+    assert [metadata["resourceVersion"] for metadata in sent] == ["1", "2", "3", "4", "5"]
+    assert all(metadata["finalizers"] == ["x"] for metadata in sent)
+
+
+@pytest.mark.parametrize("verb", ["ensure_finalizer", "drop_finalizer"])
+async def test_after_five_conflicts_it_gives_up(verb: str) -> None:
+    metadata = {"finalizers": ["x"]} if verb == "drop_finalizer" else {}
+    client, transport = without_caches(*[CONFLICT, answer(**metadata)] * 4, CONFLICT)
+    with pytest.raises(ConflictError):
+        await getattr(client, verb)(CM, obj(**metadata), "x")
+    assert len(transport.requests) == 9
+
+
+async def test_a_finalizer_that_is_as_wanted_asks_for_nothing() -> None:
+    client, transport = without_caches(CONFLICT, answer("2", finalizers=["x"]))
+    have = obj(finalizers=["x"])
+    assert await client.ensure_finalizer(CM, have, "x") is have
+    have = obj()
+    assert await client.drop_finalizer(CM, have, "x") is have
+    assert transport.requests == []
+    assert (await client.ensure_finalizer(CM, have, "x")).resource_version == "2"  # somebody else added it
+
+
+async def test_an_object_of_another_uid_is_not_the_object() -> None:
+    client, _ = without_caches(CONFLICT, answer(uid="successor"), CONFLICT, answer(uid="successor", finalizers=["x"]))
+    with pytest.raises(NotFoundError, match='configmaps "a" not found'):
+        await client.ensure_finalizer(CM, obj(), "x")
+    assert await client.drop_finalizer(CM, obj(finalizers=["x"]), "x") is None
+
+
+async def test_an_object_that_is_gone_has_no_finalizer() -> None:
+    client, _ = without_caches(MISSING, MISSING, CONFLICT, MISSING)
+    with pytest.raises(NotFoundError):
+        await client.ensure_finalizer(CM, obj(), "x")
+    assert await client.drop_finalizer(CM, obj(finalizers=["x"]), "x") is None
+    assert await client.drop_finalizer(CM, obj(finalizers=["x"]), "x") is None
+
+
+async def test_finalizers_of_a_kind_without_namespaces() -> None:
+    fields = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a", "uid": "u", "resourceVersion": "1"}}
+    client, transport = without_caches(CONFLICT, json_answer(fields), json_answer(fields))
+    await client.ensure_finalizer(kinds.NODE, Resource.from_dict(fields, kinds.NODE), "x")
+    assert {request.path for request in transport.requests} == {"/api/v1/nodes/a"}

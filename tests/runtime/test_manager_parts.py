@@ -1,0 +1,430 @@
+"""What a manager says of itself, serves, logs and hands on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from typing import Any
+
+import pytest
+
+import deltaloop as dl
+from deltaloop.api import kinds
+from deltaloop.api.errors import InvalidInputError
+from deltaloop.cache import CacheSyncError, InformerOptions
+from deltaloop.events import EventRecorder
+from deltaloop.leaderelection import LeadershipLostError
+from deltaloop.runtime import (
+    Access,
+    Context,
+    Listen,
+    Manager,
+    ManagerOptions,
+    PreflightError,
+    Request,
+    ShutdownTimeoutError,
+    controller,
+)
+from deltaloop.runtime.core.readiness import Check, Leadership
+from tests.client.fake_transport import After, FakeTransport, json_answer
+from tests.runtime.test_health_server import fetch
+from tests.runtime.test_manager import reviewing
+from tests.runtime.worlds import CM, now, until, world
+
+
+@controller("v1/ConfigMap", name="maps")
+async def maps(request: Request, ctx: Context) -> None: ...
+
+
+def checks(manager: Manager) -> dict[str, Check]:
+    return {check.name: check for check in manager.readiness()}
+
+
+def fields(caplog: pytest.LogCaptureFixture, words: str) -> list[dict[str, Any]]:
+    return [vars(record) for record in caplog.records if words in record.getMessage()]
+
+
+class Stubborn:
+    """A controller whose reconciles end when they may, and never because they are told to."""
+
+    def __init__(self, name: str = "maps") -> None:
+        self.free = asyncio.Event()
+        self.declared = controller("v1/ConfigMap", name=name)(self.reconcile)
+
+    async def reconcile(self, request: Request, ctx: Context) -> None:
+        while not self.free.is_set():
+            try:
+                await self.free.wait()
+            except asyncio.CancelledError:
+                continue
+
+
+# -- what it says of itself
+
+
+async def test_before_it_runs_it_is_not_ready_and_says_why() -> None:
+    async with world() as w:
+        manager = w.manager(maps)
+        assert manager.options == ManagerOptions()
+        assert manager.controllers == (maps,)
+        assert (manager.loops, dict(manager.servers), manager.leadership) == ((), {}, Leadership.NONE)
+        assert checks(manager)["caches-synced"] == Check(
+            name="caches-synced", ok=False, message="the caches are not started"
+        )
+        assert checks(manager)["running"].ok
+        assert manager.health() == (Check(name="ping", ok=True), Check(name="leader-election", ok=True))
+        assert repr(manager) == "<Manager of maps, running, no election>"
+        assert repr(w.manager()) == "<Manager of nothing, running, no election>"
+
+
+async def test_a_cache_without_a_sign_of_the_server_is_not_ready() -> None:
+    async with world() as w, w.running(maps, max_staleness=10.0) as manager:
+        await asyncio.sleep(5.0)
+        assert checks(manager)["caches-fresh"].ok
+        await asyncio.sleep(20.0)
+        assert checks(manager)["caches-fresh"].message.startswith("v1/ConfigMap (last confirmed ")
+        assert checks(manager)["caches-synced"].ok
+
+
+async def test_a_cache_that_has_not_filled_is_named() -> None:
+    async with world() as w:
+        answer: dict[str, Any] = {
+            "kind": "ConfigMapList",
+            "apiVersion": "v1",
+            "metadata": {"resourceVersion": "1"},
+            "items": [],
+        }
+        transport = FakeTransport(*[After(3600.0, json_answer(answer))] * 9)
+        client = dl.Client(dl.ClientConfig(server="http://fake"), transport=transport)
+        manager = w.manager(maps, client=client, preflight=False, sync_timeout=7.0)
+        task = asyncio.create_task(manager.run())
+        await asyncio.sleep(1.0)
+        assert checks(manager)["caches-synced"].message == "not synced: v1/ConfigMap"
+        with pytest.raises(CacheSyncError):
+            await task
+        assert now() == pytest.approx(7.0)
+
+
+async def test_a_standby_is_ready_unless_leading_is_asked_for() -> None:
+    async with world() as w, w.another_client() as one, w.another_client() as two:
+        first = w.manager(maps, client=one, elector=w.elector(one, "first"))
+        second = w.manager(maps, client=two, elector=w.elector(two, "second"), require_leadership=True, health=Listen())
+        tasks = [asyncio.create_task(first.run())]
+        await until(lambda: first.leadership is Leadership.LEADING)
+        tasks.append(asyncio.create_task(second.run()))
+        await asyncio.sleep(5.0)
+        assert second.leadership is Leadership.STANDBY
+        assert not checks(second)["leader"].ok
+        assert checks(second)["caches-synced"].ok
+        assert repr(second) == "<Manager of maps, running, standby>"
+        url = f"{second.servers['health'].url}/explain?name=a"
+        assert json.loads((await fetch(url))[1])["standby"] == {"leader": "first"}
+        first.stop()
+        await until(lambda: second.leadership is Leadership.LEADING)
+        assert "standby" not in json.loads((await fetch(url))[1])
+        assert checks(second)["leader"].ok
+        second.stop()
+        await asyncio.gather(*tasks)
+
+
+async def test_of_a_leader_that_is_not_known_nothing_is_said() -> None:
+    async with world() as w, w.another_client() as own:
+        elector = w.elector(own, "first")
+        manager = w.manager(maps, client=own, elector=elector)
+        assert manager._standby_of() == ""
+        assert w.manager(maps)._standby_of() is None
+
+
+async def test_a_term_that_outlives_its_lease_is_not_healthy() -> None:
+    work = Stubborn()
+    async with world() as w, w.another_client() as own:
+        elector = w.elector(own, "first")
+        manager = w.manager(work.declared, client=own, elector=elector, drain_timeout=1.0, shutdown_timeout=2.0)
+        task = asyncio.create_task(manager.run())
+        await until(lambda: elector.is_leader)
+        await w.put("a")
+        await asyncio.sleep(1.0)
+        lost = (await w.client.get("coordination.k8s.io/v1/Lease", "test", namespace="default")).edit()
+        lost["spec"].update(holderIdentity="thief", leaseDurationSeconds=3600)
+        await w.client.update("coordination.k8s.io/v1/Lease", lost)
+        lease = elector.config.lease_duration
+        await asyncio.sleep(2 * lease - 3.0)
+        assert manager.health()[1].ok
+        await asyncio.sleep(6.0)
+        ping, election = manager.health()
+        assert ping.ok
+        assert not election.ok
+        assert "was not renewed" in election.message
+        work.free.set()
+        await asyncio.sleep(1.0)
+        assert manager.health()[1] == Check(name="leader-election", ok=True)
+        manager.stop()
+        await task
+
+
+async def test_an_elector_that_does_not_contend_again_ends_the_program() -> None:
+    async with world() as w, w.another_client() as own:
+        elector = w.elector(own, "first", rejoin=False)
+        manager = w.manager(maps, client=own, elector=elector)
+        task = asyncio.create_task(manager.run())
+        await until(lambda: elector.is_leader)
+        await w.client.delete("coordination.k8s.io/v1/Lease", "test", namespace="default")
+        taken = {"metadata": {"name": "test"}, "spec": {"holderIdentity": "thief", "leaseDurationSeconds": 3600}}
+        await w.client.create("coordination.k8s.io/v1/Lease", taken, namespace="default")
+        with pytest.raises(LeadershipLostError, match="does not contend again") as caught:
+            await task
+        assert (caught.value.identity, caught.value.lock) == ("first", elector.lock.describe())
+
+
+# -- what it serves
+
+
+async def test_health_and_metrics_are_served_each_at_its_own_address() -> None:
+    async with world() as w:
+        options = ManagerOptions(health=Listen(), metrics=Listen())
+        manager = Manager(w.client, [maps], metrics_page=lambda: (b"numbers", "text/plain"), options=options)
+        task = asyncio.create_task(manager.run())
+        await until(lambda: checks(manager)["caches-synced"].ok)
+        health, metrics = manager.servers["health"].url, manager.servers["metrics"].url
+        assert sorted(manager.servers) == ["health", "metrics"]
+        assert await fetch(f"{health}/healthz?verbose") == (
+            200,
+            "[+]ping ok\n[+]leader-election ok\ncheck passed\n",
+        )
+        assert (await fetch(f"{health}/readyz"))[0] == 200
+        assert (await fetch(f"{health}/explain?name=a"))[0] == 404
+        assert (await fetch(f"{health}/metrics"))[0] == 404
+        assert await fetch(f"{metrics}/metrics") == (200, "numbers")
+        assert (await fetch(f"{metrics}/healthz"))[0] == 404
+        manager.stop()
+        await task
+        with pytest.raises(RuntimeError, match="before it is entered"):
+            _ = manager.servers["health"].url
+
+
+async def test_a_page_without_an_address_is_served_nowhere() -> None:
+    async with world() as w:
+        async with w.running(maps, metrics_page=lambda: (b"numbers", "text/plain")) as manager:
+            assert dict(manager.servers) == {}
+        with pytest.raises(InvalidInputError, match="nothing to serve"):
+            Manager(w.client, [maps], options=ManagerOptions(metrics=Listen()))
+
+
+# -- what it hands on
+
+
+async def test_each_controller_reports_events_as_itself() -> None:
+    components: list[str] = []
+
+    @controller("v1/ConfigMap", name="one")
+    async def one(request: Request, ctx: Context) -> None:
+        components.append(ctx.recorder.component)
+
+    @controller("v1/Secret", name="two")
+    async def two(request: Request, ctx: Context) -> None:
+        components.append(ctx.recorder.component)
+
+    async with (
+        world() as w,
+        EventRecorder(w.client, component="program") as recorder,
+        w.running(one, two, recorder=recorder),
+    ):
+        await w.put("a")
+        await w.client.create(kinds.SECRET, {"metadata": {"name": "s"}})
+        await asyncio.sleep(1.0)
+    assert sorted(components) == ["one", "two"]
+
+
+async def test_the_namespace_and_the_options_of_informers_reach_the_caches() -> None:
+    seen: list[tuple[str, Any]] = []
+
+    def marked(obj: dl.Resource) -> dl.Resource:
+        return dl.Resource.from_dict({**obj.to_dict(), "data": {"seen": "yes"}}, CM)
+
+    @controller("v1/ConfigMap", name="maps")
+    async def reconcile(request: Request, ctx: Context) -> None:
+        found = await ctx.client.get(CM, request.name, namespace=request.namespace)
+        seen.append((request.key, dict(found["data"])))
+
+    async with world() as w, w.running(reconcile, namespace="default", informers=InformerOptions(transform=marked)):
+        await w.client.create(CM, {"metadata": {"name": "b", "namespace": "kube-system"}})
+        await w.put("a")
+        await asyncio.sleep(1.0)
+    assert ("default/a", {"seen": "yes"}) in seen
+    assert {key.partition("/")[0] for key, _ in seen} == {"default"}
+
+
+async def test_the_preflight_asks_about_the_managed_namespace_and_what_the_program_does_itself() -> None:
+    access = Access(kinds.LEASE, verbs=("get",), namespace="locks")
+    async with reviewing({("list", "configmaps")}) as (client, asked):
+        options = ManagerOptions(namespace="team", access=(access,))
+        with pytest.raises(PreflightError) as caught:
+            await Manager(client, [maps], options=options).run()
+        assert {str(rule) for rule in caught.value.missing} == {
+            "watch configmaps in namespace team",
+            "get leases.coordination.k8s.io in namespace locks",
+        }
+        assert len(asked) == 3
+        manager = Manager(client, [maps], options=ManagerOptions(preflight=False, sync_timeout=1.0))
+        with pytest.raises(CacheSyncError):
+            await manager.run()
+        assert not [path for path in asked[3:] if "reviews" in path]
+
+
+# -- sources
+
+
+async def test_a_source_that_fails_is_told_of_and_one_that_runs_is_ended(caplog: pytest.LogCaptureFixture) -> None:
+    ended: list[str] = []
+
+    class Fails:
+        name = "fails"
+
+        async def run(self, queue: Any, on_trigger: Any) -> None:
+            raise ValueError("planted")
+
+    class Runs:
+        name = "runs"
+
+        async def run(self, queue: Any, on_trigger: Any) -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.append(self.name)
+
+    @controller("v1/ConfigMap", name="maps", sources=[Fails(), Runs()])
+    async def reconcile(request: Request, ctx: Context) -> None: ...
+
+    async with world() as w:
+        async with w.running(reconcile):
+            await asyncio.sleep(1.0)
+            assert ended == []
+        assert ended == ["runs"]
+    [told] = fields(caplog, "a source has failed")
+    assert (told["source"], told["levelno"]) == ("source fails", logging.ERROR)
+    assert isinstance(told["exc_info"][1], ValueError)
+
+
+# -- the end
+
+
+async def test_the_life_of_a_manager_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "deltaloop.runtime")
+    async with world() as w, w.running(maps):
+        await asyncio.sleep(1.0)
+    told = [record.getMessage() for record in caplog.records if record.name == "deltaloop.runtime"]
+    assert told == [
+        "the manager starts",
+        "the caches are in sync",
+        "the workers start",
+        "the workers have stopped",
+        "the manager has stopped",
+    ]
+    assert fields(caplog, "the manager starts")[0]["controllers"] == ["maps"]
+    assert fields(caplog, "in sync")[0]["informers"] == 1
+
+
+async def test_what_is_cancelled_and_what_is_left_behind_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
+    one, two = Stubborn("one"), Stubborn("two")
+    async with world() as w:
+        manager = w.manager(one.declared, two.declared, drain_timeout=1.0, shutdown_timeout=3.0)
+        task = asyncio.create_task(manager.run())
+        await w.put("a")
+        await until(lambda: len(manager.loops) == 2 and all(len(loop.runs) for loop in manager.loops))
+        manager.stop()
+        with pytest.raises(ShutdownTimeoutError) as caught:
+            await task
+        keys = ["one: default/a", "two: default/a"]
+        assert [key for key in caught.value.keys if key.endswith("/a")] == keys
+        [cancelled] = fields(caplog, "reconciles are cancelled")
+        [left] = fields(caplog, "reconciles are left behind")
+        assert (cancelled["keys"], left["keys"]) == (keys, keys)
+        assert (cancelled["levelno"], left["levelno"]) == (logging.WARNING, logging.ERROR)
+        assert not [loop for loop in manager.loops if not loop.queue.shutting_down]
+        for each in (one, two):
+            each.free.set()
+        await asyncio.sleep(0.1)
+
+
+async def test_after_a_good_end_its_queues_are_closed_and_nothing_runs() -> None:
+    async with world() as w:
+        manager = w.manager(maps)
+        task = asyncio.create_task(manager.run())
+        await until(lambda: manager.loops and checks(manager)["caches-synced"].ok)
+        manager.stop()
+        assert checks(manager)["running"] == Check(name="running", ok=False, message="the program ends")
+        await task
+        assert [loop.queue.shutting_down for loop in manager.loops] == [True]
+        ours = [task.get_name() for task in asyncio.all_tasks()]
+        assert not [name for name in ours if name.startswith(("manager", "controller", "worker", "reflector"))]
+        assert "Manager of maps, " in repr(manager)
+
+
+async def test_a_second_cancellation_waits_for_nothing_and_is_heard() -> None:
+    work = Stubborn()
+    async with world() as w:
+        manager = w.manager(work.declared)
+        task = asyncio.create_task(manager.run())
+        await w.put("a")
+        await until(lambda: manager.loops and len(manager.loops[0].runs))
+        begun = now()
+        task.cancel()
+        await asyncio.sleep(5.0)
+        assert not task.done()
+        task.cancel()
+        with pytest.raises(ShutdownTimeoutError):
+            await task
+        assert now() - begun == pytest.approx(5.0, abs=0.1)
+        work.free.set()
+        await asyncio.sleep(0.1)
+
+
+@pytest.mark.real_time
+async def test_signals_are_heard_while_it_runs_and_only_if_asked_for(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import signal
+
+    loop = asyncio.get_running_loop()
+    handled: list[tuple[str, int]] = []
+    add, remove = loop.add_signal_handler, loop.remove_signal_handler
+
+    def added(number: int, *arguments: Any) -> None:
+        handled.append(("add", number))
+        add(number, *arguments)
+
+    def removed(number: int) -> bool:
+        handled.append(("remove", number))
+        return remove(number)
+
+    monkeypatch.setattr(loop, "add_signal_handler", added)
+    monkeypatch.setattr(loop, "remove_signal_handler", removed)
+    caplog.set_level(logging.DEBUG, "deltaloop.runtime")
+    work = Stubborn()
+    async with world() as w:
+        async with w.running(maps):
+            pass
+        assert handled == []
+        manager = w.manager(work.declared, repeat_window=0.0)
+        task = asyncio.create_task(manager.run(handle_signals=True))
+        await w.put("a")
+        await until(lambda: manager.loops and len(manager.loops[0].runs), timeout=5.0)
+        assert handled == [("add", signal.SIGINT), ("add", signal.SIGTERM)]
+        signal.raise_signal(signal.SIGINT)
+        await until(lambda: manager._shutdown.stopping, timeout=5.0)
+        signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(ShutdownTimeoutError):
+            await task
+        assert handled[2:] == [("remove", signal.SIGINT), ("remove", signal.SIGTERM)]
+        work.free.set()
+        await asyncio.sleep(0.05)
+    told = [
+        (record.getMessage(), record.levelno, vars(record)["signal"])
+        for record in caplog.records
+        if "signal" in vars(record)
+    ]
+    assert told == [
+        ("ending in good order: a signal came", logging.INFO, "SIGINT"),
+        ("ending at once: a second signal came", logging.INFO, "SIGTERM"),
+    ]
