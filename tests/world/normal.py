@@ -12,6 +12,8 @@ from deltaloop.apiserver.core.json_values import items, mapping
 # What Kubernetes makes random names of: no vowels, nothing that looks like something else.
 _RANDOM = "[bcdfghjklmnpqrstvwxz2456789]{5}"
 _TEXTS: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
+    # Before the rest: any number may look like a minute, a port or a time.
+    (re.compile(r"(/(?:LIVE|MERGED)-)\d+/"), r"\1<random>/"),
     (re.compile("(-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n?)+"), "<certificates>\n"),
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "<uid>"),
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?( ?[+-]\d{4} UTC|Z|[+-]\d\d:\d\d)?"), "<time>"),
@@ -22,7 +24,6 @@ _TEXTS: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
     (re.compile(rf"\b(\w+)-\d{{8}}-{_RANDOM}\b"), r"\1-<minute>-<random>"),
     (re.compile(r"\b(\w+)-\d{8}\b"), r"\1-<minute>"),
     (re.compile(r"\b(modifiedAt=)\d{10}\b"), r"\1<time>"),
-    (re.compile(r"(/(?:LIVE|MERGED)-)\d+/"), r"\1<random>/"),
     (re.compile(r"\b10\.\d+\.\d+\.\d+\b"), "<ip>"),
     (re.compile(r"https?://127\.0\.0\.1:\d+"), "<server>"),
     (re.compile(r"\b3[012]\d{3}\b"), "<port>"),

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from tests.world import build
 from tests.world.build import WorldProgram
-from tests.world.world import Output, World, is_ready
+from tests.world.settled import is_ready
+from tests.world.world import Output, World
 
 CHART = str(Path(__file__).with_name("chart"))
 KINDS = ("deployments", "services", "configmaps", "roles", "rolebindings", "poddisruptionbudgets", "jobs")

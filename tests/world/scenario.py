@@ -11,6 +11,7 @@ from typing import Any
 import deltaloop as dl
 from deltaloop.testing.control_plane import ControlPlaneAssets
 from tests.world import accounts, operators, packages, upkeep, workloads
+from tests.world.events import AWAITED
 from tests.world.programs import Place, controllers, serving
 from tests.world.world import StepError, World
 
@@ -82,8 +83,9 @@ async def _run_step(step: Step, world: World) -> dict[str, Any]:
     try:
         async with asyncio.timeout(STEP_SECONDS):
             await world.client.create(dl.kinds.NAMESPACE, {"metadata": {"name": world.namespace}})
+            await world.until(f"the namespace {world.namespace} is furnished", lambda: _is_furnished(world))
             await step(world)
-            await world.record_events()
+            await world.record_events(AWAITED.get(step.__name__, ()))
     except TimeoutError:
         error = f"it did not end within {STEP_SECONDS:g} s"
     except (StepError, dl.DeltaloopError) as failure:
@@ -93,6 +95,11 @@ async def _run_step(step: Step, world: World) -> dict[str, Any]:
     seconds = time.monotonic() - started_at
     print(f"{world.place.server:10}{step.__name__:24}{seconds:7.1f} s  {error or 'ended'}"[:400], flush=True)
     return {"seconds": round(seconds, 1), "records": world.records, "error": error}
+
+
+async def _is_furnished(world: World) -> bool:
+    """Tell whether a namespace has its account, without which a real server lets no Pod in, and its certificate."""
+    return bool(await world.objects("serviceaccounts") and await world.objects("configmaps"))
 
 
 async def _end_namespace(world: World, result: dict[str, Any]) -> None:

@@ -14,8 +14,10 @@ from tests.world import build
 from tests.world.__main__ import report
 from tests.world.compare import ABSENT, Difference, KnownDifference, differences, split
 from tests.world.differences import KNOWN
+from tests.world.events import AWAITED, OF_CHANCE, kinds_of_events
 from tests.world.normal import normal_lines, normal_object, normal_table, normal_text, random_names
-from tests.world.scenario import STEPS
+from tests.world.scenario import NAMES, STEPS
+from tests.world.settled import is_settled
 
 PAGE = Path(__file__).parents[2] / "docs" / "embedded-server.md"
 
@@ -35,6 +37,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "embedded-server.md"
         ("80:31234/TCP", "80:<port>/TCP"),
         ("modifiedAt=1795356185,name=shop", "modifiedAt=<time>,name=shop"),
         ("--- /tmp/LIVE-4061512240/v1.Service.n.web", "--- /tmp/LIVE-<random>/v1.Service.n.web"),
+        # As long as a minute, and as a port.
+        ("+++ /tmp/MERGED-29725432/web", "+++ /tmp/MERGED-<random>/web"),
+        ("+++ /tmp/MERGED-31234/web", "+++ /tmp/MERGED-<random>/web"),
         ("-----BEGIN CERTIFICATE-----\nAA+/=\n-----END CERTIFICATE-----\n" * 2, "<certificates>\n"),
         ("web-68b86474d9 of db-0 has 3 of 30 replicas", "web-68b86474d9 of db-0 has 3 of 30 replicas"),
     ],
@@ -103,6 +108,149 @@ def test_owners_by_chance_are_left_out() -> None:
 
     entries = [entry("kube-scheduler", "f:a"), entry("b", "f:a", "f:b"), entry("c")]
     assert normal_object({"managedFields": entries}) == {"managedFields": {"b Update v1 -": ["f:a", "f:b"]}}
+
+
+def event(reason: str, message: str = "", **fields: Any) -> dict[str, Any]:
+    about = {"involvedObject": {"kind": "Pod"}, "type": "Normal", "reason": reason, "message": message}
+    return {**about, "source": {"component": "a"}, "reportingComponent": "b", **fields}
+
+
+def test_events_are_counted_once_and_not_by_chance() -> None:
+    combined = event("Scaled", "(combined from similar events): web", reportingComponent="")
+    found = [event("Scaled"), event("Scaled", "again"), combined, event("NoPods"), event("Bound", source={})]
+    assert kinds_of_events(found) == ["Pod Normal Bound  b", "Pod Normal Scaled a b"]
+
+
+def test_events_that_are_awaited_belong_to_a_step_and_are_not_of_chance() -> None:
+    assert set(AWAITED) <= set(NAMES)
+    assert {line.split(" ")[2] for lines in AWAITED.values() for line in lines}.isdisjoint(OF_CHANCE)
+
+
+def whole(kind: str, spec: dict[str, Any], status: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+    observed = {"observedGeneration": 2}
+    return {"kind": kind, "metadata": {"generation": 2, **metadata}, "spec": spec, "status": {**observed, **status}}
+
+
+def condition(kind: str, reason: str = "", status: str = "True") -> dict[str, str]:
+    return {"type": kind, "status": status, "reason": reason}
+
+
+READY = {"conditions": [condition("Ready")]}
+PODS = [whole("Pod", {}, READY, labels={"app": "web", "more": "x"}), whole("Pod", {}, READY, labels={"app": "other"})]
+SETTLED: dict[str, dict[str, Any]] = {
+    "Deployment": whole(
+        "Deployment",
+        {"replicas": 3},
+        {
+            **dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), 3),
+            "terminatingReplicas": 0,
+            "conditions": [condition("Progressing", "NewReplicaSetAvailable")],
+        },
+    ),
+    "paused Deployment": whole(
+        "Deployment",
+        {"replicas": 0, "paused": True},
+        {"conditions": [condition("Progressing", "DeploymentPaused", "Unknown")]},
+    ),
+    "ReplicaSet": whole(
+        "ReplicaSet",
+        {"replicas": 3},
+        dict.fromkeys(("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas"), 3),
+    ),
+    "ReplicaSet of before": whole("ReplicaSet", {"replicas": 0}, {"replicas": 0}),
+    "StatefulSet": whole(
+        "StatefulSet",
+        {"replicas": 3},
+        dict.fromkeys(("replicas", "readyReplicas", "availableReplicas", "currentReplicas", "updatedReplicas"), 3),
+    ),
+    "DaemonSet": whole(
+        "DaemonSet",
+        {},
+        {
+            **dict.fromkeys(("desiredNumberScheduled", "currentNumberScheduled", "updatedNumberScheduled"), 3),
+            **dict.fromkeys(("numberReady", "numberAvailable"), 3),
+            "numberMisscheduled": 0,
+        },
+    ),
+    "Job": whole("Job", {}, {"conditions": [condition("Complete")], "ready": 0, "uncountedTerminatedPods": {}}),
+    "CronJob": whole("CronJob", {}, {"lastScheduleTime": "t"}),
+    "Pod": PODS[0],
+    "Job's Pod": whole("Pod", {}, {"phase": "Succeeded", "conditions": [condition("Ready", "Done", "False")]}),
+    "Node": whole("Node", {}, READY),
+    "PersistentVolumeClaim": whole("PersistentVolumeClaim", {}, {"phase": "Bound"}),
+    "PodDisruptionBudget": whole(
+        "PodDisruptionBudget",
+        {"selector": {"matchLabels": {"app": "web"}}},
+        {"currentHealthy": 1, "expectedPods": 1, "conditions": [condition("DisruptionAllowed", "InsufficientPods")]},
+    ),
+    "Foo": whole("Foo", {"replicas": 3}, {"availableReplicas": 3}),
+    "kind that nothing acts on": {"kind": "ConfigMap", "metadata": {}, "data": {}},
+}
+
+
+@pytest.mark.parametrize("name", SETTLED)
+def test_what_is_done_is_settled(name: str) -> None:
+    assert is_settled(SETTLED[name], PODS)
+
+
+def changed(name: str, **status: Any) -> dict[str, Any]:
+    return {**SETTLED[name], "status": {**SETTLED[name]["status"], **status}}
+
+
+def of_generation_3(name: str) -> dict[str, Any]:
+    return {**SETTLED[name], "metadata": {**SETTLED[name]["metadata"], "generation": 3}}
+
+
+NOT_YET: dict[str, dict[str, Any]] = {
+    **{f"{name} is not observed": of_generation_3(name) for name in ("Deployment", "ReplicaSet", "StatefulSet")},
+    **{f"{name} is not observed": of_generation_3(name) for name in ("DaemonSet", "PodDisruptionBudget")},
+    **{
+        f"{field} of a {name} is another": changed(name, **{field: 2})
+        for name in ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "PodDisruptionBudget", "Foo")
+        for field, value in SETTLED[name]["status"].items()
+        if isinstance(value, int) and field != "observedGeneration"
+    },
+    "a Deployment has more to come": changed("Deployment", unavailableReplicas=1),
+    "a Pod of a ReplicaSet goes": changed("ReplicaSet", terminatingReplicas=1),
+    "a rollout goes on": changed("Deployment", conditions=[condition("Progressing", "ReplicaSetUpdated")]),
+    "a pause is not told": changed(
+        "paused Deployment", conditions=[condition("Progressing", "NewReplicaSetAvailable")]
+    ),
+    "a Pod of a DaemonSet is missing": changed("DaemonSet", numberUnavailable=1),
+    "a Job runs": changed("Job", conditions=[condition("SuccessCriteriaMet")]),
+    "a Job has a Pod": changed("Job", active=1),
+    "a Job has to count a Pod": changed("Job", uncountedTerminatedPods={"succeeded": ["u"]}),
+    "a CronJob has a Job": changed("CronJob", active=[{"name": "j"}]),
+    "a Pod is not ready": changed("Pod", conditions=[condition("Ready", "", "False")]),
+    "a Pod goes": whole("Pod", {}, READY, deletionTimestamp="t"),
+    "a Pod that is done goes": whole("Pod", {}, {"phase": "Succeeded"}, deletionTimestamp="t"),
+    "a Pod is not counted": whole("Pod", {}, {"phase": "Succeeded"}, finalizers=["batch.kubernetes.io/job-tracking"]),
+    "a Node is not ready": changed("Node", conditions=[]),
+    "a claim waits": changed("PersistentVolumeClaim", phase="Pending"),
+    "a budget let a Pod go": changed("PodDisruptionBudget", disruptedPods={"p": "t"}),
+    "a budget could not be counted": changed(
+        "PodDisruptionBudget", conditions=[condition("DisruptionAllowed", "SyncFailed", "False")]
+    ),
+    "nothing has been said": {"kind": "ReplicaSet", "metadata": {"generation": 1}, "spec": {"replicas": 0}},
+}
+
+
+@pytest.mark.parametrize("name", NOT_YET)
+def test_what_changes_still_is_not_settled(name: str) -> None:
+    assert not is_settled(NOT_YET[name], PODS)
+
+
+def test_a_budget_waits_for_its_pods() -> None:
+    assert not is_settled(SETTLED["PodDisruptionBudget"], [*PODS, PODS[0]])
+    assert not is_settled(SETTLED["PodDisruptionBudget"], [NOT_YET["a Pod goes"] | {"metadata": {**LEAVING}}])
+
+
+LEAVING = {"labels": {"app": "web"}, "deletionTimestamp": "t"}
+
+
+def test_steps_wait_for_conditions_alone() -> None:
+    modules = {inspect.getmodule(step) for step in STEPS}
+    assert [module for module in modules if module and "sleep(" in inspect.getsource(module)] == []
 
 
 PAIRS: list[tuple[Any, Any, list[Difference]]] = [

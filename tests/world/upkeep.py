@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import deltaloop as dl
-from tests.world.world import MANIFESTS, Output, StepError, World, is_ready
+from tests.world.settled import is_ready
+from tests.world.world import MANIFESTS, Output, StepError, World
 
 EVICTION = {"apiVersion": "policy/v1", "kind": "Eviction"}
 
@@ -48,6 +49,8 @@ async def _budget_says(world: World, healthy: int, allowed: int) -> None:
         return (
             status.get("observedGeneration") == each.generation
             and (status.get("currentHealthy"), status.get("disruptionsAllowed")) == (healthy, allowed)
+            # A Pod on its way out is counted there.
+            and status.get("expectedPods") == healthy
             and not status.get("disruptedPods")
         )
 
@@ -77,9 +80,16 @@ async def drain(world: World) -> None:
 
     await world.until("only the agent is left on the node", is_drained)
     await world.record_table("nodes", "nodes")
+    # The controller manager adds it; that it goes again is waited for below.
+    await world.until("the node has its taint", lambda: _is_tainted(world, "node-1"))
     world.record_text("uncordon", await world.kubectl("uncordon", "node-1"))
     await world.until_all("nodes", lambda node: not node["spec"].get("taints"), count=3, cluster=True)
     await world.record_objects("after", "nodes", cluster=True)
+
+
+async def _is_tainted(world: World, name: str) -> bool:
+    (node,) = [each for each in await world.objects("nodes", cluster=True) if each.name == name]
+    return bool(node["spec"].get("taints"))
 
 
 _ANYWHERE = [{"op": "remove", "path": "/spec/template/spec/topologySpreadConstraints"}]
@@ -137,7 +147,9 @@ async def quota(world: World) -> None:
 
 async def _quota_says(world: World, pods: str) -> None:
     def says(each: dl.Resource) -> bool:
-        return bool(each.get("status", {}).get("used", {}).get("pods") == pods)
+        # The namespace's own ConfigMap may be counted later than its Pods.
+        used = each.get("status", {}).get("used", {})
+        return bool((used.get("pods"), used.get("count/configmaps")) == (pods, "1"))
 
     await world.until_all("resourcequotas", says, count=1)
 
@@ -183,4 +195,5 @@ async def _namespace_waits(world: World) -> bool:
     conditions = {each["type"]: each for each in found["status"].get("conditions", [])}
     waiting = conditions.get("NamespaceFinalizersRemaining", {})
     message = conditions.get("NamespaceContentRemaining", {}).get("message", "")
-    return waiting.get("status") == "True" and "configmaps. has 1" in message and "pods" not in message
+    # And nothing else any more.
+    return waiting.get("status") == "True" and bool(message.endswith(": configmaps. has 1 resource instances"))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import deltaloop as dl
-from tests.world.world import MANIFESTS, World, has_condition, is_ready
+from tests.world.settled import has_condition, is_ready, is_settled
+from tests.world.world import MANIFESTS, World
 
 ROLLOUT = "--timeout=90s"
+# Some of them are left to chance.
+_NO_EVENTS = "--show-events=false"
 
 
 async def nodes(world: World) -> None:
@@ -18,6 +20,8 @@ async def nodes(world: World) -> None:
         "nodes", lambda node: is_ready(node) and not node["spec"].get("taints"), count=3, cluster=True
     )
     await world.until_all("leases", lambda _: True, cluster=True)
+    # The server's own four, some time after its start, and this step's.
+    await world.until_all("namespaces", lambda each: each["status"].get("phase") == "Active", count=5, cluster=True)
     await world.record_objects("nodes", "nodes", cluster=True)
     await world.record_table("table", "nodes", "-o", "wide")
     await world.record_table("namespaces", "namespaces")
@@ -25,7 +29,9 @@ async def nodes(world: World) -> None:
 
 async def namespace_contents(world: World) -> None:
     """A new namespace gets an account and the certificate of the authority."""
+    # Each by a controller of its own.
     await world.until_all("serviceaccounts", lambda _: True, count=1)
+    await world.until_all("configmaps", lambda _: True, count=1)
     await world.record_objects("made for it", "serviceaccounts", "configmaps")
     await world.record_table("table", "serviceaccounts,configmaps")
 
@@ -35,21 +41,8 @@ async def deployment(world: World) -> None:
     await world.apply("deployment")
     world.record_text("rollout", await world.kubectl("rollout", "status", "deployment/web", ROLLOUT), last=True)
     await world.until_all("pods", is_ready, count=3)
-    await _deployment_is_settled(world, 3)
     await world.record_objects("running", "deployments", "replicasets", "pods")
     await world.record_table("table", "deployments,replicasets,pods")
-
-
-async def _deployment_is_settled(world: World, replicas: int) -> None:
-    def settled(each: dl.Resource) -> bool:
-        status = each.get("status", {})
-        return (
-            status.get("observedGeneration") == each.generation
-            and status.get("availableReplicas", 0) == status.get("replicas", 0) == replicas
-            and "unavailableReplicas" not in status
-        )
-
-    await world.until_all("deployments.apps", settled, count=1)
 
 
 async def services(world: World) -> None:
@@ -63,7 +56,7 @@ async def services(world: World) -> None:
     await world.kubectl("scale", "deployment/web", "--replicas=1")
     await _until_endpoints(world, 1)
     await world.record_objects("one", "endpointslices")
-    world.record_text("describe", await world.kubectl("describe", "service", "web-headless"))
+    world.record_text("describe", await world.kubectl("describe", "service", "web-headless", _NO_EVENTS))
     await world.kubectl("delete", "service", "--all")
     await world.until("the slices go", lambda: _is_empty(world, "endpointslices"))
 
@@ -95,32 +88,30 @@ async def rolling_update(world: World) -> None:
         await world.kubectl("set", "image", "deployment/web", f"web={image}")
         await world.kubectl("rollout", "status", "deployment/web", ROLLOUT)
         await world.until_all("pods", is_ready, count=3)
-    await _deployment_is_settled(world, 3)
     await world.record_objects("third", "deployments", "replicasets")
     world.record_text("history", await world.kubectl("rollout", "history", "deployment/web"))
     world.record_text("undo", await world.kubectl("rollout", "undo", "deployment/web", "--to-revision=1"))
     await world.kubectl("rollout", "status", "deployment/web", ROLLOUT)
     await world.until_all("pods", is_ready, count=3)
-    await _deployment_is_settled(world, 3)
+    # A paused Deployment is not told how its last rollout ended.
+    await world.until_all("deployments.apps", lambda each: is_settled(each.to_dict()), count=1)
     await world.kubectl("rollout", "pause", "deployment/web")
-    await world.until_all("deployments.apps", _is_paused, count=1)
     await world.record_objects("undone", "deployments", "replicasets", "pods")
     world.record_text("history after it", await world.kubectl("rollout", "history", "deployment/web"))
     world.record_text("diff", await world.kubectl("diff", "-f", str(MANIFESTS / "service.yaml"), fails=True))
 
 
-def _is_paused(deployment: dl.Resource) -> bool:
-    reasons = {each.get("reason") for each in deployment["status"].get("conditions", [])}
-    return "DeploymentPaused" in reasons and deployment["status"]["observedGeneration"] == deployment.generation
-
-
 async def statefulset(world: World) -> None:
     """A StatefulSet has Pods in their order, each with a claim that is bound, and its claim outlives its Pod."""
+    await world.apply("volumes")
+    # A claim that finds no volume asks for one to be made.
+    await world.until_all(
+        "persistentvolumes", lambda each: each["status"].get("phase") == "Available", count=3, cluster=True
+    )
     await world.apply("statefulset")
     world.record_text("rollout", await world.kubectl("rollout", "status", "statefulset/db", ROLLOUT), last=True)
     await world.until_all("pods", is_ready, count=3)
     await world.until_all("persistentvolumeclaims", lambda each: each["status"].get("phase") == "Bound", count=3)
-    await _set_is_settled(world, 3)
     kinds = ("statefulsets", "pods", "persistentvolumeclaims", "controllerrevisions")
     await world.record_objects("running", *kinds)
     await world.record_objects("running", "persistentvolumes", cluster=True)
@@ -129,7 +120,6 @@ async def statefulset(world: World) -> None:
     await world.until_all("pods", is_ready, count=3)
     await world.kubectl("scale", "statefulset/db", "--replicas=1")
     await world.until_all("pods", is_ready, count=1)
-    await _set_is_settled(world, 1)
     await world.record_objects("one", "statefulsets", "pods", "persistentvolumeclaims")
     await world.kubectl("delete", "statefulset", "db")
     await world.until("its Pods go", lambda: _is_empty(world, "pods"))
@@ -140,15 +130,6 @@ async def statefulset(world: World) -> None:
     )
     await world.record_table("volumes", "persistentvolumes")
     await world.kubectl("delete", "persistentvolumes", "--all")
-
-
-async def _set_is_settled(world: World, replicas: int) -> None:
-    def settled(each: dl.Resource) -> bool:
-        status = each.get("status", {})
-        counts = [status.get(name, 0) for name in ("replicas", "readyReplicas", "availableReplicas", "currentReplicas")]
-        return status.get("observedGeneration") == each.generation and set(counts) == {replicas}
-
-    await world.until_all("statefulsets.apps", settled, count=1)
 
 
 async def daemonset(world: World) -> None:
@@ -184,6 +165,8 @@ async def jobs(world: World) -> None:
     """Jobs run to their end; one that is to be swept at once is gone afterwards."""
     await world.apply("jobs")
     await world.until_all("jobs.batch", has_condition("Complete"), count=2)
+    # The Pod of the swept one goes after it.
+    await world.until_all("pods", lambda pod: pod["status"].get("phase") == "Succeeded", count=5)
     world.record_text("wait", await world.kubectl("wait", "--for=condition=Complete", "job/sums", "job/parts"))
     await world.record_objects("complete", "jobs", "pods")
     await world.record_table("table", "jobs,pods")
@@ -200,7 +183,6 @@ async def cronjobs(world: World) -> None:
 
     await world.until_all("cronjobs.batch", has_run, count=2)
     await world.kubectl("patch", "cronjob", "tick", "--type=merge", "-p", '{"spec":{"suspend":true}}')
-    await asyncio.sleep(0.5)
     await world.record_objects("run", "cronjobs", "jobs", "pods")
     world.record_text("by hand", await world.kubectl("create", "job", "now", "--from=cronjob/idle"))
     await world.kubectl("wait", "--for=condition=Complete", "job/now", "--timeout=60s")

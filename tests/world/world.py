@@ -5,24 +5,22 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import deltaloop as dl
 from tests.world import build
+from tests.world.events import kinds_of_events
 from tests.world.normal import normal_lines, normal_object, normal_table, random_names
 from tests.world.programs import Place
+from tests.world.settled import is_settled
 
 MANIFESTS = Path(__file__).with_name("manifests")
 COMMAND_SECONDS = 120.0
 WAIT_SECONDS = 90.0
 _POLL = 0.2
-# Written when one controller is ahead of another, such as SuccessfulDelete if a scale is not undone in time.
-_EVENTS_OF_CHANCE = frozenset(
-    {"FailedScheduling", "FailedToUpdateEndpoint", "FailedToUpdateEndpointSlices", "NoPods", "SuccessfulDelete"}
-)
 _NODES = {f"node-{number}": "<node>" for number in range(10)}
 
 
@@ -167,9 +165,9 @@ class World:
         self.record(name, {"code": output.code, **printed})
 
     async def record_objects(self, name: str, *kinds: str, cluster: bool = False) -> None:
-        """Record all objects of some kinds in the step's namespace, by kind and name."""
+        """Record all objects of some kinds in the step's namespace, by kind and name, once they are settled."""
         for kind in kinds:
-            items = await self._items(kind, cluster=cluster)
+            items = await self._settled(kind, cluster=cluster)
             # Where a Pod that may run anywhere does run is left to chance.
             names = self.names | ({} if kind == "nodes" or cluster else _NODES)
             found: dict[str, list[Any]] = {}
@@ -181,6 +179,18 @@ class World:
             # Random names become the same.
             self.records[f"{name}: {kind}"] = {each: sorted(those, key=json.dumps) for each, those in found.items()}
 
+    async def _settled(self, kinds: str, *, cluster: bool = False) -> list[dict[str, Any]]:
+        """Return the objects of some kinds as they were when all of them were settled."""
+        found: list[dict[str, Any]] = []
+
+        async def are_settled() -> bool:
+            found[:] = await self._items(kinds, cluster=cluster)
+            pods = [pod.to_dict() for pod in await self.objects("pods")]
+            return all(is_settled(each, pods) for each in found)
+
+        await self.until(f"{kinds} in {self.namespace} are settled", are_settled)
+        return found
+
     async def _items(self, kind: str, *, cluster: bool = False) -> list[dict[str, Any]]:
         done = await self.kubectl("get", kind, "-o", "json", "--show-managed-fields")
         found: list[dict[str, Any]] = json.loads(done.stdout)["items"]
@@ -189,33 +199,17 @@ class World:
         return items
 
     async def record_table(self, name: str, kinds: str, *arguments: str) -> None:
-        """Record a table that kubectl prints."""
-        await self._items(kinds)
+        """Record a table that kubectl prints, once what it shows is settled."""
+        await self._settled(kinds)
         self.record_text(name, await self.kubectl("get", kinds, *arguments), table=True)
 
-    async def record_events(self) -> None:
-        """Record which events there are, each kind once: how many, and their words, depend on who was quicker."""
-        found: set[str] = set()
-        for event in await self.objects("events"):
-            about, source = event["involvedObject"], event.get("source", {})
-            told = (about["kind"], event["type"], event["reason"], source.get("component", ""))
-            if event["reason"] not in _EVENTS_OF_CHANCE:
-                found.add(" ".join((*told, event.get("reportingComponent", ""))))
-        self.record("events", sorted(found))
+    async def record_events(self, awaited: Iterable[str]) -> None:
+        """Record which events there are, once those that are awaited are there."""
+        found: list[str] = []
 
+        async def are_there() -> bool:
+            found[:] = kinds_of_events([event.to_dict() for event in await self.objects("events")])
+            return set(awaited) <= set(found)
 
-def is_ready(obj: dl.Resource) -> bool:
-    """Tell whether a Pod or a Node says that it is ready, and is not on its way out."""
-    conditions = obj.get("status", {}).get("conditions", [])
-    ready = any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
-    return ready and "deletionTimestamp" not in obj["metadata"]
-
-
-def has_condition(kind: str) -> Callable[[dl.Resource], bool]:
-    """Return what tells whether an object has a condition that is true."""
-
-    def has(obj: dl.Resource) -> bool:
-        conditions = obj.get("status", {}).get("conditions", [])
-        return any(each["type"] == kind and each["status"] == "True" for each in conditions)
-
-    return has
+        await self.until(f"the events {', '.join(awaited)}", are_there)
+        self.record("events", found)
