@@ -101,6 +101,9 @@ def test_an_address_is_read_with_the_options_beside_it() -> None:
     files = {"certificate": Path("c"), "key": Path("k")}
     listen = Listen.parse("localhost:8443", **files, token_review=True)
     assert listen == Listen(host="localhost", port=8443, **files, token_review=True)
+    named = Listen.parse("BOX:80")
+    assert named is not None
+    assert named.host == "BOX"
     for wrong in ("localhost:\u0663", "localhost:", "80", ":"):
         with pytest.raises(InvalidInputError, match="is no address; write HOST:PORT"):
             Listen.parse(wrong)

@@ -14,7 +14,7 @@ from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.references import Trigger, reference_to
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.runtime.core.hot_loop import Cause, Cooled, Fact, HotLoop, HotLoopOptions, HotLoops
+from deltaloop.runtime.core.hot_loop import Cause, Cooled, Fact, HotLoop, HotLoopOptions, HotLoops, _other, _owns_any
 from deltaloop.runtime.core.own_writes import OwnWrite, changed_paths, path_text, show_changes
 
 OPTIONS = HotLoopOptions(threshold=4, window=60.0, min_interval=1.0, max_interval=8.0, quiet=20.0, limit=5)
@@ -549,3 +549,100 @@ def test_of_many_objects_those_that_were_written_last_are_watched() -> None:
         made = wrote(None, Resource.from_dict({"metadata": metadata}, kinds.DEPLOYMENT), verb="create")
         loops.observe("default/a", triggers=[], writes=[made], succeeded=True, now=0.0)
     assert len(drive_self_loop(loops, times=4)) == 1
+
+
+def fields_of(manager: str, at: str, *names: str, **more: str) -> dict[str, Any]:
+    spec: dict[str, Any] = {f"f:{name}": {} for name in names}
+    entry = {"manager": manager, "operation": "Update", "fieldsV1": {"f:spec": spec}, **more}
+    return {**entry, "time": at} if at else entry
+
+
+def other(
+    *,
+    before: Sequence[dict[str, Any]] = (),
+    after: Sequence[dict[str, Any]] = (),
+    last: Sequence[dict[str, Any]] | None = None,
+    seen: Sequence[dict[str, Any]] = (),
+    triggers: Sequence[Trigger] = (),
+) -> str:
+    def owned(version: int, entries: Sequence[dict[str, Any]]) -> Resource:
+        return fought_over(version, 3, *entries)
+
+    earlier = None if last is None else wrote(owned(1, []), owned(2, last))
+    write = wrote(owned(3, before), owned(4, after))
+    return _other(write, triggers, earlier, [("spec", "replicas")], seen=seen)
+
+
+OURS = fields_of("deltaloop", "5", "replicas")
+
+
+def by(origin: str, *, uid: str = "u") -> Trigger:
+    obj = Resource.from_dict({"metadata": {"name": "web", "namespace": "default", "uid": uid}}, kinds.DEPLOYMENT)
+    return Trigger(source="owner", verb="update", reference=reference_to(obj, kinds.DEPLOYMENT), origin=origin)
+
+
+@pytest.mark.parametrize(
+    ("triggers", "named"),
+    [
+        ([by("first, reconcile 1"), by("second, reconcile 2")], "second"),
+        ([by("first, reconcile 1"), by("self, reconcile 2"), by("")], "first"),
+        ([by("selfish, reconcile 1")], "selfish"),
+        ([by("first, reconcile 1", uid="another")], "hpa"),
+        ([Trigger(source="timer", verb="tick", origin="first, reconcile 1")], "hpa"),
+        ([], "hpa"),
+    ],
+)
+def test_the_other_one_is_the_controller_of_this_program_that_wrote_last(triggers: list[Trigger], named: str) -> None:
+    assert other(triggers=triggers, before=[fields_of("hpa", "7", "replicas")]) == named
+
+
+def test_what_the_server_said_counts_before_what_the_cache_has() -> None:
+    before, seen = [fields_of("cached", "9", "replicas")], [fields_of("asked", "1", "replicas")]
+    assert other(before=before, seen=seen) == "asked"
+    assert other(before=before) == "cached"
+
+
+def test_who_took_a_field_away_is_new_and_not_one_of_ours() -> None:
+    there = fields_of("there", "9", "template")
+    assert other(before=[there, fields_of("hpa", "7", "paused")], last=[OURS, there]) == "hpa"
+    assert other(before=[there], last=[OURS, there]) == "", "it was there before"
+    assert other(before=[fields_of("deltaloop", "7", "paused")], last=[OURS]) == "", "that is we"
+    for changed in ({"operation": "Apply"}, {"subresource": "status"}):
+        entry = fields_of("deltaloop", "7", "paused", **changed)
+        assert other(before=[entry], last=[OURS]) == "deltaloop", "another part of the same program"
+    # Ours is what had the fields, and not every other entry of our last answer.
+    assert other(before=[fields_of("hpa", "7", "paused")], last=[OURS, fields_of("hpa", "6", "template")]) == "hpa"
+    assert other(before=[fields_of("hpa", "7", "paused")]) == "hpa"
+
+
+def test_without_owners_the_one_who_wrote_between_our_answers_is_named() -> None:
+    def between(*entries: dict[str, Any]) -> str:
+        return other(
+            last=[OURS, fields_of("old", "3", "template")], after=[fields_of("deltaloop", "8", "replicas"), *entries]
+        )
+
+    assert between(fields_of("hpa", "7", "paused")) == "hpa"
+    assert between(fields_of("hpa", "5", "paused")) == "hpa", "in the same second"
+    assert between(fields_of("hpa", "4", "paused")) == "", "before our last answer"
+    assert between(fields_of("hpa", "", "paused")) == "", "nobody knows when"
+    assert between(fields_of("old", "3", "template")) == "", "nothing of it has changed"
+    assert between(fields_of("hpa", "7", "replicas")) == "", "whoever has the fields now has them by this write"
+    assert between(fields_of("zoe", "6", "paused"), fields_of("hpa", "7", "paused")) == "hpa"
+    assert between() == ""
+    assert other(after=[fields_of("hpa", "", "paused")]) == "hpa", "no answer before it"
+    assert other(after=[{"fieldsV1": {}}]) == ""
+
+
+def test_a_field_is_owned_as_far_as_its_path_goes_by_names() -> None:
+    entry: dict[str, Any] = {"fieldsV1": {"f:spec": {"f:containers": {"k:{}": {}}, "f:replicas": {}}}}
+    for path, owned in (
+        (("spec", "replicas"), True),
+        (("spec", "containers", 0, "image"), True),
+        (("spec", "paused"), False),
+        (("spec", "replicas", "more"), False),
+        (("status",), False),
+    ):
+        assert _owns_any(entry, [path]) is owned
+    assert _owns_any(entry, [("status",), ("spec", "replicas")])
+    assert not _owns_any({}, [("spec",)])
+    assert not _owns_any({"fieldsV1": "text f:spec"}, [("spec",)])
