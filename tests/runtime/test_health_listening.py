@@ -16,6 +16,7 @@ from typing import Any
 import aiohttp
 import pytest
 import trustme
+from aiohttp.compression_utils import ZLibDecompressor
 
 from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.references import Trigger
@@ -358,7 +359,15 @@ async def test_at_the_end_an_answer_has_a_second_to_go_out(seconds: float, ended
     await hang_up(idle, writer)
 
 
-async def test_a_body_is_neither_read_nor_unpacked() -> None:
+async def test_a_body_is_neither_read_nor_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    unpacked: list[object] = []
+
+    class Noted(ZLibDecompressor):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            unpacked.append(arguments)
+            super().__init__(*arguments, **options)
+
+    monkeypatch.setattr("aiohttp.http_parser.ZLibDecompressor", Noted)
     async with HealthServer(Listen(), {"/page": Asked()}) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", port_of(server))
         writer.write(
@@ -368,6 +377,7 @@ async def test_a_body_is_neither_read_nor_unpacked() -> None:
         begun = now()
         await asyncio.wait_for(reader.read(), 5.0)
         assert now() - begun < 1.0, "the connection ends, and nobody waits for the rest"
+        assert unpacked == []
         await hang_up(writer)
 
 

@@ -87,6 +87,14 @@ async def test_a_server_that_cannot_be_reached_is_no_permission() -> None:
     await check_access(client, [])
 
 
+async def test_a_question_without_an_answer_leaves_no_other_behind() -> None:
+    error = RequestTimeoutError("no answer", method="POST", path="/")
+    client, _ = over(error, After(5.0, review(allowed=True)))
+    with pytest.raises(RequestTimeoutError):
+        await check_access(client, [Rule("", "one", "get"), Rule("", "two", "get")])
+    assert now() == pytest.approx(5.0)
+
+
 # -- whose a token is
 
 USER: dict[str, Any] = {"username": "bob", "uid": "u", "groups": ["a", "b"], "extra": {"scope": ["x"]}}

@@ -72,8 +72,8 @@ def set_owner_reference(
 def _controller_reference(owner: Resource, resource_type: ResourceType[Any] | str | None) -> OwnerReference:
     if not isinstance(resource_type, str):
         return controller_reference(owner, resource_type)
-    api_version, slash, kind = resource_type.rpartition("/")
-    if not (slash and api_version and kind):
+    api_version, _, kind = resource_type.rpartition("/")
+    if not (api_version and kind):
         raise InvalidInputError(f"{resource_type!r} names no kind; write it like v1/Pod or apps/v1/Deployment")
     return msgspec.structs.replace(controller_reference(owner), api_version=api_version, kind=kind)
 
@@ -93,7 +93,7 @@ def _set(obj: MutableObject, reference: OwnerReference, owner: Resource) -> None
     for known in present:
         if reference.controller and known.get("controller") and not _is_same(known, reference):
             name = ObjectReference(namespace=namespace, name=metadata.get("name") or "").key
-            raise AlreadyOwnedError(name, msgspec.convert(known, OwnerReference, strict=False))
+            raise AlreadyOwnedError(name, msgspec.convert(known, OwnerReference))
     wanted = cast("dict[str, Any]", msgspec.to_builtins(reference))
     for index, known in enumerate(present):
         if _is_same(known, reference):

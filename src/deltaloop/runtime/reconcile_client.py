@@ -109,12 +109,12 @@ class ReconcileClient(RememberedWrites):
             if not change(fields):
                 return obj
             try:
-                return await self.update(known, fields, namespace=obj.namespace or None)
+                return await self.update(known, fields)
             except ConflictError:
                 if attempt + 1 == _CONFLICT_TRIES:
                     raise
             uid = obj.uid
-            obj = await self._client.get(known, obj.name, namespace=obj.namespace or None)
+            obj = await self._client.get(known, obj.name, namespace=obj.namespace)
             if obj.uid != uid:
                 raise not_found(known, obj.name)
         raise AssertionError("the loop returns or raises")
