@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import deltaloop as dl
 from tests.kube.build import KUBE_APISERVER
 from tests.world import build
 from tests.world.__main__ import report
@@ -16,8 +18,10 @@ from tests.world.compare import ABSENT, Difference, KnownDifference, differences
 from tests.world.differences import KNOWN
 from tests.world.events import AWAITED, OF_CHANCE, kinds_of_events
 from tests.world.normal import normal_lines, normal_object, normal_table, normal_text, random_names
+from tests.world.programs import Place
 from tests.world.scenario import NAMES, STEPS
 from tests.world.settled import is_settled
+from tests.world.world import World
 
 PAGE = Path(__file__).parents[2] / "docs" / "embedded-server.md"
 
@@ -246,6 +250,51 @@ def test_a_budget_waits_for_its_pods() -> None:
 
 
 LEAVING = {"labels": {"app": "web"}, "deletionTimestamp": "t"}
+
+
+def given_kubectl(folder: Path, *answers: object) -> Path:
+    """Write a program that prints one answer after the other, and the last one from then on."""
+    for number, answer in enumerate(answers):
+        (folder / f"{number}.json").write_text(json.dumps(answer))
+    last = folder / f"{len(answers) - 1}.json"
+    build.KUBECTL.folder.mkdir(parents=True)
+    build.KUBECTL.path.write_text(
+        f"#!/bin/sh\nfor each in {folder}/*.json; do cat $each; [ $each = {last} ] || rm $each; exit 0; done\n"
+    )
+    build.KUBECTL.path.chmod(0o700)
+    return folder
+
+
+@pytest.mark.real_time
+async def test_objects_are_recorded_once_they_are_settled(
+    deltaloop_client: dl.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    logs = tmp_path / "logs"
+    logs.mkdir()
+
+    def listed(available: int) -> object:
+        foo = {**SETTLED["Foo"], "metadata": {"name": "f", "namespace": "here"}}
+        return {"items": [{**foo, "status": {"availableReplicas": available}}]}
+
+    given_kubectl(tmp_path, listed(1), listed(3), listed(2))
+    world = World(Place("embedded", tmp_path / "kubeconfig", logs, tmp_path), deltaloop_client, namespace="here")
+    await world.record_objects("three", "foos")
+    assert world.records["three: foos"]["f"][0]["status"] == {"availableReplicas": 3}
+
+
+async def test_events_are_recorded_once_they_are_there(deltaloop_client: dl.Client, tmp_path: Path) -> None:
+    place = Place("embedded", tmp_path / "kubeconfig", tmp_path, tmp_path)
+    world = World(place, deltaloop_client, namespace="default")
+    line = "Pod Normal Scheduled scheduler "
+    recording = asyncio.create_task(world.record_events([line]))
+    about = {"kind": "Pod", "namespace": "default", "name": "p"}
+    said = {"involvedObject": about, "type": "Normal", "reason": "Scheduled", "source": {"component": "scheduler"}}
+    # It has looked once when this is answered, on the same loop and the same server.
+    await deltaloop_client.list_all("events", namespace="default")
+    await deltaloop_client.create(dl.kinds.EVENT, {"metadata": {"name": "e", "namespace": "default"}, **said})
+    await recording
+    assert world.records == {"events": [line]}
 
 
 def test_steps_wait_for_conditions_alone() -> None:
