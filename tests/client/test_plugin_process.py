@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -146,3 +148,54 @@ def test_where_a_program_is_looked_for(folder: Path, monkeypatch: pytest.MonkeyP
     assert find_program("directory", search) is None
     assert find_program("plain", search) is None
     assert find_program("/any/path", search) == "/any/path"
+
+
+async def test_whoever_closes_its_output_may_go_on(folder: Path) -> None:
+    outcome = await run_plugin(script(folder, "exec >&- 2>&-; sleep 0.1; exit 3"))
+    assert (outcome.end, outcome.code) == (PluginEnd.EXITED, 3)
+
+
+@pytest.mark.parametrize(("size", "end"), [(1024 * 1024, PluginEnd.EXITED), (1024 * 1024 + 1, PluginEnd.TOO_MUCH)])
+async def test_how_much_output_is_taken(folder: Path, size: int, end: PluginEnd) -> None:
+    outcome = await run_plugin(script(folder, f"head -c {size} /dev/zero; exit 3"))
+    assert outcome.end is end
+    if end is PluginEnd.EXITED:
+        assert (len(outcome.output), outcome.code) == (size, 3)
+
+
+async def test_how_much_standard_error_is_kept(folder: Path) -> None:
+    outcome = await run_plugin(script(folder, "head -c 100000 /dev/zero >&2; printf '\\377end' >&2"))
+    assert len(outcome.stderr) == 16 * 1024
+    assert outcome.stderr.endswith("\ufffdend")
+
+
+async def test_whoever_is_ended_by_a_signal(folder: Path) -> None:
+    outcome = await run_plugin(script(folder, "kill -9 $$"))
+    assert (outcome.end, outcome.code) == (PluginEnd.EXITED, -9)
+
+
+async def test_what_may_not_be_run(folder: Path) -> None:
+    call = script(folder, "")
+    (folder / "plugin").chmod(0o600)
+    outcome = await run_plugin(call)
+    assert (outcome.end, outcome.reason) == (PluginEnd.NOT_STARTED, "Permission denied")
+
+
+async def test_whoever_is_in_another_session_keeps_nobody_waiting(folder: Path) -> None:
+    call = script(folder, 'setsid sleep 60 & echo $! > "$FOLDER/child"; exit 0')
+    outcome = await run_plugin(with_limit(call, 0.2))
+    assert outcome.end is PluginEnd.TIMED_OUT
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(int((folder / "child").read_text()), signal.SIGKILL)
+
+
+async def test_a_program_is_looked_for_in_the_usual_places_if_none_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PATH")
+    call = PluginCall(command="true", args=(), environ={}, has_stdin=False, time_limit=5.0)
+    assert (await run_plugin(call)).end is PluginEnd.EXITED
+
+
+async def test_with_a_terminal_its_standard_error_is_not_taken(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = await run_plugin(with_limit(script(folder, "echo asking >&2; echo answer"), 5.0, has_stdin=True))
+    assert (outcome.output, outcome.stderr) == (b"answer\n", "")
+    assert capfd.readouterr().err == "asking\n"

@@ -20,6 +20,7 @@ from deltaloop.api.redaction import SecretText
 from deltaloop.client import ClientCertificate, ClientConfig, ConfigError, TlsConfig
 from deltaloop.client.tls import TlsContexts, make_ssl_context
 from tests.client.authority import Authority
+from tests.client.fake_transport import logged
 
 pytestmark = pytest.mark.usefixtures("temporary_files")
 
@@ -198,3 +199,120 @@ def test_a_certificate_of_a_plugin_makes_one_context(
     with pytest.raises(ConfigError, match=r"what the exec plugin gave: .* cannot be used"):
         source.context(ClientCertificate(certificate=b"planted", key=SecretText("planted")), now=60.0)
     assert source.context(first, now=60.0) is made[1]
+
+
+# What is said, and what is read
+
+
+def test_what_is_not_checked_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    made = context(insecure_skip_verify=True)
+    assert not made.check_hostname
+    assert made.minimum_version is ssl.TLSVersion.TLSv1_2
+    (record,) = logged(caplog)
+    assert record.__dict__["server"] == "https://h"
+
+
+def test_without_an_authority_those_of_the_system_are_trusted(
+    authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "system").write_bytes(authority.pem)
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "system"))
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path / "none"))
+    assert context().get_ca_certs() == context(ca_data=authority.pem).get_ca_certs()
+    assert context().verify_mode is ssl.CERT_REQUIRED
+    assert len(context(ca_data=Authority(trustme.CA()).pem).get_ca_certs()) == 1
+
+
+def test_where_a_fault_is(authority: Authority, tmp_path: Path) -> None:
+    (tmp_path / "ca").write_bytes(b"planted")
+    with pytest.raises(ConfigError, match=r"^the test: CA file .*/ca holds no PEM certificate; put the one"):
+        context(ca_file=tmp_path / "ca")
+    with pytest.raises(ConfigError, match=r"^certificate-authority-data holds no PEM certificate"):
+        make_ssl_context(ClientConfig(server="https://h", tls=TlsConfig(ca_data=b"x")))
+    gone = tmp_path / "gone"
+    with pytest.raises(ConfigError, match=r"^the test: .*/gone cannot be read: No such file or directory; correct the"):
+        context(ca_file=gone)
+    for tls in (
+        {"client_certificate_file": gone, "client_key_data": SecretText("planted")},
+        {"client_certificate_data": authority.client_certificate, "client_key_file": gone},
+    ):
+        with pytest.raises(ConfigError, match=r"^the test: .*/gone cannot be read: No such file or directory"):
+            context(**tls)
+    with pytest.raises(ConfigError, match=r"cannot be used: .*; correct client-certificate\[-data\] and client-key"):
+        context(client_certificate_data=b"planted", client_key_data=SecretText("planted"))
+
+
+def test_data_goes_before_files(authority: Authority, tmp_path: Path) -> None:
+    other = Authority(trustme.CA())
+    (tmp_path / "ca").write_bytes(other.pem)
+    made = context(ca_data=authority.pem, ca_file=tmp_path / "ca")
+    assert made.get_ca_certs() == context(ca_data=authority.pem).get_ca_certs()
+    source = contexts(ca_data=authority.pem, ca_file=tmp_path / "ca")
+    (tmp_path / "ca").write_bytes(authority.pem)
+    assert not source.reload(1e6), "the file is not looked at"
+
+
+def test_what_is_read_again_is_said_with_its_files(
+    authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "deltaloop.client")
+    path = tmp_path / "ca"
+    path.write_bytes(authority.pem)
+    source = contexts(ca_file=path)
+    path.write_bytes(b"planted")
+    assert not source.reload(1.0)
+    path.unlink()
+    assert not source.reload(2.0)
+    path.write_bytes(Authority(trustme.CA()).pem)
+    assert source.reload(3.0)
+    assert not source.reload(4.0), "nothing has changed"
+    unusable, unreadable, read = logged(caplog)
+    assert (unusable.levelname, unreadable.levelname, read.levelname) == ("WARNING", "WARNING", "INFO")
+    assert "holds no PEM certificate" in unusable.__dict__["reason"]
+    assert (unreadable.__dict__["file"], unreadable.__dict__["reason"]) == (str(path), "No such file or directory")
+    assert read.__dict__["files"] == [str(path)]
+
+
+def test_a_suspicion_has_the_files_looked_at_before_the_next_request(authority: Authority, tmp_path: Path) -> None:
+    path = tmp_path / "ca"
+    path.write_bytes(authority.pem)
+    source = contexts(ca_file=path)
+    first = source.context(None, now=0.0)
+    path.write_bytes(Authority(trustme.CA()).pem)
+    assert source.context(None, now=1.0) is first
+    source.suspect()
+    assert source.context(None, now=1.0) is not first
+
+
+@pytest.mark.parametrize("which", ["ca", "crt", "key"])
+def test_each_file_is_watched(which: str, authority: Authority, tmp_path: Path) -> None:
+    for name, data in (("ca", authority.pem), ("crt", authority.client_certificate), ("key", authority.client_key)):
+        (tmp_path / name).write_bytes(data)
+    source = contexts(
+        ca_file=tmp_path / "ca", client_certificate_file=tmp_path / "crt", client_key_file=tmp_path / "key"
+    )
+    assert not source.reload(1.0)
+    (tmp_path / which).write_bytes((tmp_path / which).read_bytes() + b"\n")
+    assert source.reload(2.0)
+    assert not source.reload(3.0)
+
+
+def test_bytes_that_move_from_one_file_to_the_next_are_a_change(authority: Authority, tmp_path: Path) -> None:
+    for name, data in (("crt", authority.client_certificate + b"\n"), ("key", authority.client_key)):
+        (tmp_path / name).write_bytes(data)
+    source = contexts(client_certificate_file=tmp_path / "crt", client_key_file=tmp_path / "key")
+    (tmp_path / "crt").write_bytes(authority.client_certificate)
+    (tmp_path / "key").write_bytes(b"\n" + authority.client_key)
+    assert source.reload(1.0)
+
+
+def test_a_plugins_certificate_replaces_that_of_the_files(authority: Authority, tmp_path: Path) -> None:
+    (tmp_path / "crt").write_bytes(authority.client_certificate)
+    (tmp_path / "key").write_bytes(authority.client_key)
+    source = contexts(client_certificate_file=tmp_path / "crt", client_key_file=tmp_path / "key")
+    own = source.context(None, now=0.0)
+    certificate, key = authority.issue("a@example.org")
+    given = ClientCertificate(certificate=certificate, key=SecretText(key.decode()))
+    assert source.context(given, now=0.0) is not own
+    assert source.context(given, now=0.0) is source.context(given, now=0.0)
+    assert source.context(None, now=0.0) is not own, "the context of before is made again"

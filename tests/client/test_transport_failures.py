@@ -260,12 +260,26 @@ class Gate:
     def __init__(self, token: str) -> None:
         self.token = token
         self.peers: list[object] = []
+        self.transports: list[asyncio.BaseTransport] = []
+        self.first_was_closed: bool | None = None
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
         assert request.transport is not None
         self.peers.append(request.transport.get_extra_info("peername"))
+        self.transports.append(request.transport)
         good = request.headers.get("Authorization") == f"Bearer {self.token}"
-        return web.Response(status=200 if good else 401, text="ok" if good else "x" * 300_000)
+        if good and len(self.peers) > 1:
+            self.first_was_closed = await self.is_closed(0)
+        return web.Response(status=200 if good else 401, text="ok" if good else "x" * 10_000_000)
+
+    async def is_closed(self, number: int) -> bool:
+        """Wait a moment for the client to close a connection whose answer it has not read."""
+        until = asyncio.get_running_loop().time() + 2.0
+        while (  # noqa: ASYNC110 - nothing tells of it
+            not self.transports[number].is_closing() and asyncio.get_running_loop().time() < until
+        ):
+            await asyncio.sleep(0.005)
+        return self.transports[number].is_closing()
 
 
 @pytest.mark.parametrize("method", ["request", "stream"])
@@ -293,10 +307,12 @@ async def test_what_becomes_of_a_401(
             with pytest.raises(type(second)) as caught:
                 await status(transport)
             assert caught.value is second
+            assert await gate.is_closed(0)
         else:
             assert await status(transport) == (200 if second else 401)
         assert credentials.rejected == [first]
         assert len(gate.peers) == (2 if isinstance(second, Credential) else 1)
+        assert gate.first_was_closed in (None, True)
         said = [(record.getMessage(), record.__dict__["server"]) for record in logged(caplog)]
         assert said == [("credentials were refused and have been renewed", address)] * isinstance(second, Credential)
         await transport.close()
@@ -489,6 +505,17 @@ async def test_large_bodies_go_in_pieces() -> None:
         for length in (0, 1, 1024 * 1024 - 1, 1024 * 1024, 1024 * 1024 + 1):
             answer = await transport.request(HttpRequest(method="POST", path="/x", body=b"x" * length, timeout=5.0))
             assert answer.body == b"%d %d" % (length, length)
+        await transport.close()
+
+
+async def test_a_path_goes_as_it_was_quoted() -> None:
+    async def path(request: web.Request) -> web.Response:
+        return web.Response(text=request.raw_path)
+
+    async with serving(path) as address:
+        transport = AiohttpTransport(ClientConfig(server=f"http://{address}"))
+        answer = await transport.request(HttpRequest(method="GET", path="/api/a%3Ab%7E", query={"x": "a/b"}))
+        assert answer.body == b"/api/a%3Ab%7E?x=a/b"
         await transport.close()
 
 
