@@ -195,6 +195,20 @@ async def test_a_program_is_looked_for_in_the_usual_places_if_none_are_named(mon
     assert (await run_plugin(call)).end is PluginEnd.EXITED
 
 
+@pytest.mark.parametrize("has_stdin", [False, True])
+async def test_its_standard_input(folder: Path, has_stdin: bool) -> None:
+    call = script(folder, "readlink /proc/self/fd/0")
+    ours, (read, write) = os.dup(0), os.pipe()
+    os.dup2(read, 0)
+    try:
+        outcome = await run_plugin(with_limit(call, 5.0, has_stdin=has_stdin))
+    finally:
+        os.dup2(ours, 0)
+        for each in (ours, read, write):
+            os.close(each)
+    assert outcome.output.startswith(b"pipe:" if has_stdin else b"/dev/null")
+
+
 async def test_with_a_terminal_its_standard_error_is_not_taken(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     outcome = await run_plugin(with_limit(script(folder, "echo asking >&2; echo answer"), 5.0, has_stdin=True))
     assert (outcome.output, outcome.stderr) == (b"answer\n", "")

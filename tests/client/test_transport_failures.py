@@ -13,6 +13,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+import trustme
 from aiohttp import web
 from aiohttp.client_reqrep import ConnectionKey
 
@@ -494,6 +495,42 @@ async def test_the_certificate_of_a_proxy_is_checked(authority: Authority) -> No
         error = await failure(config)
     assert "is not accepted" in str(error)
     assert not error.sent
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_a_client_certificate_that_was_refused_is_looked_at_before_the_next_request(
+    method: str, authority: Authority, tmp_path: Path
+) -> None:
+    """With TLS 1.3 the refusal comes after the handshake, as a cut."""
+    other = Authority(trustme.CA())
+    (tmp_path / "crt").write_bytes(other.client_certificate)
+    (tmp_path / "key").write_bytes(other.client_key)
+    tls = TlsConfig(ca_data=authority.pem, client_certificate_file=tmp_path / "crt", client_key_file=tmp_path / "key")
+    request = HttpRequest(method=method, path="/x", timeout=5.0, body=b"{}" if method == "POST" else None)
+    async with serving(Gate("x").serve, tls=authority.server_context(wants_client_certificate=True)) as address:
+        transport = AiohttpTransport(ClientConfig(server=f"https://{address}", tls=tls))
+        with pytest.raises(TransportError) as caught:
+            await transport.request(request)
+        assert caught.value.cut
+        (tmp_path / "crt").write_bytes(authority.client_certificate)
+        (tmp_path / "key").write_bytes(authority.client_key)
+        assert (await transport.request(request)).status == 401
+        await transport.close()
+
+
+async def test_a_failure_that_is_not_for_tlss_sake_reads_no_certificates_again(
+    authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "deltaloop.client")
+    (tmp_path / "ca").write_bytes(authority.pem)
+    config = ClientConfig(server=f"https://127.0.0.1:{free_port()}", tls=TlsConfig(ca_file=tmp_path / "ca"))
+    transport = AiohttpTransport(config)
+    for _ in range(3):
+        with pytest.raises(TransportError):
+            await transport.request(GET)
+        (tmp_path / "ca").write_bytes(Authority(trustme.CA()).pem)
+    await transport.close()
+    assert logged(caplog) == []
 
 
 async def test_large_bodies_go_in_pieces() -> None:

@@ -195,13 +195,12 @@ class AiohttpTransport:
                     allow_redirects=False,
                     proxy=self._proxy,
                     ssl=self._tls.context(credential.certificate, now=loop.time()) if self._tls is not None else True,
-                    server_hostname=self._config.tls.server_name or None,
+                    server_hostname=self._config.tls.server_name,
                     trace_request_ctx=progress,
                 )
             except (aiohttp.ClientError, OSError) as error:
                 # Each try takes one dead connection out of the pool, so this ends.
-                was_dead = progress.reused and progress.sent and not isinstance(error, aiohttp.ClientPayloadError)
-                if was_dead and request.method in _SAFE:
+                if progress.reused and request.method in _SAFE:
                     continue
                 # Without a TLS connection nothing was sent. Each try uses up one change of the files, so this ends.
                 if (
@@ -210,7 +209,8 @@ class AiohttpTransport:
                     and self._tls.reload(loop.time())
                 ):
                     continue
-                if self._tls is not None and isinstance(error, ssl.SSLError):
+                # With TLS 1.3 a server refuses a client's certificate after the handshake, by cutting the connection.
+                if self._tls is not None and not progress.reused and _is_cut(error):
                     self._tls.suspect()
                 failure = self._failure(error, request, progress)
             raise failure

@@ -110,7 +110,7 @@ class StatusCondition:
     def _find(self, obj: Resource) -> Mapping[str, Any] | None:
         status = obj.get("status")
         conditions = cast("Mapping[str, Any]", status).get("conditions") if isinstance(status, Mapping) else None
-        if not isinstance(conditions, Sequence) or isinstance(conditions, str):
+        if not isinstance(conditions, Sequence):
             return None
         for entry in cast("Sequence[Any]", conditions):
             if isinstance(entry, Mapping):
