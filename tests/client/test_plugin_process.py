@@ -104,9 +104,11 @@ async def test_cancellation_ends_it(folder: Path) -> None:
     assert await is_gone(int((folder / "pid").read_text()))
 
 
+@pytest.mark.parametrize("has_stdin", [False, True])
 @pytest.mark.parametrize("turns", range(12))
-async def test_cancellation_while_it_is_being_started(folder: Path, turns: int) -> None:
-    running = asyncio.create_task(run_plugin(script(folder, 'echo $$ > "$FOLDER/pid"; sleep 60')))
+async def test_cancellation_while_it_is_being_started(folder: Path, turns: int, has_stdin: bool) -> None:
+    call = script(folder, 'echo $$ > "$FOLDER/pid"; exec sleep 60')
+    running = asyncio.create_task(run_plugin(with_limit(call, 5.0, has_stdin=has_stdin)))
     for _ in range(turns):
         await asyncio.sleep(0)
     running.cancel()

@@ -258,8 +258,9 @@ class Scripted:
 class Gate:
     """A server that lets one token in; counts connections that are open."""
 
-    def __init__(self, token: str) -> None:
+    def __init__(self, token: str, *, endless: bool = False) -> None:
         self.token = token
+        self.endless = endless  # refusals
         self.peers: list[object] = []
         self.transports: list[asyncio.BaseTransport] = []
         self.first_was_closed: bool | None = None
@@ -271,7 +272,13 @@ class Gate:
         good = request.headers.get("Authorization") == f"Bearer {self.token}"
         if good and len(self.peers) > 1:
             self.first_was_closed = await self.is_closed(0)
-        return web.Response(status=200 if good else 401, text="ok" if good else "x" * 10_000_000)
+        if good or not self.endless:
+            return web.Response(status=200 if good else 401, text="ok")
+        answer = web.StreamResponse(status=401)
+        await answer.prepare(request)
+        await answer.write(b"no")
+        await self.is_closed(len(self.peers) - 1)
+        return answer
 
     async def is_closed(self, number: int) -> bool:
         """Wait a moment for the client to close a connection whose answer it has not read."""
@@ -291,7 +298,7 @@ async def test_what_becomes_of_a_401(
     second: Credential | Exception | None, method: str, authority: Authority, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "deltaloop.client")
-    first, gate = bearer("old"), Gate("new")
+    first, gate = bearer("old"), Gate("new", endless=second is not None)
     credentials = Scripted(first, second)
 
     async def status(transport: AiohttpTransport) -> int:
@@ -400,6 +407,11 @@ async def test_each_kind_of_call_has_connections_of_its_own() -> None:
         for path, pool in (("/list", Pool.REQUESTS), ("/lease", elected)):
             async with transport.stream(HttpRequest(method="GET", path=path, pool=pool, bounded=True)) as answer:
                 assert [chunk async for chunk in answer.chunks] == [b"ok"]
+        connectors = {pool: transport._session(pool, GET).connector for pool in ("requests", elected, "watches")}
+        assert {pool for pool, each in connectors.items() if isinstance(each, _PersistentConnector)} == {elected}
+        for connector in connectors.values():
+            assert isinstance(connector, aiohttp.TCPConnector)
+            assert vars(connector)["_socket_factory"] is _make_socket
         await transport.close()
     assert len({peers["/a"], peers["/b"], peers["/c"]}) == 3
     assert (peers["/list"], peers["/lease"]) == (peers["/a"], peers["/b"])

@@ -106,7 +106,7 @@ async def _read(
         kept += data
         if most is not None and len(kept) > most:
             raise _TooMuchError
-        if last is not None and len(kept) > last:
+        if last is not None:
             del kept[:-last]
 
 

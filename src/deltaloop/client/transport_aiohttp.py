@@ -227,7 +227,6 @@ class AiohttpTransport:
         make_connector = _PersistentConnector if pool == Pool.LEADER_ELECTION else aiohttp.TCPConnector
         connector = make_connector(
             limit=0,
-            limit_per_host=0,
             keepalive_timeout=_IDLE_CONNECTION,
             resolver=aiohttp.ThreadedResolver(),
             socket_factory=_make_socket,

@@ -22,7 +22,7 @@ def broken(**facts: bool) -> TransportError:
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
-@pytest.mark.parametrize("code", [429, 500, 502, 503, 504])
+@pytest.mark.parametrize("code", [429, 500, 502, 503, 504, 599])
 def test_a_refusal_that_says_when_to_come_again(method: str, code: int) -> None:
     assert RetryDecision(method, deadline_at=None).failed(refused(code, 7.0), now=0.0) == 7.0
 
@@ -39,7 +39,7 @@ def test_a_refusal_that_does_not_say_when(code: int) -> None:
     assert RetryDecision("GET", deadline_at=None).failed(refused(code, None), now=0.0) is None
 
 
-@pytest.mark.parametrize("code", [301, 400, 401, 403, 404, 409, 410, 422])
+@pytest.mark.parametrize("code", [301, 400, 401, 403, 404, 409, 410, 422, 428, 430, 499, 600])
 def test_other_refusals_stand(code: int) -> None:
     assert RetryDecision("GET", deadline_at=None).failed(refused(code, 1.0), now=0.0) is None
 

@@ -7,6 +7,7 @@ def test_without_files_there_is_nothing_to_look_at() -> None:
     state = TlsFilesState(None)
     assert not state.is_due(1e9)
     assert not state.saw(None, now=1e9)
+    assert not state.saw(b"1", now=1e9)
 
 
 def test_looked_at_once_a_minute_from_the_first_request_on() -> None:

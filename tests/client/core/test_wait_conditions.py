@@ -83,6 +83,9 @@ def test_a_condition_of_an_older_generation_does_not_count(status: Any, generati
     [
         (ready(), None, "it has no condition Ready"),
         (ready(), with_condition(type="Ready", status="False"), "its condition Ready is False"),
+        (ready(), with_condition(type="Ready", status="True"), "its condition Ready is True"),
+        (ready(), with_condition(type="Ready", status="Unknown"), "its condition Ready is Unknown"),
+        (ready(), {"conditions": "Ready"}, "it has no condition Ready"),
         (ready(), with_condition(type="Ready", status="s3cret"), "its condition Ready is something else"),
         (
             ready(),
@@ -111,6 +114,7 @@ def test_descriptions() -> None:
         ready(),
         status_condition("A", "False"),
         field_value("a.b", "s3cret"),
+        status_condition("B"),
     ]
     assert [condition.describe() for condition in [*conditions, field_value("a.b")]] == [
         "deletion",
@@ -118,6 +122,7 @@ def test_descriptions() -> None:
         "condition Ready=True",
         "condition A=False",
         "a certain value of a.b",
+        "condition B=True",
         "a value of a.b",
     ]
 

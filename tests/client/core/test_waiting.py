@@ -244,3 +244,62 @@ class ForgetsWhereItWas(Waiting):  # type: ignore[misc]  # a mutant of a final c
 def test_the_check_finds_a_seeded_bug() -> None:
     assert play(RUNNING, ["break", "run", "stop"]) == (True, True)
     assert play(RUNNING, ["break", "run", "stop"], ForgetsWhereItWas) == (False, True)
+
+
+def broken() -> TransportError:
+    return TransportError("x", method="GET", path="/")
+
+
+def test_waits_grow_to_ten_seconds_and_begin_again_after_an_event_or_a_list() -> None:
+    waiting = Waiting("a", RUNNING)
+    waits = [waiting.failed(broken(), now=0.0, chance=0.0) for _ in range(7)]
+    assert waits == [0.5, 1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
+    waiting.saw_list([], "9", now=0.0, chance=0.0)
+    assert waiting.failed(broken(), now=0.0, chance=1.0) == 0.6
+    assert waiting.failed(broken(), now=0.0, chance=0.0) == 1.0
+    waiting.saw_event(event(EventType.MODIFIED, pod(12)))
+    assert waiting.failed(broken(), now=0.0, chance=0.0) == 0.5
+
+
+def test_an_answer_wipes_out_the_failure_before_it() -> None:
+    waiting = Waiting("a", RUNNING)
+    waiting.failed(broken(), now=0.0, chance=0.0)
+    assert waiting.last_seen() == "the server has not answered yet; the last try failed with TransportError"
+    waiting.saw_list([], "9", now=0.0, chance=0.0)
+    assert waiting.last_seen() == "there is no such object"
+    waiting.failed(broken(), now=0.0, chance=0.0)
+    assert waiting.last_seen() == "there is no such object; the last try failed with TransportError"
+    waiting.saw_event(event(EventType.MODIFIED, pod(12)))
+    assert waiting.last_seen() == "at resourceVersion 12 it has another status.phase"
+
+
+def test_an_event_without_a_version_leaves_the_one_before() -> None:
+    waiting = Waiting("a", RUNNING)
+    waiting.saw_list([], "9", now=0.0, chance=0.0)
+    waiting.saw_event(event(EventType.MODIFIED, Resource.from_dict({"metadata": {"name": "a"}}, kinds.POD)))
+    assert waiting.ask() == AskForWatch("9")
+
+
+def test_a_bookmark_is_no_object_whatever_its_name() -> None:
+    waiting = Waiting("a", RUNNING)
+    waiting.saw_list([], "9", now=0.0, chance=0.0)
+    waiting.saw_event(event(EventType.BOOKMARK, pod(12, phase="Running")))
+    assert not waiting.done
+    assert waiting.last_seen() == "there is no such object"
+    waiting.saw_event(event(EventType.MODIFIED, pod(13, name="b", phase="Running")))
+    assert not waiting.done
+
+
+@pytest.mark.parametrize(("lasted", "wait"), [(0.0, 0.5), (0.99, 0.5), (1.0, 0.0), (1.5, 0.0)])
+def test_a_watch_of_less_than_a_second_is_waited_for(lasted: float, wait: float) -> None:
+    waiting = Waiting("a", RUNNING)
+    waiting.saw_list([], "9", now=0.0, chance=0.0)
+    assert waiting.watch_ended(lasted=lasted, now=0.0, chance=0.0) == wait
+
+
+@pytest.mark.parametrize(
+    ("code", "survived"),
+    [(429, True), (430, False), (499, False), (500, True), (599, True), (600, False)],
+)
+def test_which_refusals_may_pass(code: int, survived: bool) -> None:
+    assert (Waiting("a", RUNNING).failed(refusal(code), now=0.0, chance=0.0) is not None) == survived

@@ -56,3 +56,12 @@ def test_all_texts_of_an_answer_each_once_and_redacted() -> None:
     assert found[:2] == ["b", "a"]
     assert len(found) == 3
     assert "s3cret" not in found[2]
+
+
+def test_how_many_are_remembered() -> None:
+    memory = WarningMemory()
+    headers = [f'299 - "{number}"' for number in range(512)]
+    assert len(memory.new_warnings(headers)) == 512
+    assert memory.new_warnings(headers) == []
+    assert memory.new_warnings(['299 - "another"']) == ["another"]
+    assert memory.new_warnings(headers[:1]) == ["0"], "the one of the longest time ago was forgotten"

@@ -39,7 +39,7 @@ from deltaloop.client.errors import TransportError
 from deltaloop.pacing import Backoff, BackoffManager, asked_delay
 
 SHORT_WATCH: Final = 1.0
-_BACKOFF: Final = Backoff(initial=0.5, factor=2.0, cap=10.0, jitter=0.2)
+_BACKOFF: Final = Backoff(initial=0.5, cap=10.0, jitter=0.2)
 
 
 @dataclass(frozen=True, slots=True)
