@@ -82,7 +82,7 @@ async def test_the_time_limit_ends_it_and_what_it_started(folder: Path) -> None:
     outcome = await run_plugin(with_limit(call, 0.3))
     assert time.monotonic() - began_at < 30.0, "half of what the child would take"
     assert outcome.end is PluginEnd.TIMED_OUT
-    assert outcome.stderr == "asking\n"
+    assert (outcome.stderr, outcome.code) == ("asking\n", -9)
     assert await is_gone(int((folder / "child").read_text()))
 
 
@@ -121,7 +121,7 @@ async def test_cancellation_while_it_is_being_started(folder: Path, turns: int, 
 async def test_with_a_terminal_it_stays_in_our_session_and_is_ended_all_the_same(folder: Path) -> None:
     call = script(folder, 'echo $$ > "$FOLDER/pid"; ps -o sid= -p $$ > "$FOLDER/sid"; exec sleep 60')
     outcome = await run_plugin(with_limit(call, 0.5, has_stdin=True))
-    assert outcome.end is PluginEnd.TIMED_OUT
+    assert (outcome.end, outcome.code) == (PluginEnd.TIMED_OUT, -9)
     assert await is_gone(int((folder / "pid").read_text()))
     assert int((folder / "sid").read_text() or os.getsid(0)) == os.getsid(0)
 
@@ -185,8 +185,11 @@ async def test_what_may_not_be_run(folder: Path) -> None:
 
 async def test_whoever_is_in_another_session_keeps_nobody_waiting(folder: Path) -> None:
     call = script(folder, 'setsid sleep 60 & echo $! > "$FOLDER/child"; exit 0')
+    before = len(list(Path("/proc/self/fd").iterdir()))
     outcome = await run_plugin(with_limit(call, 0.2))
     assert outcome.end is PluginEnd.TIMED_OUT
+    await asyncio.sleep(0.02)  # closing takes a turn
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
     with contextlib.suppress(ProcessLookupError):
         os.kill(int((folder / "child").read_text()), signal.SIGKILL)
 

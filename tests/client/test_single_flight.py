@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deltaloop.client.single_flight import SingleFlight
+from deltaloop.client.single_flight import SingleFlight, _Flight, _LostError
 
 
 class Work:
@@ -249,3 +249,78 @@ def test_a_loop_that_is_closed_under_a_run_is_not_waited_for() -> None:
     work.release.set()
     assert second.ended() == "second"
     assert not joined.done()
+
+
+# What a run does when it is cut off at an odd moment
+
+
+async def whether_daemon() -> bool:
+    return threading.current_thread().daemon
+
+
+def test_a_run_in_a_thread_keeps_no_program_from_ending() -> None:
+    flight: _Flight[bool] = _Flight(None)
+    flight.begin(whether_daemon, "work")
+    assert flight.outcome.result(5.0)
+
+
+def test_a_run_that_nobody_wants_any_more_before_it_began_is_cancelled() -> None:
+    work = SlowWork()
+    flight: _Flight[str] = _Flight(None)
+    flight.cancel()
+    flight.begin(work, "work")
+    with pytest.raises(_LostError):
+        flight.outcome.result(5.0)
+    assert work.ran_in == []
+
+
+async def test_a_run_that_has_no_task_yet_can_be_given_up() -> None:
+    flight: _Flight[str] = _Flight(asyncio.get_running_loop())
+    flight.cancel()
+    assert flight.unwanted
+
+
+def test_a_run_whose_loop_is_closed_can_be_given_up() -> None:
+    loop = asyncio.new_event_loop()
+    flight: _Flight[str] = _Flight(loop)
+
+    async def begin() -> None:
+        flight.begin(SlowWork(), "work")
+
+    loop.run_until_complete(begin())
+    assert not flight.is_lost()
+    assert flight.task is not None
+    flight.task.cancel()
+    loop.run_until_complete(asyncio.wait([flight.task]))
+    loop.close()
+    flight.cancel()
+    with pytest.raises(_LostError):
+        flight.outcome.result(0)
+
+
+def test_a_run_that_cannot_begin_is_lost() -> None:
+    def no_work() -> Coroutine[Any, Any, str]:
+        raise ZeroDivisionError
+
+    flight: _Flight[str] = _Flight(None)
+    with pytest.raises(ZeroDivisionError):
+        flight._run(no_work, "work")
+    with pytest.raises(_LostError):
+        flight.outcome.result(0)
+
+
+@pytest.mark.parametrize("leaving", [False, True])
+def test_threads_take_turns(leaving: bool) -> None:
+    work = SlowWork()
+    flight = SingleFlight(work, name="work")
+    if not leaving:
+        flight._lock.acquire()
+    loop = Loop("first", flight.join)
+    if leaving:
+        assert work.started.wait(5.0)
+        flight._lock.acquire()
+    work.release.set()
+    loop.join(0.05)
+    assert loop.is_alive(), "it did not wait"
+    flight._lock.release()
+    assert loop.ended() == "first"

@@ -270,7 +270,7 @@ class Gate:
         self.peers.append(request.transport.get_extra_info("peername"))
         self.transports.append(request.transport)
         good = request.headers.get("Authorization") == f"Bearer {self.token}"
-        if good and len(self.peers) > 1:
+        if good and self.endless and len(self.peers) > 1:
             self.first_was_closed = await self.is_closed(0)
         if good or not self.endless:
             return web.Response(status=200 if good else 401, text="ok")

@@ -109,10 +109,8 @@ class SingleFlight(Generic[T]):
         """Wait for the run that is under way, or start one. Raises what the work raises."""
         while True:
             flight = self._board(asyncio.get_running_loop())
-            try:
+            with suppress(_LostError):
                 return await self._wait(flight)
-            except _LostError:
-                continue
 
     def _in_child(self, held: bool) -> None:
         """Forget the run of the parent's, whose threads are not in a forked process."""
