@@ -183,13 +183,17 @@ async def test_what_may_not_be_run(folder: Path) -> None:
     assert (outcome.end, outcome.reason) == (PluginEnd.NOT_STARTED, "Permission denied")
 
 
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
 async def test_whoever_is_in_another_session_keeps_nobody_waiting(folder: Path) -> None:
     call = script(folder, 'setsid sleep 60 & echo $! > "$FOLDER/child"; exit 0')
-    before = len(list(Path("/proc/self/fd").iterdir()))
+    before = open_files()
     outcome = await run_plugin(with_limit(call, 0.2))
     assert outcome.end is PluginEnd.TIMED_OUT
     await asyncio.sleep(0.02)  # closing takes a turn
-    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert open_files() == before
     with contextlib.suppress(ProcessLookupError):
         os.kill(int((folder / "child").read_text()), signal.SIGKILL)
 

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 import pytest
 
-from deltaloop.client.single_flight import SingleFlight, _Flight, _LostError
+from deltaloop.client.single_flight import SingleFlight, _Flight, _LostError, _until_done
 
 
 class Work:
@@ -82,6 +83,7 @@ async def test_who_comes_while_a_run_is_being_ended_gets_another_one() -> None:
     leaving.cancel()
     await asyncio.sleep(0.5)
     assert await flight.join() == "one"
+    assert asyncio.get_running_loop().time() == 11.5, "it did not wait for the one that is being ended"
 
 
 async def test_a_run_that_finishes_goes_on_without_those_who_waited() -> None:
@@ -324,3 +326,35 @@ def test_threads_take_turns(leaving: bool) -> None:
     assert loop.is_alive(), "it did not wait"
     flight._lock.release()
     assert loop.ended() == "first"
+
+
+def closed_loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    loop.close()
+    return loop
+
+
+async def test_the_last_to_leave_a_lost_run_leaves_the_one_that_was_begun_since() -> None:
+    flight: SingleFlight[str] = SingleFlight(Work("one"), name="work")
+    lost: _Flight[str] = _Flight(closed_loop())
+    lost.waiting = 1
+    since = flight._flight = _Flight(asyncio.get_running_loop())
+    with pytest.raises(_LostError):
+        await flight._wait(lost)
+    assert flight._flight is since
+
+
+def test_whose_loop_is_closed_is_not_told(caplog: pytest.LogCaptureFixture) -> None:
+    work = SlowWork()
+    flight: _Flight[str] = _Flight(None)
+    flight.begin(work, "work")
+    loop = asyncio.new_event_loop()
+    waits = loop.create_task(_until_done(flight))
+    loop.run_until_complete(asyncio.sleep(0.01))
+    waits.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        loop.run_until_complete(waits)
+    loop.close()
+    work.release.set()
+    assert flight.outcome.result(5.0) == "work"
+    assert [record for record in caplog.records if record.name == "concurrent.futures"] == []

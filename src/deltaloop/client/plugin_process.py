@@ -116,8 +116,8 @@ async def _end(process: asyncio.subprocess.Process, *, whole_session: bool) -> N
         # Even if it has exited: what it left behind holds our pipes, or we would not be here.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-    # It kills the process if that still runs. There is no public way to close pipes that nobody reads any more, or that a
-    # process in yet another session still holds.
+    # It kills the process if that still runs. There is no public way to close pipes that nobody reads any more, or that
+    # a process in yet another session still holds.
     process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_LAST_WORDS):

@@ -138,7 +138,7 @@ class SingleFlight(Generic[T]):
                 last = not flight.waiting and not flight.outcome.done() and not self._finishes
                 if last and self._flight is flight:
                     self._flight = None
-            if last and not flight.is_lost():
+            if last:
                 flight.cancel()
                 await _until_done(flight)
         if not flight.outcome.done():

@@ -93,9 +93,7 @@ class TlsContexts:
         tls = replace(
             self._config.tls,
             client_certificate_data=certificate.certificate,
-            client_certificate_file=None,
             client_key_data=certificate.key,
-            client_key_file=None,
         )
         return make_ssl_context(self._config.replace(tls=tls, source="what the exec plugin gave"))
 
