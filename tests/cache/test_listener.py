@@ -289,9 +289,48 @@ async def test_a_long_list_waits_for_room_now_and_then() -> None:
     options = HandlerOptions(buffer=BufferPolicy.BOUNDED, buffer_size=1)
     registration = informer.add_event_handler(HandlerFuncs(on_add=slow), options=options)
     async with running(informer):
-        for number in range(1_600):
+        for number in range(1_050):
             source.put(f"p{number}", silent=True)
         source.break_watches(expired())
         await asyncio.sleep(10)
-        assert (registration.pending, len(informer.indexer)) == (0, 1_600)
+        assert (registration.pending, len(informer.indexer)) == (0, 1_050)
     assert 400 < most <= 501
+
+
+async def test_a_resync_that_comes_while_a_long_list_is_told_is_made_up_for_and_the_next_ones_come_in_time() -> None:
+    source = FakeSource()
+    source.put("a")
+    informer = Informer(source, POD, options=STILL)
+    heard: list[float] = []
+    resynced = HandlerFuncs[Resource](
+        on_update=lambda old, new: heard.append(asyncio.get_running_loop().time()) if old.name == "a" else None
+    )
+    informer.add_event_handler(resynced, options=HandlerOptions(resync_period=20.0))
+    slow = HandlerFuncs[Resource](on_add=lambda obj: asyncio.sleep(24.0 if obj.name == "p0" else 0))
+    informer.add_event_handler(slow, options=HandlerOptions(buffer=BufferPolicy.BOUNDED, buffer_size=1))
+    async with running(informer):
+        for number in range(1_010):
+            source.put(f"p{number}", silent=True)
+        source.break_watches(expired())
+        await asyncio.sleep(65)
+    assert heard == pytest.approx([24.8, 40.0, 60.0], abs=0.1)
+
+
+async def test_the_handler_with_the_least_room_says_how_much_is_processed_at_once() -> None:
+    source = FakeSource()
+    informer = Informer(source, POD, options=STILL)
+    registrations = [
+        informer.add_event_handler(
+            HandlerFuncs[Resource](on_add=lambda _: asyncio.sleep(10)),
+            options=HandlerOptions(buffer=BufferPolicy.BOUNDED, buffer_size=size),
+        )
+        for size in (30, 2)
+    ]
+    async with running(informer):
+        for number in range(20):
+            source.put(f"p{number}")
+        await settle()
+        assert [each.pending for each in registrations] == [2, 2]
+        informer.remove_event_handler(registrations[1])
+        await settle()
+        assert registrations[0].pending == 19

@@ -309,19 +309,6 @@ async def test_a_streamed_list_is_given_up_half_a_minute_after_its_last_object()
     assert asked == pytest.approx(30.58, abs=0.001)
 
 
-async def test_a_wait_is_over_when_its_timer_fires_however_early_that_is() -> None:
-    """A loop fires all timers within its resolution at once, so that its clock may not have come to their time."""
-    source = FakeSource()
-    source.list_faults.append(api_error(500))
-    source.put("a")
-    asyncio.get_running_loop().call_at(0.8 - 5e-10, lambda: None)
-    bench = Bench(source)
-    async with bench.running():
-        await asyncio.sleep(1)
-        assert bench.equal
-    assert source.times("list") == pytest.approx([0.0, 0.8])
-
-
 async def test_an_informer_is_one_name_in_every_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
     """Also where its source has none: then it is called like its kind."""
 

@@ -165,10 +165,7 @@ class Reflector:
         while True:
             match self._core.ask(now, chance=self._chance()):
                 case Wait(until):
-                    await asyncio.sleep(max(0.0, until - loop.time()))
-                    # The wait is over, whatever the rounding of the clock says.
-                    now = max(until, loop.time())
-                    continue
+                    await asyncio.sleep(until - loop.time())
                 case ListEffect() as effect:
                     await self._list(effect, loop)
                 case Probe() as effect:

@@ -154,7 +154,7 @@ class SharedProcessor(Generic[T]):
 
     def room(self) -> Awaitable[None] | None:
         """Return None if every handler has room, else what waits until it has; cancellation leaves nothing behind."""
-        return self._wait_for_room() if self._bounded or self._stalled else None
+        return self._wait_for_room() if self._bounded else None
 
     async def _wait_for_room(self) -> None:
         while full := self.stalled_by:
