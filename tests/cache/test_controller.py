@@ -272,3 +272,31 @@ async def test_a_consumer_without_room_holds_up_pops_and_events() -> None:
         await asyncio.sleep(1)
         assert seen == ["a", "b"], "one pop had begun to wait while there was room"
         assert controller.last_sync_resource_version == "12", "and no further event was read"
+
+
+async def test_the_end_waits_for_what_is_being_processed() -> None:
+    source, ended = FakeSource(), list[float]()
+    source.put("a")
+
+    async def slow() -> None:
+        try:
+            await asyncio.sleep(100)
+        finally:
+            await asyncio.sleep(5)
+            ended.append(asyncio.get_running_loop().time())
+
+    def process(deltas: Deltas[Resource], initial: bool) -> Awaitable[None]:
+        return slow()
+
+    async with running(Controller(dataclasses.replace(config(source, print), process=process))):
+        await asyncio.sleep(1)
+        assert ended == []
+    assert ended == pytest.approx([6.0], abs=0.1)
+
+
+async def test_a_queue_that_somebody_closes_ends_it_without_an_error() -> None:
+    settings = config(FakeSource(), print)
+    task = asyncio.create_task(Controller(settings).run())
+    await asyncio.sleep(1)
+    settings.queue.close()
+    await task

@@ -41,8 +41,12 @@ def test_get_raises_and_find_returns_none() -> None:
     details = caught.value.status.details
     assert details is not None
     assert (details.name, details.kind, details.group) == ("c", "pods", "")
-    with pytest.raises(NotFoundError, match=r'deployments\.apps "x"'):
+    assert (caught.value.status.code, caught.value.status.reason) == (404, "NotFound")
+    with pytest.raises(NotFoundError, match=r'deployments\.apps "x"') as caught:
         Lister(Indexer[Resource](), DEPLOYMENT).get("x")
+    details = caught.value.status.details
+    assert details is not None
+    assert (details.name, details.kind, details.group) == ("x", "deployments", "apps")
 
 
 @pytest.mark.parametrize(
@@ -72,7 +76,9 @@ def test_one_namespace() -> None:
     other = lister().namespace("other")
     assert names(other.list("app")) == ["c"]
     assert other.get("d").name == "d"
-    assert other.find("a") is None
+    found = other.find("d")
+    assert found is not None
+    assert (found.name, other.find("a")) == ("d", None)
     with pytest.raises(NotFoundError):
         other.get("a")
 

@@ -13,7 +13,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.status import NotFoundError
 from deltaloop.cache.errors import CacheSyncError, InformerStoppedError, SyncFailure
 from deltaloop.cache.factory import InformerFactory
-from deltaloop.cache.handlers import HandlerFuncs
+from deltaloop.cache.handlers import HandlerFuncs, HandlerOptions
 from deltaloop.cache.multi_namespace import MultiNamespaceInformer, raise_sync_failures
 from deltaloop.cache.shared_informer import (
     SharedIndexInformer,
@@ -89,6 +89,33 @@ async def test_the_namespace_that_is_refused_is_named() -> None:
         with pytest.raises(CacheSyncError) as caught:
             await pods.wait_for_sync(timeout=5)
         assert [failure.resource for failure in caught.value.failures] == ["v1/Pod in namespace red"]
+        assert asyncio.get_running_loop().time() == 0.0, "it was not waited for"
+
+
+async def test_all_namespaces_that_are_refused_are_named() -> None:
+    client = FakeClient()
+    for namespace in ("red", "blue"):
+        client.source("v1/Pod", namespace=namespace).list_faults.extend(api_error(403) for _ in range(9))
+    async with InformerFactory(client, options=STILL) as factory:
+        pods = factory.multi_namespace_informer(POD, ["red", "blue"])
+        with pytest.raises(CacheSyncError) as caught:
+            await pods.wait_for_sync(timeout=5)
+        assert [failure.resource for failure in caught.value.failures] == [
+            "v1/Pod in namespace red",
+            "v1/Pod in namespace blue",
+        ]
+
+
+async def test_a_handlers_options_count_in_every_namespace() -> None:
+    client = FakeClient()
+    for namespace in ("red", "blue"):
+        fill(client, namespace, "a")
+    async with InformerFactory(client, options=STILL) as factory:
+        pods = factory.multi_namespace_informer(POD, ["red", "blue"])
+        recorder = Recorder()
+        pods.add_event_handler(recorder, options=HandlerOptions(resync_period=5.0))
+        await asyncio.sleep(6)
+        assert sorted(recorder.heard) == ["+a@11!", "+a@11!", "=a@11>11", "=a@11>11"]
 
 
 def test_namespaces_are_needed() -> None:
