@@ -20,6 +20,7 @@ from deltaloop.cache.informer import Informer
 from tests.cache.fake_source import FakeSource, expired
 from tests.cache.test_informer import STILL, TYPED, Recorder, running, settle
 from tests.cache.test_metrics import Counts
+from tests.workqueue.timers import live_timers
 
 AS_DICT = ResourceType[Any]("", "v1", "Pod", "pods", model=dict[str, Any])
 
@@ -65,6 +66,48 @@ async def test_a_removed_handler_is_let_go(policy: BufferPolicy) -> None:
         gc.collect()
         assert [each() for each in gone] == [None, None]
         assert informer.statistics().events == 0
+
+
+async def test_the_end_of_an_informer_waits_for_each_handler_and_leaves_no_timer() -> None:
+    source = FakeSource()
+    source.put("a")
+    ended: list[float] = []
+
+    async def reluctant(obj: Resource) -> None:
+        try:
+            await asyncio.sleep(100)
+        finally:
+            await asyncio.sleep(5)
+            ended.append(asyncio.get_running_loop().time())
+
+    informer = Informer(source, POD, options=STILL)
+    for handler in (Recorder(), HandlerFuncs(on_add=reluctant), Recorder()):
+        informer.add_event_handler(handler, options=HandlerOptions(resync_period=7.0))
+    task = asyncio.create_task(informer.run())
+    await asyncio.sleep(0)
+    (begin,) = [weakref.ref(each) for each in asyncio.all_tasks() if each.get_name() == "begin of resyncs of v1/Pod"]
+    await asyncio.sleep(10)
+    gc.collect()
+    assert begin() is None, "the resyncs have begun"
+    assert repr(informer._processor) == "<SharedProcessor of v1/Pod: 3 handlers>"
+    task.cancel()
+    await asyncio.wait([task])
+    assert ended == pytest.approx([15.0], abs=0.01)
+    assert live_timers() == 0
+
+
+async def test_an_informer_that_ends_before_it_has_listed_leaves_nothing_behind() -> None:
+    before = asyncio.all_tasks()
+    informer = Informer(FakeSource(list_delay=100.0), POD, options=STILL)
+    informer.add_event_handler(Recorder(), options=HandlerOptions(resync_period=7.0))
+    task = asyncio.create_task(informer.run())
+    await settle()
+    (begin,) = [weakref.ref(each) for each in asyncio.all_tasks() if each.get_name() == "begin of resyncs of v1/Pod"]
+    task.cancel()
+    await asyncio.wait([task])
+    gc.collect()
+    assert begin() is None
+    assert (asyncio.all_tasks() - {task}, live_timers()) == (before, 0)
 
 
 async def test_a_handler_that_is_removed_while_a_long_list_is_told_is_told_no_more_of_it() -> None:

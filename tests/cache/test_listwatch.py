@@ -51,3 +51,6 @@ def test_what_is_not_asked_for_is_not_promised(asked: bool, tweaked: bool, drops
     tweak = as_it_is if tweaked else None
     assert ListWatch(Drops(), POD, drop_managed_fields=asked, tweak=tweak).drops_managed_fields is drops
     assert not ListWatch(FakeClient(), POD, drop_managed_fields=asked, tweak=tweak).drops_managed_fields
+    keeps = Drops()
+    keeps.drops_managed_fields = False
+    assert not ListWatch(keeps, POD, drop_managed_fields=asked, tweak=tweak).drops_managed_fields

@@ -23,9 +23,9 @@ from deltaloop.cache.queue import QueueKind
 from deltaloop.cache.shared_informer import new_shared_index_informer, new_shared_informer
 from deltaloop.option_types import OptionTypeError
 from deltaloop.pacing import Backoff
-from tests.cache.fake_client import FakeClient
 from tests.cache.fake_source import FakeSource
 from tests.cache.test_informer import Recorder, running, settle
+from tests.cache.test_listwatch import Drops
 
 
 def fifo_config(**options: Any) -> ControllerConfig:
@@ -172,6 +172,6 @@ async def test_informers_by_client_gos_names_resync_if_asked_only(make: Callable
 
 
 def test_a_list_watch_asks_for_everything_if_nobody_says_what() -> None:
-    plain = ListWatch(FakeClient(), POD)
+    plain = ListWatch(Drops(), POD)
     assert (plain.namespace, plain.label_selector, plain.field_selector, plain.metadata_only) == (None, "", "", False)
     assert not plain.drops_managed_fields

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from deltaloop.api.resource import Resource
-from deltaloop.cache.core.deltas import Deltas
+from deltaloop.cache.core.deltas import Deltas, Unread
 from deltaloop.cache.core.process_deltas import process_deltas
 from deltaloop.cache.delta_fifo import DeltaFIFO
 from deltaloop.cache.errors import FifoClosedError, RequeueError, TransactionError
@@ -100,3 +102,61 @@ def test_a_batch_is_stored_in_one_step_and_only_what_was_stored_is_told() -> Non
     assert list(caught.value.failures) == [1]
     assert told == ["AddNotification"] * 2
     assert seen == [2, 2], "all is stored before anything is told"
+
+
+@pytest.mark.parametrize("kind", [*QueueKind])
+async def test_a_queue_that_is_filled_without_a_list_has_synced_with_the_first_write(kind: QueueKind) -> None:
+    queue: Queue[Resource] = new_queue(kind, known_objects=Indexer[Resource]())
+    waiting = asyncio.create_task(queue.wait_for_sync())
+    await asyncio.sleep(1)
+    assert not waiting.done()
+    queue.add(pod("a"))
+    assert queue.has_synced
+    await asyncio.wait_for(waiting, 1)
+
+
+WRITES: list[Callable[[Queue[Resource]], None]] = [
+    lambda queue: queue.add(pod("new")),
+    lambda queue: queue.update(pod("new")),
+    lambda queue: queue.delete(pod("known")),
+    lambda queue: queue.replace([pod("new")], "9"),
+    lambda queue: queue.resync(),
+]
+
+
+@pytest.mark.parametrize("write", WRITES, ids=["add", "update", "delete", "replace", "resync"])
+@pytest.mark.parametrize("kind", [*QueueKind])
+async def test_every_write_wakes_whoever_waits(kind: QueueKind, write: Callable[[Queue[Resource]], None]) -> None:
+    known = Indexer[Resource]()
+    known.add(pod("known"))
+    queue: Queue[Resource] = new_queue(kind, known_objects=known)
+    queue.replace([pod("known")], "5")
+    await queue.pop(ignore)
+    popping, looking = asyncio.create_task(queue.pop(ignore)), asyncio.create_task(queue.wait_for_progress())
+    await asyncio.sleep(1)
+    assert not popping.done()
+    assert not looking.done()
+    write(queue)
+    await asyncio.wait_for(asyncio.gather(popping, looking), 1)
+
+
+@pytest.mark.parametrize("in_turns", [False, True])
+@pytest.mark.parametrize("kind", [*QueueKind])
+async def test_what_a_list_cannot_read_is_not_told_as_gone(kind: QueueKind, in_turns: bool) -> None:
+    known = Indexer[Resource]()
+    for name in ("kept", "gone"):
+        known.add(pod(name))
+    versions: list[str] = []
+    queue: Any = new_queue(kind, known_objects=known, on_version=versions.append)
+    unread = Unread(keys=frozenset({"default/kept"}))
+    for resource_version in ("9", "", "9"):
+        if in_turns:
+            await queue.replace_in_turns([pod("new")], resource_version, unread)
+        else:
+            queue.replace([pod("new")], resource_version, unread)
+        told: list[str] = []
+        while not queue.is_idle:
+            told += [delta.split("@")[0] for delta in short(await queue.pop(ignore))]
+        kept = ["Replaced kept"] if kind is QueueKind.REAL_FIFO else []  # as it is known
+        assert sorted(told) == ["Deleted? gone", *kept, "Replaced new"]
+    assert versions == ["9"]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+import operator
 import sys
 import threading
+from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -133,3 +136,38 @@ def test_nobody_reads_or_writes_in_the_middle_of_a_write() -> None:
     writer.join()
     reader.join()
     assert seen == [["slow"]]
+
+
+@pytest.mark.real_time
+def test_every_method_waits_for_its_turn() -> None:
+    store = ThreadSafeStore[str]({"words": words})
+    store.add("k", "a")
+    replacement = store.begin_replacement()
+    calls: list[Callable[[], object]] = [
+        partial(store.add, "k1", "a"),
+        partial(store.delete, "k1"),
+        partial(store.replace, {"k1": "a"}),
+        partial(store.transaction, [("k1", "a")]),
+        store.begin_replacement,
+        partial(store.commit_replacement, replacement),
+        partial(store.get, "k"),
+        store.list,
+        store.list_keys,
+        partial(len, store),
+        partial(operator.contains, store, "k"),
+        partial(store.index, "words", "a"),
+        partial(store.by_index, "words", "a"),
+        partial(store.index_keys, "words", "a"),
+        partial(store.list_index_func_values, "words"),
+        store.get_indexers,
+        partial(store.add_indexers, {"more": words}),
+    ]
+    threads = [threading.Thread(target=call, daemon=True) for call in calls]
+    with store._lock:
+        for thread in threads:
+            thread.start()
+        threads[-1].join(0.1)
+        assert [place for place, thread in enumerate(threads) if not thread.is_alive()] == []
+    for thread in threads:
+        thread.join(5.0)
+        assert not thread.is_alive()

@@ -97,6 +97,18 @@ async def test_present_runs_are_reported_while_there_are_any() -> None:
     ]
 
 
+async def test_the_run_of_a_worker_that_had_to_wait_is_reported_too() -> None:
+    heard = Recorder()
+    queue = WorkQueue[str](metrics=heard, options=QueueOptions(metrics_period=2.0))
+    waiting = asyncio.create_task(queue.get())
+    await asyncio.sleep(1.0)
+    queue.add("a")
+    await waiting
+    await asyncio.sleep(3.0)
+    assert heard.running == [("unfinished", 3.0, 2.0), ("longest", 3.0, 2.0)]
+    queue.done("a")
+
+
 async def test_nothing_ticks_without_hooks() -> None:
     queue = WorkQueue[str]()
     queue.add("a")

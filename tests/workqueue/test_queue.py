@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import threading
 import weakref
 
 import pytest
@@ -446,3 +447,15 @@ def test_a_drain_makes_a_queue_belong_to_its_loop() -> None:
             run_virtual(queue.shut_down_with_drain())
 
     run_virtual(drain())
+
+
+async def test_a_newcomer_does_not_take_what_a_thread_has_added_for_one_that_waits() -> None:
+    queue = WorkQueue[str]()
+    waiting = asyncio.create_task(queue.get())
+    await settle()
+    adding = threading.Thread(target=queue.add, args=("a",))
+    adding.start()
+    adding.join()  # the loop has not heard of it yet
+    with pytest.raises(TimeoutError):
+        await queue.get(timeout=1.0)
+    assert await waiting == "a"
