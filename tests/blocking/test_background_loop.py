@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import inspect
 import os
 import subprocess
 import sys
@@ -479,36 +480,84 @@ def test_a_guest_whose_leaving_ends_the_loop_is_no_reason_to_wait_for_ever(exits
     assert exits == [SystemExit]
 
 
-def test_a_loop_that_has_ended_by_itself_takes_nothing_more(exits: list[type[BaseException]]) -> None:
-    """Neither in the moment in which it is closed, nor after it."""
-    closed, go_on = threading.Event(), threading.Event()
-    loop = BackgroundLoop(name="ends")
-    loop.start()
+class EndsByItself:
+    """A loop that has ended by ``SystemExit``, and waits before it closes, and once more before its thread ends."""
 
-    async def end() -> None:
+    def __init__(self) -> None:
+        self.loop = BackgroundLoop(name="ends")
+        self.stopped, self.closed = threading.Event(), threading.Event()
+        self.close, self.end = threading.Event(), threading.Event()
+        self.loop.start()
+        self.loop.run(self._end())
+        assert self.stopped.wait(5)
+
+    async def _end(self) -> None:
         running = asyncio.get_running_loop()
         close: Callable[[], None] = running.close
 
-        def close_and_wait() -> None:
+        def close_in_steps() -> None:
+            self.stopped.set()
+            assert self.close.wait(5)
             close()
-            closed.set()
-            assert go_on.wait(5)
+            self.closed.set()
+            assert self.end.wait(5)
 
-        setattr(running, "close", close_and_wait)  # noqa: B010 - mypy forbids to assign it
+        setattr(running, "close", close_in_steps)  # noqa: B010 - mypy forbids to assign it
         await end_by_itself()
 
-    loop.run(end())
-    assert closed.wait(5)
+
+def test_a_loop_that_has_ended_by_itself_takes_nothing_more(exits: list[type[BaseException]]) -> None:
+    """Neither in the moment in which it is closed, nor after it."""
+    ending = EndsByItself()
+    ending.close.set()
+    assert ending.closed.wait(5)
+    loop = ending.loop
     uses: list[Callable[[], object]] = [lambda: loop.run(give("value")), lambda: loop.enter(guest("a", []))]
     for _ in ("closing", "closed"):
         for use in uses:
             with pytest.raises(BackgroundLoopError, match="was closed meanwhile"):
                 use()
-        go_on.set()
+        ending.end.set()
         for thread in threading.enumerate():
             if thread.name == "ends":
                 thread.join(5)
     loop.close()
+    assert exits == [SystemExit]
+
+
+def test_who_waits_for_what_the_loop_did_not_begin_any_more_is_told(exits: list[type[BaseException]]) -> None:
+    ending = EndsByItself()
+    coroutine = give("value")
+    told = list[str]()
+
+    def wait() -> None:
+        with pytest.raises(BackgroundLoopError, match="was closed meanwhile") as caught:
+            ending.loop.run(coroutine)
+        told.append(str(caught.value))
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    waiting.join(0.02)
+    assert told == []
+    ending.close.set()
+    ending.end.set()
+    waiting.join(5)
+    assert len(told) == 1
+    assert inspect.getcoroutinestate(coroutine) == inspect.CORO_CLOSED
+    ending.loop.close()
+    assert exits == [SystemExit]
+
+
+def test_who_gives_up_when_the_loop_has_closed_leaves_nothing(exits: list[type[BaseException]]) -> None:
+    ending = EndsByItself()
+    coroutine = give("value")
+    threading.Timer(0.02, ending.close.set).start()
+    with pytest.raises(TimeoutError):
+        ending.loop.run(coroutine, timeout=0.1)
+    assert ending.closed.is_set()
+    assert inspect.getcoroutinestate(coroutine) == inspect.CORO_CLOSED
+    ending.end.set()
+    ending.loop.close()
     assert exits == [SystemExit]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from deltaloop.client import Client, ClientConfig
+from deltaloop.client.errors import TransportError
 from deltaloop.leaderelection import (
     LeaderElectionConfig,
     LeaderElector,
@@ -274,6 +275,42 @@ async def test_a_mistake_of_ours_in_the_renewals_ends_the_term_and_is_shown() ->
         await lead()
     assert ended == [2]
     assert (term.loss, term.over, term.lost.is_set()) == (LossReason.RENEW_DEADLINE, True, True)
+
+
+async def test_a_mistake_that_shows_when_the_renewals_end_cancels_nothing_any_more() -> None:
+    broken = False
+
+    def wall_clock() -> datetime:
+        if broken:
+            raise WorkError
+        return WallClock()()
+
+    class Wrapping(FakeClient):
+        """Raises an error of its own when it is cancelled."""
+
+        async def update(self, *given: Any, **options: Any) -> Any:
+            nonlocal broken
+            try:
+                await asyncio.sleep(4)
+            except asyncio.CancelledError:
+                broken = True
+                raise TransportError("cancelled", method="PUT", path="/lease") from None
+            return await super().update(*given, **options)
+
+    lock = LeaseLock(Wrapping(FakeServer()), namespace="default", name="example", identity="a")
+    elector = LeaderElector(lock, clock=now, wall_clock=wall_clock, chance=lambda: 0.0)
+    term = await elector.win()
+
+    async def lead() -> None:
+        nonlocal broken
+        async with term:
+            await asyncio.sleep(3)
+
+    with pytest.raises(WorkError):
+        await lead()
+    assert term.over
+    assert cancelling() == 0
+    await asyncio.sleep(0)
 
 
 async def test_writes_go_through_the_client_that_was_given_or_the_locks_own() -> None:

@@ -190,8 +190,10 @@ class BackgroundLoop:
             coroutine.close()
             raise
         except BaseException:
-            with suppress(RuntimeError):  # the loop is closed, and the coroutine was cancelled with it
+            try:
                 loop.call_soon_threadsafe(cancel)
+            except RuntimeError:  # the loop is closed, and nothing runs there any more
+                cancel()
             handoff.abandon_for(unwanted)
             raise
         finally:
