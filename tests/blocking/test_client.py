@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import threading
+from collections.abc import Coroutine
 from typing import Any
 
 import pytest
@@ -72,6 +74,45 @@ def test_it_owns_its_loop_unless_one_is_given(kubeconfig: dict[str, Any]) -> Non
             assert client.loop is loop
             assert len(client.list(MAP).items) == 0
         loop.check()
+
+
+def test_closing_leaves_a_loop_that_others_use_and_calls_nothing_any_more() -> None:
+    done = list[str]()
+
+    class Counting:
+        async def __aenter__(self) -> None:
+            done.append("entered")
+
+        async def __aexit__(self, *_: object) -> None:
+            done.append("left")
+
+        def verb(self) -> Coroutine[Any, Any, None]:
+            done.append("called")
+            return asyncio.sleep(0)
+
+    counting: Any = Counting()
+    with BackgroundLoop() as loop:
+        client = Client(counting, loop=loop)
+        client.open()
+        client.close()
+        assert done == ["entered", "left"]
+        loop.check()
+        client.close()
+    with pytest.raises(BackgroundLoopError, match="is closed"):
+        client.call(lambda _: counting.verb())
+    assert done == ["entered", "left"]
+
+
+def test_connect_says_which_cluster_and_how(kubeconfig: dict[str, Any]) -> None:
+    here = kubeconfig["contexts"][0]
+    other = {"name": "other", "context": {**here["context"], "namespace": "there"}}
+    several = {**kubeconfig, "contexts": [here, other]}
+    seen = list[str]()
+    options = dl.ClientOptions(on_request=lambda verb, path, query, where: seen.append(verb))
+    with connect(kubeconfig=several, context="other", options=options) as client:
+        assert client.namespace == "there"
+        client.list(MAP)
+        assert len(seen) == 1
 
 
 def test_a_call_that_takes_too_long_is_ended(client: Client) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import threading
+import time
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,6 +15,7 @@ import pytest
 
 import deltaloop as dl
 from deltaloop.blocking import (
+    BackgroundLoop,
     BackgroundLoopError,
     Client,
     HandlerStillRunsError,
@@ -190,7 +194,8 @@ def test_removing_waits_for_the_call_and_drops_the_rest(client: Client) -> None:
     assert recorder.heard == ["initial a"]
 
 
-def test_closing_joins_handlers_and_names_one_that_does_not_return(client: Client) -> None:
+@pytest.mark.parametrize("several", [False, True])
+def test_closing_joins_handlers_and_names_one_that_does_not_return(client: Client, several: bool) -> None:
     inside, go_on = threading.Event(), threading.Event()
 
     def block(_: str) -> None:
@@ -200,7 +205,8 @@ def test_closing_joins_handlers_and_names_one_that_does_not_return(client: Clien
     client.create(MAP, config_map("a"))
     factory = InformerFactory(client)
     factory.open()
-    factory.informer(MAP).add_event_handler(Recorder(then=block), name="blocker")
+    maps = factory.multi_namespace_informer(MAP, ["default"]) if several else factory.informer(MAP)
+    maps.add_event_handler(Recorder(then=block), name="blocker")
     assert inside.wait(5)
     with pytest.raises(HandlerStillRunsError, match=r"still running after 0\.02 s: blocker"):
         factory.close(timeout=0.02)
@@ -278,13 +284,20 @@ def test_objects_come_typed_and_in_several_namespaces(client: Client) -> None:
 def test_an_informer_for_a_while_stops_with_its_last_user(client: Client) -> None:
     client.create(MAP, config_map("a"))
     with InformerFactory(client) as factory:
-        with factory.use(MAP) as maps, factory.use(MAP) as again:
-            assert maps is again
-            maps.add_event_handler(Recorder(), name="recorder").wait_for_sync(timeout=5)
+        with factory.use(MAP) as maps:
+            with factory.use(MAP) as again:
+                assert maps is again
+                registration = maps.add_event_handler(Recorder(), name="recorder")
+            assert our_threads() == {"deltaloop", "deltaloop handler recorder"}
+            registration.wait_for_sync(timeout=5)
         assert maps.stopped
         assert our_threads() == {"deltaloop"}
         with factory.use(MAP) as another:
             assert another is not maps
+        there = weakref.ref(maps)
+        del maps, again, registration
+        gc.collect()
+        assert there() is None, "nothing is kept of one that is not used any more"
 
 
 def test_a_cache_that_cannot_fill_names_its_kind(client: Client) -> None:
@@ -359,6 +372,8 @@ def test_a_factorys_own_options_are_those_of_its_informers(client: Client) -> No
         factory.wait_for_sync(timeout=5)
         assert [(obj.key, obj["data"]) for obj in maps.lister().list()] == [("one/a", {"mark": "here"})]
     assert factory.loop is client.loop
+    with BackgroundLoop() as loop:
+        assert InformerFactory(client, loop=loop).loop is loop
 
 
 def test_what_is_asked_of_an_informer_is_what_it_holds(client: Client) -> None:
@@ -424,9 +439,11 @@ def test_each_wait_has_its_own_time_limit(client: Client) -> None:
     with InformerFactory(client) as factory:
         missing = factory.informer(dl.ResourceType[dl.Resource]("example.com", "v1", "Widget", "widgets"))
         for wait in (factory.wait_for_sync, missing.wait_for_sync):
+            began = time.monotonic()
             with pytest.raises(dl.CacheSyncError, match="Widget") as caught:
-                wait(timeout=0.01, fail_fast=False)
+                wait(timeout=0.1, fail_fast=False)
             assert isinstance(caught.value, TimeoutError)
+            assert time.monotonic() - began >= 0.1, "404 is no reason not to wait"
             with pytest.raises(dl.CacheSyncError, match="Widget"):
                 wait(timeout=5)
         assert not missing.has_synced

@@ -14,6 +14,7 @@ from deltaloop.leaderelection import LeaseLock, LossReason
 from deltaloop.leaderelection.candidacy import Candidacy
 from deltaloop.leaderelection.core.effects import Done, Effect, ReleaseOutcome, StepDown, Wait
 from deltaloop.leaderelection.core.election import Election
+from deltaloop.leaderelection.core.timing import ElectionTiming
 from deltaloop.leaderelection.last_resort import LastResort
 from tests.leaderelection.fake_server import FakeClient, FakeServer, WallClock
 from tests.leaderelection.test_elector import now
@@ -63,6 +64,16 @@ async def test_from_contending_to_giving_up() -> None:
     assert place.heard == [(0, "leader a"), (4, "slow path")]
     place.candidacy.record_event("was here")
     assert [message for *_, message in place.events.events] == ["a was here"]
+
+
+async def test_short_waits_are_as_long_as_they_are() -> None:
+    place = Place(Election("a", ElectionTiming(lease_duration=1.5, renew_deadline=1.0, retry_period=0.25)))
+    await place.candidacy.contend()
+    renewing = asyncio.create_task(place.candidacy.renew())
+    await asyncio.sleep(0.6)
+    renewing.cancel()
+    await asyncio.wait([renewing])
+    assert place.client.calls[2:] == [(0.25, "update"), (0.5, "update")]
 
 
 @pytest.mark.parametrize(("release", "outcome"), [(False, ReleaseOutcome.KEPT), (True, ReleaseOutcome.NOT_HELD)])

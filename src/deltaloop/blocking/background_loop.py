@@ -159,18 +159,6 @@ class BackgroundLoop:
         handoff = Handoff[T]()
         tasks: list[asyncio.Task[None]] = []
 
-        async def deliver() -> None:
-            try:
-                result = await coroutine
-            except asyncio.CancelledError:
-                handoff.fail(BackgroundLoopError(self._why_cancelled()))
-                raise
-            except BaseException as error:  # noqa: BLE001  # it is raised in the thread that waits
-                handoff.fail(error)
-            else:
-                if not handoff.deliver(result) and unwanted is not None:
-                    unwanted(result)
-
         def cancel() -> None:
             for task in tasks:
                 task.cancel()
@@ -183,7 +171,7 @@ class BackgroundLoop:
             coroutine.close()
             raise
         try:
-            self._begin(loop, handoff, lambda: tasks.append(self._spawn(deliver())))
+            self._begin(loop, handoff, lambda: tasks.append(self._spawn(self._deliver(coroutine, handoff, unwanted))))
             if not handoff.wait(timeout):
                 raise TimeoutError(f"it took longer than {timeout} seconds")
         except BackgroundLoopError:  # too late to begin
@@ -400,6 +388,20 @@ class BackgroundLoop:
         self._tasks.add(task)  # the loop itself keeps only a weak reference
         task.add_done_callback(self._tasks.discard)
         return task
+
+    async def _deliver(
+        self, coroutine: Coroutine[Any, Any, T], handoff: Handoff[T], unwanted: Callable[[T], object] | None
+    ) -> None:
+        try:
+            result = await coroutine
+        except asyncio.CancelledError:
+            handoff.fail(BackgroundLoopError(self._why_cancelled()))
+            raise
+        except BaseException as error:  # noqa: BLE001  # it is raised in the thread that waits
+            handoff.fail(error)
+        else:
+            if not handoff.deliver(result) and unwanted is not None:
+                unwanted(result)
 
     async def _leave(self, manager: AbstractAsyncContextManager[Any]) -> None:
         for guest in [guest for guest in self._guests if guest.manager is manager]:

@@ -199,8 +199,7 @@ class InformerFactory(Scope):
             return self._wrap(found)
 
         async def forget() -> None:
-            if found.stopped:
-                self._informers.pop(found, None)
+            self._informers.pop(found, None)
 
         informer = self._loop.run(wrap())
         try:

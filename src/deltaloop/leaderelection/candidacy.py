@@ -29,7 +29,7 @@ from deltaloop.leaderelection.core.effects import (
     Update,
     Wait,
 )
-from deltaloop.leaderelection.core.election import Election, Phase
+from deltaloop.leaderelection.core.election import Election
 from deltaloop.leaderelection.core.record import LockState
 from deltaloop.leaderelection.last_resort import LastResort
 from deltaloop.leaderelection.lock import Lock
@@ -178,9 +178,8 @@ class Candidacy:
         await asyncio.sleep(max(0.0, effect.until - self._clock()))
 
     async def _perform(self, request: Request) -> tuple[Fact, ...]:
-        contending = self.election.phase is Phase.CONTENDING
         facts = await self._answer_to(request)
-        if contending and self.election.attempt_is_over:
+        if self.election.attempt_is_over:
             _log.debug("failed to acquire the lease", extra=self._names())
         for fact in facts:
             if isinstance(fact, NewLeader):
