@@ -9,6 +9,7 @@ from deltaloop.api.references import ObjectReference
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import AlreadyExistsError, ConflictError
 from deltaloop.client import Client, ClientConfig, HttpRequest, HttpResponse
+from deltaloop.client.errors import TransportError
 from deltaloop.client.transport import Pool
 from deltaloop.leaderelection import LeaderElectionRecord, LeaseLock
 from tests.leaderelection.fake_server import FakeClient, FakeServer, OtherWrites
@@ -168,6 +169,8 @@ async def test_the_same_lock_over_a_connection_of_its_own() -> None:
         moved.record_event("became leader")
     assert [(about.name, message) for about, _, _, message in recorder.events] == [("example", "a became leader")]
     assert repr(moved) == "<LeaseLock team/example for a>"
+    with pytest.raises(TransportError, match="closed"):
+        await moved.get(timeout=1)
     assert LeaseLock(FakeClient(FakeServer()), **options).on_own_connection() is None
     await client.close()
 

@@ -9,7 +9,9 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +28,14 @@ from deltaloop.leaderelection import (
     LeadershipLostError,
     LeaseLock,
     Lock,
+    LossReason,
     MultiLock,
     TermEnd,
 )
+from deltaloop.testing import eventually
+from tests.leaderelection.fake_server import FakeClient, FakeServer
 from tests.leaderelection.serving import serving
+from tests.leaderelection.test_lock import Recorder
 
 CONFIG = LeaderElectionConfig(lease_duration=1.5, renew_deadline=1.0, retry_period=0.25)
 
@@ -186,3 +192,236 @@ def test_the_last_resort_ends_the_process(kubeconfig: dict[str, Any], tmp_path: 
     assert done.returncode == LAST_RESORT_EXIT_CODE, done.stderr
     assert "time.sleep(60)" not in done.stdout
     assert "the process is ended" in done.stderr
+
+
+# The same with a server in memory and short durations.
+
+SHORT = LeaderElectionConfig(lease_duration=3.0, renew_deadline=1.0, retry_period=0.1, name="n")
+HANGS = replace(SHORT, renew_deadline=0.5)
+
+
+class Movable:
+    """A lock that says what becomes of it on the thread of its elector."""
+
+    def __init__(
+        self, *, entering: Callable[[], Awaitable[None]] | None = None, leaving: Exception | None = None
+    ) -> None:
+        self.server = FakeServer()
+        self.events = Recorder()
+        self.client = FakeClient(self.server)
+        self.moved_client = FakeClient(self.server)
+        self.here = self._lock(self.client)
+        self.identity = "a"
+        self.seen: list[tuple[str, str]] = []
+        self.entering, self.leaving = entering, leaving
+
+    def _lock(self, client: FakeClient) -> LeaseLock:
+        return LeaseLock(client, namespace="default", name="example", identity="a", recorder=self.events)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.here, name)
+
+    def note(self, what: str) -> None:
+        self.seen.append((what, threading.current_thread().name))
+
+    @asynccontextmanager
+    async def on_own_connection(self) -> AsyncGenerator[Lock, None]:
+        self.note("entering")
+        if self.entering is not None:
+            await self.entering()
+        try:
+            yield self._lock(self.moved_client)
+        finally:
+            self.note("left")
+        if self.leaving is not None:
+            raise self.leaving
+
+
+def elector_of(lock: Movable, config: LeaderElectionConfig = SHORT, **options: Any) -> LeaderElector:
+    given: Any = lock
+    return LeaderElector(given, config, **options)
+
+
+async def gone() -> bool:
+    await eventually(lambda: election_threads() == [], every=0.01)
+    return True
+
+
+async def test_it_lives_from_contending_to_the_end_of_the_term() -> None:
+    lock = Movable()
+    elector = elector_of(lock)
+    term = await elector.win()
+    [thread] = [thread for thread in threading.enumerate() if thread.name == "deltaloop-election-n"]
+    assert thread.daemon
+    async with term:
+        pass
+    assert election_threads() == []
+    assert lock.seen == [("entering", "deltaloop-election-n"), ("left", "deltaloop-election-n")]
+    assert lock.client.calls == [], "all requests go over the connection of the thread"
+    assert lock.moved_client.verbs[:2] == ["get", "create"]
+    assert {*lock.moved_client.verbs[2:]} == {"update"}
+    assert lock.server.holder() == ""
+    # The lock of the thread knows the object that it holds.
+    assert [(about.uid, message) for about, *_, message in lock.events.events] == [
+        ("uid-1", "a became leader"),
+        ("uid-1", "a stopped leading"),
+    ]
+    async with await elector.win() as again:
+        assert again.is_leading
+        assert election_threads() == ["deltaloop-election-n"]
+    assert election_threads() == []
+
+
+async def test_without_a_thread_of_its_own_it_stays_on_the_loop_of_the_work() -> None:
+    lock = Movable()
+    async with await elector_of(lock, replace(SHORT, own_thread=False)).win():
+        assert election_threads() == []
+    assert lock.seen == []
+    assert lock.client.verbs[:2] == ["get", "create"]
+    assert {*lock.client.verbs[2:]} == {"update"}
+
+
+async def test_a_connection_that_cannot_be_made_is_an_error_of_whoever_contends() -> None:
+    tries = list[int]()
+
+    async def fail_once() -> None:
+        tries.append(1)
+        if len(tries) == 1:
+            raise LookupError("no connection")
+
+    elector = elector_of(Movable(entering=fail_once))
+    with pytest.raises(LookupError, match="no connection"):
+        await elector.win()
+    assert election_threads() == []
+    async with await elector.win() as term:
+        assert term.is_leading
+
+
+async def test_cancelled_while_the_connection_is_made_it_is_left() -> None:
+    entered, go_on = threading.Event(), threading.Event()
+
+    async def slow() -> None:
+        entered.set()
+        await asyncio.to_thread(go_on.wait, 5)
+
+    lock = Movable(entering=slow)
+    winning = asyncio.create_task(elector_of(lock).win())
+    assert await asyncio.to_thread(entered.wait, 5)
+    winning.cancel()
+    await asyncio.sleep(0)
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await winning
+    assert election_threads() == []
+    assert [what for what, _ in lock.seen] == ["entering", "left"]
+    assert lock.moved_client.calls == []
+
+
+async def test_cancelled_while_it_contends_it_gives_up_what_it_may_hold() -> None:
+    lock = Movable()
+    lock.moved_client.faults = [None, "lose answer"]
+    winning = asyncio.create_task(elector_of(lock).win())
+    await eventually(lambda: lock.server.holder() == "a", every=0.005)
+    winning.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await winning
+    assert lock.server.holder() == ""
+    assert election_threads() == []
+
+
+async def test_work_that_blocks_from_its_first_step_on_is_renewed_for() -> None:
+    lock = Movable()
+    term = await elector_of(lock).win()
+    async with term:
+        time.sleep(0.35)  # noqa: ASYNC251, TID251 - blocking is the point
+        assert lock.moved_client.verbs.count("update") >= 2
+        assert term.is_leading
+    assert term.ended_because is TermEnd.COMPLETED
+
+
+async def test_what_is_told_is_told_on_the_loop_of_the_work() -> None:
+    told: list[tuple[str, int]] = []
+
+    def tell(what: str) -> None:
+        told.append((what, threading.get_ident()))
+
+    class Metrics:
+        def leader_on(self, name: str) -> None: ...
+
+        leader_off = leader_on
+
+        def slow_path_exercised(self, name: str) -> None:
+            tell(f"slow path of {name}")
+
+    lock = Movable()
+    config = replace(SHORT, on_new_leader=lambda identity: tell(f"leader {identity}"))
+    async with await elector_of(lock, config, metrics=Metrics()).win():
+        lock.moved_client.faults = ["refuse"]
+        await eventually(lambda: len(told) == 2, every=0.01)
+    here = threading.get_ident()
+    assert told == [("leader a", here), ("slow path of n", here)]
+
+
+async def test_a_leader_that_hangs_is_named_and_its_process_ended(caplog: pytest.LogCaptureFixture) -> None:
+    ended: list[str] = []
+    lock = Movable()
+    config = replace(HANGS, last_resort_after=0.05)
+    elector = elector_of(lock, config, end_process=lambda: ended.append(threading.current_thread().name))
+    term = await elector.win()
+    async with term:
+        await asyncio.sleep(0.12)  # a heartbeat or two are answered
+        time.sleep(0.95)  # noqa: ASYNC251, TID251 - blocking is the point
+        assert not term.is_leading
+        assert ended == ["deltaloop-election-n"], "while it hangs"
+        await asyncio.sleep(5)
+    assert (term.ended_because, term.loss) == (TermEnd.WEDGED, LossReason.WEDGED)
+    [named] = [vars(record) for record in caplog.records if "does not answer" in record.getMessage()]
+    assert (named["levelno"], named["elector"], named["identity"]) == (logging.ERROR, "n", "a")
+    assert 0.5 <= named["silent_for"] < 0.95
+    assert named["silent_for"] == round(named["silent_for"], 3)
+    assert any("time.sleep(0.95)" in frame for frame in named["stack"])
+    assert await gone()
+
+
+async def test_a_loss_is_one_on_the_thread_too_and_names_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    ended: list[str] = []
+    lock = Movable()
+    elector = elector_of(lock, replace(SHORT, last_resort_after=0.5), end_process=lambda: ended.append("ended"))
+    term = await elector.win()
+    async with term:
+        lock.server.edit(lambda lease: lease["spec"].update(holderIdentity="thief"))
+        await asyncio.sleep(5)
+    assert (term.ended_because, lock.server.holder()) == (TermEnd.TAKEN, "thief")
+    assert await gone()
+    assert ended == []
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+async def test_a_connection_whose_end_fails_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    lock = Movable(leaving=LookupError("cannot leave"))
+    async with await elector_of(lock).win():
+        pass
+    assert election_threads() == []
+    [record] = [record for record in caplog.records if record.levelno >= logging.ERROR]
+    assert vars(record)["elector"] == "n"
+    assert "the thread of an election has ended by an error" in record.getMessage()
+    assert record.exc_info is not None
+    assert isinstance(record.exc_info[1], LookupError)
+
+
+async def test_a_cancelled_release_leaves_no_thread() -> None:
+    lock = Movable()
+    term = await elector_of(lock).win()
+
+    async def lead() -> None:
+        async with term:
+            lock.moved_client.always = "hang"
+
+    leading = asyncio.create_task(lead())
+    await eventually(lambda: lock.moved_client.verbs[2:] != [], every=0.005)
+    leading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await leading
+    assert term.over
+    assert await gone()
+    assert lock.seen[-1][0] == "left"

@@ -113,6 +113,17 @@ async def test_the_counters_have_upstreams_names() -> None:
     assert counters.samples()[(MASTER_STATUS, "n")] == 0.0
 
 
+async def test_a_leader_that_has_lost_is_none_by_the_metric_although_its_work_goes_on() -> None:
+    counters = LeaderElectionCounters()
+    elector, client = make(FakeServer(), metrics=counters, config=LeaderElectionConfig(name="n"))
+    async with await elector.win():
+        client.always = "refuse"
+        try:
+            await asyncio.sleep(100)
+        finally:
+            assert counters.samples()[MASTER_STATUS, "n"] == 0.0
+
+
 @pytest.mark.parametrize(("stops_at", "ended"), [(11.0, []), (30.0, [13.0])])
 async def test_the_last_resort_ends_the_process_if_the_work_goes_on(stops_at: float, ended: list[float]) -> None:
     calls: list[float] = []
@@ -230,6 +241,8 @@ async def test_run_or_die_uses_what_it_is_given() -> None:
     async def work(term: Term) -> str:
         await term.client.delete("v1/Pod", "x")
         assert counters.samples() == {(MASTER_STATUS, "n"): 1.0}
+        assert watchdog._elector is not None
+        assert watchdog._elector.term is term
         return "done"
 
     lock = own_lock(FakeClient(server))
