@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.references import ObjectReference
 from deltaloop.api.status import ForbiddenError, Status
 from deltaloop.events import EventApi, EventDraft, EventRecorder, EventRecorderOptions
@@ -175,8 +176,10 @@ async def test_a_watcher_that_raises_is_named_and_told_the_next(caplog: pytest.L
 async def test_a_cancelled_leaving_drops_the_rest_and_goes_on(caplog: pytest.LogCaptureFixture) -> None:
     client = FakeEvents(hangs=True)
 
+    recorder = make(client)
+
     async def program() -> None:
-        async with make(client) as recorder:
+        async with recorder:
             recorder.event(POD_X, "Normal", "First", "m")
             recorder.event(POD_X, "Normal", "Second", "m")
 
@@ -190,6 +193,7 @@ async def test_a_cancelled_leaving_drops_the_rest_and_goes_on(caplog: pytest.Log
         (logging.WARNING, 2, 0)
     ]
     assert client.calls == [(0, "create")]
+    assert len(recorder) == 0
     await asyncio.sleep(20)
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
@@ -277,6 +281,49 @@ async def test_two_threads_never_get_one_name() -> None:
     for thread in threads:
         thread.join(5)
     assert [draft.reason for draft in sorted(shown, key=lambda draft: draft.name)] == ["First", "Second"]
+
+
+@pytest.mark.real_time
+async def test_leaving_waits_for_an_event_that_is_being_recorded() -> None:
+    inside, go_on = threading.Event(), threading.Event()
+
+    def wall_clock() -> datetime:
+        inside.set()
+        assert go_on.wait(5)
+        return START
+
+    client = FakeEvents()
+    recorder = EventRecorder(client, component="c", wall_clock=wall_clock)
+    thread = threading.Thread(target=recorder.event, args=(POD_X, "Normal", "R", "m"))
+    async with recorder:
+        thread.start()
+        assert await asyncio.to_thread(inside.wait, 5)
+        threading.Timer(0.02, go_on.set).start()
+    thread.join(5)
+    assert (len(client.stored), recorder.dropped) == (1, 0)
+
+
+async def test_in_a_child_only_a_recorder_that_was_entered_is_closed() -> None:
+    """What the hook does that is called there; the test below makes a child."""
+    fresh = make(FakeEvents())
+    fresh._in_child(held=False)
+    fresh.event(POD_X, "Normal", "R", "m")
+    assert (len(fresh), fresh.dropped) == (1, 0)
+    client = FakeEvents()
+    entered = make(client)
+    await entered.__aenter__()
+    entered._in_child(held=True)
+    entered.event(POD_X, "Normal", "R", "m")
+    assert (len(entered), entered.dropped) == (0, 1)
+    await entered.__aexit__(None, None, None)
+    assert client.calls == []
+
+
+def test_a_component_that_cannot_be_one_is_refused_for_one_event_too() -> None:
+    recorder = EventRecorder(FakeEvents(), component="c", options=EventRecorderOptions(api=EventApi.EVENTS_V1))
+    with pytest.raises(InvalidInputError, match="'my foos' cannot be the reporting controller"):
+        recorder.event(POD_X, "Normal", "R", "m", component="my foos")
+    assert len(recorder) == 0
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")

@@ -123,6 +123,17 @@ async def test_a_series_that_goes_on_shows_a_sign_of_life_even_if_one_fails(erro
     assert series_of(client) == [32]
 
 
+async def test_a_count_is_written_when_it_is_due_and_not_when_the_sender_looks_next() -> None:
+    client = FakeEvents()
+    async with make_series(client) as recorder:
+        for _ in range(3):
+            recorder.event(POD_X, "Normal", "R", "m")
+        await asyncio.sleep(359.5)
+        recorder.event(PART_1, "Normal", "Alone", "m")
+        await asyncio.sleep(1)
+    assert client.calls[2:] == [(359.5, "create"), (360, "patch")]
+
+
 async def test_flush_and_leaving_write_the_counts() -> None:
     client = FakeEvents()
     async with make_series(client) as recorder:

@@ -10,7 +10,7 @@ import textwrap
 import threading
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -297,6 +297,19 @@ async def test_a_connection_that_cannot_be_made_is_an_error_of_whoever_contends(
         assert term.is_leading
 
 
+async def test_a_lock_that_can_be_moved_once_only_is_named_as_the_mistake() -> None:
+    class Once(Movable):
+        moved = False
+
+        def on_own_connection(self) -> AbstractAsyncContextManager[Lock] | None:  # type: ignore[override]
+            self.moved, moved = True, self.moved
+            return None if moved else super().on_own_connection()
+
+    with pytest.raises(RuntimeError, match="could be moved before cannot be moved now; a bug of the lock"):
+        await elector_of(Once()).win()
+    assert election_threads() == []
+
+
 async def test_cancelled_while_the_connection_is_made_it_is_left() -> None:
     entered, go_on = threading.Event(), threading.Event()
 
@@ -353,8 +366,11 @@ async def test_what_is_told_is_told_on_the_loop_of_the_work() -> None:
         def slow_path_exercised(self, name: str) -> None:
             tell(f"slow path of {name}")
 
+    def new_leader(identity: str) -> None:
+        tell(f"leader {identity}")
+
     lock = Movable()
-    config = replace(SHORT, on_new_leader=lambda identity: tell(f"leader {identity}"))
+    config = replace(SHORT, on_new_leader=new_leader)
     async with await elector_of(lock, config, metrics=Metrics()).win():
         lock.moved_client.faults = ["refuse"]
         await eventually(lambda: len(told) == 2, every=0.01)

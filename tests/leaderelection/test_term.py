@@ -199,6 +199,42 @@ async def test_work_that_goes_on_is_named_as_often_as_configured(caplog: pytest.
     assert warned == [(logging.WARNING, "deaf", "renew deadline")] * 2  # at 12 and 14
 
 
+async def test_nothing_may_be_written_any_more_once_the_body_has_ended() -> None:
+    allowed = list[bool]()
+    elector, _ = make(FakeServer(), config=LeaderElectionConfig(on_stopped_leading=lambda: allowed.append(seen())))
+
+    def seen() -> bool:
+        return term.is_leading
+
+    term = await elector.win()
+    async with term:
+        assert seen()
+    assert allowed == [False]
+
+
+async def test_a_lock_that_is_kept_is_left_to_expire(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    server = FakeServer()
+    elector, _ = make(server)
+    async with await elector.win() as term:
+        term.keep_lock()
+    assert server.holder() == "a"
+    assert said(caplog, "stopped leading", "lock_was") == [("kept until it expires",)]
+
+
+async def test_without_rejoin_terms_go_on_until_one_is_lost() -> None:
+    server = FakeServer()
+    elector, client = make(server, config=LeaderElectionConfig(rejoin=False))
+    tokens = list[str]()
+    async for term in elector.terms():
+        async with term:
+            tokens.append(term.fencing_token)
+            if len(tokens) == 3:
+                client.always = "refuse"
+                await asyncio.sleep(100)
+    assert len(tokens) == 3
+
+
 async def test_an_abandoned_term_is_over_and_its_lock_released(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     server = FakeServer()
@@ -258,7 +294,7 @@ async def test_a_mistake_of_ours_in_the_renewals_ends_the_term_and_is_shown() ->
     lock = LeaseLock(client, namespace="default", name="example", identity="a")
     elector = LeaderElector(lock, clock=now, wall_clock=wall_clock, chance=lambda: 0.0)
     term = await elector.win()
-    ended = list[float]()
+    ended = list[tuple[float, bool]]()
 
     async def lead() -> None:
         nonlocal broken
@@ -268,12 +304,12 @@ async def test_a_mistake_of_ours_in_the_renewals_ends_the_term_and_is_shown() ->
             try:
                 await asyncio.sleep(100)
             finally:
-                ended.append(now())
+                ended.append((now(), term.is_leading))
                 broken = False
 
     with pytest.raises(WorkError):
         await lead()
-    assert ended == [2]
+    assert ended == [(2, False)]
     assert (term.loss, term.over, term.lost.is_set()) == (LossReason.RENEW_DEADLINE, True, True)
 
 

@@ -17,6 +17,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Final, Self, final
@@ -237,9 +238,7 @@ class EventRecorder:
         if self._loop is not None:
             raise RuntimeError("an EventRecorder is entered once")
         loop = asyncio.get_running_loop()
-        with self._lock:
-            self._loop = loop
-            self._wake()
+        self._loop = loop  # what was recorded before is found by the first step of the sender
         self._sender = loop.create_task(self._send_all(), name=f"events of {self.component}")
         return self
 
@@ -287,7 +286,7 @@ class EventRecorder:
 
     def _wake(self) -> None:
         """Tell the sender that there is work; called with the lock held."""
-        if self._loop is None or not self._waiting:
+        if self._loop is None:
             return
         try:
             self._loop.call_soon_threadsafe(self._more.set)
@@ -312,8 +311,7 @@ class EventRecorder:
                 if not events:
                     _log.debug("an event was counted or dropped without a request", extra=_names(draft))
                 await self._send(events)
-                with self._lock:
-                    self._waiting.popleft()
+                self._waiting.popleft()
             if closing or wanted > self._flushes_done:
                 while (unwritten := self._merger.take_unwritten(self._clock())) is not None:
                     await self._send([unwritten])
@@ -328,11 +326,9 @@ class EventRecorder:
     async def _wait_for_work(self) -> None:
         due_at = self._merger.next_due()
         delay = None if due_at is None else max(0.0, due_at - self._clock())
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(delay):
                 await self._more.wait()
-        except TimeoutError:
-            return
 
     async def _send(self, events: Iterable[Correlated]) -> None:
         left = deque(events)
@@ -380,11 +376,9 @@ class EventRecorder:
             await self._client.patch(bodies.resource_type, event.name, bodies.patch, namespace=event.namespace)
 
     async def _wait(self, delay: float) -> None:
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(delay):
                 await self._closing.wait()
-        except TimeoutError:
-            return
 
     def _log_outcome(self, outcome: Outcome, event: EventDraft, error: Exception | None) -> None:
         if outcome in _QUIET:

@@ -82,8 +82,8 @@ class LeadershipGuard:
         """Refuse everything from now on."""
         self._closed = True
 
-    def caused(self, error: BaseException) -> bool:
-        """Tell whether an error is this guard's refusal, or a group of nothing else."""
+    def caused(self, error: BaseException | None) -> bool:
+        """Tell whether an error is this guard's refusal, or a group of nothing else; none is neither."""
         if isinstance(error, BaseExceptionGroup):
             group = cast("BaseExceptionGroup[BaseException]", error)
             return all(self.caused(inner) for inner in group.exceptions)

@@ -238,7 +238,7 @@ class Term:
             asked = self._task.uncancel()
             if isinstance(exc, asyncio.CancelledError):
                 return asked <= self._cancellations_before
-        return exc is not None and self._guard.caused(exc)
+        return self._guard.caused(exc)
 
     def _why(self, exc: BaseException | None) -> TermEnd:
         if self._loss is not None:
