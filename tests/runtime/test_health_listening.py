@@ -25,7 +25,7 @@ from deltaloop.runtime import HealthServerError
 from deltaloop.runtime.core.history import History, Reconciled
 from deltaloop.runtime.core.readiness import Check
 from deltaloop.runtime.health_pages import EXPLAIN_PATH, explanation, metrics_page, probe
-from deltaloop.runtime.health_server import HealthServer, Listen, Page, Route, _is_local, only_local
+from deltaloop.runtime.health_server import HealthServer, Listen, Page, Route, _is_local, _Server, only_local
 from tests.runtime.worlds import now
 
 TEXT = "text/plain; charset=utf-8"
@@ -432,6 +432,18 @@ async def test_an_explanation_is_of_the_object_that_is_named() -> None:
     for rest, query in (("", {}), ("x", {"name": ["a"]}), ("", {"name": [""]})):
         wrong = await page(rest, query)
         assert (wrong.status, wrong.body[:11], wrong.content_type) == (400, b"bad request", TEXT)
+
+
+async def test_a_request_of_a_connection_that_had_to_go_is_not_answered() -> None:
+    answered: list[object] = []
+
+    async def answer(request: object) -> Any:
+        answered.append(request)
+
+    gone: Any = SimpleNamespace(protocol=object())
+    with pytest.raises(ConnectionResetError):
+        await _Server(answer)._answered(gone)
+    assert answered == []
 
 
 async def test_answers_go_out_one_after_the_other_on_a_connection_that_is_kept() -> None:

@@ -475,6 +475,25 @@ async def test_closed_it_takes_no_more_keys_and_calls_what_it_was_given() -> Non
 # -- what comes before a run
 
 
+async def test_what_was_looked_at_when_it_all_ended_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with alone(sleeper(60.0)) as a:
+        looked: list[tuple[str, tuple[Trigger, ...], Client]] = []
+
+        async def look(key: str, *, triggers: tuple[Trigger, ...], client: Client) -> None:
+            looked.append((key, triggers, client))
+            await asyncio.sleep(1.0)
+
+        monkeypatch.setattr(a.loop._observer, "look", look)
+        why = Trigger(source="test", verb="why")
+        a.add(trigger=why)
+        await asyncio.sleep(0.5)
+        a.loop.stop_taking()
+        await asyncio.wait_for(a.task, 1.0)
+        assert looked == [("default/a", (why,), a.client)]
+        assert len(a.loop.queue) == 1
+        assert a.hooks.told[2:] == []
+
+
 async def test_what_fails_before_a_run_begins_is_told_as_it_is(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -114,6 +114,19 @@ async def test_a_channel_changes_nothing_without_its_lock() -> None:
     assert owned == [True, True, True]  # one is added, read, removed
 
 
+@pytest.mark.parametrize("held", [False, True])
+def test_a_forked_child_keeps_what_waits_and_has_no_queues(held: bool) -> None:
+    channel, told = Channel(), Told()
+    channel.send("default/a")
+    if held:  # at the fork, between the two
+        channel._pending_keys.add("default/b")
+    channel._queues = [(told, told.count)]
+    channel._in_child(held)
+    assert channel.send("default/b")
+    assert told.keys == []
+    assert [key for key, _ in channel._pending] == ["default/a", "default/b"]
+
+
 async def test_a_timer_ticks_for_each_of_its_keys_by_the_loops_time() -> None:
     async with Running(Every(10.0, ["default/a", Request("", "all")], name="ticks"), Told()) as told:
         await asyncio.sleep(5.0)

@@ -41,13 +41,7 @@ def review_tokens(client: Client) -> MayGet:
         return known
 
     async def ask(token: str, path: str) -> bool:
-        asked = {
-            "apiVersion": TOKEN_REVIEW.api_version,
-            "kind": "TokenReview",
-            "metadata": {},
-            "spec": {"token": token},
-        }
-        reviewed = _status(await client.create(TOKEN_REVIEW, asked))
+        reviewed = _status(await client.create(TOKEN_REVIEW, {"metadata": {}, "spec": {"token": token}}))
         if not reviewed.get("authenticated"):
             return False
         user: dict[str, Any] = reviewed.get("user") or {}
@@ -58,15 +52,7 @@ def review_tokens(client: Client) -> MayGet:
             "extra": user.get("extra") or {},
             "nonResourceAttributes": {"path": path, "verb": "get"},
         }
-        access = await client.create(
-            SUBJECT_ACCESS_REVIEW,
-            {
-                "apiVersion": SUBJECT_ACCESS_REVIEW.api_version,
-                "kind": "SubjectAccessReview",
-                "metadata": {},
-                "spec": spec,
-            },
-        )
+        access = await client.create(SUBJECT_ACCESS_REVIEW, {"metadata": {}, "spec": spec})
         return bool(_status(access).get("allowed"))
 
     return may_get
