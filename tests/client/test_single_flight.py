@@ -251,6 +251,9 @@ def test_a_loop_that_is_closed_under_a_run_is_not_waited_for() -> None:
     work.release.set()
     assert second.ended() == "second"
     assert not joined.done()
+    dropped = joined.get_coro()
+    assert isinstance(dropped, Coroutine)
+    dropped.close()  # as the garbage collector does; it raises if that is refused
 
 
 # What a run does when it is cut off at an odd moment

@@ -138,7 +138,7 @@ class SingleFlight(Generic[T]):
                 last = not flight.waiting and not flight.outcome.done() and not self._finishes
                 if last and self._flight is flight:
                     self._flight = None
-            if last:
+            if last and not flight.is_lost():  # nothing can be waited for when who waits is dropped with its loop
                 flight.cancel()
                 await _until_done(flight)
         if not flight.outcome.done():
