@@ -129,6 +129,7 @@ async def test_what_was_known_of_a_failed_group_stays() -> None:
     with pytest.raises(UnknownResourceError, match="discovery failed for apps/v1"):
         await client.resource("foo")
     assert str(await client.resource("deploy")) == "apps/v1/Deployment"
+    assert len(await client.resources()) == 2
 
 
 async def test_a_group_that_went_away_is_no_failure() -> None:

@@ -171,7 +171,9 @@ def test_once_two_loops_have_asked_no_run_is_on_either() -> None:
     async def ask() -> str:
         await flight.join()
         await asyncio.to_thread(both.wait)
-        return await flight.join()
+        ran_in = await flight.join()
+        await asyncio.to_thread(both.wait)  # neither loop is closed before both have asked again
+        return ran_in
 
     loops = [Loop("first", ask), Loop("second", ask)]
     assert [loop.ended() for loop in loops] == ["of its own", "of its own"]

@@ -459,7 +459,7 @@ async def test_tls_without_the_ca(authority: Authority) -> None:
     assert not error.sent
     assert not error.refused
     assert "the certificate of 127.0.0.1:" in str(error)
-    assert "unable to get local issuer certificate" in str(error)
+    assert "is not accepted: unable to get local issuer certificate; check the CA" in str(error)
 
 
 async def test_tls_under_another_name(authority: Authority) -> None:

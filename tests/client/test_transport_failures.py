@@ -98,6 +98,16 @@ async def test_each_failure_has_its_words(error: Exception, words: str) -> None:
     assert re.match(words, _why(error, "h:1"))
 
 
+async def test_what_openssl_finds_wrong_is_named_by_its_reason() -> None:
+    received = ssl.MemoryBIO()
+    received.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+    context = ssl.create_default_context()
+    with pytest.raises(ssl.SSLError) as caught:
+        context.wrap_bio(received, ssl.MemoryBIO(), server_hostname="h").do_handshake()
+    assert caught.value.reason
+    assert _why(of_connecting(caught.value), "h:1") == f"no TLS connection to h:1: {caught.value.reason}"
+
+
 @pytest.mark.parametrize(
     ("error", "cut"),
     [

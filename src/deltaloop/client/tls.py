@@ -207,5 +207,4 @@ def _read(path: Path | None, config: ClientConfig) -> bytes:
 
 
 def _reason(error: OSError) -> str:
-    reason = getattr(error, "reason", None) or error.strerror or type(error).__name__
-    return str(reason).replace("_", " ").lower()
+    return str(getattr(error, "reason", None) or error.strerror).replace("_", " ").lower()
