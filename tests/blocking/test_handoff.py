@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import linecache
+import sys
 import threading
+import weakref
 from collections.abc import Callable
 from functools import partial
+from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -70,3 +75,77 @@ def test_two_threads_never_both_own_a_value_or_neither() -> None:
         handoff.abandon_for(owners.append)
         thread.join()
         assert len(owners) == 1
+
+
+def test_nothing_is_kept_of_an_error_that_was_raised() -> None:
+    class OurError(Exception):
+        pass
+
+    handoff = Handoff[str]()
+    handoff.fail(OurError())
+    there: weakref.ref[OurError] | None = None
+    try:
+        handoff.take()
+    except OurError as error:
+        there = weakref.ref(error)
+    assert there is not None
+    assert there() is None, "no cycle has to be found for it"
+
+
+def test_a_value_that_nobody_wants_is_dropped() -> None:
+    handoff = Handoff[str]()
+    handoff.deliver("value")
+    handoff.abandon_for(None)
+
+
+class Paused:
+    """A call in a thread that stops before one line of its function, until it may go on."""
+
+    def __init__(self, function: Callable[[], bool], line: str) -> None:
+        self.line = line
+        self.inside, self.go_on = threading.Event(), threading.Event()
+        self.found = list[bool]()
+        self.thread = threading.Thread(target=self._run, args=(function,))
+        self.thread.start()
+        assert self.inside.wait(5)
+
+    def _run(self, function: Callable[[], bool]) -> None:
+        sys.settrace(self._trace)
+        try:
+            self.found.append(function())
+        finally:
+            sys.settrace(None)
+
+    def _trace(self, frame: FrameType, event: str, argument: object) -> Any:
+        if event == "line" and linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip() == self.line:
+            self.inside.set()
+            assert self.go_on.wait(5)
+        return self._trace
+
+
+@pytest.mark.parametrize(
+    ("first", "line", "second"),
+    [
+        ("deliver", "self._value.append(value)", "abandon"),
+        ("fail", "self._error = error", "abandon"),
+        ("abandon", "self._abandoned = True", "deliver"),
+        ("abandon", "self._abandoned = True", "fail"),
+    ],
+)
+def test_the_second_outcome_waits_for_the_first(first: str, line: str, second: str) -> None:
+    handoff = Handoff[str]()
+    outcomes: dict[str, Callable[[], bool]] = {
+        "deliver": partial(handoff.deliver, "value"),
+        "fail": partial(handoff.fail, KeyError("x")),
+        "abandon": handoff.abandon,
+    }
+    paused = Paused(outcomes[first], line)
+    found = list[bool]()
+    thread = threading.Thread(target=lambda: found.append(outcomes[second]()))
+    thread.start()
+    thread.join(0.02)
+    assert found == []
+    paused.go_on.set()
+    for each in (paused.thread, thread):
+        each.join(5)
+    assert (paused.found, found) == ([True], [False])

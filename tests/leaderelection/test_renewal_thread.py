@@ -441,3 +441,19 @@ async def test_a_cancelled_release_leaves_no_thread() -> None:
     assert term.over
     assert await gone()
     assert lock.seen[-1][0] == "left"
+
+
+async def test_calls_without_a_thread_are_a_mistake_of_ours() -> None:
+    candidate: Any = elector_of(Movable())._candidacy
+    await candidate.close()
+    candidate.record_event("nobody hears it")
+    with pytest.raises(RuntimeError, match="the thread of the election does not run; a bug in deltaloop"):
+        await candidate.contend()
+    with pytest.raises(RuntimeError, match="does not run"):
+        candidate.begin()
+    await candidate.open()
+    await candidate.open()  # as after a cancelled end: another thread takes the place of the one before
+    assert election_threads() == ["deltaloop-election-n"]
+    await candidate.close()
+    await candidate.close()
+    assert election_threads() == []

@@ -20,6 +20,7 @@ import logging
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar, final
 
 from deltaloop.leaderelection.candidacy import Candidacy
@@ -45,15 +46,23 @@ class MakeCandidacy(Protocol):
 
 
 @final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Serving:
+    """What a thread has once it can take calls."""
+
+    candidacy: Candidacy
+    loop: asyncio.AbstractEventLoop
+    stop: asyncio.Event
+    turn: asyncio.Lock
+
+
+@final
 class _Running:
     """One thread, from its start to its end."""
 
-    def __init__(self) -> None:
-        self.thread: threading.Thread | None = None
-        self.loop: asyncio.AbstractEventLoop | None = None
-        self.candidacy: Candidacy | None = None
-        self.stop: asyncio.Event | None = None
-        self.turn: asyncio.Lock | None = None
+    def __init__(self, main: Callable[[_Running], None], name: str) -> None:
+        self.thread = threading.Thread(target=main, args=(self,), name=name, daemon=True)
+        self.serving: _Serving | None = None
         self.ready: concurrent.futures.Future[None] = concurrent.futures.Future()
         self.stopped: concurrent.futures.Future[None] = concurrent.futures.Future()
 
@@ -103,10 +112,7 @@ class RenewalThread:
         await self.close()
         self._work_loop = asyncio.get_running_loop()
         self._work_thread = threading.get_ident()
-        running = self._running = _Running()
-        running.thread = threading.Thread(
-            target=self._main, args=(running,), name=f"deltaloop-election-{self._name}", daemon=True
-        )
+        running = self._running = _Running(self._main, f"deltaloop-election-{self._name}")
         running.thread.start()
         await asyncio.wrap_future(running.ready)
 
@@ -115,14 +121,14 @@ class RenewalThread:
         running = self._running
         if running is None:
             return
-        if running.loop is not None and running.stop is not None:
+        serving = running.serving
+        if serving is not None:
             with contextlib.suppress(RuntimeError):  # it has ended already
-                running.loop.call_soon_threadsafe(running.stop.set)
+                serving.loop.call_soon_threadsafe(serving.stop.set)
         else:
             running.ready.cancel()
         await asyncio.shield(asyncio.wrap_future(running.stopped))
-        if running.thread is not None:
-            running.thread.join()  # it has nothing left to do
+        running.thread.join()  # it has nothing left to do
         self._running = None
 
     async def contend(self) -> BecameLeader:
@@ -150,23 +156,22 @@ class RenewalThread:
 
     def record_event(self, message: str) -> None:
         """Tell the world through the lock of the thread, which knows the object that it holds."""
-        if self._running is not None and self._running.candidacy is not None:
-            self._running.candidacy.record_event(message)
+        if self._running is not None and self._running.serving is not None:
+            self._running.serving.candidacy.record_event(message)
 
     async def _call(self, make: Callable[[Candidacy], Awaitable[T]]) -> T:
         return await asyncio.wrap_future(self._submit(make))
 
     def _submit(self, make: Callable[[Candidacy], Awaitable[T]]) -> concurrent.futures.Future[T]:
-        running = self._running
-        if running is None or running.loop is None or running.turn is None or running.candidacy is None:
+        serving = self._running.serving if self._running is not None else None
+        if serving is None:
             raise RuntimeError("the thread of the election does not run; a bug in deltaloop")
-        turn, candidacy = running.turn, running.candidacy
 
         async def in_turn() -> T:
-            async with turn:
-                return await make(candidacy)
+            async with serving.turn:
+                return await make(serving.candidacy)
 
-        return asyncio.run_coroutine_threadsafe(in_turn(), running.loop)
+        return asyncio.run_coroutine_threadsafe(in_turn(), serving.loop)
 
     # On the thread
 
@@ -183,20 +188,19 @@ class RenewalThread:
 
     async def _serve(self, running: _Running) -> None:
         async with self._move() as lock:
-            running.turn = asyncio.Lock()
-            running.stop = asyncio.Event()
-            running.candidacy = self._make(
+            candidacy = self._make(
                 lock,
                 on_new_leader=lambda identity: self._hop(lambda: self._on_new_leader(identity)),
                 on_slow_path=lambda: self._hop(self._on_slow_path),
             )
-            running.loop = asyncio.get_running_loop()
+            serving = _Serving(candidacy, asyncio.get_running_loop(), asyncio.Event(), asyncio.Lock())
+            running.serving = serving
             if not running.ready.set_running_or_notify_cancel():
                 return
             running.ready.set_result(None)
-            await running.stop.wait()
-            async with running.turn:
-                await running.candidacy.close()
+            await serving.stop.wait()
+            async with serving.turn:
+                await candidacy.close()
 
     async def _renew_while_the_work_answers(self, candidacy: Candidacy) -> LossReason:
         renewals = asyncio.create_task(candidacy.renew())
