@@ -26,6 +26,7 @@ from deltaloop.blocking import (
     connect,
 )
 from deltaloop.cache import BufferPolicy, InformerStoppedError
+from tests.blocking.paused import Paused
 from tests.blocking.serving import config_map, our_threads, until
 
 MAP = dl.kinds.CONFIG_MAP
@@ -498,3 +499,31 @@ def test_a_registration_of_another_informer_is_not_removed(client: Client) -> No
         factory.informer(dl.kinds.SECRET).remove_event_handler(registration)
         registration.wait_for_sync(timeout=5)
         assert "deltaloop handler stays" in our_threads()
+
+
+@pytest.mark.parametrize(
+    ("first", "line", "second"),
+    [
+        ("end", "threads = builtins.list(self._threads.values())", "add"),
+        ("end", "threads = builtins.list(self._threads.values())", "remove"),
+        ("remove", "thread = self._threads.pop(inner, None)", "end"),
+    ],
+)
+def test_one_thread_at_a_time_changes_the_list_of_handlers(client: Client, first: str, line: str, second: str) -> None:
+    with InformerFactory(client) as factory:
+        maps = factory.informer(MAP)
+        registrations = [maps.add_event_handler(Recorder()) for _ in range(2)]
+        calls: dict[str, Callable[[], object]] = {
+            "add": lambda: maps.add_event_handler(Recorder()),
+            "end": maps.end_handlers,
+            "remove": lambda: maps.remove_event_handler(registrations.pop()),
+        }
+        paused = Paused(calls[first], line)
+        other = threading.Thread(target=calls[second])
+        other.start()
+        other.join(0.05)
+        assert other.is_alive()
+        paused.go_on.set()
+        for thread in (paused.thread, other):
+            thread.join(5)
+            assert not thread.is_alive()

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import linecache
-import sys
 import threading
 import weakref
 from collections.abc import Callable
 from functools import partial
-from types import FrameType
-from typing import Any
 
 import pytest
 
 from deltaloop.blocking.handoff import Handoff
+from tests.blocking.paused import Paused
 
 
 def test_what_is_delivered_can_be_taken() -> None:
@@ -96,31 +93,6 @@ def test_a_value_that_nobody_wants_is_dropped() -> None:
     handoff = Handoff[str]()
     handoff.deliver("value")
     handoff.abandon_for(None)
-
-
-class Paused:
-    """A call in a thread that stops before one line of its function, until it may go on."""
-
-    def __init__(self, function: Callable[[], bool], line: str) -> None:
-        self.line = line
-        self.inside, self.go_on = threading.Event(), threading.Event()
-        self.found = list[bool]()
-        self.thread = threading.Thread(target=self._run, args=(function,))
-        self.thread.start()
-        assert self.inside.wait(5)
-
-    def _run(self, function: Callable[[], bool]) -> None:
-        sys.settrace(self._trace)
-        try:
-            self.found.append(function())
-        finally:
-            sys.settrace(None)
-
-    def _trace(self, frame: FrameType, event: str, argument: object) -> Any:
-        if event == "line" and linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip() == self.line:
-            self.inside.set()
-            assert self.go_on.wait(5)
-        return self._trace
 
 
 @pytest.mark.parametrize(
