@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import ssl
+from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 
 import deltaloop as dl
 from deltaloop.api import kinds
@@ -201,6 +204,24 @@ async def test_health_and_metrics_are_served_each_at_its_own_address() -> None:
         await task
         with pytest.raises(RuntimeError, match="before it is entered"):
             _ = manager.servers["health"].url
+
+
+async def test_tokens_are_reviewed_wherever_that_is_asked_for(tmp_path: Path) -> None:
+    authority, path = trustme.CA(), tmp_path / "cert.pem"
+    authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(str(path))
+    trust = ssl.create_default_context()
+    authority.configure_trust(trust)  # pyright: ignore[reportUnknownMemberType]  # PyOpenSSL
+    listen = Listen(certificate=path, key=path, token_review=True)
+    async with world() as w:
+        options = ManagerOptions(health=listen, metrics=listen)
+        manager = Manager(w.client, [maps], metrics_page=lambda: (b"numbers", "text/plain"), options=options)
+        task = asyncio.create_task(manager.run())
+        await until(lambda: checks(manager)["caches-synced"].ok)
+        for name, page in (("health", "healthz"), ("metrics", "metrics")):
+            url = f"{manager.servers[name].url}/{page}"
+            assert (await fetch(url, ssl=trust))[0] == 401
+        manager.stop()
+        await task
 
 
 async def test_a_page_without_an_address_is_served_nowhere() -> None:

@@ -40,7 +40,10 @@ def test_an_object_is_found_by_its_own_reconciles_and_by_those_it_caused_or_that
     assert numbers(history, "", "default/a", "a") == [3, 1]
     for kind in ("Foo", "foo", "foos", "example.com/v1/Foo", "v1/service", "services"):
         assert numbers(history, kind, "default/a") == [3, 1]
-    assert numbers(history, "pod", "default/p") == [3, 2, 1]
+    history.add(run("default/c", 4, controller="Mine", at=4.0))
+    assert numbers(history, "mine", "default/c") == [4], "a controller's name"
+    assert numbers(history, "mine", "default/a") == []
+    assert numbers(history, "pod", "default/p") == [4, 3, 2, 1]
     assert numbers(history, "", "default/p") == []
     assert numbers(history, "secret", "default/a") == []
     [latest, _] = history.about("foo", frozenset({"default/a"}))

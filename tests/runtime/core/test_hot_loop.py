@@ -498,6 +498,15 @@ def test_the_numbers_unless_others_are_given() -> None:
         threshold=20, window=60.0, min_interval=1.0, max_interval=30.0, quiet=120.0, limit=1000
     )
     assert HotLoopOptions(threshold=2, limit=1).threshold == 2
+    assert HotLoopOptions(min_interval=8.0, max_interval=8.0).min_interval == pytest.approx(8.0)
+
+
+def test_what_was_before_a_key_cooled_down_counts_no_more() -> None:
+    loops = HotLoops(OPTIONS)
+    drive_self_loop(loops, times=4)
+    assert loops.observe("default/a", triggers=[echo(deployment(9))], writes=[], succeeded=True, now=1.0) != ()
+    assert drive_self_loop(loops, times=3, at=2.0) == []
+    assert len(drive_self_loop(loops, times=1, at=3.0)) == 1
 
 
 def test_a_strike_counts_for_the_whole_window() -> None:

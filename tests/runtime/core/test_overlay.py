@@ -80,6 +80,7 @@ def test_a_tombstone_goes_when_the_cache_has_seen_the_end() -> None:
 def test_lists_and_indexes_have_own_writes_and_not_own_deletions() -> None:
     overlay = Overlay()
     cached = {key: obj(key, 3, uid=key, app="web") for key in ("default/a", "default/b", "default/c")}
+    overlay.wrote(obj("default/c", 2, uid="default/c", app="api"), reached="1", now=0.0)  # the cache has come as far
     overlay.wrote(obj("default/a", 7, uid="default/a", app="api"), reached="5", now=0.0)
     overlay.deleted("default/b", uid="default/b", version="3", reached="2", now=0.0)
     overlay.wrote(obj("default/d", 8, uid="d", app="web"), reached="5", now=0.0)

@@ -28,6 +28,12 @@ APPLY = "application/apply-patch+yaml"
         ("DELETE /apis/x.io/v1/foos/f", ["delete foos.x.io"]),
         ("DELETE /apis/x.io/v1/foos", ["deletecollection foos.x.io"]),
         ("POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews", []),
+        ("POST /apis/authorization.k8s.io/v1/selfsubjectrulesreviews", []),
+        ("POST /apis/authentication.k8s.io/v1/selfsubjectreviews", []),
+        (
+            "POST /apis/authorization.k8s.io/v1/subjectaccessreviews",
+            ["create subjectaccessreviews.authorization.k8s.io"],
+        ),
         ("GET /version", []),
         ("GET /apis", []),
         ("GET /healthz/some/deeper/check", []),
@@ -86,6 +92,9 @@ NO_RECORDS: list[Any] = [
     {"format": 2, "rules": []},
     {"format": 1, "rules": [{}]},
     {"format": 1, "rules": [1]},
+    {"format": 1, "rules": [{"group": "", "resource": "pods", "verb": 1, "namespace": ""}]},
+    {"format": 1, "rules": [], "namespace": 1},
+    {"format": 1, "rules": {}},
 ]
 
 
