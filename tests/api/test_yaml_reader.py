@@ -132,6 +132,20 @@ def test_an_anchor_may_be_given_again() -> None:
     assert read_yaml("[&a 1, *a, &a 2, *a]") == [1, 1, 2, 2]
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", None])
+@pytest.mark.parametrize("line_break", ["\n", "\r\n", "\u2028"])
+def test_tag_directives_are_few(encoding: str | None, line_break: str) -> None:
+    def read(number: int) -> Any:
+        lines = [f"%TAG !a{each}! tag:x.dev,2026:" for each in range(number)]
+        text = line_break.join([*lines, "---", "a: 1"])
+        return read_yaml(text if encoding is None else text.encode(encoding))
+
+    assert read(100) == {"a": 1}
+    with pytest.raises(InvalidInputError, match="more than 100 of its lines begin with %TAG"):
+        read(101)
+    assert read_yaml("a: '" + "%TAG " * 1000 + "'") is not None
+
+
 def test_aliases_cannot_multiply_without_bound() -> None:
     lines = ["a0: &a0 [1,1,1,1,1,1,1,1,1,1]"]
     lines += [f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]

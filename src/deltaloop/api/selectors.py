@@ -68,7 +68,7 @@ class Requirement:
         return labels[self.key] in self.values
 
     def _compares(self, label: str) -> bool:
-        left, right = _parse_int64(label), _parse_int64(self.values[0])
+        left, right = label_integer(label), label_integer(self.values[0])
         if left is None or right is None:
             return False
         return left > right if self.operator == ">" else left < right
@@ -199,7 +199,7 @@ class _LabelParser:
 
     def _integer(self, key: str) -> str:
         value = self._value(key)
-        if _parse_int64(value) is None:
+        if label_integer(value) is None:
             raise InvalidSelectorError(
                 f"values[0][{key}]: Invalid value: \"{value}\": for 'Gt', 'Lt' operators, the value must be an integer"
             )
@@ -244,7 +244,8 @@ def _label_value(key: str, value: str) -> str:
     return value
 
 
-def _parse_int64(text: str) -> int | None:
+def label_integer(text: str) -> int | None:
+    """Return the number that a label is to ``>`` and ``<``: one of 64 bits; None if it is none."""
     if not _INTEGER.fullmatch(text) or len(text) > 64:
         return None
     number = int(text)

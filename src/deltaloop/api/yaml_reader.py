@@ -9,7 +9,9 @@ JSON. So only PyYAML's parser is used, which gives events, and the values are bu
 * keys become text, as in JSON; a key that comes twice in one map is an error, as with kubectl's strict validation;
 * ``<<`` merges; tags that Go does not know are passed over;
 * building from events needs no recursion, so depth cannot exhaust a stack (PyYAML's own composer crashes the
-  interpreter), and what aliases multiply is counted, so a small text cannot grow without bound.
+  interpreter), and what aliases multiply is counted, so a small text cannot grow without bound;
+* libyaml looks at all ``%TAG`` lines for each, and lets no other thread run meanwhile (a minute for 3 MB), so they are
+  counted before it reads.
 
 This module holds the only use of PyYAML's parser in the project; a lint bans its loaders.
 
@@ -34,6 +36,13 @@ _parse_events = cast("Callable[..., Iterator[Any]]", yaml.parse)
 
 _MAX_DEPTH: Final = 500
 _MAX_VALUES_BY_ALIAS: Final = 100_000
+_MAX_TAG_DIRECTIVES: Final = 100
+
+# Lines that begin with %TAG, in each encoding that YAML may come in and after each of its line breaks.
+_TAG_DIRECTIVE: Final = re.compile("(?:\\A|[\n\r\x85\u2028\u2029\ufeff])%TAG")
+_TAG_DIRECTIVE_IN_BYTES: Final = re.compile(
+    rb"(?:\A|[\n\r\0\x85\xa8\xa9\xbf\xff\xfe]|[\x28\x29]\x20(?=%\0))%\0?T\0?A\0?G"
+)
 
 _INT: Final = re.compile(r"[-+]?(0[bB][01]+|0[oO]?[0-7]+|0[xX][0-9a-fA-F]+|0|[1-9][0-9]*)")
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
@@ -82,9 +91,14 @@ def read_yaml_documents(text: str | bytes, *, source: str = "YAML", repeated: li
 
     Raises:
         InvalidInputError: If it is not YAML, has a key twice in one map, a value that JSON has no form for, is nested
-            deeper than 500 levels, or is multiplied by aliases to more than 100000 values; the message has the line
-            and column, never the text.
+            deeper than 500 levels, is multiplied by aliases to more than 100000 values, or has more than 100 lines
+            that begin with ``%TAG``; the message has the line and column, never the text.
     """
+    directives = _TAG_DIRECTIVE.findall(text) if isinstance(text, str) else _TAG_DIRECTIVE_IN_BYTES.findall(text)
+    if len(directives) > _MAX_TAG_DIRECTIVES:
+        raise InvalidInputError(
+            f"{source} cannot be used: more than {_MAX_TAG_DIRECTIVES} of its lines begin with %TAG"
+        )
     try:
         documents = list(_documents(text, repeated))
     except _RefusedError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import uuid
 from collections.abc import Callable, Mapping
@@ -11,14 +12,20 @@ from typing import Final, final
 from aiohttp import web
 
 from deltaloop.api.errors import InvalidSelectorError
+from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.draft import NO_DRAFT, Commit
+from deltaloop.apiserver.core.encoding import decode_object, encode_json
+from deltaloop.apiserver.core.listing import Listed
 from deltaloop.apiserver.core.objects import Stamp
 from deltaloop.apiserver.core.operations import Operations
 from deltaloop.apiserver.core.rendering import Rendering, choose_rendering
 from deltaloop.apiserver.core.requests import ListQuery
+from deltaloop.apiserver.core.scaling import scale_of
 from deltaloop.apiserver.core.selection import Selection
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.table import Shape
+from deltaloop.apiserver.large_writes import LARGE
 
 _LABEL_REFUSAL: Final = "field label not supported: {}"
 
@@ -67,6 +74,25 @@ class Answering:
             shape=shape,
             now=self.epoch(),
         )
+
+    async def written(self, rendering: Rendering, obj: Resource, *, commit: Commit = NO_DRAFT) -> bytes:
+        """Write one object, a large one in a thread; ``commit`` is that of the write that has given it."""
+        return await self._beside(len(obj.raw), lambda: rendering.object(commit.final(obj)))
+
+    async def written_list(self, rendering: Rendering, listed: Listed) -> bytes:
+        """Write a list, a large one in a thread."""
+        return await self._beside(sum(len(obj.raw) for obj in listed.items), lambda: rendering.list(listed))
+
+    async def written_scale(self, served: ServedResource, obj: Resource, *, commit: Commit = NO_DRAFT) -> bytes:
+        """Write the ``Scale`` of an object, as ``written``."""
+
+        def write() -> bytes:
+            return encode_json(scale_of(served, decode_object(served, commit.final(obj))))
+
+        return await self._beside(len(obj.raw), write)
+
+    async def _beside(self, size: int, write: Callable[[], bytes]) -> bytes:
+        return write() if size <= LARGE else await asyncio.to_thread(write)
 
     def selection(self, query: ListQuery, served: ServedResource) -> Selection:
         """Return which objects a query is about.

@@ -15,11 +15,11 @@ from deltaloop.api.errors import InvalidInputError
 from deltaloop.apiserver.core import failures, protobuf
 from deltaloop.apiserver.core.nesting import check_depth, decode_json
 from deltaloop.apiserver.core.protobuf_table import FieldTable, parse_table
+from deltaloop.apiserver.large_writes import LARGE
 
 # Of a request in YAML: a sentence for each key that comes twice.
 REPEATED: Final = web.RequestKey("repeated", tuple[str, ...])
 _JSON: Final = ("", "application/json")
-_LARGE: Final = 128 * 1024
 _YAML: Final = ("application/yaml", "application/x-yaml", "text/yaml")
 
 
@@ -52,34 +52,48 @@ async def read_body(request: web.BaseRequest) -> bytes:
 async def read_fields(
     request: web.BaseRequest, *, body: bytes | None = None, protobuf_kind: tuple[str, str] | None = None
 ) -> dict[str, Any]:
-    """Read an object.
+    """Read an object, a large one in a thread; otherwise as ``decode_fields``.
 
     Args:
         request: The request; its content type says how to read the body.
         body: The body, if it has been read.
+        protobuf_kind: As for ``decode_fields``.
+
+    Raises:
+        RequestEntityTooLargeError: If it is larger than 3 MiB.
+        ApiError: As ``decode_fields``.
+    """
+    media_type = _media_type(request, protobuf_kind)
+    raw = body if body is not None else await read_body(request)
+    if media_type in _YAML and len(raw) > LARGE:
+        # Python's reader takes more than a second for 3 MiB, and the loop has others to serve.
+        return await asyncio.to_thread(decode_fields, request, raw, protobuf_kind=protobuf_kind)
+    return decode_fields(request, raw, protobuf_kind=protobuf_kind)
+
+
+def decode_fields(
+    request: web.BaseRequest, raw: bytes, *, protobuf_kind: tuple[str, str] | None = None
+) -> dict[str, Any]:
+    """Decode an object.
+
+    Args:
+        request: The request; its content type says how to read the body.
+        raw: The body.
         protobuf_kind: API version and kind of an object that says neither, if protobuf is read here at all.
 
     Raises:
         UnsupportedMediaTypeError: If it is in another format.
         BadRequestError: If it cannot be read, or is no object; the message has the place, not the data.
-        RequestEntityTooLargeError: If it is larger than 3 MiB.
     """
-    media_type = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    in_protobuf = media_type == protobuf.CONTENT_TYPE and protobuf_kind is not None
-    if media_type not in (*_JSON, *_YAML) and not in_protobuf:
-        accepted = ("application/json", "application/yaml", protobuf.CONTENT_TYPE)
-        raise failures.unsupported_media_type(accepted[: 2 if protobuf_kind is None else 3])
-    raw = body if body is not None else await read_body(request)
+    media_type = _media_type(request, protobuf_kind)
     try:
-        if in_protobuf and protobuf_kind is not None:
+        if media_type == protobuf.CONTENT_TYPE and protobuf_kind is not None:
             api_version, kind = protobuf_kind
             fields = protobuf.decode_body(raw, field_table(), api_version=api_version, kind=kind)
             check_depth(fields)
             return fields
         if media_type in _YAML:
-            # Python's reader takes more than a second for 3 MiB, and the loop has others to serve.
-            large = len(raw) > _LARGE
-            raw = await asyncio.to_thread(_yaml_to_json, request, raw) if large else _yaml_to_json(request, raw)
+            raw = _yaml_to_json(request, raw)
         value = decode_json(raw)
     except msgspec.MsgspecError as error:
         raise failures.bad_request(f"couldn't get version/kind; json parse error: {error}") from None
@@ -90,6 +104,15 @@ async def read_fields(
     if not isinstance(value, dict):
         raise failures.bad_request("the body of the request is no object")
     return cast("dict[str, Any]", value)
+
+
+def _media_type(request: web.BaseRequest, protobuf_kind: tuple[str, str] | None) -> str:
+    media_type = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    in_protobuf = media_type == protobuf.CONTENT_TYPE and protobuf_kind is not None
+    if media_type not in (*_JSON, *_YAML) and not in_protobuf:
+        accepted = ("application/json", "application/yaml", protobuf.CONTENT_TYPE)
+        raise failures.unsupported_media_type(accepted[: 2 if protobuf_kind is None else 3])
+    return media_type
 
 
 def _yaml_to_json(request: web.BaseRequest, body: bytes) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any, Final, final
 
@@ -14,6 +15,7 @@ from deltaloop.apiserver.core.media_types import YAML, AcceptClause, failure_in_
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.yaml_writer import json_to_yaml
+from deltaloop.apiserver.large_writes import LARGE
 from deltaloop.apiserver.published_schemas import published_definitions
 
 VERSION: Final = {
@@ -45,8 +47,11 @@ def _json(body: bytes, headers: Mapping[str, str], status: int = 200) -> web.Res
     return web.Response(body=body, status=status, headers={**headers, "Content-Type": "application/json"})
 
 
-def in_yaml(request: web.BaseRequest, response: web.StreamResponse) -> web.StreamResponse:
-    """Turn an answer in JSON into YAML, if that is what the request asked for; streams stay as they are."""
+async def in_yaml(request: web.BaseRequest, response: web.StreamResponse) -> web.StreamResponse:
+    """Turn an answer in JSON into YAML, if that is what the request asked for; streams stay as they are.
+
+    A large one is turned in a thread, so that the loop goes on serving others.
+    """
     accept = ",".join(request.headers.getall("Accept", []))
     if YAML not in accept or not isinstance(response, web.Response) or not isinstance(response.body, bytes):
         return response
@@ -55,7 +60,8 @@ def in_yaml(request: web.BaseRequest, response: web.StreamResponse) -> web.Strea
         return response
     failed = response.status >= 400
     if failure_in_yaml(accept) if failed else request.path.startswith("/api") and _chosen_yaml(accept):
-        response.body = json_to_yaml(response.body)
+        large = len(response.body) > LARGE
+        response.body = await asyncio.to_thread(json_to_yaml, response.body) if large else json_to_yaml(response.body)
         response.headers["Content-Type"] = f"{YAML}{separator}{parameters}"
     return response
 

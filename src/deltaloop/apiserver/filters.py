@@ -39,6 +39,8 @@ from deltaloop.apiserver.handlers import Handlers
 
 _log: Final = logging.getLogger("deltaloop.apiserver")
 _NOT_ACCEPTABLE: Final = 406
+# Of a refusal, when it is logged: it may be as long as what was sent, and to redact that takes seconds.
+_LOOKED_AT: Final = 16 * 1024
 
 
 class _LostError(Exception):
@@ -104,7 +106,7 @@ class Filters:
         record = _Record(info=info, arrived_at=asyncio.get_running_loop().time())
         code = 0
         try:
-            response = in_yaml(request, await self._guard(request, segments, record))
+            response = await in_yaml(request, await self._guard(request, segments, record))
             if DEPRECATION in request and not response.prepared:
                 add_warnings(response, [request[DEPRECATION]])
             if not response.prepared:
@@ -278,7 +280,9 @@ def _log_request(request: web.BaseRequest, record: _Record, code: int) -> None:
     if not _log.isEnabledFor(level):
         return
     refused = record.refused
-    why = {} if refused is None else {"reason": refused.reason, "why": one_line(str(redact(refused.message)))}
+    why: dict[str, str] = {}
+    if refused is not None:
+        why = {"reason": refused.reason, "why": one_line(str(redact(refused.message[:_LOOKED_AT])))}
     fault = {"fault": record.fault} if record.fault else {}
     seconds = round(asyncio.get_running_loop().time() - record.arrived_at, 6)
     extra = {**_facts(request, record), "status": code, "seconds": seconds, **why, **fault}

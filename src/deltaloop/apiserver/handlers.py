@@ -23,6 +23,7 @@ from deltaloop.apiserver.core.routing import Route, find_route
 from deltaloop.apiserver.core.virtual_resources import extra_subresource, is_binding, is_review
 from deltaloop.apiserver.documents import Documents, json_answer, text_answer
 from deltaloop.apiserver.exchange import ADMIT, DEPRECATION, MAY_CREATE, Exchange
+from deltaloop.apiserver.large_writes import LargeWrites
 from deltaloop.apiserver.read_handlers import ReadHandlers
 from deltaloop.apiserver.write_handlers import WriteHandlers
 
@@ -35,6 +36,7 @@ class Handlers:
         self,
         operations: Operations,
         signal: ChangeSignal,
+        writes: LargeWrites,
         *,
         headers: Mapping[str, str],
         wall_clock: Callable[[], datetime],
@@ -46,6 +48,7 @@ class Handlers:
         Args:
             operations: The verbs.
             signal: Told of every write.
+            writes: Runs the writes.
             headers: Go with every answer.
             wall_clock: The time that objects get.
             bookmark_interval: Seconds between bookmarks of a watch.
@@ -53,7 +56,7 @@ class Handlers:
         """
         answering = Answering(operations, headers=headers, wall_clock=wall_clock)
         self._reads = ReadHandlers(answering, signal, bookmark_interval=bookmark_interval, settle=settle)
-        self._writes = WriteHandlers(answering)
+        self._writes = WriteHandlers(answering, writes)
         self._registry = operations.registry
         self._headers = headers
         self._documents = Documents(operations.registry, headers)
@@ -61,7 +64,7 @@ class Handlers:
     async def answer(self, exchange: Exchange, access: Access) -> web.StreamResponse:
         """Answer one request that is allowed.
 
-        Cancellation (the client went away) cannot split a write: each runs without giving way.
+        Cancellation (the client went away) cannot split a write: each is one transaction.
 
         Raises:
             ApiError: What the caller is to answer with instead.

@@ -12,11 +12,9 @@ from aiohttp import web
 from deltaloop.apiserver.answering import Answering
 from deltaloop.apiserver.change_signal import ChangeSignal
 from deltaloop.apiserver.core import failures, requests
-from deltaloop.apiserver.core.encoding import decode_object, encode_json
 from deltaloop.apiserver.core.listing import lagging, plan_list, run_list
 from deltaloop.apiserver.core.rendering import LineCache, WatchRendering
 from deltaloop.apiserver.core.routing import Route
-from deltaloop.apiserver.core.scaling import scale_of
 from deltaloop.apiserver.core.storage_keys import prefix_of
 from deltaloop.apiserver.core.watching import REVISION_WAIT, ChangeReader, Watcher, plan_watch, watch_seconds
 from deltaloop.apiserver.documents import json_answer
@@ -85,9 +83,9 @@ class ReadHandlers:
         await self._reach(requests.check_revision(request.query.get("resourceVersion", "")))
         found = self._answering.operations.read(route.served, route.namespace, route.name, revision=stale_at)
         if route.subresource == "scale":
-            body = encode_json(scale_of(route.served, decode_object(route.served, found)))
+            body = await self._answering.written_scale(route.served, found)
             return json_answer(body, self._answering.headers)
-        return json_answer(rendering.object(found), self._answering.headers)
+        return json_answer(await self._answering.written(rendering, found), self._answering.headers)
 
     async def list(self, request: web.BaseRequest, route: Route, *, stale_at: int | None = None) -> web.Response:
         """Answer with a list, or a page of one; the arguments are those of ``get``.
@@ -111,7 +109,7 @@ class ReadHandlers:
             selection=selection,
             custom=served.custom,
         )
-        return json_answer(rendering.list(listed), self._answering.headers)
+        return json_answer(await self._answering.written_list(rendering, listed), self._answering.headers)
 
     async def watch(self, exchange: Exchange, route: Route) -> web.StreamResponse:
         """Answer with a stream of events, until its deadline or the server's end.

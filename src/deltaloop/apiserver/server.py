@@ -41,6 +41,7 @@ from deltaloop.apiserver.errors import ServerStartError
 from deltaloop.apiserver.faults import Faults
 from deltaloop.apiserver.filters import Filters
 from deltaloop.apiserver.handlers import Handlers
+from deltaloop.apiserver.large_writes import LargeWrites
 from deltaloop.apiserver.options import ServerOptions
 from deltaloop.apiserver.tls import ClientCertificate
 
@@ -67,6 +68,7 @@ class ApiServer:
         self._options = options or ServerOptions()
         self._store = Store(window=self._options.window, window_bytes=self._options.window_bytes)
         self._operations = Operations(self._store, _registry(self._options))
+        self._large_writes = LargeWrites(self._operations)
         self._signal = ChangeSignal(self._store, stride=max(1, self._options.window // 4))
         self._faults = Faults(self._store, seed=self._options.fault_seed, restart=self._restart)
         self._token = self._options.token
@@ -237,6 +239,7 @@ class ApiServer:
     ) -> None:
         """Stop: end watches, end controllers, close sockets, write the last of the data."""
         self._signal.close()
+        self._large_writes.close()
         for task in self._controllers:
             task.cancel()
         runner, self._runner = self._runner, None
@@ -306,6 +309,7 @@ class ApiServer:
         handlers = Handlers(
             self._operations,
             self._signal,
+            self._large_writes,
             headers=headers,
             wall_clock=options.wall_clock,
             bookmark_interval=options.bookmark_interval,

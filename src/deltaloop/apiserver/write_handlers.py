@@ -5,22 +5,26 @@ The order of checks is the real server's: form of the answer, options, body, and
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
-from collections.abc import Iterable
-from typing import Any, Final, final
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any, Final, TypeVar, final
 
 import msgspec
 from aiohttp import web
 
-from deltaloop.api.status import ApiError, Status, StatusDetails
+from deltaloop.api.resource import Resource
+from deltaloop.api.status import ApiError, NotFoundError, Status, StatusDetails
 from deltaloop.apiserver.answering import Answering
-from deltaloop.apiserver.body import REPEATED, read_body, read_fields
-from deltaloop.apiserver.core import requests
+from deltaloop.apiserver.body import REPEATED, decode_fields, read_body, read_fields
+from deltaloop.apiserver.core import failures, requests
 from deltaloop.apiserver.core.apply.options import APPLY_PATCH, check_patch_options, manager_name, read_applied
 from deltaloop.apiserver.core.applying import apply_object
 from deltaloop.apiserver.core.crd import crd_warnings
 from deltaloop.apiserver.core.deletion import DeleteOptions, parse_delete_options
-from deltaloop.apiserver.core.encoding import decode_object, encode_json, list_metadata
+from deltaloop.apiserver.core.draft import Ask, Commit
+from deltaloop.apiserver.core.encoding import list_metadata
 from deltaloop.apiserver.core.field_validation import (
     FieldValidation,
     check_applied,
@@ -32,15 +36,22 @@ from deltaloop.apiserver.core.json_values import mapping
 from deltaloop.apiserver.core.listing import Listed
 from deltaloop.apiserver.core.metadata import finalizer_warnings, owner_warnings
 from deltaloop.apiserver.core.objects import Stamp, check_kind, is_crd
+from deltaloop.apiserver.core.operations import Deleted, Operations
 from deltaloop.apiserver.core.patching import apply_patch
 from deltaloop.apiserver.core.rendering import Rendering
 from deltaloop.apiserver.core.routing import Route
 from deltaloop.apiserver.core.scaling import scale_of
+from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.documents import json_answer
 from deltaloop.apiserver.exchange import ABOUT_OBJECT, ADMIT, MAY_CREATE, WARNINGS, add_warnings
+from deltaloop.apiserver.large_writes import LargeWrites
+
+T = TypeVar("T")
 
 # Another object of the name, and a resource version: the real server looks at both last.
 _REFUSED_BY_STORAGE: Final = (409, 500)
+# Deletions of a collection between two turns of the loop.
+_AT_ONCE: Final = 16
 _RETURNED_WHEN_DELETED: Final = frozenset(
     {
         "customresourcedefinitions.apiextensions.k8s.io",
@@ -58,20 +69,41 @@ _RETURNED_WHEN_DELETED: Final = frozenset(
 
 @final
 class WriteHandlers:
-    """The answers of one server to requests that change objects. Each write runs without giving way."""
+    """The answers of one server to requests that change objects. Each write is one transaction (``large_writes``)."""
 
-    def __init__(self, answering: Answering) -> None:
+    def __init__(self, answering: Answering, writes: LargeWrites) -> None:
         """Write to a store.
 
         Args:
             answering: The store, and how answers are written.
+            writes: Runs the writes.
         """
         self._answering = answering
+        self._writes = writes
 
-    def _stamp_of(self, request: web.BaseRequest, kind: str) -> Stamp:
-        given = request.query.get("fieldManager", "")
-        manager = manager_name(kind, given, request.headers.get("User-Agent", ""))
-        admit, may_create = request[ADMIT], request[MAY_CREATE]
+    async def _carry_out(
+        self, request: web.BaseRequest, route: Route, manager: str, body: bytes, write: Callable[[Operations, Stamp], T]
+    ) -> tuple[T, Commit]:
+        """Carry out a write, a large one beside the loop; ``write`` may be called again, and begins from the body."""
+
+        def run(operations: Operations, ask: Ask) -> T:
+            return write(operations, ask(lambda: self._stamp_of(request, manager, ask)))
+
+        def refusal() -> ApiError:
+            return failures.conflict(route.served.type, route.name)
+
+        present = self._answering.operations.find(route.served, route.namespace, route.name) if route.name else None
+        size = len(body) + (len(present.raw) if present is not None else 0)
+        return await self._writes.run(run, size=size, refusal=refusal)
+
+    def _stamp_of(self, request: web.BaseRequest, manager: str, ask: Ask) -> Stamp:
+        admitted, may_be_created = request[ADMIT], request[MAY_CREATE]
+
+        def admit(served: ServedResource, namespace: str, before: dict[str, Any] | None, after: dict[str, Any]) -> None:
+            ask(lambda: admitted(served, namespace, before, after))
+
+        def may_create() -> None:
+            ask(may_be_created)
 
         def warn(texts: Iterable[str]) -> None:
             request[ABOUT_OBJECT] = (*request.get(ABOUT_OBJECT, ()), *texts)
@@ -92,20 +124,24 @@ class WriteHandlers:
         rendering = self._answering.rendering(request, route.served)
         dry_run = self._dry_run(request, "CreateOptions")
         mode = parse_field_validation("CreateOptions", request.query.get("fieldValidation", ""))
-        stamp = self._stamp_of(request, "CreateOptions")
+        manager = _manager(request, "CreateOptions")
         body = await read_body(request)
-        fields = await read_fields(request, body=body, protobuf_kind=_protobuf_kind(route))
-        warnings = self._checked(request, route, fields, body, mode)
-        if is_crd(route.served):
-            warnings += crd_warnings(fields)
-        create = self._answering.operations.create
-        try:
-            created = create(route.served, route.namespace, fields, stamp=stamp, dry_run=dry_run)
-        except ApiError as error:
-            if error.status.code in _REFUSED_BY_STORAGE:
-                request[WARNINGS] = warnings  # it was looked at whole by then
-            raise
-        return _warned(json_answer(rendering.object(created), self._answering.headers, status=201), warnings)
+
+        def write(operations: Operations, stamp: Stamp) -> tuple[Resource, tuple[str, ...]]:
+            fields = decode_fields(request, body, protobuf_kind=_protobuf_kind(route))
+            warnings = self._checked(request, route, fields, body, mode, operations)
+            if is_crd(route.served):
+                warnings += crd_warnings(fields)
+            try:
+                created = operations.create(route.served, route.namespace, fields, stamp=stamp, dry_run=dry_run)
+            except ApiError as error:
+                if error.status.code in _REFUSED_BY_STORAGE:
+                    request[WARNINGS] = warnings  # it was looked at whole by then
+                raise
+            return created, warnings
+
+        (created, warnings), commit = await self._carry_out(request, route, manager, body, write)
+        return await self._written(rendering, route, created, commit, warnings, status=201)
 
     async def update(self, request: web.BaseRequest, route: Route) -> web.Response:
         """Store an object anew, or for the first time where its kind allows that, and answer with it.
@@ -116,29 +152,33 @@ class WriteHandlers:
         rendering = self._answering.rendering(request, route.served)
         dry_run = self._dry_run(request, "UpdateOptions")
         mode = parse_field_validation("UpdateOptions", request.query.get("fieldValidation", ""))
-        stamp = self._stamp_of(request, "UpdateOptions")
+        manager = _manager(request, "UpdateOptions")
         body = await read_body(request)
-        fields = await read_fields(request, body=body, protobuf_kind=_protobuf_kind(route))
-        # A Scale has a schema of its own, which is not the custom resource's.
-        warnings = () if route.subresource == "scale" else self._checked(request, route, fields, body, mode)
-        if self._creates(route):
-            created = self._answering.operations.create(
-                route.served, route.namespace, fields, stamp=stamp, dry_run=dry_run, updated=route.name
-            )
-            return _warned(json_answer(rendering.object(created), self._answering.headers, status=201), warnings)
-        updated = self._answering.operations.update(
-            route.served,
-            route.namespace,
-            route.name,
-            fields,
-            stamp=stamp,
-            subresource=route.subresource,
-            dry_run=dry_run,
-        )
-        return _warned(self._changed(rendering, route, updated), warnings)
+
+        def write(operations: Operations, stamp: Stamp) -> tuple[Resource, tuple[str, ...], int]:
+            fields = decode_fields(request, body, protobuf_kind=_protobuf_kind(route))
+            # A Scale has a schema of its own, which is not the custom resource's.
+            scales = route.subresource == "scale"
+            warnings = () if scales else self._checked(request, route, fields, body, mode, operations)
+            where = route.served, route.namespace
+            if _creates(route, operations):
+                created = operations.create(*where, fields, stamp=stamp, dry_run=dry_run, updated=route.name)
+                return created, warnings, 201
+            part = route.subresource
+            updated = operations.update(*where, route.name, fields, stamp=stamp, subresource=part, dry_run=dry_run)
+            return updated, warnings, 200
+
+        (updated, warnings, status), commit = await self._carry_out(request, route, manager, body, write)
+        return await self._written(rendering, route, updated, commit, warnings, status=status)
 
     def _checked(
-        self, request: web.BaseRequest, route: Route, fields: dict[str, Any], body: bytes, mode: FieldValidation
+        self,
+        request: web.BaseRequest,
+        route: Route,
+        fields: dict[str, Any],
+        body: bytes,
+        mode: FieldValidation,
+        operations: Operations,
     ) -> tuple[str, ...]:
         """Return the warnings about an object as sent; a refusal that follows carries them, too."""
         check_kind(route.served, fields)
@@ -148,20 +188,7 @@ class WriteHandlers:
         warnings = check_object(route.served, fields, body, mode, repeated=request.get(REPEATED, ()))
         warnings += owner_warnings(mapping(fields.get("metadata")))
         request[WARNINGS] = warnings
-        return warnings + self._finalizer_warnings(route, fields)
-
-    def _finalizer_warnings(self, route: Route, fields: dict[str, Any]) -> tuple[str, ...]:
-        sent = mapping(fields.get("metadata"))
-        if not route.served.custom or not sent.get("finalizers") or route.subresource == "status":
-            return ()
-        current = self._answering.operations.find(route.served, route.namespace, route.name) if route.name else None
-        return finalizer_warnings(route.served, sent, current.finalizers if current is not None else ())
-
-    def _creates(self, route: Route) -> bool:
-        """Tell whether a PUT is of an object that is not there, and of a kind that it creates."""
-        if not route.served.create_on_update or route.subresource:
-            return False
-        return self._answering.operations.find(route.served, route.namespace, route.name) is None
+        return warnings + _finalizer_warnings(route, fields, operations)
 
     async def patch(self, request: web.BaseRequest, route: Route) -> web.Response:
         """Change an object, or apply one, and answer with it.
@@ -178,68 +205,58 @@ class WriteHandlers:
         applies = content_type.partition(";")[0].strip().lower() == APPLY_PATCH
         force = requests.parse_boolean(request.query.get("force"))
         check_patch_options(applies=applies, manager=request.query.get("fieldManager", ""), force=force)
-        stamp = self._stamp_of(request, "PatchOptions")
+        manager = _manager(request, "PatchOptions")
         body = await read_body(request)
-        if applies:
-            return self._apply(rendering, route, body, mode, stamp=stamp, force=force or False, dry_run=dry_run)
-        warnings: list[str] = []
 
-        def change(current: dict[str, Any]) -> dict[str, Any]:
-            of_kind = route.subresource != "scale"
-            shown = current if of_kind else scale_of(served, current, may_be_unset=True)
-            result = apply_patch(content_type, shown, body, served, of_kind=of_kind)
-            if of_kind:
-                warnings.extend(check_patched(served, result, body, mode))
-                request[WARNINGS] = tuple(warnings)
-                warnings.extend(self._finalizer_warnings(route, result))
-            return result
+        def patch(operations: Operations, stamp: Stamp) -> tuple[Resource, tuple[str, ...], int]:
+            warnings: list[str] = []
 
-        patched = self._answering.operations.patch(
-            served,
-            route.namespace,
-            route.name,
-            change,
-            stamp=stamp,
-            subresource=route.subresource,
-            dry_run=dry_run,
-        )
-        return _warned(self._changed(rendering, route, patched), warnings)
+            def change(current: dict[str, Any]) -> dict[str, Any]:
+                of_kind = route.subresource != "scale"
+                shown = current if of_kind else scale_of(served, current, may_be_unset=True)
+                result = apply_patch(content_type, shown, body, served, of_kind=of_kind)
+                if of_kind:
+                    warnings.extend(check_patched(served, result, body, mode))
+                    request[WARNINGS] = tuple(warnings)
+                    warnings.extend(_finalizer_warnings(route, result, operations))
+                return result
 
-    def _apply(
-        self,
-        rendering: Rendering,
-        route: Route,
-        body: bytes,
-        mode: FieldValidation,
-        *,
-        stamp: Stamp,
-        force: bool,
-        dry_run: bool,
-    ) -> web.Response:
-        applied = read_applied(body)
-        warnings = check_applied(body, mode) + self._finalizer_warnings(route, applied)
-        done = apply_object(
-            self._answering.operations,
-            route.served,
-            route.namespace,
-            route.name,
-            applied,
-            stamp=stamp,
-            force=force,
-            subresource=route.subresource,
-            dry_run=dry_run,
-        )
-        answer = self._changed(rendering, route, done.object)
-        if done.created:
-            answer.set_status(201)
-        return _warned(answer, warnings)
+            where = served, route.namespace, route.name
+            part = route.subresource
+            patched = operations.patch(*where, change, stamp=stamp, subresource=part, dry_run=dry_run)
+            return patched, tuple(warnings), 200
 
-    def _changed(self, rendering: Rendering, route: Route, obj: Any) -> web.Response:
-        if route.subresource == "scale":
-            return json_answer(
-                encode_json(scale_of(route.served, decode_object(route.served, obj))), self._answering.headers
+        def apply(operations: Operations, stamp: Stamp) -> tuple[Resource, tuple[str, ...], int]:
+            applied = read_applied(body)
+            warnings = check_applied(body, mode) + _finalizer_warnings(route, applied, operations)
+            done = apply_object(
+                operations,
+                served,
+                route.namespace,
+                route.name,
+                applied,
+                stamp=stamp,
+                force=force or False,
+                subresource=route.subresource,
+                dry_run=dry_run,
             )
-        return json_answer(rendering.object(obj), self._answering.headers)
+            return done.object, warnings, 201 if done.created else 200
+
+        write = apply if applies else patch
+        (changed, warnings, status), commit = await self._carry_out(request, route, manager, body, write)
+        return await self._written(rendering, route, changed, commit, warnings, status=status)
+
+    async def _written(
+        self, rendering: Rendering, route: Route, obj: Resource, commit: Commit, warnings: Iterable[str], *, status: int
+    ) -> web.Response:
+        """Return the answer to a write that was carried out."""
+        if route.subresource == "scale":
+            body = await self._answering.written_scale(route.served, obj, commit=commit)
+        else:
+            body = await self._answering.written(rendering, obj, commit=commit)
+        answer = json_answer(body, self._answering.headers, status=status)
+        add_warnings(answer, warnings)
+        return answer
 
     async def _delete_options(self, request: web.BaseRequest) -> DeleteOptions:
         body = await read_body(request)
@@ -261,17 +278,17 @@ class WriteHandlers:
         """
         rendering = self._answering.rendering(request, route.served)
         options = await self._delete_options(request)
-        deleted = self._answering.operations.delete(
-            route.served,
-            route.namespace,
-            route.name,
-            options,
-            now=self._answering.epoch(),
-            dry_run=self._dry_run(request, "DeleteOptions", options.dry_run or ()),
-        )
+        dry_run = self._dry_run(request, "DeleteOptions", options.dry_run or ())
+
+        def write(operations: Operations, stamp: Stamp) -> Deleted:
+            where = route.served, route.namespace, route.name
+            return operations.delete(*where, options, now=stamp.now, dry_run=dry_run)
+
+        deleted, commit = await self._carry_out(request, route, "", b"", write)
         kind = route.served.type
         if not deleted.removed or kind.group_resource in _RETURNED_WHEN_DELETED:
-            return json_answer(rendering.object(deleted.object), self._answering.headers)
+            body = await self._answering.written(rendering, deleted.object, commit=commit)
+            return json_answer(body, self._answering.headers)
         details = StatusDetails(name=route.name, group=kind.group, kind=kind.plural, uid=deleted.object.uid)
         return json_answer(Status(status="Success", details=details).to_json(), self._answering.headers)
 
@@ -286,17 +303,39 @@ class WriteHandlers:
         query = requests.parse_list_query(request.query)
         requests.check_list_query(query)
         options = await self._delete_options(request)
-        listed_at = self._answering.operations.store.revision
-        deleted = self._answering.operations.delete_collection(
-            served,
-            route.namespace,
-            options,
-            now=self._answering.epoch(),
-            selection=self._answering.selection(query, served),
-            dry_run=self._dry_run(request, "DeleteOptions", options.dry_run or ()),
-        )
+        dry_run = self._dry_run(request, "DeleteOptions", options.dry_run or ())
+        operations, now = self._answering.operations, self._answering.epoch()
+        listed_at = operations.store.revision
+        found = operations.selected(served, route.namespace, self._answering.selection(query, served))
+        for number, item in enumerate(found):
+            if number % _AT_ONCE == 0:
+                await asyncio.sleep(0)
+            # As on the real server they go one by one, and one that has gone meanwhile is gone.
+            with suppress(NotFoundError):
+                operations.delete(served, item.namespace, item.name, options, now=now, dry_run=dry_run)
         metadata = list_metadata(listed_at, always_continue=served.custom)
-        return json_answer(rendering.list(Listed(deleted, metadata)), self._answering.headers)
+        return json_answer(
+            await self._answering.written_list(rendering, Listed(found, metadata)), self._answering.headers
+        )
+
+
+def _manager(request: web.BaseRequest, options: str) -> str:
+    return manager_name(options, request.query.get("fieldManager", ""), request.headers.get("User-Agent", ""))
+
+
+def _creates(route: Route, operations: Operations) -> bool:
+    """Tell whether a PUT is of an object that is not there, and of a kind that it creates."""
+    if not route.served.create_on_update or route.subresource:
+        return False
+    return operations.find(route.served, route.namespace, route.name) is None
+
+
+def _finalizer_warnings(route: Route, fields: dict[str, Any], operations: Operations) -> tuple[str, ...]:
+    sent = mapping(fields.get("metadata"))
+    if not route.served.custom or not sent.get("finalizers") or route.subresource == "status":
+        return ()
+    current = operations.find(route.served, route.namespace, route.name) if route.name else None
+    return finalizer_warnings(route.served, sent, current.finalizers if current is not None else ())
 
 
 def _protobuf_kind(route: Route) -> tuple[str, str] | None:
@@ -305,8 +344,3 @@ def _protobuf_kind(route: Route) -> tuple[str, str] | None:
         return "autoscaling/v1", "Scale"
     kind = route.served.type
     return None if route.served.custom else (kind.api_version, kind.kind)
-
-
-def _warned(answer: web.Response, warnings: Iterable[str]) -> web.Response:
-    add_warnings(answer, warnings)
-    return answer

@@ -25,7 +25,7 @@ from deltaloop.apiserver.core.object_checks import refuse
 from deltaloop.apiserver.core.objects import Stamp, is_crd
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.store import Store
+from deltaloop.apiserver.core.store import Objects
 
 Fields = dict[str, Any]
 _NO_STATUS: Final[Fields] = {"conditions": [], "acceptedNames": {"plural": "", "kind": ""}}
@@ -37,7 +37,7 @@ CRDS: Final = kinds.CUSTOM_RESOURCE_DEFINITION.group_resource
 class CrdLifecycle:
     """The custom resource definitions of one store and one registry."""
 
-    def __init__(self, store: Store, registry: Registry) -> None:
+    def __init__(self, store: Objects, registry: Registry) -> None:
         """Work on this store and this registry."""
         self._store = store
         self._registry = registry

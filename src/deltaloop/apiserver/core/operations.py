@@ -21,6 +21,7 @@ from deltaloop.apiserver.core.builtin_writes import finish_new, finish_update, k
 from deltaloop.apiserver.core.conversion import to_stored
 from deltaloop.apiserver.core.crd_lifecycle import CrdLifecycle
 from deltaloop.apiserver.core.deletion import DeleteOptions, Fate, delete_object
+from deltaloop.apiserver.core.draft import Ask, Commit, Draft
 from deltaloop.apiserver.core.encoding import decode_object, with_resource_version
 from deltaloop.apiserver.core.go_numbers import settle_numbers
 from deltaloop.apiserver.core.json_values import at, copied, mapping
@@ -57,7 +58,7 @@ from deltaloop.apiserver.core.sent_objects import AsSent, check_version_sent, ch
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.service_addresses import IP_ADDRESSES, addresses_of, ip_address, uid_beside
 from deltaloop.apiserver.core.storage_keys import key_of, prefix_of, uid_conflict
-from deltaloop.apiserver.core.store import Store, encode_object
+from deltaloop.apiserver.core.store import Objects, Store, encode_object
 from deltaloop.apiserver.core.stored_forms import DEFAULTS, NOTHING, StoredForms, hidden_in
 from deltaloop.apiserver.core.validation.warnings import changed_object_warnings, new_object_warnings
 
@@ -84,7 +85,33 @@ class Operations:
         self.store = store
         self.registry = registry
         self.crds: CrdLifecycle = CrdLifecycle(store, registry)
+        self._objects: Objects = store
         self._forms = StoredForms()
+        self._draft: Draft | None = None
+
+    def draft(self, ask: Ask) -> Operations:
+        """Return the same verbs for one write that is worked out in a thread; ``commit`` carries it out.
+
+        Args:
+            ask: Has a question answered on the loop; the thread waits for it.
+        """
+        drafted = Operations(self.store, self.registry.branch())
+        drafted._objects = drafted._draft = draft = Draft(self.store, ask=ask)
+        drafted.crds = CrdLifecycle(draft, drafted.registry)
+        drafted._forms = self._forms.branch()
+        return drafted
+
+    def is_current(self, drafted: Operations) -> bool:
+        """Tell whether nothing that a draft has read has changed since; if it has, its outcome means nothing."""
+        assert drafted._draft is not None
+        return drafted._draft.is_current() and self.registry.is_current(drafted.registry)
+
+    def commit(self, drafted: Operations) -> Commit:
+        """Carry out what a draft that is current has worked out."""
+        assert drafted._draft is not None
+        self.registry.adopt(drafted.registry)
+        self._forms.adopt(drafted._forms)
+        return drafted._draft.commit()
 
     def read(self, served: ServedResource, namespace: str, name: str, *, revision: int | None = None) -> Resource:
         """Return an object, as it is or as it was at a revision of the store's window.
@@ -92,14 +119,14 @@ class Operations:
         Raises:
             NotFoundError: If there is none.
         """
-        found = self.store.get(served.storage, key_of(served, namespace, name), at=revision)
+        found = self._objects.get(served.storage, key_of(served, namespace, name), at=revision)
         if found is None:
             raise failures.not_found(served.type, name)
         return found
 
     def find(self, served: ServedResource, namespace: str, name: str) -> Resource | None:
         """Return an object as it is, or None."""
-        return self.store.get(served.storage, key_of(served, namespace, name))
+        return self._objects.get(served.storage, key_of(served, namespace, name))
 
     def create(
         self,
@@ -152,7 +179,7 @@ class Operations:
         # What is no number is no version here, and lost with everything else that the server sets itself.
         if parse_revision(version) and not dry_run and not updated:
             raise failures.unexplained("resourceVersion should not be set on objects to be created")
-        existing = self.store.get(served.storage, key)
+        existing = self._objects.get(served.storage, key)
         if existing is not None:
             deleted = existing.deletion_timestamp is not None
             raise failures.already_exists(served.type, name, being_deleted=deleted, generated=generated)
@@ -162,7 +189,9 @@ class Operations:
             )
         self._forms.differs(stamp.uid, hidden)
         self._claim_addresses(served, None, created, stamp)
-        return self.store.create(served.storage, key, _stored(served, self.crds.applied(served, created, stamp=stamp)))
+        return self._objects.create(
+            served.storage, key, _stored(served, self.crds.applied(served, created, stamp=stamp))
+        )
 
     def update(
         self,
@@ -231,7 +260,7 @@ class Operations:
         after = self.crds.applied(served, after, stamp=stamp)
         another = self._forms.differs(current.uid, hidden)
         self._claim_addresses(served, before, after, stamp)
-        return self.store.update(served.storage, current.key, _stored(served, after), always=another)
+        return self._objects.update(served.storage, current.key, _stored(served, after), always=another)
 
     def patch(
         self,
@@ -274,7 +303,7 @@ class Operations:
         current = self.read(served, namespace, name)
         after = bound_pod(served, decode_object(served, current), binding, now=now)
         if not dry_run:
-            self.store.update(served.storage, current.key, _stored(served, after))
+            self._objects.update(served.storage, current.key, _stored(served, after))
 
     def delete(
         self,
@@ -300,14 +329,18 @@ class Operations:
             return Deleted(_unstored(served, after, resource_version=current.resource_version), fate is Fate.REMOVED)
         if fate is Fate.REMOVED:
             if after != before:
-                current = self.store.update(served.storage, current.key, _stored(served, after))
+                current = self._objects.update(served.storage, current.key, _stored(served, after))
             self._remove(served, current, now=now)
-            return Deleted(with_resource_version(current, self.store.revision), removed=True)
+            return Deleted(with_resource_version(current, self._objects.revision), removed=True)
         if fate is Fate.MARKED:
-            current = self.store.update(served.storage, current.key, _stored(served, after))
+            current = self._objects.update(served.storage, current.key, _stored(served, after))
             if is_crd(served):
                 self._delete_objects_of(name, now=now)
         return Deleted(current, removed=False)
+
+    def selected(self, served: ServedResource, namespace: str, selection: Selection) -> tuple[Resource, ...]:
+        """Return the objects of a namespace, or of all of them, that are selected."""
+        return self._objects.list(served.storage, prefix=prefix_of(served, namespace), matches=selection.matches).items
 
     def delete_collection(
         self,
@@ -316,14 +349,10 @@ class Operations:
         options: DeleteOptions,
         *,
         now: float,
-        selection: Selection = EVERYTHING,
-        dry_run: bool = False,
-    ) -> tuple[Resource, ...]:
-        """Delete every object that is selected and return them as they were."""
-        page = self.store.list(served.storage, prefix=prefix_of(served, namespace), matches=selection.matches)
-        for item in page.items:
-            self.delete(served, item.namespace, item.name, options, now=now, dry_run=dry_run)
-        return page.items
+    ) -> None:
+        """Delete every object of a namespace, or of all of them."""
+        for item in self.selected(served, namespace, EVERYTHING):
+            self.delete(served, item.namespace, item.name, options, now=now)
 
     def _finished_new(
         self, served: ServedResource, created: Fields, stamp: Stamp, entries: list[Fields] | None
@@ -341,7 +370,7 @@ class Operations:
             created = {**created, "metadata": owned["metadata"]}
         else:
             created = with_entries(created, entries)
-        refuse(served, name, finish_new(served, created, self.store, stamp))
+        refuse(served, name, finish_new(served, created, self._objects, stamp))
         return created
 
     def _finished_update(
@@ -366,7 +395,7 @@ class Operations:
         else:
             after = with_old_times(before, with_entries(after, entries))
         if whole:
-            refuse(served, after["metadata"]["name"], finish_update(served, before, after, self.store, stamp))
+            refuse(served, after["metadata"]["name"], finish_update(served, before, after, self._objects, stamp))
         return after
 
     def _name(self, served: ServedResource, namespace: str, metadata: Fields, stamp: Stamp) -> bool:
@@ -376,14 +405,14 @@ class Operations:
         for attempt in range(GENERATED_TRIES):
             metadata["name"] = generated_name(base, chance=stamp.chance, attempt=attempt)
             key = key_of(served, namespace, metadata["name"])
-            if self.store.get(served.storage, key) is None:
+            if self._objects.get(served.storage, key) is None:
                 break
         return True
 
     def _check_namespace(self, served: ServedResource, namespace: str, metadata: Fields) -> None:
         if not served.type.namespaced:
             return
-        found = self.store.get(_NAMESPACES, namespace)
+        found = self._objects.get(_NAMESPACES, namespace)
         if found is None:
             raise failures.not_found(kinds.NAMESPACE, namespace)
         if found.deletion_timestamp is not None:
@@ -393,7 +422,7 @@ class Operations:
     def _remove(self, served: ServedResource, current: Resource, *, now: float) -> None:
         if is_core(served, "services"):
             self._release_addresses(current.namespace, current.name, addresses_of(current.to_dict()))
-        self.store.delete(served.storage, current.key)
+        self._objects.delete(served.storage, current.key)
         self._forms.forget(current.uid)
         self.crds.removed(served.storage, current.name, now=now)
 
@@ -413,10 +442,10 @@ class Operations:
     def _release_addresses(self, namespace: str, name: str, addresses: Iterable[str]) -> None:
         objects = self.registry.find(*IP_ADDRESSES)
         for address in addresses:
-            found = self.store.get(objects.storage, address) if objects is not None else None
+            found = self._objects.get(objects.storage, address) if objects is not None else None
             parent = mapping(at(found.to_dict(), "spec", "parentRef")) if found is not None else {}
             if objects is not None and (parent.get("namespace"), parent.get("name")) == (namespace, name):
-                self.store.delete(objects.storage, address)
+                self._objects.delete(objects.storage, address)
 
     def _delete_objects_of(self, crd_name: str, *, now: float) -> None:
         served = self.crds.resource_of(crd_name)

@@ -59,7 +59,33 @@ class Registry:
         self._by_plural: dict[tuple[str, str, str], ServedResource] = {}
         self._by_kind: dict[tuple[str, str, str], ServedResource] = {}
         self._hash = ""
+        self._changes = 0
+        self._branched_at = 0
         self._rebuild()
+
+    def branch(self) -> Registry:
+        """Return a copy that goes its own way, until ``adopt``."""
+        copy = Registry(())
+        copy._take(self)
+        copy._branched_at = self._changes
+        return copy
+
+    def is_current(self, branch: Registry) -> bool:
+        """Tell whether nothing else has changed since a branch was made, or the branch has changed nothing."""
+        return branch._branched_at in (self._changes, branch._changes)
+
+    def adopt(self, branch: Registry) -> None:
+        """Serve what a branch that is current serves."""
+        if branch._changes != branch._branched_at:
+            self._take(branch)
+
+    def _take(self, other: Registry) -> None:
+        self._built_in = other._built_in
+        self._custom = dict(other._custom)
+        self._ordered = other._ordered
+        self._by_plural, self._by_kind = other._by_plural, other._by_kind
+        self._hash = other._hash
+        self._changes = other._changes
 
     def find(self, group: str, version: str, plural: str) -> ServedResource | None:
         """Return the resource of a URL, or None if it is not served."""
@@ -126,6 +152,7 @@ class Registry:
         return self._hash
 
     def _rebuild(self) -> None:
+        self._changes += 1
         everything = [*self._built_in, *(item for served in self._custom.values() for item in served)]
         everything.sort(key=_order)
         self._ordered = tuple(everything)

@@ -1,13 +1,19 @@
-"""Which objects a list or a watch wants: a label selector and a field selector together."""
+"""Which objects a list or a watch wants: a label selector and a field selector together.
+
+Terms about the same label, or the same field, are put together before the first object is looked at. So an object costs
+as much as it has labels, and as there are fields to select by, however many terms a request has: one with hundreds of
+them does not hold up the others.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, final
 
 from deltaloop.api.errors import InvalidSelectorError, MalformedObjectError
 from deltaloop.api.path import Path, path
 from deltaloop.api.resource import Resource
-from deltaloop.api.selectors import FieldSelector, LabelSelector
+from deltaloop.api.selectors import FieldSelector, LabelSelector, Requirement, label_integer
 
 ALWAYS_SELECTABLE: Final = ("metadata.name", "metadata.namespace")
 
@@ -26,10 +32,70 @@ _ZERO: Final = {"spec.unschedulable": "false", "status.successful": "0", "status
 
 
 @final
+class LabelTest:
+    """A label selector, put together by labels: which there must be, with which values, and which values not."""
+
+    __slots__ = ("_compared", "_required", "_unwanted")
+
+    def __init__(self, selector: LabelSelector) -> None:
+        """Put the terms of a selector together."""
+        self._required: dict[str, frozenset[str] | None] = {}  # None: any value
+        self._unwanted: dict[str, frozenset[str] | None] = {}  # None: every value
+        self._compared: dict[str, tuple[int, int]] = {}  # more than the one, less than the other
+        for term in selector.requirements:
+            self._add(term)
+
+    def _add(self, term: Requirement) -> None:
+        key, values = term.key, frozenset(term.values)
+        match term.operator:
+            case "!":
+                self._unwanted[key] = None
+            case "!=" | "notin":
+                known = self._unwanted.get(key, frozenset())
+                self._unwanted[key] = None if known is None else known | values
+            case "exists":
+                self._required.setdefault(key, None)
+            case "=" | "in":
+                wanted = self._required.get(key)
+                self._required[key] = values if wanted is None else wanted & values
+            case _:
+                self._required.setdefault(key, None)
+                more, less = self._compared.get(key, _NO_BOUNDS)
+                bound = label_integer(term.values[0])
+                if bound is None:  # nothing compares with it
+                    more = bound = _NO_BOUNDS[1]
+                self._compared[key] = (max(more, bound), less) if term.operator == ">" else (more, min(less, bound))
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Tell whether a set of labels satisfies all terms."""
+        if len(self._required) > len(labels):
+            return False
+        for key, wanted in self._required.items():
+            value = labels.get(key)
+            if value is None or (wanted is not None and value not in wanted):
+                return False
+        if self._unwanted:
+            for key, value in labels.items():
+                unwanted = self._unwanted.get(key, _NO_VALUES)
+                if unwanted is None or value in unwanted:
+                    return False
+        return all(_is_between(labels[key], *bounds) for key, bounds in self._compared.items())
+
+
+_NO_VALUES: Final[frozenset[str]] = frozenset()
+_NO_BOUNDS: Final = (-(2**63) - 1, 2**63)
+
+
+def _is_between(label: str, more: int, less: int) -> bool:
+    value = label_integer(label)
+    return value is not None and more < value < less
+
+
+@final
 class Selection:
     """A predicate on objects."""
 
-    __slots__ = ("_else", "_paths", "fields", "labels")
+    __slots__ = ("_else", "_label_test", "_paths", "_wanted", "fields", "labels")
 
     def __init__(self, labels: LabelSelector, fields: FieldSelector) -> None:
         """Keep both selectors; the fields have been checked (``FieldSelector.check_supported``)."""
@@ -38,6 +104,11 @@ class Selection:
         self._paths: dict[str, Path] = {
             name: path(_stored_path(name)) for name in fields.fields if name not in ALWAYS_SELECTABLE
         }
+        self._label_test = LabelTest(labels)
+        # Of each field: the values that it must have (more than one: it cannot), and those that it must not have.
+        self._wanted: dict[str, tuple[set[str], set[str]]] = {name: (set(), set()) for name in fields.fields}
+        for term in fields.requirements:
+            self._wanted[term.field][term.negated].add(term.value)
         self._else: dict[str, Path] = {name: path(_ELSE[name]) for name in fields.fields if name in _ELSE}
 
     @classmethod
@@ -68,9 +139,13 @@ class Selection:
 
     def matches(self, obj: Resource) -> bool:
         """Tell whether an object is wanted."""
-        if not self.labels.empty and not self.labels.matches(obj.metadata.labels):
+        if not self.labels.empty and not self._label_test.matches(obj.metadata.labels):
             return False
-        return self.fields.empty or self.fields.matches(lambda name: self._value(obj, name))
+        for name, (wanted, unwanted) in self._wanted.items():
+            value = self._value(obj, name)
+            if value in unwanted or (wanted and wanted != {value}):
+                return False
+        return True
 
     def _value(self, obj: Resource, name: str) -> str:
         if name == "metadata.name":

@@ -25,7 +25,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final, final
+from typing import Any, Final, Protocol, final
 
 import msgspec
 
@@ -73,6 +73,41 @@ class Page:
     revision: int
     next_start: str = ""
     remaining: int = 0
+
+
+class Objects(Protocol):
+    """What a write needs of the store; a ``Draft`` has it, too. ``Store`` says more about each."""
+
+    @property
+    def revision(self) -> int:
+        """Revision of the last write."""
+        ...
+
+    def get(self, resource: str, key: str, *, at: int | None = None) -> Resource | None:
+        """Return an object, or None."""
+        ...
+
+    def list(self, resource: str, *, prefix: str = "", matches: Callable[[Resource], bool] | None = None) -> Page:
+        """Return a resource's objects, in key order."""
+        ...
+
+    def count(self, resource: str) -> int:
+        """Return how many objects a resource has."""
+        ...
+
+    def create(self, resource: str, key: str, fields: dict[str, Any]) -> Resource:
+        """Write a new object."""
+        ...
+
+    def update(
+        self, resource: str, key: str, fields: dict[str, Any], *, condition: Condition = ANY, always: bool = False
+    ) -> Resource:
+        """Write an object anew."""
+        ...
+
+    def delete(self, resource: str, key: str, *, condition: Condition = ANY) -> object:
+        """Remove an object."""
+        ...
 
 
 class _Table:

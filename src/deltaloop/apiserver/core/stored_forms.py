@@ -50,9 +50,22 @@ class StoredForms:
     def __init__(self) -> None:
         """Know of none."""
         self._hidden: dict[str, Hidden] = {}
+        self._touched: set[str] | None = None  # of a branch
+
+    def branch(self) -> StoredForms:
+        """Return a copy that goes its own way, until ``adopt``."""
+        copy = StoredForms()
+        copy._hidden, copy._touched = dict(self._hidden), set()
+        return copy
+
+    def adopt(self, branch: StoredForms) -> None:
+        """Take over what a branch has learnt."""
+        for uid in branch._touched or ():
+            self.differs(uid, branch._hidden.get(uid, NOTHING))
 
     def differs(self, uid: str, now: Hidden) -> bool:
         """Remember what is hidden in an object as it is written now, and tell whether it was stored in another form."""
+        self._touch(uid)
         before = self._hidden.pop(uid, NOTHING)
         if now:
             self._hidden[uid] = now
@@ -60,4 +73,9 @@ class StoredForms:
 
     def forget(self, uid: str) -> None:
         """Forget an object that is gone."""
+        self._touch(uid)
         self._hidden.pop(uid, None)
+
+    def _touch(self, uid: str) -> None:
+        if self._touched is not None:
+            self._touched.add(uid)

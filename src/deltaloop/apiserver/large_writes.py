@@ -1,0 +1,109 @@
+"""Writes of large objects, which run in a thread, so that the loop goes on serving others. Core: ``core/draft.py``.
+
+Up to ``LARGE`` bytes, of what is sent and what is there together, a write runs on the loop, in one step. Above that it
+is worked out in a thread, one at a time, and carried out on the loop if nothing that it read has changed meanwhile;
+else it is worked out anew, five times at most, as the real server does with patches.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Final, TypeVar, final
+
+from deltaloop.api.status import ApiError
+from deltaloop.apiserver.core.draft import NO_DRAFT, Ask, Commit, ask_at_once
+from deltaloop.apiserver.core.operations import Operations
+
+T = TypeVar("T")
+
+LARGE: Final = 64 * 1024
+TRIES: Final = 5
+_LOOK_EVERY: Final = 0.2
+
+
+class _ClosedError(Exception):
+    """The server has stopped under a write."""
+
+
+@final
+class LargeWrites:
+    """Runs the writes of one server, the large ones beside its loop."""
+
+    def __init__(self, operations: Operations) -> None:
+        """Write with these verbs."""
+        self._operations = operations
+        self._thread: ThreadPoolExecutor | None = None
+        self._closed = False
+
+    async def run(
+        self, write: Callable[[Operations, Ask], T], *, size: int, refusal: Callable[[], ApiError]
+    ) -> tuple[T, Commit]:
+        """Carry out a write, and return what it returned, with what became of the revisions in that.
+
+        Cancellation (the client went away) cannot split it: it is carried out whole, or not at all.
+
+        Args:
+            write: Called with the verbs to use and with what its other questions to the server are to be asked
+                through; perhaps in a thread, and more than once, so that it must begin from the bytes each time.
+            size: How many bytes it is about.
+            refusal: Makes the error for a write that never gets to its end, because others change the same object all
+                the time.
+
+        Raises:
+            ApiError: The refusal.
+            Exception: What the write raises.
+        """
+        if size <= LARGE:
+            return write(self._operations, ask_at_once), NO_DRAFT
+        for _ in range(TRIES):
+            done = await self._beside(write)
+            if done is not None:
+                return done
+        raise refusal()
+
+    async def _beside(self, write: Callable[[Operations, Ask], T]) -> tuple[T, Commit] | None:
+        """Work a write out in the thread, and carry it out; None if what it read has changed meanwhile."""
+        loop = asyncio.get_running_loop()
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix="deltaloop-apiserver-large-writes")
+        ask = self._ask_on(loop)
+        drafted = self._operations.draft(ask)
+        try:
+            result = await loop.run_in_executor(self._thread, write, drafted, ask)
+        except Exception:
+            if self._operations.is_current(drafted):
+                raise
+            return None
+        if not self._operations.is_current(drafted):
+            return None
+        return result, self._operations.commit(drafted)
+
+    def _ask_on(self, loop: asyncio.AbstractEventLoop) -> Ask:
+        def ask(question: Callable[[], T], /) -> T:
+            answer: Future[T] = Future()
+
+            def find() -> None:
+                try:
+                    answer.set_result(question())
+                except BaseException as error:  # noqa: BLE001 - it belongs to the thread that has asked
+                    answer.set_exception(error)
+
+            loop.call_soon_threadsafe(find)
+            while True:
+                try:
+                    return answer.result(_LOOK_EVERY)
+                except TimeoutError:
+                    if answer.done():
+                        raise  # it is the question's own
+                    if self._closed:
+                        raise _ClosedError from None
+
+        return ask
+
+    def close(self) -> None:
+        """End: what has not been worked out will not be carried out."""
+        self._closed = True
+        if self._thread is not None:
+            self._thread.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,320 @@
+"""Writes of large objects: they stop the loop for no time worth speaking of, and are one transaction all the same."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import threading
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from deltaloop.api.status import ApiError, ConflictError
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.draft import Ask
+from deltaloop.apiserver.core.operations import Operations
+from deltaloop.apiserver.core.registry import Registry
+from deltaloop.apiserver.core.store import Store
+from deltaloop.apiserver.large_writes import LARGE, TRIES, LargeWrites
+from tests.apiserver.serving import CONFIG_MAPS, CRDS, PODS, WIDGETS, config_map, serving
+
+_BULK = {f"k{number}": "v" * 1000 for number in range(70)}
+
+
+def bulky(name: str, **data: str) -> dict[str, Any]:
+    return config_map(name, {**_BULK, **data})
+
+
+class Turns:
+    """How much the loop's thread computes from one turn of its loop to the next."""
+
+    def __init__(self) -> None:
+        self.longest = 0.0
+
+    async def count(self) -> None:
+        before = time.thread_time()
+        while True:
+            await asyncio.sleep(0.002)
+            now = time.thread_time()
+            self.longest = max(self.longest, now - before)
+            before = now
+
+
+@asynccontextmanager
+async def turns() -> AsyncGenerator[Turns]:
+    counted = Turns()
+    task = asyncio.create_task(counted.count())
+    gc.disable()  # it would be this thread or the other, by chance, that walks through all that the test run has
+    await asyncio.sleep(0)
+    try:
+        yield counted
+    finally:
+        gc.enable()
+        task.cancel()
+
+
+def items(number: int) -> dict[str, Any]:
+    """A custom resource whose list is a map by its key: each item is checked, owned and given a default."""
+    return {
+        "apiVersion": "example.com/v1",
+        "kind": "Widget",
+        "metadata": {"name": "large"},
+        "spec": {"list": [{"k": 1_000_000_000 + value} for value in range(number)]},
+    }
+
+
+def definition() -> dict[str, Any]:
+    item = {
+        "type": "object",
+        "required": ["k"],
+        "properties": {"k": {"type": "integer"}, "z": {"type": "string", "default": "q"}},
+    }
+    listed = {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"], "items": item}
+    spec = {"type": "object", "properties": {"list": listed}}
+    schema = {"type": "object", "properties": {"spec": spec}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "widgets", "kind": "Widget"},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
+        },
+    }
+
+
+@pytest.mark.real_time  # what is measured is a thread beside the loop's
+async def test_the_loop_goes_on_while_a_large_object_is_written_read_and_deleted() -> None:
+    """Each of these takes tenths of a second of computing; the loop's own part of it is a small one."""
+    body = items(4_500)
+    async with serving() as s:
+        await s.call.created(CRDS, definition())
+        began = time.process_time()
+        async with turns() as counted:
+            assert (await s.call.post(WIDGETS, body)).status == 201
+            stored = await s.call.get(f"{WIDGETS}/large")
+            assert len(stored.json["spec"]["list"]) == 4_500
+            body["spec"]["list"].append({"k": -1})
+            applied = await s.call.patch(f"{WIDGETS}/large?fieldManager=m&force=true", body, "apply-patch+yaml")
+            assert applied.status == 200
+            assert len((await s.call.get(WIDGETS)).names) == 1
+            in_yaml = await s.call.get(f"{WIDGETS}/large", Accept="application/yaml")
+            assert in_yaml.text.count("\n  - k: ") == 4_501
+            assert (await s.call.delete(f"{WIDGETS}/large")).status == 200
+        assert counted.longest < (time.process_time() - began) / 8
+
+
+async def test_every_write_of_a_large_object_answers_as_that_of_a_small_one() -> None:
+    async with serving() as s:
+        for large in (False, True):
+            more = _BULK if large else {}
+            made = (await s.call.post(CONFIG_MAPS, config_map("a", {**more, "n": "1"}))).json
+            assert made["metadata"]["resourceVersion"] == str(s.server.revision)
+            async with s.call.watch(f"{CONFIG_MAPS}?watch=true&resourceVersion={s.server.revision}") as watch:
+                fields = {**made, "data": {**more, "n": "2"}}
+                put = (await s.call.put(f"{CONFIG_MAPS}/a", fields)).json
+                assert put["data"]["n"] == "2"
+                same = (await s.call.put(f"{CONFIG_MAPS}/a", put)).json
+                assert same == put, "nothing differs, and nothing is written"
+                patched = await s.call.patch(f"{CONFIG_MAPS}/a", {"data": {"n": "3"}})
+                dry = await s.call.patch(f"{CONFIG_MAPS}/a?dryRun=All", {"data": {"n": "9"}})
+                assert dry.json["data"]["n"] == "9"
+                assert dry.revision == patched.revision
+                stale = await s.call.put(f"{CONFIG_MAPS}/a", fields)
+                assert "the object has been modified" in stale.refuses(409, "Conflict")
+                wrong = {**config_map("a", {**more, "no/key": "x"})}
+                assert "data[no/key]" in (await s.call.put(f"{CONFIG_MAPS}/a", wrong)).refuses(422, "Invalid")
+                unknown = await s.call.post(f"{CONFIG_MAPS}?dryRun=All", {**config_map("b", more), "odd": 1})
+                assert unknown.headers["Warning"] == '299 - "unknown field \\"odd\\""'
+                assert (await s.call.delete(f"{CONFIG_MAPS}/a")).status == 200
+                events = [await watch.next() for _ in range(3)]
+                assert [event["type"] for event in events] == ["MODIFIED", "MODIFIED", "DELETED"]
+                assert events[0]["object"] == put
+                assert events[1]["object"] == patched.json
+                assert events[2]["object"]["metadata"]["resourceVersion"] == str(s.server.revision)
+
+
+async def test_what_a_large_pod_gets_from_the_store_is_there() -> None:
+    """A draft reads other objects, too: a priority class and a namespace."""
+    environment = [{"name": f"N{number}", "value": "v"} for number in range(3_000)]
+    container = {"name": "c", "image": "i", "env": environment}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p"},
+        "spec": {"containers": [container], "priorityClassName": "system-node-critical"},
+    }
+    assert len(json.dumps(pod)) > LARGE
+    async with serving() as s:
+        made = (await s.call.created(PODS, pod)).json
+        assert made["spec"]["priority"] == 2_000_001_000
+        missing = {**pod, "spec": {"containers": [container], "priorityClassName": "none"}}
+        answer = await s.call.post(PODS, {**missing, "metadata": {"name": "q"}})
+        assert "no PriorityClass" in answer.refuses(403, "Forbidden")
+        elsewhere = await s.call.post("/api/v1/namespaces/nowhere/pods", pod)
+        assert 'namespaces "nowhere" not found' in elsewhere.refuses(404, "NotFound")
+
+
+async def test_no_change_is_lost_among_large_and_small_ones_of_the_same_object() -> None:
+    async with serving() as s:
+        await s.call.created(CONFIG_MAPS, bulky("a"))
+
+        async def add(number: int) -> int:
+            more = _BULK if number % 2 else {}
+            change = {"data": {**more, f"n{number}": "x"}}
+            while True:
+                answer = await s.call.patch(f"{CONFIG_MAPS}/a", change)
+                if answer.status != 409:
+                    return answer.status
+
+        assert await asyncio.gather(*(add(number) for number in range(6))) == [200] * 6
+        data = (await s.call.get(f"{CONFIG_MAPS}/a")).json["data"]
+        assert {key for key in data if key.startswith("n")} == {f"n{number}" for number in range(6)}
+
+
+async def test_one_object_of_a_name_is_made_however_many_large_ones_come() -> None:
+    async with serving() as s:
+        answers = await asyncio.gather(*(s.call.post(CONFIG_MAPS, bulky("a", n=str(n))) for n in range(4)))
+        assert sorted(answer.status for answer in answers) == [201, 409, 409, 409]
+        for answer in answers:
+            if answer.status == 409:
+                answer.refuses(409, "AlreadyExists")
+
+
+class Worked:
+    """A write that notes where it ran, and lets others in between."""
+
+    def __init__(self, operations: Operations, interferences: int) -> None:
+        self.operations = operations
+        self.left = interferences
+        self.threads: list[str] = []
+
+    def __call__(self, operations: Operations, ask: Ask) -> str:
+        self.threads.append(threading.current_thread().name)
+        served = self.operations.registry.find("", "v1", "namespaces")
+        assert served is not None
+        operations.find(served, "", "a")
+        if self.left:
+            self.left -= 1
+            store = self.operations.store
+            ask(lambda: store.update("namespaces", "a", {"metadata": {"name": "a"}}, always=True))
+        return "done"
+
+
+def writes() -> tuple[Operations, LargeWrites]:
+    operations = Operations(Store(), Registry())
+    operations.store.create("namespaces", "a", {"metadata": {"name": "a"}})
+    return operations, LargeWrites(operations)
+
+
+def refusal() -> ConflictError:
+    error = failures.conflict(Registry().resources()[0].type, "a")
+    assert isinstance(error, ConflictError)
+    return error
+
+
+async def test_small_writes_run_on_the_loop_and_large_ones_in_a_thread() -> None:
+    operations, large = writes()
+    here = threading.current_thread().name
+    for size, where in ((LARGE, here), (LARGE + 1, "deltaloop-apiserver-large-writes_0")):
+        work = Worked(operations, 0)
+        assert (await large.run(work, size=size, refusal=refusal))[0] == "done"
+        assert work.threads == [where]
+    large.close()
+
+
+@pytest.mark.parametrize("interferences", [1, TRIES - 1, TRIES])
+async def test_what_others_change_meanwhile_is_worked_out_anew_a_few_times(interferences: int) -> None:
+    operations, large = writes()
+    work = Worked(operations, interferences)
+    if interferences < TRIES:
+        assert (await large.run(work, size=LARGE + 1, refusal=refusal))[0] == "done"
+        assert len(work.threads) == interferences + 1
+    else:
+        with pytest.raises(ConflictError, match="has been modified"):
+            await large.run(work, size=LARGE + 1, refusal=refusal)
+        assert len(work.threads) == TRIES
+    large.close()
+
+
+async def test_an_error_counts_if_what_it_is_about_is_so_still() -> None:
+    operations, large = writes()
+    served = operations.registry.find("", "v1", "namespaces")
+    assert served is not None
+    tries: list[str] = []
+
+    def read(drafted: Operations, ask: Ask) -> str:
+        tries.append("")
+        try:
+            return drafted.read(served, "", "b").name
+        finally:
+            if len(tries) == 1:
+                ask(lambda: operations.store.create("namespaces", "b", {"metadata": {"name": "b"}}))
+
+    assert (await large.run(read, size=LARGE + 1, refusal=refusal))[0] == "b"
+    operations.store.delete("namespaces", "b")
+    with pytest.raises(ApiError, match="not found"):
+        await large.run(read, size=LARGE + 1, refusal=refusal)
+    assert len(tries) == 3
+    large.close()
+
+
+async def test_a_question_that_fails_fails_in_the_thread_that_asked() -> None:
+    _, large = writes()
+
+    def nobody() -> str:
+        raise TimeoutError("of the question")
+
+    def write(_: Operations, ask: Ask) -> str:
+        return ask(nobody)
+
+    with pytest.raises(TimeoutError, match="of the question"):
+        await large.run(write, size=LARGE + 1, refusal=refusal)
+    large.close()
+
+
+async def test_a_write_that_is_cancelled_is_not_carried_out() -> None:
+    operations, large = writes()
+    begun, go_on = threading.Event(), threading.Event()
+
+    def write(drafted: Operations, _: Ask) -> None:
+        drafted._objects.create("namespaces", "b", {"metadata": {"name": "b"}})
+        begun.set()
+        go_on.wait(10.0)
+
+    task = asyncio.create_task(large.run(write, size=LARGE + 1, refusal=refusal))
+    await asyncio.to_thread(begun.wait, 10.0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    go_on.set()
+    work = Worked(operations, 0)
+    await large.run(work, size=LARGE + 1, refusal=refusal)  # comes after it, in the same thread
+    assert operations.store.get("namespaces", "b") is None
+    large.close()
+
+
+async def test_a_thread_does_not_wait_for_the_answer_of_a_server_that_has_stopped() -> None:
+    _, large = writes()
+    stopped = asyncio.new_event_loop()  # it never runs, so it never answers
+    ask = large._ask_on(stopped)
+    large.close()
+    ended: list[str] = []
+
+    def work() -> None:
+        try:
+            ask(lambda: None)
+        except Exception as error:  # noqa: BLE001 - whatever it is
+            ended.append(type(error).__name__)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    await asyncio.to_thread(thread.join, 10.0)
+    assert ended == ["_ClosedError"]
+    stopped.close()
