@@ -7,7 +7,7 @@ import dataclasses
 import logging
 import sys
 import threading
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 import pytest
 import zstandard
@@ -154,6 +154,18 @@ async def test_dict_typed_and_byte_caches_read_the_same(model: type[Any]) -> Non
         assert small.lister().list() == plain.lister().list()
 
 
+@pytest.mark.parametrize("compression", ["zstd", None])
+async def test_it_is_compressed_with_all_its_fields_too(compression: Literal["zstd"] | None) -> None:
+    options = dataclasses.replace(STILL, compression=compression, keep_managed_fields=True)
+    source = filled(40)
+    informer = Informer(source, POD, options=options)
+    async with running(informer):
+        await asyncio.sleep(1)
+        assert compressed_share(informer) == (1 if compression else 0)
+        kept = {id(obj) for obj in informer.indexer.list()} == {id(obj) for obj in source.objects.values()}
+        assert kept is (compression is None)
+
+
 async def test_the_log_says_when_it_is_compressed(caplog: pytest.LogCaptureFixture) -> None:
     informer = Informer(filled(40), POD, options=dataclasses.replace(STILL, compression="zstd"))
     with caplog.at_level(logging.INFO, "deltaloop.cache"):
@@ -215,6 +227,7 @@ def test_a_codec_reads_back_what_it_made() -> None:
         len(alone.compress(raw) or b"") for raw in SAMPLES
     )
     assert codec.compress(b'{"metadata":{}}') is None
+    assert len(codec._idle) == len(alone._idle) == 1, "who reads alone makes one context for all"
 
 
 def test_what_nothing_can_be_learned_from_is_compressed_without_a_dictionary() -> None:

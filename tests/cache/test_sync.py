@@ -16,9 +16,9 @@ async def test_it_looks_ten_times_a_second() -> None:
     first, second = Switch(), Switch()
     loop = asyncio.get_running_loop()
     loop.call_later(0.25, setattr, first, "has_synced", True)
-    loop.call_later(0.55, setattr, second, "has_synced", True)
+    loop.call_later(0.45, setattr, second, "has_synced", True)
     assert await wait_for_cache_sync(first, lambda: second.has_synced)
-    assert abs(loop.time() - 0.6) < 1e-9
+    assert abs(loop.time() - 0.5) < 1e-9
 
 
 async def test_it_gives_up() -> None:

@@ -295,6 +295,8 @@ async def test_no_more_dead_letters_are_kept_than_asked_for() -> None:
         queue.add_rate_limited(item, error=TerminalError(item))
         await asyncio.sleep(1.0)
     assert [(each.item, each.parked_for) for each in queue.dead_letters()] == [("b", 2.0), ("c", 1.0)]
+    queue._clock = lambda: 0.0  # as a clock that was read before they were parked
+    assert [each.parked_for for each in queue.dead_letters()] == [0.0, 0.0]
     assert not queue.revive("a")
     queue.shut_down()
     assert not queue.revive("b")
@@ -320,7 +322,13 @@ async def test_a_retry_keeps_the_priority_of_its_run_and_other_adds_have_their_o
     async with await queue.get_work():
         raise LookupError("x")
     for item, priority in (("plain", None), ("later", 0), ("soon", 1)):
-        queue.add_rate_limited(item, priority=priority)
+        queue.add_rate_limited(item, trigger=f"why {item}", priority=priority)
+    assert {each.item: each.triggers for each in queue.delayed()} == {
+        "urgent": (),
+        "plain": ("why plain",),
+        "later": ("why later",),
+        "soon": ("why soon",),
+    }
     await asyncio.sleep(5.0)
     assert sorted([await queue.get() for _ in range(2)]) == ["soon", "urgent"]
     assert sorted([await queue.get() for _ in range(2)]) == ["later", "plain"]
