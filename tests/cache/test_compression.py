@@ -175,6 +175,17 @@ async def test_the_log_says_when_it_is_compressed(caplog: pytest.LogCaptureFixtu
     assert (record.__dict__["samples"], record.__dict__["dictionary"]) == (40, True)
 
 
+async def test_the_dictionary_is_made_of_the_whole_first_list(caplog: pytest.LogCaptureFixture) -> None:
+    source = filled(100)
+    source.serves_from_cache, source.list_delay = False, 1.0
+    reflector = ReflectorOptions(page_size=40, watch_list=False, probe=False)
+    informer = Informer(source, POD, options=dataclasses.replace(STILL, compression="zstd", reflector=reflector))
+    with caplog.at_level(logging.INFO, "deltaloop.cache"):
+        async with running(informer):
+            await asyncio.sleep(1)
+    assert [vars(each)["samples"] for each in caplog.records if each.message == "the cache is compressed"] == [100]
+
+
 async def test_stopped_before_and_during_training_it_leaves_nothing_behind() -> None:
     few, many = filled(3), filled(40)
     for source in (few, many):
