@@ -186,6 +186,26 @@ async def test_the_dictionary_is_made_of_the_whole_first_list(caplog: pytest.Log
     assert [vars(each)["samples"] for each in caplog.records if each.message == "the cache is compressed"] == [100]
 
 
+async def test_stopped_while_it_waits_for_the_first_list_it_waits_for_the_end_of_that() -> None:
+    ended: list[float] = []
+
+    async def wait_for_sync() -> None:
+        try:
+            await asyncio.sleep(100)
+        finally:
+            await asyncio.sleep(5)
+            ended.append(asyncio.get_running_loop().time())
+
+    compression = CacheCompression("pods")
+    task = asyncio.create_task(compression.run(wait_for_sync))
+    await asyncio.sleep(1)
+    task.cancel()
+    await asyncio.wait([task])
+    assert task.cancelled()
+    assert ended == [6.0]
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
 async def test_stopped_before_and_during_training_it_leaves_nothing_behind() -> None:
     few, many = filled(3), filled(40)
     for source in (few, many):

@@ -300,3 +300,20 @@ async def test_a_queue_that_somebody_closes_ends_it_without_an_error() -> None:
     await asyncio.sleep(1)
     settings.queue.close()
     await task
+
+
+async def test_who_asks_for_its_deltas_again_is_taken_at_its_word_beside_other_retries(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    source, seen = FakeSource(), list[str]()
+
+    def process(name: str) -> None:
+        seen.append(name)
+        if len(seen) == 1:
+            raise RequeueError(ValueError("once more"))
+
+    source.put("a")
+    async with running(Controller(config(source, process, retry_on_error=True))):
+        await asyncio.sleep(10)
+    assert seen == ["a", "a"]
+    assert [vars(record)["raised"] for record in caplog.records] == ["ValueError: once more"]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import inspect
 import warnings
 
 import pytest
 
 from deltaloop.workqueue import RunningItem, WorkQueue
+from deltaloop.workqueue.work import Work
 
 
 async def test_work_that_is_thrown_away_gives_a_resource_warning() -> None:
@@ -17,6 +19,18 @@ async def test_work_that_is_thrown_away_gives_a_resource_warning() -> None:
     work = [await queue.get_work()]
     with pytest.warns(ResourceWarning, match=r"'a' was taken and never ended"):
         work.clear()
+
+
+async def test_the_warning_says_which_work_it_was() -> None:
+    """With ``-X tracemalloc`` Python then shows where it was taken."""
+    queue = WorkQueue[str](name="pods")
+    queue.add("a")
+    work = [await queue.get_work()]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        work.clear()
+    assert repr(caught[0].source) == "<Work on 'a', attempt 1, 0 triggers>"
+    assert caught[0].filename == inspect.getsourcefile(Work)
 
 
 async def test_each_way_to_end_work_gives_none() -> None:
