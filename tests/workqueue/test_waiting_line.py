@@ -67,3 +67,29 @@ async def test_waking_passes_over_a_task_that_was_cancelled_just_now() -> None:
     assert seen == ["b"]
     assert len(line) == 0
     assert task.cancelled()
+
+
+async def test_who_says_nothing_waits_at_the_end() -> None:
+    line, seen = WaitingLine(), list[str]()
+
+    async def wait(name: str) -> None:
+        await line.wait()
+        seen.append(name)
+
+    async with asyncio.TaskGroup() as tasks:
+        for name in "abc":
+            tasks.create_task(wait(name))
+        await settle()
+        for _ in range(3):
+            line.wake(1)
+            await settle()
+    assert seen == ["a", "b", "c"]
+
+
+async def test_a_wait_that_is_thrown_away_leaves_no_trace() -> None:
+    line = WaitingLine()
+    waiting = line.wait()
+    waiting.send(None)
+    assert line.asleep == 1
+    waiting.close()
+    assert (len(line), line.woken, line.asleep) == (0, 0, 0)

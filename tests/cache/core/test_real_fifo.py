@@ -139,11 +139,12 @@ def test_the_version_follows_what_was_processed() -> None:
     assert queue.processed_version == ""
     queue.processed(pop(queue))
     assert queue.processed_version == "10"
-    queue.update_resource_version("11")
+    assert queue.update_resource_version("11")
     assert queue.processed_version == "11", "a bookmark when nothing waits"
     queue.add(pod("a"))
+    assert not queue.update_resource_version("11"), "something waits"
     batch = pop(queue)
-    queue.update_resource_version("12")
+    assert not queue.update_resource_version("12"), "something is being processed"
     assert queue.processed_version == "11"
     queue.processed(batch)
     assert queue.processed_version == "12"

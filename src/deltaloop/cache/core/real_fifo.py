@@ -244,12 +244,12 @@ class InOrderQueue(Generic[V]):
         self._closed = True
 
     def _take_along(self, first: _Entry[V], limit: int) -> list[_Entry[V]]:
-        """Take what goes with the first one: single deltas of other keys, of the initial list if and only if it is."""
-        entries, initial = self._entries, first.initial
+        """Take what goes with the first one: single deltas of other keys, and so nothing of a list."""
+        entries = self._entries
         taken, keys = [first], {first.key}
         while entries and len(taken) < limit:
             entry = entries[0]
-            if not entry.key or entry.key in keys or entry.initial != initial:
+            if not entry.key or entry.key in keys:
                 break
             keys.add(entry.key)
             taken.append(entries.popleft())
