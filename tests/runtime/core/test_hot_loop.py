@@ -509,6 +509,74 @@ def test_what_was_before_a_key_cooled_down_counts_no_more() -> None:
     assert len(drive_self_loop(loops, times=1, at=3.0)) == 1
 
 
+@pytest.mark.parametrize("name", ["window", "min_interval", "max_interval", "quiet"])
+@pytest.mark.parametrize("seconds", [0.0, -1.0, float("inf")])
+def test_times_that_are_none_are_refused(name: str, seconds: float) -> None:
+    given: dict[str, Any] = {name: seconds}
+    with pytest.raises(ValueError, match=rf"HotLoopOptions\.{name} is "):
+        HotLoopOptions(**given)
+
+
+def test_what_nobody_knows_is_calm() -> None:
+    loops = HotLoops(OPTIONS)
+    assert not loops.is_hot("default/a")
+    drive_self_loop(loops, times=3)
+    assert not loops.is_hot("default/a")
+    loops.saw("default/none", ("apps/v1/Deployment", "default/web"), deployment(1))
+    loops.saw("default/a", ("apps/v1/Deployment", "default/none"), deployment(1))
+
+
+def test_writes_without_a_reason_are_nobodys_echo() -> None:
+    loops = HotLoops(OPTIONS)
+    for turn in range(8):
+        write = wrote(deployment(turn + 1, replicas=turn), deployment(turn + 2, replicas=turn + 1))
+        assert loops.observe("default/a", triggers=[], writes=[write], succeeded=True, now=float(turn)) == ()
+
+
+def made_beside(loops: HotLoops, number: int, *, key: str) -> None:
+    metadata = {"name": f"other-{number}", "namespace": "default", "uid": f"u{number}", "resourceVersion": "1"}
+    made = wrote(None, Resource.from_dict({"metadata": metadata}, kinds.DEPLOYMENT), verb="create")
+    loops.observe(key, triggers=[], writes=[made], succeeded=True, now=0.5)
+
+
+@pytest.mark.parametrize(("others", "told"), [(19, 1), (20, 0)])
+def test_twenty_objects_of_a_key_are_watched(others: int, told: int) -> None:
+    loops = HotLoops(OPTIONS)
+    drive_self_loop(loops, times=3)
+    for number in range(others):
+        made_beside(loops, number, key="default/a")
+    assert len(drive_self_loop(loops, times=1, at=1.0)) == told
+
+
+@pytest.mark.parametrize(("others", "told"), [(4, 1), (5, 0)])
+def test_the_keys_that_ran_last_are_watched(others: int, told: int) -> None:
+    loops = HotLoops(OPTIONS)  # five of them
+    drive_self_loop(loops, times=3)
+    for number in range(others):
+        made_beside(loops, number, key=f"default/other-{number}")
+    assert len(loops) == 5
+    assert len(drive_self_loop(loops, times=1, at=1.0)) == told
+
+
+def test_only_another_write_to_the_object_shows_its_other_writer() -> None:
+    loops = HotLoops(OPTIONS)
+    assert drive_fight_with_looks(loops, seen=None, turns=4) == ([], [])
+    elsewhere = Resource.from_dict({"metadata": {"name": "web", "namespace": "default", "uid": "x"}}, kinds.DEPLOYMENT)
+    of_another = Trigger(
+        source="owner", verb="update", reference=reference_to(elsewhere, kinds.DEPLOYMENT), new_resource_version="99"
+    )
+    by_one_of_us = Trigger(
+        source="owner",
+        verb="update",
+        reference=reference_to(fought_over(99, 5), kinds.DEPLOYMENT),
+        new_resource_version="99",
+        origin="scaler, reconcile 7",
+    )
+    for trigger in (of_another, by_one_of_us, Trigger(source="timer", verb="tick", new_resource_version="99")):
+        assert loops.wants_to_see("default/a", triggers=[trigger]) is None
+    assert loops.wants_to_see("default/a", triggers=[of_another, foreign(99)]) == ("apps/v1/Deployment", "default/web")
+
+
 def test_a_strike_counts_for_the_whole_window() -> None:
     options = HotLoopOptions(threshold=2, window=10.0, quiet=60.0)
     assert len(drive_self_loop(HotLoops(options), times=2, step=10.0)) == 1
@@ -635,6 +703,14 @@ def test_without_owners_the_one_who_wrote_between_our_answers_is_named() -> None
     assert between(fields_of("hpa", "4", "paused")) == "", "before our last answer"
     assert between(fields_of("hpa", "", "paused")) == "", "nobody knows when"
     assert between(fields_of("old", "3", "template")) == "", "nothing of it has changed"
+    same = fields_of("hpa", "5", "template")
+    after = [fields_of("deltaloop", "8", "replicas")]
+    assert other(last=[OURS, same], after=[*after, same]) == "", "nor of this one"
+    assert (
+        other(last=[OURS, fields_of("old", "", "template")], after=[*after, fields_of("hpa", "7", "paused")]) == "hpa"
+    )
+    timeless = fields_of("zoe", "", "replicas")
+    assert other(before=[timeless, fields_of("hpa", "7", "replicas")]) == "hpa", "the one with a time is newer"
     assert between(fields_of("hpa", "7", "replicas")) == "", "whoever has the fields now has them by this write"
     assert between(fields_of("zoe", "6", "paused"), fields_of("hpa", "7", "paused")) == "hpa"
     assert between() == ""

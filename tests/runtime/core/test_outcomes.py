@@ -54,6 +54,7 @@ def test_every_end_has_its_row(ended: Ended, case: Case, action: Action, result:
 def test_errors_say_whose_fault_it_is() -> None:
     invalid, timeout = decide(Returned(7)).error, decide(TimedOut(2.0)).error
     assert isinstance(invalid, InvalidResultError)
+    assert invalid.returned in str(invalid)
     assert str(invalid) == "the reconciler returned a int; return None or a Result"
     assert decide(Returned(7)).terminal
     assert isinstance(timeout, ReconcileTimeoutError)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from deltaloop.api.resource import Resource
-from deltaloop.runtime.core.overlay import Gone, Overlay, WriteKind
+from deltaloop.runtime.core.overlay import Gone, Overlay, WriteKind, is_newer
 from tests.cache.machines import run_machine, show_the_bug, step
 
 KEYS: tuple[str, ...] = ("default/a", "default/b")
@@ -90,6 +90,49 @@ def test_lists_and_indexes_have_own_writes_and_not_own_deletions() -> None:
 
     seen = overlay.merge(cached.values(), cached.get, matches=web, reached="5", now=1.0)
     assert [shown.key for shown in seen] == ["default/c", "default/d"]
+
+
+def test_a_version_is_newer_only_where_both_can_be_compared() -> None:
+    assert is_newer("7", "5")
+    for left, right in (("5", "7"), ("5", "5"), ("7", "x5"), ("x7", "5"), ("", "5"), ("5", "")):
+        assert not is_newer(left, right)
+
+
+def test_the_newest_version_that_is_known_of_a_deleted_object_counts() -> None:
+    overlay = Overlay()
+    overlay.wrote(obj("default/a", 7), reached="5", now=0.0)
+    overlay.deleted("default/a", uid="u", version="9", reached="5", now=0.0)
+    assert overlay.show("default/a", obj("default/a", 8), reached="8", now=1.0) is None
+    assert len(overlay) == 1
+    overlay = Overlay()
+    overlay.wrote(obj("default/a", 9), reached="5", now=0.0)
+    overlay.deleted("default/a", uid="u", version="7", reached="5", now=0.0)
+    assert overlay.show("default/a", obj("default/a", 8), reached="8", now=1.0) is None
+
+
+@pytest.mark.parametrize(
+    ("uid", "kind", "over"),
+    [
+        ("u", WriteKind.UPDATE, True),
+        ("u", WriteKind.DELETE, True),
+        ("u", WriteKind.PATCH, False),
+        ("another", WriteKind.UPDATE, False),
+        ("another", WriteKind.DELETE, False),
+    ],
+)
+def test_a_deletion_ends_the_conditional_writes_to_its_object(uid: str, kind: WriteKind, over: bool) -> None:
+    overlay = Overlay()
+    overlay.lost_sight("default/a", kind, uid=uid, version="5", now=0.0)
+    overlay.deleted("default/a", uid="u", version="7", reached="5", now=1.0)
+    assert overlay.is_uncertain("default/a", now=1.0) is not over
+
+
+def test_what_is_read_although_nothing_of_it_was_uncertain_is_shown() -> None:
+    overlay = Overlay()
+    overlay.settle("default/a", obj("default/a", 7), reached="5", now=0.0)
+    assert version_of(overlay.show("default/a", None, reached="5", now=1.0)) == "7"
+    overlay.settle("default/b", None, reached="5", now=0.0)
+    assert overlay.show("default/b", None, reached="5", now=1.0) is None
 
 
 def test_versions_that_cannot_be_compared_only_count_when_they_are_the_same() -> None:

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
 from deltaloop.runtime.core.own_writes import MOST_PATHS, OwnWrite, changed_paths, path_text, show_changes
 
 
@@ -35,6 +37,30 @@ def paths(before: Any, after: Any) -> list[str]:
 )
 def test_fields_that_differ_are_named_by_path(before: Any, after: Any, changed: list[str]) -> None:
     assert paths(before, after) == changed
+
+
+def test_what_every_write_changes_by_itself_is_no_change() -> None:
+    def written(version: str, generation: int, **labels: str) -> Resource:
+        metadata = {"name": "a", "resourceVersion": version, "generation": generation, "labels": labels}
+        return Resource.from_dict({"metadata": {**metadata, "managedFields": [{"time": version}]}})
+
+    assert changed_paths(written("1", 1), written("2", 2)) == ()
+    assert changed_paths(written("1", 1, app="a"), written("2", 2, app="b")) == (("metadata", "labels", "app"),)
+    nested = obj(metadata={"generation": 1}), obj(metadata={"generation": 2})
+    assert changed_paths(*nested) == (("spec", "metadata", "generation"),)
+
+
+def test_of_secrets_only_the_fields_are_named() -> None:
+    def typed(known: ResourceType[Resource] | None, text: str, **more: str) -> Resource:
+        fields = {"metadata": {"name": "a"}, "data": {"x": text}, **more}
+        return Resource.from_dict(fields) if known is None else Resource.from_dict(fields, known)
+
+    plain, secret = typed(kinds.CONFIG_MAP, "1"), typed(kinds.SECRET, "planted")
+    said = typed(None, "planted", kind="Secret", apiVersion="v1")
+    paths = [("data", "x")]
+    for before, after in ((plain, secret), (secret, plain), (secret, secret), (plain, said), (said, plain)):
+        assert show_changes(before, after, paths) == ("data.x",)
+    assert show_changes(plain, plain, paths) == ("data.x: 1 -> 1",)
 
 
 def test_of_an_object_that_is_missing_nothing_is_said() -> None:

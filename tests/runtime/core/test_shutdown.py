@@ -33,6 +33,7 @@ def test_it_ends_as_soon_as_nothing_runs() -> None:
     shutdown = Shutdown(drain_timeout=20.0, timeout=30.0)
     shutdown.stop(100.0)
     assert shutdown.ask(100.0, running=0) == End(may_release=True)
+    assert shutdown.ask(100.0, running=1) == End(may_release=True), "nothing was left behind"
 
 
 def test_a_second_stop_ends_it_at_once() -> None:

@@ -68,6 +68,13 @@ def test_answers_have_upstreams_form() -> None:
     )
 
 
+def test_a_rule_of_all_namespaces_names_none() -> None:
+    everywhere = Rule(group="", resource="secrets", verb="get", namespace="", namespaced=True)
+    assert rules_for(kinds.SECRET, ("get",), namespace=None) == [everywhere]
+    there = Rule(group="", resource="secrets/status", verb="get", namespace="n", namespaced=True)
+    assert rules_for(kinds.SECRET, ("get",), namespace="n", subresource="status") == [there]
+
+
 def test_a_missing_permission_is_named_with_verb_resource_and_place() -> None:
     missing = [
         *rules_for(kinds.DEPLOYMENT, ("watch", "list"), namespace=None),
@@ -133,6 +140,8 @@ def test_the_status_of_a_custom_kind_and_the_finalizers_of_an_owner_go_with_decl
     assert implied(own, kinds.CONFIG_MAP) == []
     assert implied(own, own, subresource="scale") == []
     assert implied(own, own, verbs=("delete",)) == []
+    for verb in ("create", "update", "patch"):
+        assert implied(own, own, verbs=(verb,)) == status
     assert implied(kinds.CONFIG_MAP, kinds.CONFIG_MAP) == [], "the status of built-in kinds belongs to others"
 
 

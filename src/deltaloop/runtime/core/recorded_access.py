@@ -42,10 +42,10 @@ def rules_of_request(method: str, path: str, query: Mapping[str, str], *, conten
     namespace = ""
     if rest[0] == "namespaces" and len(rest) >= 3 and rest[2] not in _NAMESPACE_SUBRESOURCES:
         namespace, rest = rest[1], rest[2:]
-    resource, name, subresource = rest[0], "/".join(rest[1:2]), "/".join(rest[2:])
+    resource, subresource = rest[0], "/".join(rest[2:])
     if resource in _ANYBODY_MAY:
         return ()
-    verbs = [_verb(method, query, named=bool(name))]
+    verbs = [_verb(method, query, named=len(rest) > 1)]
     if verbs == ["watch"]:
         verbs = ["list", "watch"]  # a cache that was filled by a stream needs lists, too, when it falls back
     if content_type.startswith("application/apply-patch"):
