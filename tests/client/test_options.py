@@ -85,7 +85,8 @@ def test_log_options_that_cannot_be_meant(wrong: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("wrong", [{"qps": 0.0}, {"qps": -1.0}, {"burst": 0}])
 def test_client_options_that_let_nothing_through(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="ClientOptions"):
+    (name,) = wrong
+    with pytest.raises(ValueError, match=rf"ClientOptions\.{name} is "):
         ClientOptions(**wrong)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
@@ -38,7 +39,7 @@ class Numbers:
         return ResourceList(items=tuple(range(start, end)), continue_=str(end) if end < self.size else "")
 
     def each(self, *, page_buffer: int, page_size: int = 2) -> AsyncGenerator[int, None]:
-        pager = Pager[int](ListOptions(), page_size=page_size, full_list_if_expired=False, collect=False)
+        pager = Pager[int](ListOptions(), page_size=page_size, collect=False)
         return each_item(self.fetch, pager, page_buffer=page_buffer)
 
 
@@ -99,10 +100,27 @@ async def test_leaving_ends_the_reading_ahead() -> None:
     assert len(asyncio.all_tasks()) == 1
 
 
-async def test_a_failure_that_nobody_waits_for_is_dropped() -> None:
+async def test_a_failure_that_nobody_waits_for_is_dropped(caplog: pytest.LogCaptureFixture) -> None:
     async with aclosing(Numbers(10, expires_at=2).each(page_buffer=10)) as items:
         assert await anext(items) == 0
         await asyncio.sleep(1.0)
+    del items
+    assert "never retrieved" not in caplog.text
+
+
+async def test_a_failure_on_the_way_out_is_dropped(caplog: pytest.LogCaptureFixture) -> None:
+    class Failing(Numbers):
+        async def fetch(self, options: ListOptions) -> ResourceList[int]:
+            try:
+                return await super().fetch(options)
+            except asyncio.CancelledError:
+                raise ExpiredError(Status(code=410, reason="Expired")) from None
+
+    async with aclosing(Failing(10, seconds=1.0).each(page_buffer=10)) as items:
+        assert await anext(items) == 0
+    del items
+    gc.collect()
+    assert "never retrieved" not in caplog.text
 
 
 async def test_cancelling_ends_the_reading_ahead() -> None:

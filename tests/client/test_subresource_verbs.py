@@ -47,6 +47,9 @@ async def test_scale() -> None:
     client, transport = client_over(json_answer(SCALE), json_answer(SCALE), json_answer(SCALE))
     found = await client.get_scale(kinds.DEPLOYMENT, "a")
     assert (found.kind, found["status"]["selector"]) == ("Scale", "a=b")
+    known = found.resource_type
+    assert known is not None
+    assert (known.group, known.version, known.kind, known.plural) == ("autoscaling", "v1", "Scale", "scales")
     path = "/apis/apps/v1/namespaces/mine/deployments/a/scale"
     assert sent(transport) == ("GET", path, {}, None)
     changed = await client.scale("apps/v1/Deployment", "a", 3)

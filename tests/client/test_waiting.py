@@ -231,6 +231,23 @@ async def test_a_wait_that_is_too_late_already_has_no_time_left() -> None:
     assert given == [0.0]
 
 
+async def test_a_watch_that_is_too_late_already_is_asked_for_a_second() -> None:
+    asked: list[int | None] = []
+
+    async def ask(*_: object) -> ResourceList[Resource]:
+        raise NotImplementedError
+
+    def watch(options: ListOptions, left: float) -> Any:
+        asked.append(options.timeout_seconds)
+        raise TransportError("late", method="GET", path="/x")
+
+    waiting = Waiting("a", created())
+    waiting.saw_list([], "9", now=0.0, chance=0.0)
+    with pytest.raises(WaitTimeoutError):
+        await wait_until(waiting, ask, watch, field_selector="x=y", what="it", until=-5.0, limit=3.0)
+    assert asked == [1]
+
+
 async def test_a_time_limit_of_anothers_is_not_that_of_the_wait() -> None:
     async def ask(*_: object) -> ResourceList[Resource]:
         raise TimeoutError("another's")

@@ -49,7 +49,7 @@ async def each_item(
 
     Args:
         fetch: Asks for one page.
-        pager: A fresh pager that neither collects nor falls back.
+        pager: A fresh pager that does not collect.
         page_buffer: Most pages that are fetched and not yet begun; with 0 each page is asked for when the one before it
             is used up.
 

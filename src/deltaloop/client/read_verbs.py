@@ -234,7 +234,7 @@ class ReadVerbs(Caller):
         """
         if page_buffer < 0:
             raise ValueError(f"page_buffer is {page_buffer}; 0 (no reading ahead) or more is needed")
-        pager = Pager[Any](options, page_size=page_size, full_list_if_expired=False, collect=False)
+        pager = Pager[Any](options, page_size=page_size, collect=False)
 
         async def items() -> AsyncGenerator[Any, None]:
             fetch = self._pages(await self._known(rt, timeout), namespace, timeout)

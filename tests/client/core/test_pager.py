@@ -150,12 +150,6 @@ def test_only_expiry_falls_back(error: ApiError) -> None:
     assert pager.failed(error) is False
 
 
-def test_no_fallback_when_it_is_not_wanted() -> None:
-    pager = Pager[int](ListOptions(), page_size=1, full_list_if_expired=False)
-    pager.saw(ResourceList(items=(1,), continue_="1"))
-    assert pager.failed(EXPIRED) is False
-
-
 def test_the_full_list_is_asked_for_once() -> None:
     pager = Pager[int](ListOptions(), page_size=1)
     pager.saw(ResourceList(items=(1,), continue_="1"))

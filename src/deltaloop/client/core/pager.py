@@ -97,7 +97,6 @@ class Pager(Generic[T]):
         options: ListOptions,
         *,
         page_size: int = DEFAULT_PAGE_SIZE,
-        full_list_if_expired: bool = True,
         collect: bool = True,
     ) -> None:
         """Begin a list.
@@ -105,7 +104,6 @@ class Pager(Generic[T]):
         Args:
             options: What to list; its ``limit``, where it has one, goes before ``page_size``.
             page_size: Objects in one page; 0 asks for everything at once.
-            full_list_if_expired: Whether rule 3 applies.
             collect: Whether the items are kept for ``result``; not where each page is handed on as it comes.
 
         Raises:
@@ -115,7 +113,6 @@ class Pager(Generic[T]):
             raise ValueError(f"page_size is {page_size}; 0 (everything at once) or more is needed")
         self._first = options
         self._next: ListOptions | None = options.replace(limit=options.limit or page_size)
-        self._full_list_if_expired = full_list_if_expired
         self._collect = collect
         self._items: list[T] = []
         self._resource_version = ""
@@ -161,7 +158,7 @@ class Pager(Generic[T]):
     def failed(self, error: DeltaloopError) -> bool:
         """Take the failure of ``next_request``; True if the list goes on, False if the error is the caller's to see."""
         self._asked()
-        if not (isinstance(error, ExpiredError) and self._full_list_if_expired) or self._pages == 0 or self._fell_back:
+        if not isinstance(error, ExpiredError) or self._pages == 0 or self._fell_back:
             return False
         self._fell_back = True
         self._items.clear()
