@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -208,24 +209,30 @@ async def test_without_limits_silence_is_borne() -> None:
     assert len(await read(client)) == 1
 
 
+def stream_of(source: AsyncIterator[bytes], *, timeout_seconds: int | None = None) -> WatchStream:
+    limits = WatchLimits(WatchLimitOptions(), now=0.0, timeout_seconds=timeout_seconds)
+    return WatchStream(source, kinds.POD, "/api/v1/pods", limits, metadata_only=False, drop_managed_fields=False)
+
+
 class FromQueue:
     """Slices that somebody else puts in; a cancelled read takes none."""
 
     def __init__(self) -> None:
-        self.slices: asyncio.Queue[bytes] = asyncio.Queue()
+        self.slices: asyncio.Queue[bytes | Exception] = asyncio.Queue()
 
     def __aiter__(self) -> FromQueue:
         return self
 
     async def __anext__(self) -> bytes:
-        return await self.slices.get()
+        found = await self.slices.get()
+        if isinstance(found, Exception):
+            raise found
+        return found
 
 
 async def test_a_cancelled_read_loses_no_event() -> None:
     source = FromQueue()
-    events = WatchStream(
-        source, kinds.POD, "/api/v1/pods", WatchLimits(WatchLimitOptions(), now=0.0, timeout_seconds=None)
-    )
+    events = stream_of(source)
     data = line("ADDED", "a") + line("ADDED", "b")
     source.slices.put_nowait(data[:30])
     with pytest.raises(TimeoutError):
@@ -375,3 +382,24 @@ async def test_metadata_only_events() -> None:
         event = await anext(events)
     assert (event.type, event.object.name) == (EventType.ADDED, "a")
     assert "spec" not in event.object.to_dict()
+
+
+@pytest.mark.parametrize("broken", [None, StreamEndedError("reset", method="GET", path="/x"), TimeoutError("its own")])
+async def test_what_comes_after_the_end_is_not_read(broken: Exception | None) -> None:
+    """A transport may go on giving; whoever was told of the end must not see events after it."""
+    source = FromQueue()
+    events = stream_of(source, timeout_seconds=60)
+    if broken is not None:
+        source.slices.put_nowait(broken)
+    with pytest.raises(type(broken) if broken is not None else StreamEndedError):
+        await anext(events)
+    source.slices.put_nowait(line("ADDED"))
+    assert await events.batch() == []
+    assert await anext(events, None) is None
+
+
+async def test_nothing_is_pending_after_a_last_event_without_a_line_feed() -> None:
+    client, _ = client_over(line("ADDED")[:-1])
+    async with client.watch(kinds.POD) as events:
+        assert len(await events.batch()) == 1
+        assert (events.pending_bytes, await events.batch()) == (0, [])

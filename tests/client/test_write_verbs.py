@@ -90,14 +90,15 @@ async def test_the_four_patches(patch: Any, kind: PatchType, content_type: str) 
 @pytest.mark.parametrize(("patch", "kind"), [([], PatchType.MERGE), ({}, PatchType.JSON), ([], PatchType.APPLY)])
 async def test_a_patch_that_does_not_fit_its_type(patch: Any, kind: PatchType) -> None:
     client, transport = client_over()
-    with pytest.raises(InvalidInputError, match=f"a patch of type {kind.name}"):
+    wanted = "a list of operations" if kind is PatchType.JSON else "a mapping"
+    with pytest.raises(InvalidInputError, match=f"v1/Pod 'a': a patch of type {kind.name} is {wanted}"):
         await client.patch(kinds.POD, "a", patch, type=kind)
     assert transport.requests == []
 
 
 async def test_apply() -> None:
     client, transport = client_over(*[json_answer(POD)] * 4)
-    await client.apply(kinds.POD, {"metadata": {"name": "a"}, "spec": {"x": 1}})
+    assert (await client.apply(kinds.POD, {"metadata": {"name": "a"}, "spec": {"x": 1}})).name == "a"
     assert sent(transport) == (
         "PATCH",
         "/api/v1/namespaces/mine/pods/a",

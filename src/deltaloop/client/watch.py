@@ -97,8 +97,8 @@ class WatchStream:
         path: str,
         limits: WatchLimits,
         *,
-        metadata_only: bool = False,
-        drop_managed_fields: bool = False,
+        metadata_only: bool,
+        drop_managed_fields: bool,
         max_event_bytes: int = LONGEST_LINE,
     ) -> None:
         """Read ``chunks``; ``path`` is named in errors. The two flags cut off what was not asked for."""
