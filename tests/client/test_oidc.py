@@ -27,7 +27,7 @@ from deltaloop.client import (
     TransportError,
 )
 from deltaloop.client.core.credential import bearer
-from deltaloop.client.oidc import shared_oidc_credentials
+from deltaloop.client.oidc import _shared_lock, shared_oidc_credentials
 from tests.client.authority import Authority
 from tests.client.fake_transport import After, FakeTransport, json_answer, logged
 from tests.client.tokens import id_token
@@ -310,3 +310,13 @@ def test_one_kubeconfig_has_one_source_however_often_it_is_read() -> None:
     assert shared_oidc_credentials(provider) is shared_oidc_credentials(again)
     other = replace(provider, refresh_token=SecretText("planted-2"))
     assert shared_oidc_credentials(provider) is not shared_oidc_credentials(other), "somebody has logged in again"
+
+
+def test_threads_that_read_one_kubeconfig_take_turns() -> None:
+    provider = OidcProvider(issuer_url="https://turns.example", client_id="me", refresh_token=SecretText("planted"))
+    with ThreadPoolExecutor(1) as threads:
+        with _shared_lock:
+            found = threads.submit(shared_oidc_credentials, provider)
+            with pytest.raises(TimeoutError):
+                found.result(0.05)
+        assert found.result(5.0) is shared_oidc_credentials(provider)

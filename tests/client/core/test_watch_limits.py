@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaloop.client.core.watch_limits import WatchLimitOptions, WatchLimits
+from deltaloop.option_types import OptionTypeError
 
 OPTIONS = WatchLimitOptions()
 
@@ -56,3 +59,25 @@ def test_against_the_plain_rule(timeout_seconds: int | None, steps: list[tuple[f
 def test_limits_that_are_none_are_refused(number: float) -> None:
     with pytest.raises(ValueError, match="idle_limit"):
         WatchLimitOptions(idle_limit=number)
+
+
+@pytest.mark.parametrize("field", ["deadline_slack", "idle_limit"])
+def test_each_limit_is_checked_by_its_name(field: str) -> None:
+    wrong: dict[str, Any] = {field: 0.0}
+    with pytest.raises(ValueError, match=rf"WatchLimitOptions\.{field} "):
+        WatchLimitOptions(**wrong)
+    wrong = {field: "15"}
+    with pytest.raises(OptionTypeError, match=rf"WatchLimitOptions\.{field} is of type str"):
+        WatchLimitOptions(**wrong)
+
+
+def test_before_anything_came_the_request_was_the_last_sign() -> None:
+    assert WatchLimits(WatchLimitOptions(), now=5.0, timeout_seconds=None).last_byte_at == 5.0
+
+
+def test_a_silence_before_the_deadline_is_named_as_one() -> None:
+    limits = WatchLimits(WatchLimitOptions(), now=0.0, timeout_seconds=300)
+    limits.saw_bookmark()
+    assert limits.give_up_at() == 90.0
+    assert limits.reason(90.0) == "nothing came for 90 s although the server sends bookmarks"
+    assert limits.reason(315.0) == "the server did not end the watch within 15 s of the 300 s that it was asked for"
