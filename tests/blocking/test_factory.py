@@ -527,3 +527,26 @@ def test_one_thread_at_a_time_changes_the_list_of_handlers(client: Client, first
         for thread in (paused.thread, other):
             thread.join(5)
             assert not thread.is_alive()
+
+
+def test_a_consistency_check_waits_so_long_for_an_informer_that_a_handler_holds_up(client: Client) -> None:
+    inside, go_on = threading.Event(), threading.Event()
+
+    def block(_: str) -> None:
+        inside.set()
+        assert go_on.wait(5)
+
+    client.create(MAP, config_map("a", n="0"))
+    with InformerFactory(client) as factory:
+        maps = factory.informer(MAP)
+        options = dl.HandlerOptions(buffer=BufferPolicy.BOUNDED, buffer_size=1)
+        maps.add_event_handler(Recorder(then=block), options=options)
+        assert inside.wait(5)
+        first = maps.resource_version
+        for number in range(1, 6):
+            change(client, "a", number)
+        until(lambda: maps.resource_version != first)
+        with pytest.raises(dl.NotFreshError):
+            maps.check_consistency(timeout=0.05)
+        go_on.set()
+        assert maps.check_consistency(timeout=5).is_consistent

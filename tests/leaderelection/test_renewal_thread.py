@@ -32,6 +32,7 @@ from deltaloop.leaderelection import (
     MultiLock,
     TermEnd,
 )
+from deltaloop.leaderelection.core.effects import ReleaseOutcome
 from deltaloop.testing import eventually
 from tests.leaderelection.fake_server import FakeClient, FakeServer
 from tests.leaderelection.serving import serving
@@ -318,8 +319,10 @@ async def test_cancelled_while_the_connection_is_made_it_is_left() -> None:
         await asyncio.to_thread(go_on.wait, 5)
 
     lock = Movable(entering=slow)
-    winning = asyncio.create_task(elector_of(lock).win())
+    elector = elector_of(lock)
+    winning = asyncio.create_task(elector.win())
     assert await asyncio.to_thread(entered.wait, 5)
+    elector._candidacy.record_event("there is nothing yet that could tell it")
     winning.cancel()
     await asyncio.sleep(0)
     go_on.set()
@@ -457,3 +460,41 @@ async def test_calls_without_a_thread_are_a_mistake_of_ours() -> None:
     await candidate.close()
     await candidate.close()
     assert election_threads() == []
+    with pytest.raises(RuntimeError, match="the thread of the election does not run"):
+        await candidate.contend()
+
+
+async def test_renewals_begin_with_whoever_waits_for_them_at_the_latest() -> None:
+    lock = Movable()
+    candidate: Any = elector_of(lock)._candidacy
+    await candidate.open()
+    await candidate.contend()
+    lock.server.edit(lambda lease: lease["spec"].update(holderIdentity="thief"))
+    assert await candidate.renew() is LossReason.TAKEN
+    assert await candidate.give_up(release=True) is ReleaseOutcome.NOT_HELD
+    await candidate.close()
+
+
+async def test_the_work_goes_on_while_the_thread_ends() -> None:
+    ticks = 0
+
+    class Slow(Movable):
+        @asynccontextmanager
+        async def on_own_connection(self) -> AsyncGenerator[Lock, None]:
+            async with super().on_own_connection() as lock:
+                yield lock
+                await asyncio.sleep(0.1)
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            await asyncio.sleep(0.01)
+            ticks += 1
+
+    ticking = asyncio.create_task(tick())
+    before = 0
+    async with await elector_of(Slow()).win():
+        before = ticks
+    assert ticks - before >= 3
+    ticking.cancel()
+    await asyncio.wait([ticking])

@@ -121,12 +121,10 @@ class RenewalThread:
         running = self._running
         if running is None:
             return
-        serving = running.serving
-        if serving is not None:
+        # Cancelled before it was ready, it ends by itself; later, it has what it serves with already.
+        if not running.ready.cancel() and running.serving is not None:
             with contextlib.suppress(RuntimeError):  # it has ended already
-                serving.loop.call_soon_threadsafe(serving.stop.set)
-        else:
-            running.ready.cancel()
+                running.serving.loop.call_soon_threadsafe(running.serving.stop.set)
         await asyncio.shield(asyncio.wrap_future(running.stopped))
         running.thread.join()  # it has nothing left to do
         self._running = None
