@@ -80,7 +80,7 @@ def test_a_coroutine_that_takes_too_long_is_cancelled() -> None:
 
     with BackgroundLoop() as loop:
         with pytest.raises(TimeoutError, match="longer than"):
-            loop.run(long(), timeout=0.01)
+            loop.run(long(), timeout=0.2)
         assert ended.wait(5)
 
 
@@ -398,8 +398,8 @@ def test_what_was_given_up_is_tidied_up_at_the_end_at_the_latest(caplog: pytest.
                 raise
 
     with BackgroundLoop() as loop:
-        with pytest.raises(TimeoutError, match=r"longer than 0\.001 seconds"):
-            loop.run(stubborn(), timeout=0.001)
+        with pytest.raises(TimeoutError, match=r"longer than 0\.2 seconds"):
+            loop.run(stubborn(), timeout=0.2)
         loop.run(give("value"))
         gc.collect()
         assert cancelled == ["by the time limit"]
@@ -593,8 +593,28 @@ def test_a_result_that_nobody_wants_any_more_is_dropped(caplog: pytest.LogCaptur
 
     with BackgroundLoop() as loop:
         with pytest.raises(TimeoutError):
-            loop.run(late(), timeout=0.001)
+            loop.run(late(), timeout=0.2)
         assert ended.wait(5)
         loop.run(give("value"))
         gc.collect()
     assert [record for record in caplog.records if record.name == "asyncio"] == []
+
+
+def test_who_gives_up_before_the_loop_had_time_to_begin_leaves_nothing() -> None:
+    inside, go_on = threading.Event(), threading.Event()
+
+    async def hold() -> None:
+        inside.set()
+        assert go_on.wait(5)
+
+    coroutine = give("value")
+    with BackgroundLoop() as loop:
+        holding = threading.Thread(target=lambda: loop.run(hold()))
+        holding.start()
+        assert inside.wait(5)
+        with pytest.raises(TimeoutError):
+            loop.run(coroutine, timeout=0.01)
+        go_on.set()
+        holding.join(5)
+        assert loop.run(give("value")) == "value"
+        assert inspect.getcoroutinestate(coroutine) == inspect.CORO_CLOSED

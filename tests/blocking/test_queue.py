@@ -115,7 +115,7 @@ def test_an_item_that_comes_when_nobody_waits_any_more_goes_back() -> None:
         queue = WorkQueue[str]()
 
         async def take_late() -> Work[str]:
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.25)
             return await queue.get_work()
 
         queue.add("a")
@@ -135,7 +135,7 @@ def test_an_item_that_comes_when_nobody_waits_any_more_goes_back() -> None:
             return task.result()
 
         with pytest.raises(TimeoutError):
-            loop.run_keeping(stubborn(), timeout=0.01, unwanted=put_back)
+            loop.run_keeping(stubborn(), timeout=0.1, unwanted=put_back)
         assert returned.wait(5)
         assert loop.queue(queue).get(timeout=5) == "a"
         queue.done("a")

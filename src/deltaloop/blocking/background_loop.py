@@ -159,6 +159,11 @@ class BackgroundLoop:
         handoff = Handoff[T]()
         tasks: list[asyncio.Task[None]] = []
 
+        def begin() -> None:
+            task = self._spawn(self._deliver(coroutine, handoff, unwanted))
+            task.add_done_callback(lambda _: coroutine.close())  # cancelled before its first step, it was never awaited
+            tasks.append(task)
+
         def cancel() -> None:
             for task in tasks:
                 task.cancel()
@@ -171,7 +176,7 @@ class BackgroundLoop:
             coroutine.close()
             raise
         try:
-            self._begin(loop, handoff, lambda: tasks.append(self._spawn(self._deliver(coroutine, handoff, unwanted))))
+            self._begin(loop, handoff, begin)
             if not handoff.wait(timeout):
                 raise TimeoutError(f"it took longer than {timeout} seconds")
         except BackgroundLoopError:  # too late to begin
