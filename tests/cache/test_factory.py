@@ -373,3 +373,14 @@ async def test_several_namespaces_take_what_one_takes() -> None:
         assert [type(obj) for obj in whole.lister().list()] == [Typed] * 2
         assert [type(obj) for obj in metadata.lister().list()] == [Resource]
         assert {obj["spec"]["nodeName"] for obj in whole.informers["red"].indexer.list()} == {"elsewhere"}
+
+
+async def test_a_fault_of_an_informers_own_is_not_swallowed_by_the_wait_for_all() -> None:
+    async def broken(timeout: float | None = 30.0, *, fail_fast: bool = True) -> None:
+        raise ZeroDivisionError
+
+    async with InformerFactory(FakeClient(), options=STILL) as factory:
+        pods = factory.informer(POD)
+        pods.wait_for_sync = broken  # type: ignore[method-assign]
+        with pytest.raises(ZeroDivisionError):
+            await factory.wait_for_sync(timeout=5)

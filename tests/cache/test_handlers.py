@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import functools
 
-from deltaloop.cache.handlers import DetailedHandlerFuncs, HandlerFuncs, ResourceEventHandler, handler_name
+from deltaloop.cache.handlers import (
+    DetailedHandlerFuncs,
+    FilteringResourceEventHandler,
+    HandlerFuncs,
+    ResourceEventHandler,
+    handler_name,
+)
 
 
 def added(obj: str) -> str:
@@ -52,3 +58,34 @@ def test_names_are_readable() -> None:
     assert "partial" in handler_name(HandlerFuncs[str](on_add=functools.partial(added)))
     assert handler_name(object()) == "builtins.object"
     assert repr(HandlerFuncs[str](on_add=added)) == "<HandlerFuncs tests.cache.test_handlers.added>"
+
+
+def test_a_filter_hands_on_what_fits_with_all_that_is_known_of_it() -> None:
+    told: list[tuple[str, object]] = []
+    behind = DetailedHandlerFuncs[str](
+        on_add=lambda obj, initial: told.append((f"+{obj}", initial)),
+        on_update=lambda old, new: told.append((f"~{old}", new)),
+        on_delete=lambda obj, known: told.append((f"-{obj}", known)),
+    )
+    handler = FilteringResourceEventHandler[str](lambda obj: obj.startswith("a"), behind)
+    for flag in (True, False):
+        for obj in ("a1", "b1"):
+            handler.on_add(obj, is_in_initial_list=flag)
+            handler.on_delete(obj, final_state_known=flag)
+    handler.on_update("a1", "a2")
+    handler.on_update("b1", "a2")
+    handler.on_update("a1", "b2")
+    assert handler.on_update("b1", "b2") is None
+    assert told == [
+        *[("+a1", True), ("-a1", True), ("+a1", False), ("-a1", False)],
+        *[("~a1", "a2"), ("+a2", False), ("-a1", True)],
+    ]
+    answers = HandlerFuncs[str](on_add=added, on_update=lambda old, new: old + new, on_delete=gone)
+    handler = FilteringResourceEventHandler[str](lambda obj: obj.startswith("a"), answers)
+    assert handler.on_add("a", is_in_initial_list=True) == "added a"
+    assert [handler.on_update("a", "ab"), handler.on_update("b", "a"), handler.on_update("a", "b")] == [
+        "aab",
+        "added a",
+        "gone a",
+    ]
+    assert handler.on_delete("a", final_state_known=True) == "gone a"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 
@@ -177,3 +178,19 @@ def test_keys_may_be_of_ones_own() -> None:
     for store in (Store[Resource](lambda obj: obj.uid), Indexer[Resource](lambda obj: obj.uid)):
         store.add(pod("a", uid="u"))
         assert (store.list_keys(), store.get(pod("b", uid="u"))) == (["u"], pod("a", uid="u"))
+
+
+def test_what_another_thread_takes_out_meanwhile_is_not_kept() -> None:
+    store = Store[Resource]()
+    store.add(pod("a"))
+
+    class Meanwhile:
+        """Cannot read anything, and while it is asked the object goes."""
+
+        def may_be(self, key: str) -> bool:
+            store.delete_by_key(key)
+            return True
+
+    unread: Any = Meanwhile()
+    store.replace([pod("b")], "9", unread)
+    assert [obj.name for obj in store.list()] == ["b"]
