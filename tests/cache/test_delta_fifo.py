@@ -135,6 +135,7 @@ async def test_deletions_and_resyncs_wake_the_consumer() -> None:
     fifo.resync()
     deltas = await task
     fifo.add_if_not_present("default/x", deltas)
+    fifo.add_if_not_present("default/y", ())
     assert fifo.list_keys() == ["default/b", "default/x"]
     fifo.close()
     assert repr(fifo) == "<DeltaFIFO 2 keys, synced, closed>"

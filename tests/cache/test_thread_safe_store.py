@@ -13,6 +13,7 @@ import pytest
 
 from deltaloop.cache.errors import IndexerConflictError, UnknownIndexError
 from deltaloop.cache.thread_safe_store import ThreadSafeStore
+from deltaloop.fork_safety import ForkedError
 
 
 def words(text: str) -> list[str]:
@@ -171,3 +172,14 @@ def test_every_method_waits_for_its_turn() -> None:
     for thread in threads:
         thread.join(5.0)
         assert not thread.is_alive()
+
+
+def test_a_store_that_was_torn_by_a_fork_refuses_every_use_and_a_whole_one_goes_on() -> None:
+    store = ThreadSafeStore[str]({"words": words}, name="pods")
+    store.add("k", "a")
+    store._in_child(held=False)
+    assert store.list() == ["a"]
+    store._in_child(held=True)
+    for use in (store.list, store.list_keys, partial(store.add, "k", "b"), partial(store.get, "k")):
+        with pytest.raises(ForkedError, match="the store 'pods'"):
+            use()

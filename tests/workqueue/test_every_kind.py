@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import fields
+from functools import partial
 from typing import Any
 
 import pytest
 
+from deltaloop.fork_safety import ForkedError
 from deltaloop.option_types import OptionTypeError
+from deltaloop.testing import run_virtual
 from deltaloop.workqueue import (
     DelayingQueue,
     ItemExponentialFailureRateLimiter,
@@ -168,6 +171,36 @@ async def test_what_workers_have_runs_for_no_less_than_nothing(kind: type[WorkQu
     assert (running.item, running.seconds, running.attempts, running.triggers) == ("a", 0.0, 1, ("why",))
     queue._clock = lambda: -5.0  # as a clock that was read before the item was taken
     assert queue.processing()[0].seconds == 0.0
+
+
+@KINDS
+def test_a_queue_that_was_torn_by_a_fork_refuses_every_use(kind: type[WorkQueue[str]]) -> None:
+    queue = kind(name="pods")
+    queue.add("a")
+    queue._in_child(held=True)
+    uses: list[Callable[[], object]] = [partial(queue.add, "b"), queue.statistics, queue.processing, queue.shut_down]
+    if isinstance(queue, DelayingQueue):
+        uses += [partial(queue.add_after, "b", 1.0), queue.delayed]
+    if isinstance(queue, RateLimitingQueue):
+        uses += [partial(queue.add_rate_limited, "b"), queue.dead_letters, partial(queue.forget, "b")]
+    for use in uses:
+        with pytest.raises(ForkedError, match="the queue 'pods'"):
+            use()
+
+
+@KINDS
+async def test_a_queue_that_was_whole_at_a_fork_leaves_the_parents_loop_behind(kind: type[WorkQueue[str]]) -> None:
+    queue = kind()
+    waiting = asyncio.create_task(queue.get())
+    await asyncio.sleep(1.0)
+    queue._in_child(held=False)
+
+    async def main() -> str:
+        queue.add("a")
+        return await queue.get(timeout=5.0)
+
+    assert await asyncio.to_thread(run_virtual, main()) == "a"
+    waiting.cancel()
 
 
 # What is logged

@@ -27,6 +27,7 @@ from deltaloop.cache.adapters import (
 from deltaloop.cache.adapters.adapted_client import Get
 from deltaloop.cache.adapters.blocking import in_thread
 from deltaloop.client import Headers, RequestTimeoutError, StreamEndedError, StreamResponse, TransportError
+from deltaloop.client.core.accept import list_accept, watch_accept
 
 EVENT = b'{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"8"}}}\n'
 LIST = b'{"metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"a"}}]}'
@@ -153,6 +154,117 @@ async def test_a_silent_watch_ends_at_our_deadline() -> None:
         async with adapted.watch(kinds.CONFIG_MAP, options=ListOptions(timeout_seconds=60)) as events:
             _ = [event async for event in events]
     assert asyncio.get_running_loop().time() == 75.0
+
+
+MANY_FIELDS = b'{"metadata":{"name":"a","resourceVersion":"8","managedFields":[{"manager":"m"}]},"spec":{"x":1}}'
+MANY_LIST = b'{"metadata":{"resourceVersion":"7"},"items":[' + MANY_FIELDS + b"]}"
+
+
+@pytest.mark.parametrize("drops", [False, True])
+@pytest.mark.parametrize("metadata_only", [False, True])
+async def test_metadata_and_managed_fields_are_asked_for_and_decoded_as_said(metadata_only: bool, drops: bool) -> None:
+    options = ListOptions(drop_managed_fields=drops)
+    event = b'{"type":"ADDED","object":' + MANY_FIELDS + b"}\n"
+    adapted, foreign = client(answering(MANY_LIST), answering(event))
+    assert adapted.drops_managed_fields
+    said: dict[str, Any] = {"namespace": "n", "options": options, "metadata_only": metadata_only}
+    (listed,) = await adapted.list(kinds.CONFIG_MAP, **said)
+    async with adapted.watch(kinds.CONFIG_MAP, **said) as events:
+        (watched,) = [event.object async for event in events]
+    for obj, get, accept in zip((listed, watched), foreign.asked, (list_accept, watch_accept), strict=True):
+        assert get.path == "/api/v1/namespaces/n/configmaps"
+        assert get.headers == {
+            "Accept": accept(metadata_only=metadata_only, drop_managed_fields=drops),
+            "Accept-Encoding": "identity",
+        }
+        assert ("spec" in obj) is not metadata_only
+        assert ("managedFields" in obj["metadata"]) is not drops
+
+
+async def test_everything_is_asked_for_if_nobody_says_what() -> None:
+    adapted, foreign = client(answering(MANY_LIST), answering(EVENT))
+    (listed,) = await adapted.list(kinds.CONFIG_MAP)
+    async with adapted.watch(kinds.CONFIG_MAP) as events:
+        assert len([event async for event in events]) == 1
+    assert "spec" in listed
+    assert [(get.path, get.connect_timeout, get.read_timeout) for get in foreign.asked] == [
+        ("/api/v1/configmaps", 30.0, 30.0),
+        ("/api/v1/configmaps", 30.0, 3600.0),
+    ]
+    assert repr(adapted) == "<AdaptedClient over theirs>"
+
+
+async def test_the_time_limit_may_be_chosen_and_is_told() -> None:
+    adapted = AdaptedClient(
+        Foreign(answering(100.0), answering(100.0)), name="theirs", packages=frozenset(), request_timeout=2.5
+    )
+    for ask in (adapted.list(kinds.CONFIG_MAP), adapted.watch(kinds.CONFIG_MAP).__aenter__()):
+        with pytest.raises(RequestTimeoutError) as caught:
+            await ask
+        assert str(caught.value) == "GET /api/v1/configmaps: theirs: no answer within 2.5 s"
+        assert (caught.value.method, caught.value.path) == ("GET", "/api/v1/configmaps")
+    for wrong in (0.0, -1.0):
+        with pytest.raises(ValueError, match=r"AdaptedClient.*request_timeout"):
+            AdaptedClient(Foreign(), name="theirs", packages=frozenset(), request_timeout=wrong)
+
+
+async def test_an_answer_is_closed_however_it_is_left() -> None:
+    closed: list[str] = []
+
+    @asynccontextmanager
+    async def opened(name: str, *script: bytes | Exception, status: int = 200) -> AsyncGenerator[StreamResponse, None]:
+        async def chunks() -> AsyncGenerator[bytes, None]:
+            try:
+                for step in script:
+                    if isinstance(step, Exception):
+                        raise step
+                    yield step
+            finally:
+                closed.append(f"body of {name}")
+
+        try:
+            yield StreamResponse(status=status, headers=Headers(()), chunks=chunks())
+        finally:
+            closed.append(name)
+
+    adapted, _ = client(
+        opened("whole", LIST),
+        opened("refused", b"no" * 40_000, b"more", status=503),
+        opened("torn", TheirError("x")),
+        opened("left", EVENT, EVENT),
+    )
+    await adapted.list(kinds.CONFIG_MAP)
+    for error in (ServiceUnavailableError, StreamEndedError):
+        with pytest.raises(error):
+            await adapted.list(kinds.CONFIG_MAP)
+    async with adapted.watch(kinds.CONFIG_MAP) as events:
+        await anext(aiter(events))
+        assert "left" not in closed
+    names = ("whole", "refused", "torn", "left")
+    assert closed == [each for name in names for each in (f"body of {name}", name)]
+
+
+async def test_a_failure_names_every_error_and_the_systems_own_words_only() -> None:
+    inner = OSError(113, "No route to host")
+    hidden = TheirError("token=abcdef")
+    hidden.__context__ = inner
+    kept = TheirError("token=abcdef")
+    kept.reason = ValueError("token=abcdef")  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+    under = TheirError("token=abcdef")
+    under.os_error = ConnectionRefusedError(111, "Connection refused")  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+    adapted, _ = client(answering(hidden), answering(kept), answering(under), answering(OSError()))
+    said: list[str] = []
+    for refused in (False, False, True, False):
+        with pytest.raises(TransportError) as caught:
+            await adapted.list(kinds.CONFIG_MAP)
+        assert (caught.value.method, caught.value.path, caught.value.refused) == ("GET", "/api/v1/configmaps", refused)
+        said.append(str(caught.value).removeprefix("GET /api/v1/configmaps: theirs: "))
+    assert said == [
+        "TheirError from OSError (No route to host)",
+        "TheirError from ValueError",
+        "nothing listens there (connection refused)",
+        "OSError",
+    ]
 
 
 # Blocking clients
