@@ -10,7 +10,7 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -19,7 +19,14 @@ import pytest
 from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.references import ObjectReference
 from deltaloop.api.status import ForbiddenError, Status
-from deltaloop.events import EventApi, EventDraft, EventRecorder, EventRecorderOptions
+from deltaloop.events import (
+    CorrelatorOptions,
+    EventApi,
+    EventDraft,
+    EventRecorder,
+    EventRecorderOptions,
+    SeriesOptions,
+)
 from tests.events.fake_events import NO_ANSWER, POD_X, START, FakeEvents, make, make_series, now
 
 
@@ -62,6 +69,17 @@ def test_numbers_that_make_no_limit_are_refused_by_name(name: str) -> None:
     options = {name: "1"}
     with pytest.raises(TypeError, match=rf"EventRecorderOptions\.{name} is of type str"):
         EventRecorderOptions(**options)
+
+
+@pytest.mark.parametrize("options", [SeriesOptions, CorrelatorOptions])
+def test_numbers_of_counting_that_make_no_limit_are_refused_by_name(options: Any) -> None:
+    for each in fields(options):
+        if each.type not in ("int", "float"):
+            continue
+        with pytest.raises(ValueError, match=rf"{options.__name__}\.{each.name} is 0"):
+            options(**{each.name: 0})
+        with pytest.raises(TypeError, match=rf"{options.__name__}\.{each.name} is of type str"):
+            options(**{each.name: "1"})
 
 
 def test_an_api_may_be_named_as_text() -> None:

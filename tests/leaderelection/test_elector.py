@@ -561,6 +561,7 @@ async def test_a_term_that_was_not_entered_is_abandoned_by_the_next() -> None:
         ({"renew_deadline": 2.4}, "must be greater than 1.2 times retry_period"),
         ({"retry_period": 0.0}, "retry_period is 0.0"),
         ({"lease_duration": float("nan")}, "lease_duration is nan"),
+        ({"lease_duration": float("inf")}, "lease_duration is inf"),
         ({"renew_deadline": -1.0}, "renew_deadline is -1.0"),
     ],
 )

@@ -37,6 +37,7 @@ from deltaloop.testing import eventually
 from tests.leaderelection.fake_server import FakeClient, FakeServer
 from tests.leaderelection.serving import serving
 from tests.leaderelection.test_lock import Recorder
+from tests.leaderelection.test_term import said
 
 CONFIG = LeaderElectionConfig(lease_duration=1.5, renew_deadline=1.0, retry_period=0.25)
 
@@ -311,7 +312,7 @@ async def test_a_lock_that_can_be_moved_once_only_is_named_as_the_mistake() -> N
     assert election_threads() == []
 
 
-async def test_cancelled_while_the_connection_is_made_it_is_left() -> None:
+async def test_cancelled_while_the_connection_is_made_it_is_left(caplog: pytest.LogCaptureFixture) -> None:
     entered, go_on = threading.Event(), threading.Event()
 
     async def slow() -> None:
@@ -331,6 +332,7 @@ async def test_cancelled_while_the_connection_is_made_it_is_left() -> None:
     assert election_threads() == []
     assert [what for what, _ in lock.seen] == ["entering", "left"]
     assert lock.moved_client.calls == []
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
 async def test_cancelled_while_it_contends_it_gives_up_what_it_may_hold() -> None:
@@ -343,6 +345,34 @@ async def test_cancelled_while_it_contends_it_gives_up_what_it_may_hold() -> Non
         await winning
     assert lock.server.holder() == ""
     assert election_threads() == []
+
+
+async def test_what_was_cancelled_has_ended_before_the_next_step_begins() -> None:
+    steps: list[str] = []
+
+    class Slow(FakeClient):
+        """Takes its time to be cancelled."""
+
+        async def create(self, *given: Any, **options: Any) -> Any:
+            steps.append("create")
+            try:
+                await asyncio.sleep(5)
+            finally:
+                await asyncio.sleep(0.05)
+                steps.append("create has ended")
+
+        async def get(self, *given: Any, **options: Any) -> Any:
+            steps.append("get")
+            return await super().get(*given, **options)
+
+    lock = Movable()
+    lock.moved_client = Slow(lock.server)
+    winning = asyncio.create_task(elector_of(lock).win())
+    await eventually(lambda: steps == ["get", "create"], every=0.005)
+    winning.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await winning
+    assert steps == ["get", "create", "create has ended", "get"]
 
 
 async def test_work_that_blocks_from_its_first_step_on_is_renewed_for() -> None:
@@ -411,6 +441,7 @@ async def test_a_loss_is_one_on_the_thread_too_and_names_nobody(caplog: pytest.L
         lock.server.edit(lambda lease: lease["spec"].update(holderIdentity="thief"))
         await asyncio.sleep(5)
     assert (term.ended_because, lock.server.holder()) == (TermEnd.TAKEN, "thief")
+    assert said(caplog, "lost leadership", "because") == [("taken by another holder",)]
     assert await gone()
     assert ended == []
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
