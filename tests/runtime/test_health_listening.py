@@ -21,7 +21,7 @@ from aiohttp.compression_utils import ZLibDecompressor
 from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.references import Trigger
 from deltaloop.client import RequestTimeoutError
-from deltaloop.runtime import HealthServerError
+from deltaloop.runtime import HealthServerError, health_server
 from deltaloop.runtime.core.history import History, Reconciled
 from deltaloop.runtime.core.readiness import Check
 from deltaloop.runtime.health_pages import EXPLAIN_PATH, explanation, metrics_page, probe
@@ -110,9 +110,9 @@ def test_an_address_is_read_with_the_options_beside_it() -> None:
             Listen.parse(wrong)
     with pytest.raises(InvalidInputError, match="needed together"):
         Listen(key=Path("k"))
-    wrong_type: Any = "80"
-    with pytest.raises(TypeError, match="port"):
-        Listen(port=wrong_type)
+    wrong_type: Any = 80
+    with pytest.raises(TypeError, match="host"):
+        Listen(host=wrong_type)
 
 
 @pytest.mark.parametrize(
@@ -135,6 +135,26 @@ async def test_its_address_is_shown_while_it_runs(host: str, shown: str, caplog:
         _ = server.url
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection("127.0.0.1", port)
+
+
+async def test_all_interfaces_are_shown_as_such() -> None:
+    server = HealthServer(Listen(host="", port=8080), {})
+    listener: Any = object()
+    server._listener, server._port = listener, 8080
+    assert server.url == "http://0.0.0.0:8080"
+
+
+async def test_connections_that_have_ended_take_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health_server, "_MOST_CONNECTIONS", 3)
+    async with HealthServer(Listen(), {"/page": Asked()}) as server:
+        reader, idle = await asyncio.open_connection("127.0.0.1", port_of(server))
+        for _ in range(6):
+            assert (await exchange(server, "GET /page HTTP/1.0"))[0] == 200
+            await asyncio.sleep(0.1)
+        assert not reader.at_eof()
+        idle.write(b"GET /page HTTP/1.0\r\n\r\n")
+        assert (await reader.read()).endswith(b"page")
+        await hang_up(idle)
 
 
 async def test_an_address_that_cannot_be_used_is_named_with_its_reason() -> None:
@@ -191,7 +211,8 @@ async def test_a_handshake_that_does_not_come_ends_after_ten_seconds(certificate
 # -- with what
 
 
-async def test_answers_are_kept_by_nobody_and_are_what_they_say() -> None:
+async def test_answers_are_kept_by_nobody_and_are_what_they_say(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
     routes: dict[str, Route] = {"/page": Asked(), "/numbers": metrics_page(lambda: (b"1", "text/numbers"))}
     async with HealthServer(Listen(), routes) as server:
         status, headers, body = await exchange(server, "GET /page HTTP/1.0")
@@ -205,6 +226,7 @@ async def test_answers_are_kept_by_nobody_and_are_what_they_say() -> None:
         for method in ("POST", "PUT", "DELETE", "OPTIONS"):
             status, _, body = await exchange(server, f"{method} /page HTTP/1.0")
             assert (status, body) == (405, "method not allowed\n")
+    assert not [record for record in caplog.records if record.name.startswith("aiohttp")], "requests are not logged"
 
 
 async def test_a_route_gets_what_follows_its_path_and_the_query() -> None:
@@ -306,6 +328,7 @@ async def test_a_reviewer_is_not_asked_where_no_review_is_asked_for() -> None:
         ("[::1]", "::1", True),
         ("[::1]:80", "127.0.0.1", True),
         ("[::2]:80", "127.0.0.1", False),
+        ("[X::1]:80", "127.0.0.1", False),
         ("", "127.0.0.1", False),
         ("evil.example:80", "127.0.0.1", False),
         ("10.0.0.1:80", "127.0.0.1", False),

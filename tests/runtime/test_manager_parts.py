@@ -327,6 +327,32 @@ async def test_a_source_that_fails_is_told_of_and_one_that_runs_is_ended(caplog:
     assert isinstance(told["exc_info"][1], ValueError)
 
 
+async def test_what_takes_its_time_to_end_is_told_once_to_end() -> None:
+    ended: list[float] = []
+
+    class Slow:
+        name = "slow"
+
+        async def run(self, queue: Any, on_trigger: Any) -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                await asyncio.sleep(5.0)
+                ended.append(now())
+
+    @controller("v1/ConfigMap", name="maps", sources=[Slow()])
+    async def reconcile(request: Request, ctx: Context) -> None:
+        await asyncio.sleep(1000.0)
+
+    async with world() as w:
+        async with w.running(reconcile, drain_timeout=1.0, shutdown_timeout=3.0) as manager:
+            await w.put("a")
+            await asyncio.sleep(1.0)
+            begun = now()
+            manager.stop()
+        assert [round(at - begun, 1) for at in ended] == [6.0]
+
+
 # -- the end
 
 

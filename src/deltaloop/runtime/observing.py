@@ -84,7 +84,7 @@ class Observer:
         kind, object_key = subject
         place = split_meta_namespace_key(object_key)
         try:
-            obj = await client.get(kind, place.name, namespace=place.namespace or None, timeout=_LOOK_TIMEOUT)
+            obj = await client.get(kind, place.name, namespace=place.namespace, timeout=_LOOK_TIMEOUT)
         except DeltaloopError as error:
             extra = {"controller": self._name, "key": key, "kind": kind, "object": object_key}
             _logger.debug(

@@ -75,10 +75,10 @@ class ReconcileClient(RememberedWrites):
         if (after.name, after.namespace) != (before.name, before.namespace):
             raise InvalidInputError(f"create_or_update of {known} {name!r}: the change must not change its names")
         if present is None:
-            return Written.CREATED, await self.create(known, fields, namespace=place)
+            return Written.CREATED, await self.create(known, fields)
         if after == before:
             return Written.UNCHANGED, present
-        return Written.UPDATED, await self.update(known, fields, namespace=place)
+        return Written.UPDATED, await self.update(known, fields)
 
     async def ensure_finalizer(self, rt: ResourceType[Any] | str, obj: Resource, name: str) -> Resource:
         """See to it that an object has a finalizer, and return it as stored; conflicts are tried again.

@@ -79,6 +79,10 @@ def test_it_is_bounded_in_keys_in_reconciles_and_in_answers() -> None:
     assert len(history) == 3
     assert numbers(history, "", "default/4") == [9]
     assert numbers(history, "", "default/1") == []
+    again = History(limit=2)
+    for number, key in enumerate(("default/a", "default/b", "default/a", "default/c")):
+        again.add(run(key, number, at=number))
+    assert numbers(again, "", "default/a", "default/b") == [2, 0], "b has not run for longest"
     few = History(limit=3, each=2)
     for number in range(5):
         few.add(run("default/a", number, at=number))

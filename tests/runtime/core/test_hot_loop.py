@@ -548,6 +548,29 @@ def test_twenty_objects_of_a_key_are_watched(others: int, told: int) -> None:
     assert len(drive_self_loop(loops, times=1, at=1.0)) == told
 
 
+def test_an_object_that_is_written_again_is_watched_on() -> None:
+    loops = HotLoops(OPTIONS)
+    for turn in range(3):
+        for number in range(12):
+            made_beside(loops, 100 * turn + number, key="default/a")
+        assert drive_self_loop(loops, times=1, at=float(turn)) == []
+    assert len(drive_self_loop(loops, times=1, at=3.0)) == 1
+
+
+def test_of_a_fight_the_fields_that_are_fought_over_are_told() -> None:
+    loops = HotLoops(OPTIONS)
+    facts: list[Fact] = []
+    for turn in range(8):
+        theirs = deployment(2 * turn + 1, manager="hpa", replicas=5, seen=turn)
+        ours = deployment(2 * turn + 2, manager="deltaloop", replicas=3, seen=turn, beside=turn)
+        facts += loops.observe(
+            "default/a", triggers=[echo(theirs, "")], writes=[wrote(theirs, ours)], succeeded=True, now=float(turn)
+        )
+    assert isinstance(facts[0], HotLoop)
+    assert "spec.replicas: 5 -> 3" in facts[0].changes
+    assert "spec.seen" not in str(facts[0].changes)
+
+
 @pytest.mark.parametrize(("others", "told"), [(4, 1), (5, 0)])
 def test_the_keys_that_ran_last_are_watched(others: int, told: int) -> None:
     loops = HotLoops(OPTIONS)  # five of them

@@ -92,6 +92,25 @@ def test_lists_and_indexes_have_own_writes_and_not_own_deletions() -> None:
     assert [shown.key for shown in seen] == ["default/c", "default/d"]
 
 
+def test_what_is_uncertain_is_listed_while_it_is() -> None:
+    overlay = Overlay()
+    overlay.lost_sight("default/a", WriteKind.PATCH, now=0.0)
+    overlay.lost_sight("default/b", WriteKind.PATCH, now=30.0)
+    assert overlay.uncertain(now=59.9) == ("default/a", "default/b")
+    assert overlay.uncertain(now=60.0) == ("default/b",)
+
+
+def test_an_object_that_is_marked_for_deletion_was_deleted() -> None:
+    overlay = Overlay()
+    overlay.lost_sight("default/a", WriteKind.DELETE, uid="u", now=0.0)
+    fields = obj("default/a", 7).to_dict()
+    fields["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    overlay.settle("default/a", obj("default/a", 6), reached="5", now=1.0)
+    assert overlay.is_uncertain("default/a", now=1.0)
+    overlay.settle("default/a", Resource.from_dict(fields), reached="5", now=1.0)
+    assert not overlay.is_uncertain("default/a", now=1.0)
+
+
 def test_a_version_is_newer_only_where_both_can_be_compared() -> None:
     assert is_newer("7", "5")
     for left, right in (("5", "7"), ("5", "5"), ("7", "x5"), ("x7", "5"), ("", "5"), ("5", "")):

@@ -32,6 +32,7 @@ def paths(before: Any, after: Any) -> list[str]:
         ([1, 2], "ab", ["spec.x"]),
         ({"a": 1, "b": 2}, {"a": 1, "c": 2}, ["spec.x.b", "spec.x.c"]),
         ({"a.b": 1}, {"a.b": 2}, ["spec.x['a.b']"]),
+        ({"a[b": 1}, {"a[b": 2}, ["spec.x['a[b']"]),
         (1, 1, []),
     ],
 )
@@ -48,6 +49,21 @@ def test_what_every_write_changes_by_itself_is_no_change() -> None:
     assert changed_paths(written("1", 1, app="a"), written("2", 2, app="b")) == (("metadata", "labels", "app"),)
     nested = obj(metadata={"generation": 1}), obj(metadata={"generation": 2})
     assert changed_paths(*nested) == (("spec", "metadata", "generation"),)
+
+
+def test_a_long_value_is_cut() -> None:
+    paths = [("spec", "x")]
+    short, long = "s" * 60, "l" * 61
+    assert show_changes(obj(x=short), obj(x=long), paths) == (f"spec.x: {short} -> {'l' * 57}...",)
+
+
+def test_a_deletion_is_a_change_and_names_its_object() -> None:
+    gone = OwnWrite(verb="delete", kind="v1/Pod", key="n/a", uid="u")
+    assert (gone.is_known_change, gone.subject) == (True, ("v1/Pod", "n/a"))
+    made = Resource.from_dict({"metadata": {"name": "a-1", "namespace": "n", "generateName": "a-"}})
+    changed = OwnWrite(verb="update", kind="v1/Pod", key="n/a-1", uid="u", version="2", after=made)
+    assert (changed.is_known_change, changed.subject) == (False, ("v1/Pod", "n/a-1"))
+    assert OwnWrite(verb="create", kind="v1/Pod", key="n/a", uid="u").subject == ("v1/Pod", "n/a")
 
 
 def test_of_secrets_only_the_fields_are_named() -> None:

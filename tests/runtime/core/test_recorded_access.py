@@ -18,6 +18,8 @@ APPLY = "application/apply-patch+yaml"
     [
         ("GET /api/v1/namespaces/a/pods/p", ["get pods in namespace a"]),
         ("GET /api/v1/pods", ["list pods"]),
+        ("HEAD /api/v1/pods", ["list pods"]),
+        ("HEAD /api/v1/namespaces/a/pods/p", ["get pods in namespace a"]),
         ("GET /api/v1/namespaces/a/pods?watch", ["list pods in namespace a", "watch pods in namespace a"]),
         ("GET /api/v1/namespaces", ["list namespaces"]),
         ("GET /api/v1/namespaces/a", ["get namespaces"]),
@@ -61,6 +63,24 @@ def test_what_was_sent_is_kept_once_with_what_its_body_needs() -> None:
     for _ in range(2):
         recorded.sent("PATCH", "/api/v1/namespaces/a/pods/p", {}, APPLY)
     assert [str(rule) for rule in recorded.rules()] == ["create pods in namespace a", "patch pods in namespace a"]
+
+
+def test_a_kind_is_widened_with_its_parts_and_keeps_whether_it_has_namespaces() -> None:
+    recorded = RecordedAccess()
+    for method, path in (
+        ("GET", "/api/v1/nodes"),
+        ("PUT", "/api/v1/nodes/n/status"),
+        ("GET", "/api/v1/pods"),
+        ("PUT", "/api/v1/namespaces/a/pods/p/status"),
+    ):
+        recorded.sent(method, path, {}, "")
+    assert {(rule.resource, rule.namespace, rule.namespaced) for rule in recorded.rules()} == {
+        ("nodes", "", False),
+        ("nodes/status", "", False),
+        ("pods", "", True),
+        ("pods/status", "", True),
+    }
+    assert recorded.to_dict()["format"] == 1
 
 
 def test_an_apply_may_create() -> None:

@@ -68,6 +68,26 @@ def test_answers_have_upstreams_form() -> None:
     )
 
 
+def test_what_is_written_is_written_in_every_way_unless_said() -> None:
+    access = Access("v1/Secret")
+    assert (access.verbs, access.subresource, access.namespace) == (("create", "update", "patch", "delete"), "", "")
+
+
+def test_roles_of_one_namespace_are_for_kinds_that_have_some() -> None:
+    rules = [*rules_for(kinds.SECRET, ("get",), namespace=None), *rules_for(kinds.NODE, ("get",), namespace=None)]
+    rules += rules_for(kinds.POD, ("get",), namespace="other")
+    made = {
+        (role["kind"], role["metadata"].get("namespace", "")): role["rules"]
+        for role in roles(rules, name="r", namespace="n")
+    }
+    assert {place: [rule["resources"] for rule in found] for place, found in made.items()} == {
+        ("ClusterRole", ""): [["nodes"]],
+        ("Role", "n"): [["secrets"]],
+        ("Role", "other"): [["pods"]],
+    }
+    assert [role["kind"] for role in roles(rules[:1], name="r")] == ["ClusterRole"]
+
+
 def test_a_rule_of_all_namespaces_names_none() -> None:
     everywhere = Rule(group="", resource="secrets", verb="get", namespace="", namespaced=True)
     assert rules_for(kinds.SECRET, ("get",), namespace=None) == [everywhere]
