@@ -14,13 +14,17 @@ class Authority:
     def __init__(self, ca: trustme.CA) -> None:
         self._ca = ca
         self.pem = ca.cert_pem.bytes()
+        self._servers: dict[str, trustme.LeafCert] = {}
         self._client = ca.issue_cert("client@example.org")
         self.client_certificate = b"".join(blob.bytes() for blob in self._client.cert_chain_pems)
         self.client_key = self._client.private_key_pem.bytes()
 
     def server_context(self, name: str = "127.0.0.1", *, wants_client_certificate: bool = False) -> ssl.SSLContext:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        self._ca.issue_cert(name).configure_cert(context)  # pyright: ignore[reportUnknownMemberType]  # PyOpenSSL
+        server = self._servers.get(name)
+        if server is None:
+            server = self._servers[name] = self._ca.issue_cert(name)  # a signature takes long
+        server.configure_cert(context)  # pyright: ignore[reportUnknownMemberType]  # PyOpenSSL
         if wants_client_certificate:
             self._ca.configure_trust(context)  # pyright: ignore[reportUnknownMemberType]  # PyOpenSSL
             context.verify_mode = ssl.CERT_REQUIRED

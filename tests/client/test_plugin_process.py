@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import threading
 import time
 from pathlib import Path
 
@@ -116,6 +117,34 @@ async def test_cancellation_while_it_is_being_started(folder: Path, turns: int, 
         await asyncio.wait_for(running, 5.0)
     started = (folder / "pid").read_text() if (folder / "pid").exists() else ""
     assert not started.strip() or await is_gone(int(started))
+
+
+@pytest.mark.parametrize("turns", [2, 3])
+async def test_cancellation_ends_what_it_started_meanwhile(folder: Path, turns: int) -> None:
+    call = script(folder, 'sleep 60 & echo $! > "$FOLDER/child"; wait')
+    running = asyncio.create_task(run_plugin(call))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    running.cancel()
+    until, blocked = time.monotonic() + 5.0, threading.Event()
+    while time.monotonic() < until and not (folder / "child").exists():
+        blocked.wait(0.01)  # the loop does not get on, and the plugin does
+    blocked.wait(0.02)
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert await is_gone(int((folder / "child").read_text()))
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_cancellation_of_what_cannot_be_started(folder: Path, turns: int) -> None:
+    call = script(folder, "")
+    (folder / "plugin").chmod(0o600)
+    running = asyncio.create_task(run_plugin(call))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    running.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        assert (await running).end is PluginEnd.NOT_STARTED
 
 
 async def test_with_a_terminal_it_stays_in_our_session_and_is_ended_all_the_same(folder: Path) -> None:

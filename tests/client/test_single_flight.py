@@ -329,6 +329,7 @@ def test_threads_take_turns(leaving: bool) -> None:
     work.release.set()
     loop.join(0.05)
     assert loop.is_alive(), "it did not wait"
+    assert work.started.is_set() == leaving
     flight._lock.release()
     assert loop.ended() == "first"
 
@@ -362,4 +363,7 @@ def test_whose_loop_is_closed_is_not_told(caplog: pytest.LogCaptureFixture) -> N
     loop.close()
     work.release.set()
     assert flight.outcome.result(5.0) == "work"
+    for thread in threading.enumerate():
+        if thread.name == "work":
+            thread.join(5.0)
     assert [record for record in caplog.records if record.name == "concurrent.futures"] == []
