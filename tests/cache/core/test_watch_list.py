@@ -271,3 +271,41 @@ def test_versions_that_cannot_be_compared_are_not_probed() -> None:
     machine.initial_event(initial_events_end("abc"), 0.0)
     machine.watch_failed(broken(), 10.0, chance=0.0)
     assert isinstance(machine.ask(10.0, chance=0.0), Watch)
+
+
+def test_what_is_no_part_of_a_list_gives_it_no_more_time() -> None:
+    machine = ReflectorMachine()
+    machine.ask(0.0, chance=0.0)
+    machine.watch_list_opened(5.0)
+    assert machine.give_up_at == 35.0
+    machine.initial_event(WatchEvent(EventType.MODIFIED, pod("a", 11)), 10.0)
+    machine.initial_event(added("b", 12), 20.0)
+    assert machine.give_up_at == 40.0, "a change comes behind the list, even of an object that is not in it"
+    assert machine.statistics().last_byte_at == 20.0
+
+
+def test_events_of_the_stream_before_do_not_make_a_useless_watch_useful() -> None:
+    machine = streaming()
+    machine.watch_event(added("a", 21), 1.0)
+    assert machine.watch_ended(30.0, chance=0.0) is None
+    assert isinstance(machine.ask(30.0, chance=0.0), Watch)
+    machine.watch_opened(30.0)
+    reaction = machine.watch_ended(30.1, chance=0.0)
+    assert reaction is not None
+    assert (reaction.place, reaction.decision) == (Place.SHORT_STREAM, Decision.LIST_LATER)
+
+
+def test_a_streamed_list_after_a_watch_without_a_version_moves_on_with_every_event() -> None:
+    machine = ReflectorMachine(ReflectorOptions(probe=False))
+    machine.ask(0.0, chance=0.0)
+    machine.watch_list_failed(api_error(500), 0.0, chance=0.0)
+    assert isinstance(machine.ask(0.0, chance=0.0), List)
+    machine.listed(ResourceList((), ""), 0.0, chance=0.0)
+    assert isinstance(machine.ask(0.0, chance=0.0), Watch)
+    machine.watch_opened(0.0)
+    machine.watch_failed(api_error(410, "Expired"), 5.0, chance=0.0)
+    assert isinstance(machine.ask(60.0, chance=0.0), WatchList)
+    machine.watch_list_opened(60.0)
+    assert isinstance(machine.initial_event(initial_events_end(20), 60.0), Listed)
+    machine.watch_event(added("a", 21), 61.0)
+    assert machine.resource_version == "21"
