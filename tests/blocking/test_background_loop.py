@@ -150,6 +150,23 @@ def test_the_loops_own_thread_must_not_wait_for_itself() -> None:
         loop.run(wait_for_itself())
 
 
+def test_nor_while_it_is_closed() -> None:
+    refused = list[str]()
+
+    @asynccontextmanager
+    async def leaves_another() -> AsyncGenerator[None]:
+        yield
+        try:
+            loop.leave(guest("b", []))
+        except BackgroundLoopError as error:
+            refused.append(str(error))
+
+    with BackgroundLoop() as loop:
+        loop.enter(leaves_another())
+    assert len(refused) == 1
+    assert "own thread" in refused[0]
+
+
 @asynccontextmanager
 async def guest(name: str, seen: list[str], *, broken: bool = False) -> AsyncGenerator[str]:
     """Hold a task group, so that it matters in which task it is left."""

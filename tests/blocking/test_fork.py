@@ -108,7 +108,7 @@ def test_everything_asks_in_which_process_it_is(client: Client, monkeypatch: pyt
             ),
             *(factory.open, factory.close, factory.wait_for_sync, lambda: factory.informer(dl.kinds.POD)),
             *(own.start, own.close, own.check, client.loop.start, client.loop.close, client.loop.check),
-            lambda: client.loop.leave(client.asynchronous),
+            *(lambda: client.loop.leave(client.asynchronous), lambda: own.leave(client.asynchronous)),
             *(lambda: maps.has_synced, lambda: maps.stopped, lambda: maps.resource_version, maps.freshness),
             *(lister.list, lambda: lister.get("default/a"), lambda: lister.by_index("name", "a"), lambda: len(lister)),
             *(lambda: registration.has_synced, lambda: registration.pending, lambda: registration.failures),

@@ -63,7 +63,7 @@ class BackgroundLoop:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._stop: asyncio.Event | None = None
+        self._stop = asyncio.Event()
         self._closed = False
         self._guests: list[_Guest] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -316,14 +316,11 @@ class BackgroundLoop:
             return left.take()
         except BackgroundLoopError:  # the loop has ended by itself, by SystemExit say, and has left them
             return []
-        finally:
-            self._waiting.discard(left)
 
     def _stop_soon(self) -> None:
-        loop, stop = self._loop, self._stop
-        if loop is not None and stop is not None:
+        if self._loop is not None:
             with suppress(RuntimeError):  # it is closed already
-                loop.call_soon_threadsafe(stop.set)
+                self._loop.call_soon_threadsafe(self._stop.set)
 
     def _check_thread(self) -> None:
         if self._thread is threading.current_thread():
@@ -346,7 +343,7 @@ class BackgroundLoop:
         """Have ``begin`` called on the loop; if it comes too late for that, the handoff fails."""
 
         def begin_in_time() -> None:
-            if self._stop is None or self._stop.is_set():
+            if self._stop.is_set():
                 handoff.fail(BackgroundLoopError("the background loop was closed meanwhile"))
             else:
                 begin()
@@ -375,7 +372,6 @@ class BackgroundLoop:
                 handoff.fail(BackgroundLoopError("the background loop was closed meanwhile"))
 
     async def _live(self, started: Handoff[None]) -> None:
-        self._stop = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         if self._closed:  # before it had begun, by whoever was interrupted: nobody saw the loop to stop it
             self._stop.set()
@@ -384,7 +380,7 @@ class BackgroundLoop:
         # asyncio.run cancels what still runs, and waits for it.
 
     def _why_cancelled(self) -> str:
-        if self._stop is None or self._stop.is_set():
+        if self._stop.is_set():
             return "the background loop was closed meanwhile"
         return "it was cancelled on the background loop, or the loop has ended by itself"
 
