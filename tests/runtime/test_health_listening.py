@@ -152,6 +152,8 @@ async def test_connections_that_have_ended_take_no_place(monkeypatch: pytest.Mon
             assert (await exchange(server, "GET /page HTTP/1.0"))[0] == 200
             await asyncio.sleep(0.1)
         assert not reader.at_eof()
+        assert server._server is not None
+        assert len(server._server.connections) == 1, "nothing is kept of those"
         idle.write(b"GET /page HTTP/1.0\r\n\r\n")
         assert (await reader.read()).endswith(b"page")
         await hang_up(idle)

@@ -234,6 +234,7 @@ async def test_handlers_are_named_after_controller_and_source(monkeypatch: pytes
 @pytest.mark.parametrize("managed", [None, "default"])
 async def test_caches_without_selectors_are_read_each_for_what_it_holds(managed: str | None) -> None:
     made = declared(
+        indexers={"team": dl.path("data.team")},
         owns=[Watch("v1/Secret", namespace="kube-system")],
         reads=[
             "v1/Node",
@@ -246,6 +247,7 @@ async def test_caches_without_selectors_are_read_each_for_what_it_holds(managed:
         held = {kind: [view.namespace for view in views.of_kind(kind)] for kind in (CM, kinds.SECRET, kinds.NODE)}
         assert held == {CM: [managed], kinds.SECRET: ["kube-system"], kinds.NODE: [None]}
         assert views.of_kind(kinds.SERVICE) == views.of_kind(kinds.SERVICE_ACCOUNT) == []
+        assert "team" in views.of_kind(CM)[0].informer.indexer.get_indexers()
         assert views.of_kind(CM)[0].informer.indexer.index_keys("namespace", "x") == []
 
 
