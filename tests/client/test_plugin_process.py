@@ -142,9 +142,12 @@ async def test_cancellation_of_what_cannot_be_started(folder: Path, turns: int) 
     running = asyncio.create_task(run_plugin(call))
     for _ in range(turns):
         await asyncio.sleep(0)
-    running.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
+    if running.done():
         assert (await running).end is PluginEnd.NOT_STARTED
+        return
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
 
 
 async def test_with_a_terminal_it_stays_in_our_session_and_is_ended_all_the_same(folder: Path) -> None:

@@ -210,7 +210,7 @@ class AiohttpTransport:
                 ):
                     continue
                 # With TLS 1.3 a server refuses a client's certificate after the handshake, by cutting the connection.
-                if self._tls is not None and not progress.reused and _is_cut(error):
+                if self._tls is not None and _is_cut(error):
                     self._tls.suspect()
                 failure = self._failure(error, request, progress)
             raise failure
