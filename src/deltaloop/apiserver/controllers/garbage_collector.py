@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from typing import Final
@@ -11,6 +12,7 @@ from deltaloop.apiserver.core.garbage import GarbageCollector
 from deltaloop.apiserver.core.objects import Stamp
 from deltaloop.apiserver.core.operations import Operations
 
+MOST: Final = 200
 _log: Final = logging.getLogger("deltaloop.apiserver")
 
 
@@ -23,7 +25,7 @@ async def collect_garbage(operations: Operations, signal: ChangeSignal, *, stamp
     with signal.subscribe() as changed:
         while not signal.closed:
             changed.clear()
-            collected = collector.run(stamp=stamp())
+            collected = collector.run(stamp=stamp(), most=MOST)
             for place, reason in collected.refused:
                 # Such as an object that was stored before a rule was there; its next change tries again.
                 _log.warning(
@@ -32,4 +34,7 @@ async def collect_garbage(operations: Operations, signal: ChangeSignal, *, stamp
                 )
             if collected.wrote:
                 signal.publish()
-            await changed.wait()
+            if collected.more:
+                await asyncio.sleep(0)  # others have their turn before the next
+            else:
+                await changed.wait()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from deltaloop.apiserver.change_signal import ChangeSignal
@@ -20,4 +21,6 @@ async def clean_up_namespaces(operations: Operations, signal: ChangeSignal, *, s
             changed.clear()
             if clean_up(operations, stamp=stamp()):
                 signal.publish()
-            await changed.wait()
+                await asyncio.sleep(0)  # a part of them is gone; others have their turn before the next
+            else:
+                await changed.wait()

@@ -45,10 +45,11 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What a run did: whether it wrote, and which objects it was not allowed to change, with the reason."""
+    """What a run did: whether it wrote, what it was not allowed to change and why, and whether more is left to do."""
 
     wrote: bool
     refused: tuple[tuple[Place, str], ...] = ()
+    more: bool = False
 
 
 @final
@@ -66,12 +67,14 @@ class GarbageCollector:
         self._cursor = 0
         self._rebuild()
 
-    def run(self, *, stamp: Stamp) -> Collected:
-        """Work until nothing is left to do now."""
+    def run(self, *, stamp: Stamp, most: int | None = None) -> Collected:
+        """Work until nothing is left to do now, or until ``most`` objects have been looked at."""
         before = self._store.revision
         refused: list[tuple[Place, str]] = []
         self._follow()
-        while self._pending:
+        looked_at = 0
+        while self._pending and looked_at != most:
+            looked_at += 1
             place = next(iter(self._pending))
             del self._pending[place]
             try:
@@ -81,7 +84,7 @@ class GarbageCollector:
             except ApiError as error:
                 refused.append((place, error.status.reason))
             self._follow()
-        return Collected(self._store.revision != before, tuple(refused))
+        return Collected(self._store.revision != before, tuple(refused), more=bool(self._pending))
 
     def _rebuild(self) -> None:
         self._places.clear()

@@ -17,29 +17,38 @@ from deltaloop.apiserver.core.json_values import at, texts
 from deltaloop.apiserver.core.objects import NAMESPACE_FINALIZER, Stamp
 from deltaloop.apiserver.core.operations import Operations
 
+MOST: Final = 200
 _NAMESPACES: Final = kinds.NAMESPACE.group_resource
 
 
-def clean_up(operations: Operations, *, stamp: Stamp) -> bool:
-    """Do what is left to do for every namespace that is being deleted, and tell whether anything was written."""
+def clean_up(operations: Operations, *, stamp: Stamp, most: int = MOST) -> bool:
+    """Do what is left to do for every namespace that is being deleted, and tell whether anything was written.
+
+    Args:
+        operations: The verbs.
+        stamp: The time.
+        most: Objects that are deleted in each namespace before this returns; call it again as long as it has written.
+    """
     before = operations.store.revision
     for namespace in operations.store.list(_NAMESPACES).items:
         if namespace.deletion_timestamp is not None:
-            _empty(operations, namespace.name, stamp=stamp)
+            _empty(operations, namespace.name, stamp=stamp, most=most)
     return operations.store.revision != before
 
 
-def _empty(operations: Operations, namespace: str, *, stamp: Stamp) -> None:
+def _empty(operations: Operations, namespace: str, *, stamp: Stamp, most: int) -> None:
     store = operations.store
     left = 0
     # One version of each resource is enough: they share their objects.
     resources = {item.type.group_resource: item for item in operations.registry.resources() if item.type.namespaced}
     for resource, served in sorted(resources.items()):
-        waiting = store.list(resource, prefix=f"{namespace}/").items
-        if any(item.deletion_timestamp is None for item in waiting):
-            operations.delete_collection(served, namespace, DeleteOptions(), now=stamp.now)
-            waiting = store.list(resource, prefix=f"{namespace}/").items
-        left += len(waiting)
+        for item in store.list(resource, prefix=f"{namespace}/").items:
+            if item.deletion_timestamp is None:
+                if most <= 0:
+                    return
+                operations.delete(served, namespace, item.name, DeleteOptions(), now=stamp.now)
+                most -= 1
+        left += len(store.list(resource, prefix=f"{namespace}/").items)
     if left:
         return
     itself = operations.registry.find("", "v1", "namespaces")

@@ -1,0 +1,64 @@
+"""Where many objects go at once, others have their turn in between."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from deltaloop.apiserver import ApiServer
+from deltaloop.apiserver.core.objects import Stamp
+from tests.apiserver.serving import Caller, config_map, serving
+
+X = "/api/v1/namespaces/x"
+MANY = 450
+
+
+def fill(server: ApiServer, *, owner: dict[str, Any] | None) -> None:
+    served = server._operations.registry.find("", "v1", "configmaps")
+    assert served is not None
+    owners: dict[str, Any] = {"ownerReferences": [owner]} if owner else {}
+    for number in range(MANY):
+        obj = config_map(f"c{number}", **owners)
+        server._operations.create(served, "x", obj, stamp=Stamp(now=0.0, uid=f"u{number}"))
+
+
+async def of_a_namespace(call: Caller) -> None:
+    await call.delete(X)
+
+
+async def of_a_collection(call: Caller) -> None:
+    await call.delete(f"{X}/configmaps")
+
+
+async def of_an_owner(call: Caller) -> None:
+    await call.delete(f"{X}/secrets/owner")
+
+
+@pytest.mark.parametrize(
+    ("delete", "at_once"),
+    [(of_a_namespace, 200), (of_a_collection, 16), (of_an_owner, 200)],
+    ids=["of a namespace", "of a collection", "of an owner"],
+)
+async def test_others_have_their_turn_while_many_objects_go(
+    delete: Callable[[Caller], Coroutine[Any, Any, None]], at_once: int
+) -> None:
+    async with serving(controllers=frozenset({"gc", "namespace"})) as s:
+        await s.call.created("/api/v1/namespaces", {"metadata": {"name": "x"}})
+        made = (await s.call.created(f"{X}/secrets", {"metadata": {"name": "owner"}})).json["metadata"]
+        reference = {"apiVersion": "v1", "kind": "Secret", "name": "owner", "uid": made["uid"]}
+        fill(s.server, owner=reference if delete is of_an_owner else None)
+        deleting = asyncio.create_task(delete(s.call))
+        counts = [MANY]
+        while counts[-1]:
+            await asyncio.sleep(0)
+            counts.append(s.server._store.count("configmaps"))
+        await deleting
+        steps = [before - after for before, after in pairwise(counts)]
+        assert max(steps) <= at_once
+        await asyncio.sleep(1.0)
+        gone = delete is of_a_namespace
+        assert (await s.call.get(X)).status == (404 if gone else 200)
