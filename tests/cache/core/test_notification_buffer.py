@@ -90,9 +90,11 @@ def test_keys_keep_their_place_in_line() -> None:
 def test_a_bounded_buffer_says_when_it_is_full_and_refuses_nothing() -> None:
     buffer = FifoBuffer[Resource](2)
     assert not buffer.is_full
+    assert (buffer.room, FifoBuffer[Resource]().room) == (2, 0)
     buffer.put(AddNotification(A1))
     buffer.put(UpdateNotification(A1, A2))
     assert buffer.is_full
+    assert buffer.room == 0
     buffer.put(UpdateNotification(A2, A3))
     assert (len(buffer), buffer.keys()) == (3, {"default/a"})
     buffer.take()

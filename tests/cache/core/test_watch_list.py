@@ -309,3 +309,41 @@ def test_a_streamed_list_after_a_watch_without_a_version_moves_on_with_every_eve
     assert isinstance(machine.initial_event(initial_events_end(20), 60.0), Listed)
     machine.watch_event(added("a", 21), 61.0)
     assert machine.resource_version == "21"
+
+
+def test_everything_that_was_asked_and_came_is_counted_once() -> None:
+    machine = ReflectorMachine()
+    new = machine.statistics()
+    assert (new.pending_bytes, new.lists, new.errors, new.last_byte_at, new.last_error) == (0, 0, 0, None, None)
+    machine.ask(1.0, chance=0.0)
+    machine.watch_list_failed(api_error(500), 1.0, chance=0.0)
+    machine.ask(1.0, chance=0.0)
+    machine.listed(ResourceList((pod("a", 11), nameless()), "11"), 2.0, chance=0.0)
+    assert machine.statistics().last_byte_at == 2.0
+    machine.ask(3.0, chance=0.0)
+    machine.watch_opened(3.0)
+    machine.watch_event(added("b", 12), 4.0)
+    machine.watch_event(WatchEvent(EventType.MODIFIED, nameless(13)), 5.0)
+    machine.watch_event(WatchEvent(EventType.BOOKMARK, nameless(14)), 6.0)
+    machine.watch_failed(expired(), 50.0, chance=0.0)
+    machine.ask(100.0, chance=0.0)
+    machine.watch_list_opened(100.0)
+    machine.initial_event(added("a", 11), 101.0)
+    machine.initial_event(initial_events_end(20), 102.0)
+    seen = machine.statistics()
+    assert (seen.list_requests, seen.lists, seen.streamed_lists, seen.watch_requests, seen.streams) == (1, 2, 1, 3, 2)
+    assert (seen.probes, seen.events, seen.bookmarks, seen.skipped, seen.errors) == (0, 1, 2, 2, 2)
+    assert (seen.last_event_at, seen.last_bookmark_at, seen.last_byte_at) == (4.0, 102.0, 102.0)
+    assert (seen.resource_version, seen.last_confirmed_at, seen.last_error) == ("20", 102.0, None)
+
+
+def test_a_streamed_list_that_broke_leaves_nothing_to_the_next_one() -> None:
+    machine = receiving()
+    machine.initial_event(added("gone", 11), 1.0)
+    machine.watch_list_failed(api_error(429), 2.0, chance=0.0)
+    assert isinstance(machine.ask(60.0, chance=0.0), WatchList)
+    machine.watch_list_opened(60.0)
+    machine.initial_event(added("there", 12), 61.0)
+    listed = machine.initial_event(initial_events_end(20), 62.0)
+    assert isinstance(listed, Listed)
+    assert [obj.name for obj in listed.items] == ["there"]
