@@ -69,7 +69,6 @@ class BackgroundLoop:
         self._tasks: set[asyncio.Task[None]] = set()
         self._waiting_lock = threading.Lock()
         self._waiting: set[Handoff[Any]] = set()
-        self._over = False
 
     def start(self) -> None:
         """Begin the thread; return when the loop runs.
@@ -349,8 +348,6 @@ class BackgroundLoop:
                 begin()
 
         with self._waiting_lock:
-            if self._over:
-                raise BackgroundLoopError("the background loop was closed meanwhile")
             try:
                 loop.call_soon_threadsafe(begin_in_time)
             except RuntimeError:  # the loop is closed, and its thread about to end
@@ -366,9 +363,9 @@ class BackgroundLoop:
             if not started.fail(error):
                 raise
         finally:
-            with self._waiting_lock:
-                self._over = True
-            for handoff in list(self._waiting):  # what was cancelled before its first step could not say so
+            with self._waiting_lock:  # whoever comes after this finds the loop closed
+                waiting = list(self._waiting)
+            for handoff in waiting:  # what was cancelled before its first step could not say so
                 handoff.fail(BackgroundLoopError("the background loop was closed meanwhile"))
 
     async def _live(self, started: Handoff[None]) -> None:
