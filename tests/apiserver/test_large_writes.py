@@ -161,6 +161,33 @@ async def test_what_a_large_pod_gets_from_the_store_is_there() -> None:
         assert 'namespaces "nowhere" not found' in elsewhere.refuses(404, "NotFound")
 
 
+async def test_a_large_pod_is_bound_and_evicted_once() -> None:
+    environment = [{"name": f"N{number}", "value": "v"} for number in range(3_000)]
+    container = {"name": "c", "image": "i", "env": environment}
+    metadata = {"name": "p", "labels": {"app": "a"}}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container]}}
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "b"},
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "a"}}},
+    }
+    binding = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}}
+    budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+    allowed = {"observedGeneration": 1, "disruptionsAllowed": 1, "currentHealthy": 1, "desiredHealthy": 0}
+    async with serving() as s:
+        await s.call.created(PODS, pod)
+        answers = await asyncio.gather(*(s.call.post(f"{PODS}/p/binding", binding) for _ in range(3)))
+        assert sorted(answer.status for answer in answers) == [201, 409, 409]
+        assert (await s.call.get(f"{PODS}/p")).json["spec"]["nodeName"] == "n"
+        await s.call.patch(f"{PODS}/p/status", {"status": {"phase": "Running"}})
+        await s.call.created(budgets, budget)
+        await s.call.patch(f"{budgets}/b/status", {"status": {**allowed, "expectedPods": 1}})
+        await s.call.created(f"{PODS}/p/eviction", {"metadata": {"name": "p"}})
+        status = (await s.call.get(f"{budgets}/b")).json["status"]
+        assert (status["disruptionsAllowed"], list(status["disruptedPods"])) == (0, ["p"])
+
+
 async def test_no_change_is_lost_among_large_and_small_ones_of_the_same_object() -> None:
     async with serving() as s:
         await s.call.created(CONFIG_MAPS, bulky("a"))

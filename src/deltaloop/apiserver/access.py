@@ -19,6 +19,7 @@ from deltaloop.apiserver.authorization import attributes_of, check_allowed
 from deltaloop.apiserver.body import read_fields
 from deltaloop.apiserver.core import access_reviews, failures
 from deltaloop.apiserver.core.deletion import parse_delete_options
+from deltaloop.apiserver.core.draft import Ask
 from deltaloop.apiserver.core.encoding import decode_object
 from deltaloop.apiserver.core.escalation import check_escalation
 from deltaloop.apiserver.core.eviction import budget_to_spend, check_eviction
@@ -33,6 +34,7 @@ from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.service_tokens import bound_object, claims, parse_token_request, request_answer
 from deltaloop.apiserver.core.virtual_resources import TO_KUBELET, Subresource
 from deltaloop.apiserver.exchange import Exchange
+from deltaloop.apiserver.large_writes import LargeWrites
 from deltaloop.apiserver.token_signer import TokenSigner
 
 Answer = tuple[int, dict[str, Any]]
@@ -51,6 +53,7 @@ class Access:
         authenticator: Authenticator,
         authorizer: Authorizer,
         signer: TokenSigner,
+        writes: LargeWrites,
         *,
         stamp: Callable[[], Stamp],
     ) -> None:
@@ -61,12 +64,14 @@ class Access:
             authenticator: Knows tokens.
             authorizer: Decides.
             signer: Signs tokens.
+            writes: Runs evictions and bindings.
             stamp: Gives the time.
         """
         self._operations = operations
         self._authenticator = authenticator
         self._authorizer = authorizer
         self._signer = signer
+        self._writes = writes
         self._stamp = stamp
 
     def may_create(self, exchange: Exchange) -> Callable[[], None]:
@@ -129,11 +134,11 @@ class Access:
         fields = await read_fields(exchange.request, protobuf_kind=protobuf_kind)
         match extra.name:
             case "eviction":
-                return self._evict(exchange, route, fields)
+                return await self._write(route, partial(self._evict, exchange, route, fields))
             case "token":
                 return self._make_token(route, fields)
             case _:
-                return self._bind(exchange, route, fields)
+                return await self._write(route, partial(self._bind, exchange, route, fields))
 
     def _without_kubelet(self, route: Route) -> ApiError:
         found = self._operations.read(route.served, route.namespace, route.name)
@@ -152,14 +157,28 @@ class Access:
         status = Status(message=message, reason="NotImplemented", details=StatusDetails(), code=501)
         return error_from_status(status)
 
-    def _evict(self, exchange: Exchange, route: Route, fields: dict[str, Any]) -> Answer:
-        operations, stamp = self._operations, self._stamp()
+    async def _write(self, route: Route, write: Callable[[Operations, Stamp], Answer]) -> Answer:
+        """Change one object, a large one beside the loop."""
+
+        def refusal() -> ApiError:
+            return failures.conflict(route.served.type, route.name)
+
+        def run(operations: Operations, ask: Ask) -> Answer:
+            return write(operations, ask(self._stamp))
+
+        present = self._operations.find(route.served, route.namespace, route.name)
+        size = len(present.raw) if present is not None else 0
+        return (await self._writes.run(run, size=size, refusal=refusal))[0]
+
+    def _evict(
+        self, exchange: Exchange, route: Route, fields: dict[str, Any], operations: Operations, stamp: Stamp
+    ) -> Answer:
         raw = check_eviction(fields, namespace=route.namespace, name=route.name)
         options = parse_delete_options(raw)
         query = tuple(exchange.request.query.getall("dryRun", []))
         dry_run = check_dry_run("DeleteOptions", options.dry_run or query)
         pod = operations.read(route.served, route.namespace, route.name)
-        found = budget_to_spend(operations.store, pod, now=stamp.now)
+        found = budget_to_spend(operations.objects, pod, now=stamp.now)
         if found is not None and not dry_run:
             budget, after = found
             served = operations.registry.find(*_PDB)
@@ -187,10 +206,12 @@ class Access:
         fields = await read_fields(exchange.request, protobuf_kind=("v1", "Binding"))
         pods = self._operations.registry.find(*_PODS)
         assert pods is not None
-        return self._bind(exchange, replace(route, served=pods, name=text(at(fields, "metadata", "name"))), fields)
+        pod = replace(route, served=pods, name=text(at(fields, "metadata", "name")))
+        return await self._write(pod, partial(self._bind, exchange, pod, fields))
 
-    def _bind(self, exchange: Exchange, route: Route, fields: dict[str, Any]) -> Answer:
+    def _bind(
+        self, exchange: Exchange, route: Route, fields: dict[str, Any], operations: Operations, stamp: Stamp
+    ) -> Answer:
         dry_run = check_dry_run("CreateOptions", tuple(exchange.request.query.getall("dryRun", [])))
-        operations, now = self._operations, self._stamp().now
-        operations.bind(route.served, route.namespace, route.name, fields, now=now, dry_run=dry_run)
+        operations.bind(route.served, route.namespace, route.name, fields, now=stamp.now, dry_run=dry_run)
         return 201, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}

@@ -317,7 +317,9 @@ class ApiServer:
         )
         return Filters(
             handlers,
-            Access(self._operations, authenticator, authorizer, credentials.signer, stamp=self._stamp),
+            Access(
+                self._operations, authenticator, authorizer, credentials.signer, self._large_writes, stamp=self._stamp
+            ),
             authenticator=authenticator,
             authorizer=authorizer,
             faults=self._faults,

@@ -25,7 +25,7 @@ from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.json_values import at, integer, items, mapping, text
 from deltaloop.apiserver.core.label_match import selects
-from deltaloop.apiserver.core.store import Store
+from deltaloop.apiserver.core.store import Objects
 
 _PDBS: Final = kinds.POD_DISRUPTION_BUDGET.group_resource
 _ALLOWED: Final = "DisruptionAllowed"
@@ -51,7 +51,7 @@ def check_eviction(eviction: Fields, *, namespace: str, name: str) -> Fields:
     return {key: value for key, value in options.items() if key not in ("kind", "apiVersion")}
 
 
-def budget_to_spend(store: Store, pod: Resource, *, now: float) -> tuple[Resource, Fields] | None:
+def budget_to_spend(store: Objects, pod: Resource, *, now: float) -> tuple[Resource, Fields] | None:
     """Return the budget that an eviction takes from and what it looks like then; None if there is none to ask.
 
     Raises:

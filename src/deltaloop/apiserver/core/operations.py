@@ -89,6 +89,11 @@ class Operations:
         self._forms = StoredForms()
         self._draft: Draft | None = None
 
+    @property
+    def objects(self) -> Objects:
+        """What these verbs read and write: the store, or the draft of one write."""
+        return self._objects
+
     def draft(self, ask: Ask) -> Operations:
         """Return the same verbs for one write that is worked out in a thread; ``commit`` carries it out.
 
