@@ -120,6 +120,7 @@ def test_addresses_that_can_be_connected_to(server: str) -> None:
         ("https://h#a", "server is not the address of a server"),
         ("https://h h", "server is not the address of a server"),
         ("https://h!", "server is not the address of a server"),
+        ("https://" + "ü" * 70, "server is not the address of a server"),
         ("https://-.\u2024", "server is not the address of a server"),
         ("https://h:99999", "server is not a URL; write server as http:// or https://"),
         ("https://[::1", "server is not a URL"),

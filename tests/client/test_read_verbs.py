@@ -17,7 +17,7 @@ from deltaloop.api.status import ExpiredError, Status
 from deltaloop.client import Client, ClientConfig, HttpResponse, WaitTimeoutError
 from deltaloop.client.conditions import created
 from deltaloop.client.resource_list import ResourceList, UnreadableItemError, UnreadableItemsError
-from tests.client.fake_transport import After, FakeTransport, Pause, Stream, page, pod
+from tests.client.fake_transport import After, FakeTransport, Pause, Stream, json_answer, page, pod
 
 
 def client_over(*answers: HttpResponse | Exception | After | Stream) -> tuple[Client, FakeTransport]:
@@ -47,6 +47,16 @@ async def test_managed_fields_that_come_nevertheless_are_taken_off(drop: bool) -
         seen = (await anext(events)).object
     for found in (listed, seen):
         assert ("managedFields" in found["metadata"]) == (not drop)
+
+
+async def test_a_list_with_an_item_that_is_none_is_an_error_that_has_the_others() -> None:
+    listed = json_answer({"kind": "PodList", "metadata": {"resourceVersion": "7"}, "items": [managed("a"), 5]})
+    client, _ = client_over(listed, listed)
+    for metadata_only in (False, True):
+        with pytest.raises(UnreadableItemsError) as caught:
+            await client.list("v1/Pod", metadata_only=metadata_only)
+        (found,) = caught.value.page
+        assert found.name == "a"
 
 
 @pytest.mark.parametrize("page_buffer", [0, 1])

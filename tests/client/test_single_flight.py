@@ -367,3 +367,13 @@ def test_whose_loop_is_closed_is_not_told(caplog: pytest.LogCaptureFixture) -> N
         if thread.name == "work":
             thread.join(5.0)
     assert [record for record in caplog.records if record.name == "concurrent.futures"] == []
+
+
+async def test_a_forked_process_knows_nothing_of_the_parents_runs() -> None:
+    flight: SingleFlight[str] = SingleFlight(Work("one"), name="work")
+    joined = asyncio.create_task(flight.join())
+    await asyncio.sleep(1.0)
+    assert (flight._flight is not None, len(flight._loops)) == (True, 1)
+    flight._in_child(False)
+    assert (flight._flight, len(flight._loops)) == (None, 0)
+    assert await joined == "one"
