@@ -364,8 +364,9 @@ async def test_a_span_is_linked_once_to_each_that_caused_it(monkeypatch: pytest.
 async def test_the_latest_thousand_spans_can_be_linked_to(monkeypatch: pytest.MonkeyPatch) -> None:
     tracer = Tracer()
     tracing = traced(monkeypatch, tracer)
-    for number in range(1001):
-        tracing.start(context(number=number), name="maps")
+    of = context()
+    for of.number in range(1001):
+        tracing.start(of, name="maps")
     causes = tuple(why("informer", "add", f"self, reconcile {number}") for number in (0, 1))
     tracing.start(context(number=5000, triggers=causes), name="maps")
     assert [link.context for link in tracer.spans[-1].asked["links"]] == [tracer.spans[1].get_span_context()]

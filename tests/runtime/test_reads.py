@@ -305,9 +305,19 @@ async def test_an_informer_has_one_view() -> None:
 
 async def test_what_the_cache_has_caught_up_with_is_forgotten_although_nobody_reads_it() -> None:
     async with held() as h:
-        for number in range(80):
-            await h.client.create(CM, cm(f"a{number}"))
-        assert len(h.view.overlay) < 64
+        next_version = str(int(h.informer.resource_version) + 1)
+
+        def write(name: str, version: str) -> None:
+            fields = {**cm(name)["metadata"], "uid": name, "resourceVersion": version}
+            h.view.wrote(Resource.from_dict({"metadata": fields}, CM))
+
+        for number in range(63):
+            write(f"a{number}", next_version)
+        await h.w.put("b")
+        await h.catch_up()
+        assert len(h.view.overlay) == 63
+        write("c", "90000")
+        assert len(h.view.overlay) == 1
 
 
 async def test_what_was_read_of_something_uncertain_has_the_form_of_the_cache() -> None:
