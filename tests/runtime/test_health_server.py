@@ -243,6 +243,16 @@ async def test_a_connection_that_is_answered_keeps_its_place(monkeypatch: pytest
             assert await waiting == (200, "at last")
 
 
+async def test_a_kept_connection_that_was_answered_has_to_go_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health_server, "_MOST_CONNECTIONS", 3)
+    request = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+    async with HealthServer(Listen(), {"/healthz": probe(ok)}) as server, connections(server, 3, request) as held:
+        for reader in held:
+            assert (await reader.readuntil(b"\r\n\r\nok")).startswith(b"HTTP/1.1 200 OK\r\n")
+        assert await fetch(f"{server.url}/healthz") == (200, "ok")
+        assert [await ended(reader) for reader in held] == [True, False, False]
+
+
 async def test_all_are_answered_and_one_more_has_to_go(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health_server, "_MOST_CONNECTIONS", 10)
     answer = asyncio.Event()

@@ -462,6 +462,7 @@ async def test_signals_are_heard_while_it_runs_and_only_if_asked_for(
         assert handled == [("add", signal.SIGINT), ("add", signal.SIGTERM)]
         signal.raise_signal(signal.SIGINT)
         await until(lambda: manager._shutdown.stopping, timeout=5.0)
+        signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGTERM)
         with pytest.raises(ShutdownTimeoutError):
             await task
@@ -475,5 +476,6 @@ async def test_signals_are_heard_while_it_runs_and_only_if_asked_for(
     ]
     assert told == [
         ("ending in good order: a signal came", logging.INFO, "SIGINT"),
-        ("ending at once: a second signal came", logging.INFO, "SIGTERM"),
+        ("ending at once: a second signal came", logging.INFO, "SIGINT"),
+        ("a signal came while everything was ending", logging.DEBUG, "SIGTERM"),
     ]

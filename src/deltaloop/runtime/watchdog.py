@@ -39,7 +39,6 @@ class LoopWatchdog:
             limit: How long the loop may be blocked, in seconds; None watches nothing.
         """
         self._limit = limit
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._ended = False
         self._changed = threading.Event()
@@ -47,10 +46,10 @@ class LoopWatchdog:
 
     async def __aenter__(self) -> Self:
         """Begin to watch the running loop."""
-        self._loop = asyncio.get_running_loop()
-        if self._limit is not None and abs(self._loop.time() - time.monotonic()) < _SAME_CLOCK:
+        loop = asyncio.get_running_loop()
+        if self._limit is not None and abs(loop.time() - time.monotonic()) < _SAME_CLOCK:
             watchdog = Watchdog(time.monotonic(), limit=self._limit)
-            arguments = (watchdog, self._loop, threading.get_ident(), _processor_time_of_this_thread())
+            arguments = (watchdog, loop, threading.get_ident(), _processor_time_of_this_thread())
             self._thread = threading.Thread(target=self._watch, args=arguments, name="deltaloop-watchdog", daemon=True)
             self._thread.start()
         return self

@@ -25,15 +25,15 @@ def test_it_drains_then_cancels_then_leaves() -> None:
     assert shutdown.ask(119.9, running=1) == Drain(120.0)
     assert shutdown.ask(120.0, running=1) == Cancel(130.0)
     assert shutdown.ask(130.0, running=1) == Abandon()
-    assert shutdown.ask(130.0, running=1) == End(may_release=False)
-    assert shutdown.ask(131.0, running=0) == End(may_release=True)
+    assert shutdown.ask(130.0, running=1) == End()
+    assert shutdown.ask(131.0, running=0) == End()
 
 
 def test_it_ends_as_soon_as_nothing_runs() -> None:
     shutdown = Shutdown(drain_timeout=20.0, timeout=30.0)
     shutdown.stop(100.0)
-    assert shutdown.ask(100.0, running=0) == End(may_release=True)
-    assert shutdown.ask(100.0, running=1) == End(may_release=True), "nothing was left behind"
+    assert shutdown.ask(100.0, running=0) == End()
+    assert shutdown.ask(100.0, running=1) == End(), "it stays at its end"
 
 
 def test_a_second_stop_ends_it_at_once() -> None:
@@ -84,7 +84,7 @@ class ShutdownMachine(RuleBasedStateMachine):
         self.running = 0
         self.stops: list[float] = []
         self.source = ""
-        self.cancelled = False
+        self.keeps_lock = False
         self.shutdown: Shutdown = self.shutdown_class(drain_timeout=5.0, timeout=8.0)
         self.last: object = Run()
 
@@ -128,13 +128,13 @@ class ShutdownMachine(RuleBasedStateMachine):
             assert self.running
         if isinstance(effect, Abandon):
             assert age >= 8.0 or len(self.stops) > 1
-        if isinstance(effect, End):
-            assert effect.may_release or self.running
+            assert self.running
+            self.keeps_lock = True
 
     @invariant()
     def the_lock_is_never_given_up_while_something_runs(self) -> None:
         if isinstance(self.last, End) and self.running:
-            assert not self.last.may_release
+            assert self.keeps_lock
         assert self.shutdown.stopping is bool(self.stops)
 
 
@@ -148,9 +148,9 @@ def test_ends_against_a_model() -> None:
 
 
 def _releases_anyway(self: Any, now: float, *, running: int) -> Any:
-    """Gives the lock up although a reconcile was left behind."""
+    """Leaves a reconcile behind without a word, so that the lock is given up although it runs."""
     effect = Shutdown.ask(self, now, running=running)
-    return End(may_release=True) if isinstance(effect, End) else effect
+    return End() if isinstance(effect, Abandon) else effect
 
 
 ReleasesAnyway = type("ReleasesAnyway", (Shutdown,), {"ask": _releases_anyway})

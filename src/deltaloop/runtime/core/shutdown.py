@@ -14,7 +14,8 @@ both pass Ctrl-C on. So a stop from the same source within ``repeat_window`` sec
 again. The window does not move: whoever goes on asking is heard when it has passed.
 
 The lock may be given up only if nothing runs: a reconcile that was left behind still acts, so its lease has to expire
-instead (others wait for that).
+instead (others wait for that). So the end comes when nothing runs, or after ``Abandon``, which whoever holds the lock
+takes for the word to keep it.
 """
 
 from __future__ import annotations
@@ -62,19 +63,13 @@ class Cancel:
 @final
 @dataclass(frozen=True, slots=True)
 class Abandon:
-    """Wait for nothing any longer."""
+    """Wait for nothing any longer; what still runs is left behind, and the lock must not be given up."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class End:
-    """All is over.
-
-    Attributes:
-        may_release: Whether the lock may be given up; otherwise it has to expire.
-    """
-
-    may_release: bool
+    """All is over: nothing runs, or what runs was abandoned."""
 
 
 Effect: TypeAlias = Run | Drain | Cancel | Abandon | End
@@ -110,7 +105,6 @@ class Shutdown:
         self._repeat_window = repeat_window
         self._began_at = 0.0
         self._source = ""
-        self._left_behind = False
         self.phase: Phase = Phase.RUNNING
 
     def stop(self, now: float, *, source: str = "") -> Heard:
@@ -158,8 +152,7 @@ class Shutdown:
             case Phase.CANCELLING:
                 return Cancel(self._began_at + self._timeout)
             case Phase.ABANDONING:
-                self._left_behind = True
                 self.phase = Phase.ENDED
                 return Abandon()
             case _:
-                return End(may_release=not (running and self._left_behind))
+                return End()
