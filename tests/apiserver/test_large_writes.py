@@ -214,6 +214,35 @@ async def test_one_object_of_a_name_is_made_however_many_large_ones_come() -> No
                 answer.refuses(409, "AlreadyExists")
 
 
+def copies(op: str) -> bytes:
+    """A short JSON patch that copies a part of an object."""
+    start = b'{"op": "add", "path": "/data/a0", "value": "%s"}' % (b"x" * 40)
+    made = [b'{"op": "%s", "from": "/data", "path": "/copies%d"}' % (op.encode(), number) for number in range(3)]
+    return b"[" + b",".join([start, *made]) + b"]"
+
+
+@pytest.mark.parametrize(
+    ("method", "content_type", "body", "beside"),
+    [
+        ("PATCH", "application/json-patch+json", copies("copy"), True),
+        ("PATCH", "application/json-patch+json", copies("c\\u006fpy"), True),
+        ("PATCH", "application/json-patch+json", b'[{"op": "add", "path": "/data/b", "value": "x"}]', False),
+        ("PUT", "application/yaml", b"metadata: &m {name: a}\ndata: {}\nlabels: *m\n", True),
+        ("PATCH", "application/apply-patch+yaml", b"apiVersion: v1\nkind: ConfigMap\nmetadata: &m {name: a}\n", True),
+        ("PUT", "application/yaml", b"metadata: {name: a}\ndata: {}\n", False),
+        ("PUT", "application/json", b'{"metadata": {"name": "a"}, "data": {"x": "&"}}', False),
+    ],
+)
+async def test_what_a_short_body_may_swell_to_is_written_beside_the_loop_too(
+    method: str, content_type: str, body: bytes, beside: bool
+) -> None:
+    async with serving() as s:
+        await s.call.created(CONFIG_MAPS, config_map("a", {"n": "1"}))
+        answer = await s.call.call(method, f"{CONFIG_MAPS}/a?fieldManager=m", body, **{"Content-Type": content_type})
+        assert answer.status == 200, answer.text
+        assert (s.server._large_writes._thread is not None) is beside
+
+
 class Worked:
     """A write that notes where it ran, and lets others in between."""
 

@@ -37,14 +37,14 @@ from deltaloop.apiserver.core.listing import Listed
 from deltaloop.apiserver.core.metadata import finalizer_warnings, owner_warnings
 from deltaloop.apiserver.core.objects import Stamp, check_kind, is_crd
 from deltaloop.apiserver.core.operations import Deleted, Operations
-from deltaloop.apiserver.core.patching import apply_patch
+from deltaloop.apiserver.core.patching import JSON_PATCH, apply_patch
 from deltaloop.apiserver.core.rendering import Rendering
 from deltaloop.apiserver.core.routing import Route
 from deltaloop.apiserver.core.scaling import scale_of
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.documents import json_answer
 from deltaloop.apiserver.exchange import ABOUT_OBJECT, ADMIT, MAY_CREATE, WARNINGS, add_warnings
-from deltaloop.apiserver.large_writes import LargeWrites
+from deltaloop.apiserver.large_writes import LARGE, LargeWrites
 
 T = TypeVar("T")
 
@@ -94,6 +94,8 @@ class WriteHandlers:
 
         present = self._answering.operations.find(route.served, route.namespace, route.name) if route.name else None
         size = len(body) + (len(present.raw) if present is not None else 0)
+        if _may_swell(request, body):
+            size += LARGE
         return await self._writes.run(run, size=size, refusal=refusal)
 
     def _stamp_of(self, request: web.BaseRequest, manager: str, ask: Ask) -> Stamp:
@@ -317,6 +319,14 @@ class WriteHandlers:
         return json_answer(
             await self._answering.written_list(rendering, Listed(found, metadata)), self._answering.headers
         )
+
+
+def _may_swell(request: web.BaseRequest, body: bytes) -> bool:
+    """Tell whether a body may stand for more than its length: by the aliases of YAML, or the copies of a JSON patch."""
+    media_type = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    if media_type == JSON_PATCH:
+        return b"copy" in body or b"\\" in body  # written with an escape, it is a copy, too
+    return "yaml" in media_type and b"&" in body
 
 
 def _manager(request: web.BaseRequest, options: str) -> str:
