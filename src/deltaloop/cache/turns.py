@@ -8,18 +8,10 @@ driver lets everybody else run then.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator
-from typing import TypeVar
-
-T = TypeVar("T")
+from collections.abc import Iterator
 
 
-async def in_turns(work: Generator[None, None, T]) -> T:
-    """Do all of ``work`` and return its result; others run whenever it yields. Cancelled, the rest is not done."""
-    while True:
-        try:
-            next(work)
-        except StopIteration as done:
-            result: T = done.value
-            return result
+async def in_turns(work: Iterator[None]) -> None:
+    """Do all of ``work``; others run whenever it yields. Cancelled, the rest is not done."""
+    for _ in work:
         await asyncio.sleep(0)

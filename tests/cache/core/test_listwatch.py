@@ -29,6 +29,7 @@ from deltaloop.cache.core.listwatch import (
     Watch,
     classify,
 )
+from deltaloop.cache.core.reactions import is_refusal
 from deltaloop.cache.errors import RepeatedContinueError, VeryShortWatchError
 from deltaloop.client.resource_list import ResourceList
 from tests.cache.fake_source import api_error, broken, expired, refused, too_large
@@ -165,6 +166,17 @@ def test_a_server_that_pages_the_answer_to_any_state_is_always_paged() -> None:
     driver.stream_failed(api_error(500))
     driver.wait()
     assert driver.list_options() == ListOptions(resource_version="10", limit=500)
+
+
+def test_a_server_that_pages_the_newest_state_is_asked_for_whole_lists_of_a_version() -> None:
+    driver = Driver()
+    driver.list_failed(expired())
+    driver.listed(page("a", more="next"))
+    driver.listed(page("b"))
+    driver.open(seconds=5)
+    driver.stream_failed(expired())
+    driver.wait()
+    assert driver.list_options() == ListOptions(resource_version="10", limit=0)
 
 
 def test_an_explicit_page_size_pages_real_versions_too() -> None:
@@ -432,6 +444,14 @@ def test_short_streams_with_something_in_them_are_free_only_once() -> None:
     assert driver.watch_options().resource_version == "21", "a longer stream makes the next short one free"
 
 
+def test_a_stream_of_a_second_is_not_short() -> None:
+    driver = streaming(seconds=1.0)
+    for version in range(11, 14):
+        driver.event(event("MODIFIED", "a", version))
+        assert driver.ended() is None
+        driver.open(seconds=1.0)
+
+
 @pytest.mark.parametrize("error", [refused(), api_error(429)])
 def test_a_watch_refused_for_now_is_asked_for_again_without_a_list(error: Exception) -> None:
     driver = Driver()
@@ -509,6 +529,24 @@ def test_a_broken_stream_is_resumed_at_once() -> None:
     assert driver.watch_options().resource_version == "12"
 
 
+def test_a_stream_that_fails_because_nobody_listens_is_resumed_at_once() -> None:
+    reaction = streaming().stream_failed(refused())
+    assert (reaction.place, reaction.decision) == (Place.STREAM, Decision.WATCH_NOW)
+
+
+@pytest.mark.parametrize(
+    ("error", "refuses"),
+    [
+        *((api_error(code), True) for code in (401, 403, 404)),
+        *((api_error(code), False) for code in (400, 402, 405, 410, 429, 500)),
+        (OSError(), False),
+        (None, False),
+    ],
+)
+def test_waiting_does_not_help_against_a_refusal(error: Exception | None, refuses: bool) -> None:
+    assert is_refusal(error) is refuses
+
+
 def test_streams_that_keep_breaking_are_resumed_after_waits() -> None:
     driver = streaming(seconds=0.1)
     decisions: list[Decision] = []
@@ -549,6 +587,34 @@ def test_an_internal_error_in_a_stream_is_watched_on_within_the_window() -> None
         if decisions[-1] is Decision.LIST_LATER:
             driver.listed(page())
         driver.open()
+    assert decisions == [Decision.WATCH_LATER] * 3 + [Decision.LIST_LATER]
+
+
+@pytest.mark.parametrize("window", [0.5, 1.0])
+def test_the_window_may_be_short(window: float) -> None:
+    driver = streaming(options=ReflectorOptions(max_internal_error_retry=window, watch_list=False, probe=False))
+    assert driver.stream_failed(api_error(500)).decision is Decision.WATCH_LATER
+
+
+def test_the_window_is_for_internal_errors_of_a_stream_only() -> None:
+    window = ReflectorOptions(max_internal_error_retry=30.0, watch_list=False, probe=False)
+    assert streaming(options=window).stream_failed(expired()).decision is Decision.LIST_LATER
+    driver = Driver(window)
+    driver.listed(page())
+    reaction = driver.watch_refused(api_error(500))
+    assert (reaction.place, reaction.decision) == (Place.CONNECT, Decision.LIST_LATER)
+
+
+def test_the_window_does_not_begin_anew_while_errors_come() -> None:
+    driver = streaming(options=ReflectorOptions(max_internal_error_retry=100.0, watch_list=False, probe=False))
+    began = driver.now
+    decisions: list[Decision] = []
+    for at in (0.0, 40.0, 80.0, 120.0):
+        driver.now = began + at
+        decisions.append(driver.stream_failed(api_error(500)).decision)
+        driver.now += 35.0
+        if decisions[-1] is Decision.WATCH_LATER:
+            driver.open()
     assert decisions == [Decision.WATCH_LATER] * 3 + [Decision.LIST_LATER]
 
 
@@ -637,7 +703,8 @@ def test_it_is_known_when_the_server_last_confirmed_the_state() -> None:
 
 
 def test_feeds_that_do_not_belong_to_the_phase_are_refused() -> None:
-    now, listing, connecting, stream = 0.0, Driver(), Driver(), streaming()
+    now, listing, connecting = 0.0, Driver(), Driver()
+    stream = streaming(options=ReflectorOptions(watch_list=False))
     connecting.listed(page())
     receiving = Driver(ReflectorOptions())
     receiving.machine.ask(now, chance=0.0)
@@ -673,12 +740,13 @@ def test_feeds_that_do_not_belong_to_the_phase_are_refused() -> None:
         assert feeds.keys() == FEEDS.keys()
         for name, feed in feeds.items():
             if phase not in FEEDS[name]:
-                with pytest.raises(RuntimeError, match=name):
+                with pytest.raises(RuntimeError, match=rf"{name} does not belong to a reflector that is {phase}"):
                     feed()
     with pytest.raises(RuntimeError, match="without a list that was asked for"):
         Driver().machine.listed(page(), now, chance=0.0)
-    with pytest.raises(RuntimeError, match="being read"):
-        stream.machine.ask(now, chance=0.0)
+    for asked_at in (now, 1000.0):
+        with pytest.raises(RuntimeError, match="being read"):
+            stream.machine.ask(asked_at, chance=0.0)
 
 
 @pytest.mark.parametrize("wrong", [{"page_size": -1}, {"min_watch_timeout": 0.0}, {"max_internal_error_retry": -1.0}])

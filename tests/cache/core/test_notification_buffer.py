@@ -26,7 +26,7 @@ from deltaloop.cache.core.process_deltas import (
 from tests.cache.machines import run_machine
 from tests.cache.objects import pod
 
-A1, A2, A3, B1 = pod("a", 1), pod("a", 2), pod("a", 3), pod("b", 1)
+A1, A2, A3, A4, B1 = pod("a", 1), pod("a", 2), pod("a", 3), pod("a", 4), pod("b", 1)
 
 
 def put_all(
@@ -79,6 +79,31 @@ def test_a_resync_stays_one_object_twice() -> None:
     notification = taken[0]
     assert isinstance(notification, UpdateNotification)
     assert notification.old is notification.new
+
+
+@pytest.mark.parametrize("waits", [DeleteNotification(A1), AddNotification(A1, True)])
+def test_an_item_of_the_initial_list_stays_one_while_it_is_merged(waits: Notification[Resource]) -> None:
+    (taken,) = put_all(CoalescingBuffer[Resource](), waits, AddNotification(A2, True), UpdateNotification(A2, A3))
+    assert taken[1], "it is counted out when it is delivered"
+
+
+def test_a_new_object_after_a_deletion_goes_on_from_what_was_heard_last() -> None:
+    changes = UpdateNotification(A1, A2), DeleteNotification(A2), AddNotification(A3), UpdateNotification(A3, A4)
+    assert put_all(CoalescingBuffer[Resource](), *changes) == [(UpdateNotification(A1, A4), False)]
+
+
+@pytest.mark.parametrize("policy", list(BufferPolicy))
+def test_several_are_put_as_one_after_the_other(policy: BufferPolicy) -> None:
+    several: list[Notification[Resource]] = [
+        AddNotification(A1, True),
+        AddNotification(B1, True),
+        DeleteNotification(A2),
+    ]
+    lost = 1 if policy is BufferPolicy.COALESCING else 0
+    one, other = make_buffer(policy, 2), make_buffer(policy, 2)
+    assert one.put_all(several) == sum(other.put(each) for each in several) == lost
+    assert (len(one), one.room) == (len(other), 0)
+    assert [one.take() for _ in several] == [other.take() for _ in several]
 
 
 def test_keys_keep_their_place_in_line() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
 from deltaloop.api.resource import Resource
@@ -12,8 +14,9 @@ from deltaloop.cache.core.process_deltas import (
     UpdateNotification,
     process_deltas,
 )
+from deltaloop.cache.errors import TransactionError
 from deltaloop.cache.store import Indexer
-from tests.cache.objects import pod
+from tests.cache.objects import nameless, pod
 
 PRESENT = [DeltaType.ADDED, DeltaType.UPDATED, DeltaType.REPLACED, DeltaType.SYNC]
 
@@ -104,3 +107,45 @@ def test_a_relist_of_the_same_state_is_marked(new: Resource, unchanged: bool) ->
     (told,) = process_deltas((Delta(DeltaType.REPLACED, new),), indexer, is_in_initial_list=False)
     assert isinstance(told, UpdateNotification)
     assert told.is_unchanged is unchanged
+
+
+def test_an_addition_is_no_part_of_the_initial_list_unless_it_says_so() -> None:
+    assert not AddNotification(pod("a")).is_in_initial_list
+
+
+def test_objects_without_a_key_are_reported_at_the_end_and_harm_nobody_else() -> None:
+    indexer = store()
+    objects = (nameless(1), pod("a", 2), nameless(3), pod("b", 4))
+    told = process_deltas(tuple(Delta(DeltaType.ADDED, obj) for obj in objects), indexer, is_in_initial_list=False)
+    assert [next(told), next(told)] == [AddNotification(pod("a", 2)), AddNotification(pod("b", 4))]
+    with pytest.raises(TransactionError) as failed:
+        next(told)
+    assert (sorted(failed.value.failures), failed.value.total) == ([0, 2], 4)
+    assert sorted(indexer.list_keys()) == ["default/a", "default/b"]
+
+
+def test_different_keys_are_written_in_one_step() -> None:
+    indexer = store()
+    states = [pod("a", 1), pod("b", 2), pod("a", 3), pod("b", 4)]
+    deltas = tuple(Delta(DeltaType.UPDATED, obj) for obj in states)
+    seen = [
+        sorted(obj.resource_version for obj in indexer.list())
+        for _ in process_deltas(deltas, indexer, is_in_initial_list=False)
+    ]
+    assert seen == [["1", "2"], ["1", "2"], ["3", "4"], ["3", "4"]]
+
+
+class Forgetful:
+    """A store that does not say what was there before the last write."""
+
+    def key_of(self, obj: Resource) -> str:
+        return obj.key
+
+    def transaction_by_key(self, writes: Iterable[tuple[str, Resource | None]]) -> list[Resource | None]:
+        olds: list[Resource | None] = [None for _ in writes]
+        return olds[:-1]
+
+
+def test_a_store_that_does_not_answer_for_each_write_is_found_out() -> None:
+    with pytest.raises(ValueError, match="shorter"):
+        list(process_deltas((Delta(DeltaType.ADDED, pod("a")),), Forgetful(), is_in_initial_list=False))

@@ -98,10 +98,11 @@ def test_a_seeded_bug_is_found(kind: type[ListProcessing[Resource]]) -> None:
         check(known, listed, kind)
 
 
-def test_it_lets_others_run_every_so_many_objects() -> None:
-    objects = {f"p{number}": pod(f"p{number}", number + 1, node="n1") for number in range(2 * TURN + 1)}
+@pytest.mark.parametrize(("size", "turns"), [(TURN - 1, 0), (TURN, 1), (2 * TURN + 1, 2)])
+def test_it_lets_others_run_every_so_many_objects(size: int, turns: int) -> None:
+    objects = {f"p{number}": pod(f"p{number}", number + 1, node="n1") for number in range(size)}
     work = ListProcessing(listing({}, objects), indexer_of({}), is_in_initial_list=True)
-    assert sum(1 for _ in work.fill()) == 2
+    assert sum(1 for _ in work.fill()) == turns
 
 
 def test_an_object_without_a_key_is_reported_at_the_end_and_harms_nobody_else() -> None:

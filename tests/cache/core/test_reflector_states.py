@@ -152,6 +152,9 @@ def test_every_phase_is_a_state_and_can_be_fed_or_waits() -> None:
     assert {state.phase for state in STATES} == set(Phase)
     fed = {phase for phases in FEEDS.values() for phase in phases}
     assert fed == set(Phase) - {Phase.WAITING}
+    methods = {name for name, each in vars(ReflectorMachine).items() if callable(each) and not name.startswith("_")}
+    assert methods - FEEDS.keys() == {"ask", "statistics", "saw_bytes"}, "each feed has a row"
+    assert methods >= FEEDS.keys()
 
 
 def test_the_docs_show_the_table() -> None:

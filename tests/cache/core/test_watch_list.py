@@ -347,3 +347,144 @@ def test_a_streamed_list_that_broke_leaves_nothing_to_the_next_one() -> None:
     listed = machine.initial_event(initial_events_end(20), 62.0)
     assert isinstance(listed, Listed)
     assert [obj.name for obj in listed.items] == ["there"]
+
+
+def test_the_same_is_asked_until_something_is_fed() -> None:
+    machine = ReflectorMachine(ReflectorOptions(watch_list=False))
+    machine.ask(0.0, chance=0.0)
+    machine.listed(ResourceList((), "20"), 0.0, chance=0.0)
+    machine.ask(0.0, chance=0.0)
+    machine.watch_failed(expired(), 5.0, chance=0.0)
+    machine.ask(10.0, chance=0.0)
+    machine.listed(ResourceList((), "30"), 10.0, chance=0.0)
+    effect = machine.ask(71.0, chance=0.0)
+    assert isinstance(effect, Watch), "the list has just shown the server's version, however long it took to store it"
+    assert machine.ask(500.0, chance=0.5) == effect
+
+
+def test_a_list_in_pages_is_ended_even_if_a_streamed_one_could_be_asked_for_meanwhile() -> None:
+    machine = ReflectorMachine()
+    machine.ask(0.0, chance=0.0)
+    machine.watch_list_failed(api_error(400), 0.0, chance=0.0)
+    machine.ask(0.0, chance=0.0)
+    machine.listed(ResourceList((), "20"), 0.0, chance=0.0)
+    machine.ask(0.0, chance=0.0)
+    machine.watch_failed(expired(), 1700.0, chance=0.0)
+    assert isinstance(machine.ask(1790.0, chance=0.0), List)
+    assert machine.listed(ResourceList((pod("a", 1),), "20", "next"), 1790.0, chance=0.0) is None
+    assert machine.ask(1900.0, chance=0.0) == List(ListOptions(continue_="next"))
+
+
+def test_the_patience_begins_with_the_request() -> None:
+    machine = ReflectorMachine()
+    machine.ask(100.0, chance=0.0)
+    assert machine.give_up_at == 130.0, "a server that does not even answer is given up, too"
+
+
+def test_a_stream_that_brought_a_list_was_of_use_however_soon_it_ends() -> None:
+    machine = streaming(now=100.0)
+    assert machine.watch_ended(100.5, chance=0.0) is None
+    assert isinstance(machine.ask(100.5, chance=0.0), Watch)
+    machine = streaming(now=100.0)
+    machine.watch_event(added("a", 21), 100.1)
+    assert machine.watch_ended(100.5, chance=0.0) is None
+
+
+def test_a_streamed_list_whose_stream_ends_soon_counts_as_a_short_stream() -> None:
+    machine = streaming(now=100.0)
+    assert machine.watch_ended(100.5, chance=0.0) is None
+    machine.ask(100.5, chance=0.0)
+    machine.watch_opened(100.5)
+    machine.watch_event(added("a", 21), 100.6)
+    assert machine.watch_ended(100.7, chance=0.0) is None
+    assert isinstance(machine.ask(100.7, chance=0.0), Wait), "only the first one is free"
+
+
+def test_the_first_streamed_list_that_is_refused_is_not_asked_for_twice() -> None:
+    machine = ReflectorMachine()
+    machine.ask(0.0, chance=0.0)
+    reaction = machine.watch_list_failed(expired(), 0.0, chance=0.0)
+    assert reaction.decision is Decision.LIST_IN_PAGES_NOW, "the newest state was asked for already"
+
+
+def test_a_streamed_list_holds_what_its_own_stream_brought() -> None:
+    machine = receiving()
+    machine.initial_event(added("before", 11), 0.0)
+    machine.initial_event(initial_events_end(20), 0.0)
+    machine.watch_failed(expired(), 10.0, chance=0.0)
+    machine.ask(60.0, chance=0.0)
+    machine.watch_list_opened(60.0)
+    machine.initial_event(added("after", 21), 60.0)
+    assert machine.initial_event(initial_events_end(30), 60.0) == Listed((pod("after", 21),), "30", 0)
+
+
+@pytest.mark.parametrize(("quiet", "effect"), [(59.0, Watch), (60.0, Probe)])
+@pytest.mark.parametrize("options", [ReflectorOptions(), ReflectorOptions(watch_list=False)])
+def test_a_list_is_a_look_at_the_servers_version(
+    quiet: float, effect: type[Watch | Probe], options: ReflectorOptions
+) -> None:
+    machine = ReflectorMachine(options)
+    machine.ask(100.0, chance=0.0)
+    if options.watch_list:
+        machine.watch_list_opened(100.0)
+        machine.initial_event(initial_events_end(20), 100.0)
+    else:
+        machine.listed(ResourceList((), "20"), 100.0, chance=0.0)
+        machine.ask(100.0, chance=0.0)
+        machine.watch_opened(100.0)
+    machine.watch_ended(100.0 + quiet, chance=0.0)
+    assert isinstance(machine.ask(100.0 + quiet, chance=0.0), effect)
+
+
+def test_what_fails_is_counted_as_asked_for() -> None:
+    machine = probing()
+    asked = machine.statistics()
+    machine.probe_failed(api_error(500), 10.0, chance=0.0)
+    machine.ask(10.0, chance=0.0)
+    machine.watch_failed(api_error(500), 10.0, chance=0.0)
+    seen = machine.statistics()
+    assert (seen.probes - asked.probes, seen.watch_requests - asked.watch_requests) == (1, 1)
+    assert (seen.streams, seen.errors) == (asked.streams, asked.errors + 2)
+
+
+def test_it_is_known_when_the_server_last_sent_anything() -> None:
+    machine = ReflectorMachine(ReflectorOptions(watch_list=False))
+    machine.ask(1.0, chance=0.0)
+    machine.listed(ResourceList((), "20"), 2.0, chance=0.0)
+    machine.ask(3.0, chance=0.0)
+    machine.watch_opened(4.0)
+    assert machine.statistics().last_byte_at == 4.0, "the headers of an answer count"
+    machine.watch_event(WatchEvent(EventType.BOOKMARK, nameless(21)), 5.0)
+    seen = machine.statistics()
+    assert (seen.last_bookmark_at, seen.last_event_at, seen.last_byte_at) == (5.0, None, 5.0)
+    machine.saw_bytes(8.0)
+    machine.saw_bytes(7.0)
+    assert machine.statistics().last_byte_at == 8.0
+    seen = machine.statistics(last_byte_at=9.0, pending_bytes=3)
+    assert (seen.last_byte_at, seen.pending_bytes) == (9.0, 3)
+
+
+@pytest.mark.parametrize(
+    "beyond",
+    [
+        [WatchEvent(EventType.BOOKMARK, nameless(11))],
+        [WatchEvent(EventType.DELETED, pod("a", 11))],
+        [added("a", 11), added("a", 12)],
+    ],
+)
+def test_what_comes_behind_a_list_begins_its_last_half_minute(beyond: list[WatchEvent]) -> None:
+    machine = receiving()
+    for event in beyond:
+        machine.initial_event(event, 10.0)
+    machine.initial_event(added("b", 13), 20.0)
+    assert machine.give_up_at == 40.0
+
+
+def test_a_refusal_shows_that_the_server_is_there() -> None:
+    machine = ReflectorMachine(ReflectorOptions(watch_list=False))
+    machine.ask(1.0, chance=0.0)
+    machine.list_failed(broken(), 1.0, chance=0.0)
+    assert machine.statistics().last_byte_at is None
+    machine.ask(5.0, chance=0.0)
+    machine.list_failed(api_error(500), 5.0, chance=0.0)
+    assert machine.statistics().last_byte_at == 5.0

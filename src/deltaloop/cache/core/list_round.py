@@ -23,27 +23,27 @@ class ListRound:
     Attributes:
         first: What was asked for at its beginning.
         options: What is to be asked for next.
+        in_full: Whether it replaces one whose pages were lost, and is asked for without pages.
         items: What has come.
         resource_version: The version of the first page.
         pages: How many have come.
-        in_full: Whether it replaces one whose pages were lost, and is asked for without pages.
         unreadable: Why objects are left out.
         progress: Whether it comes to an end.
     """
 
     first: ListOptions
     options: ListOptions
+    in_full: bool
     items: list[Resource] = field(default_factory=list[Resource])
     resource_version: str = ""
     pages: int = 0
-    in_full: bool = False
     unreadable: list[UnreadableItemError] = field(default_factory=list[UnreadableItemError])
     progress: PageProgress[Resource] = field(default_factory=PageProgress[Resource])
 
     @classmethod
     def begin(cls, options: ListOptions, *, in_full: bool = False) -> ListRound:
         """Begin a list."""
-        return cls(options, options, in_full=in_full)
+        return cls(options, options, in_full)
 
     def never_ends(self, page: ResourceList[Resource]) -> str:
         """Return why the list would never end with this as its next page, or "" if it may."""

@@ -159,7 +159,7 @@ class ReflectorMachine:
                 return Wait(self._wait_until)
             self.phase = self._after_wait
         if self.phase is Phase.LISTING:
-            if self._round is None and (self._watch is not None or self._may_stream_a_list(now)):
+            if self._round is None and self._may_stream_a_list(now):
                 if self._watch is None:
                     self._watch = self._begin_watch_list(now, chance)
                 return WatchList(self._watch)
@@ -196,10 +196,7 @@ class ReflectorMachine:
 
     def _begin_watch_list(self, now: float, chance: float) -> ListOptions:
         self._watch_asked_at = self._progress_at = now
-        self._stream_events = 0
         self._initial_events_first = False
-        self._initial = InitialEvents()
-        self._probe_due = True
         version = "" if self._version_unavailable else self.resource_version
         timeout = requests.watch_timeout(self.options.min_watch_timeout, chance)
         return requests.watch_list(version, timeout_seconds=timeout)

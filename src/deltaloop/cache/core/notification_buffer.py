@@ -166,7 +166,7 @@ class FifoBuffer(Generic[K]):
 class _Entry(Generic[K]):
     notification: Notification[K]
     initial: bool
-    told: K | None = None  # for a deletion that an update had waited for: the state that the handler knows
+    told: K | None = None  # once an update has waited: the state that the handler knows
 
 
 class CoalescingBuffer(Generic[K]):
@@ -200,10 +200,10 @@ class CoalescingBuffer(Generic[K]):
             del self._waiting[key]
             return counted
         waits = entry.notification
-        if isinstance(waits, DeleteNotification) and isinstance(merged, UpdateNotification) and entry.told is not None:
-            merged = UpdateNotification(entry.told, merged.new)
-        elif isinstance(waits, UpdateNotification) and isinstance(merged, DeleteNotification):
+        if isinstance(waits, UpdateNotification):
             entry.told = waits.old
+        if isinstance(merged, UpdateNotification) and entry.told is not None:
+            merged = UpdateNotification(entry.told, merged.new)
         entry.notification = merged
         entry.initial = counted > 0
         return counted - entry.initial

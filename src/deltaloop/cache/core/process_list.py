@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping
 from typing import Generic, Protocol, TypeVar
 
-from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Delta, DeltaType, WholeList
+from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Delta, WholeList
 from deltaloop.cache.core.process_deltas import Notification, Versioned, notification_of
 from deltaloop.cache.core.real_fifo import TURN
 from deltaloop.cache.core.store import Replacement
@@ -72,7 +72,7 @@ class ListProcessing(Generic[M]):
                 self._failures[place] = error
                 continue
             self._keyed.append((key, delta))
-            if delta.type is not DeltaType.DELETED and not isinstance(obj, DeletedFinalStateUnknown):
+            if not isinstance(obj, DeletedFinalStateUnknown):
                 self._replacement.put(key, obj)
             if place % TURN == TURN - 1:
                 yield
