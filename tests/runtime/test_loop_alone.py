@@ -326,6 +326,7 @@ async def test_what_it_raises_after_its_limit_names_the_run(caplog: pytest.LogCa
         await asyncio.sleep(6.0)
         work.may_end.set()
         await asyncio.sleep(0.5)
+        assert a.hooks.told[-2:] == [("reconciled", "error", 6.0), ("triggered", "retry", "timeout")]
     [told] = [vars(record) for record in caplog.records if "raised after it was told" in record.getMessage()]
     assert (told["controller"], told["key"], told["reconcile"]) == ("maps", "default/a", 1)
 
@@ -345,6 +346,7 @@ async def test_what_means_the_program_goes_on_whenever_it_comes(timeout: float |
         with pytest.raises(BaseExceptionGroup) as caught:
             await a.task
         assert isinstance(caught.value.exceptions[0], Ends)
+        assert work.begun == ["default/a"], "it is not tried again"
         assert len(a.loop.runs) == 0
         assert len(a.loop.queue) == 1, "the key was put back"
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from deltaloop.runtime import Context, Request, controller
+from deltaloop.runtime import watchdog as watchdog_module
 from deltaloop.runtime.watchdog import LoopWatchdog, _processor_time_of_this_thread
 from tests.runtime.worlds import until, world
 
@@ -116,6 +117,28 @@ async def test_a_callback_that_blocks_has_no_task(caplog: pytest.LogCaptureFixtu
     assert blocked["task"] == ""
     assert [each["levelno"] for each in (blocked, again)] == [logging.WARNING, logging.WARNING]
     assert [round(each["seconds"], 3) for each in (blocked, again)] == [blocked["seconds"], again["seconds"]]
+
+
+@pytest.mark.real_time
+async def test_a_loop_that_goes_on_while_its_place_is_looked_up_is_not_named(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks, goes_on, looked = threading.Event(), threading.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def look(thread_id: int) -> tuple[str, ...]:
+        looks.set()
+        goes_on.wait(5.0)
+        loop.call_soon_threadsafe(looked.set)
+        return ()
+
+    monkeypatch.setattr(watchdog_module, "thread_frames", look)
+    async with LoopWatchdog(0.04):
+        assert looks.wait(5.0), "this blocks the loop"
+        await asyncio.sleep(0)
+        goes_on.set()
+        await looked.wait()
+    assert BLOCKED not in [record["message"] for record in told(caplog)]
 
 
 @pytest.mark.real_time
