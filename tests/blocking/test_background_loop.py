@@ -509,7 +509,7 @@ class EndsByItself:
         assert self.stopped.wait(5)
 
     async def _end(self) -> None:
-        running = asyncio.get_running_loop()
+        self.running = running = asyncio.get_running_loop()
         close: Callable[[], None] = running.close
 
         def close_in_steps() -> None:
@@ -561,6 +561,63 @@ def test_who_waits_for_what_the_loop_did_not_begin_any_more_is_told(exits: list[
     waiting.join(5)
     assert len(told) == 1
     assert inspect.getcoroutinestate(coroutine) == inspect.CORO_CLOSED
+    ending.loop.close()
+    assert exits == [SystemExit]
+
+
+def test_who_comes_while_it_ends_does_not_wait_for_what_is_being_cancelled() -> None:
+    cancelled, go_on = threading.Event(), threading.Event()
+
+    async def stubborn() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            cancelled.set()
+            await asyncio.to_thread(go_on.wait, 5)
+
+    async def begin() -> None:
+        begun.append(asyncio.ensure_future(stubborn()))
+
+    begun = list[asyncio.Future[None]]()
+    loop = BackgroundLoop()
+    loop.start()
+    loop.run(begin())
+    closing = threading.Thread(target=loop.close)
+
+    def close_first(frame: FrameType, event: str, argument: object) -> None:
+        if frame.f_code.co_name == "_begin":  # it was still open a moment ago
+            sys.setprofile(None)
+            closing.start()
+            assert cancelled.wait(5)
+
+    coroutine = give("value")
+    sys.setprofile(close_first)
+    try:
+        with pytest.raises(BackgroundLoopError, match="was closed meanwhile"):
+            loop.run(coroutine, timeout=1)
+    finally:
+        sys.setprofile(None)
+        assert closing.is_alive()
+        go_on.set()
+        closing.join(5)
+    assert inspect.getcoroutinestate(coroutine) == inspect.CORO_CLOSED
+
+
+def test_who_comes_in_the_very_moment_in_which_the_loop_ends_is_told(exits: list[type[BaseException]]) -> None:
+    ending = EndsByItself()
+    (thread,) = (thread for thread in threading.enumerate() if thread.name == "ends")
+    schedule: Callable[..., asyncio.Handle] = ending.running.call_soon_threadsafe
+
+    def schedule_as_it_ends(callback: Callable[[], object]) -> asyncio.Handle:
+        handle = schedule(callback)
+        ending.close.set()
+        ending.end.set()
+        thread.join(0.05)  # it ends now, if nothing holds it up
+        return handle
+
+    setattr(ending.running, "call_soon_threadsafe", schedule_as_it_ends)  # noqa: B010 - mypy forbids to assign it
+    with pytest.raises(BackgroundLoopError, match="was closed meanwhile"):
+        ending.loop.run(give("value"), timeout=1)
     ending.loop.close()
     assert exits == [SystemExit]
 

@@ -119,13 +119,16 @@ async def test_cancellation_while_it_is_being_started(folder: Path, turns: int, 
     assert not started.strip() or await is_gone(int(started))
 
 
-@pytest.mark.parametrize("turns", [2, 3])
-async def test_cancellation_ends_what_it_started_meanwhile(folder: Path, turns: int) -> None:
+@pytest.mark.parametrize(("turns", "times"), [(2, 1), (3, 1), (2, 2)])
+async def test_cancellation_ends_what_it_started_meanwhile(folder: Path, turns: int, times: int) -> None:
     call = script(folder, 'sleep 60 & echo $! > "$FOLDER/child"; wait')
     running = asyncio.create_task(run_plugin(call))
     for _ in range(turns):
         await asyncio.sleep(0)
     running.cancel()
+    for _ in range(times - 1):  # cancelled once more while it waits for the start
+        await asyncio.sleep(0)
+        running.cancel()
     until, blocked = time.monotonic() + 5.0, threading.Event()
     while time.monotonic() < until and not (folder / "child").exists():
         blocked.wait(0.01)  # the loop does not get on, and the plugin does

@@ -365,8 +365,16 @@ async def test_a_child_drops_events_of_a_recorder_whose_loop_is_the_parents() ->
         recorder.event(POD_X, "Normal", "R", "m")
         return len(recorder), recorder.dropped
 
+    def refuses_to_be_entered(recorder: EventRecorder) -> bool:
+        try:
+            recorder.__aenter__().send(None)
+        except RuntimeError as error:
+            return "entered once" in str(error)
+        return False
+
     async with make(client) as entered:
         assert in_child(lambda: record(entered) == (0, 1))
+        assert in_child(lambda: refuses_to_be_entered(entered))
         assert record(entered) == (1, 0)
     fresh = make(client)
     assert in_child(lambda: record(fresh) == (1, 0))

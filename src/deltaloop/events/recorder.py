@@ -117,8 +117,7 @@ class EventRecorder:
         """Drop events with a warning after a fork, if the loop that sends them is the parent's."""
         del held  # what it guards are single steps
         if self._loop is not None:
-            self._closed = True
-            self._loop = None
+            self._closed = True  # and it stays entered: entering it once more is refused
 
     def event(
         self,

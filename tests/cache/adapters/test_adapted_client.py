@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,9 +25,9 @@ from deltaloop.cache.adapters import (
     from_lightkube,
 )
 from deltaloop.cache.adapters.adapted_client import Get
-from deltaloop.cache.adapters.blocking import in_thread
 from deltaloop.client import Headers, RequestTimeoutError, StreamEndedError, StreamResponse, TransportError
 from deltaloop.client.core.accept import list_accept, watch_accept
+from deltaloop.client.resource_list import UnreadableItemsError
 
 EVENT = b'{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"8"}}}\n'
 LIST = b'{"metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"a"}}]}'
@@ -118,9 +118,10 @@ async def test_their_errors_become_ours_and_say_nothing_secret() -> None:
         await adapted.list(kinds.CONFIG_MAP)
     assert not caught.value.refused
     assert "abcdef" not in str(caught.value)
-    with pytest.raises(StreamEndedError):
+    with pytest.raises(StreamEndedError) as broken:
         async with adapted.watch(kinds.CONFIG_MAP) as events:
             _ = [event async for event in events]
+    assert (broken.value.method, broken.value.path) == ("GET", "/api/v1/configmaps")
 
 
 async def test_a_bug_is_not_taken_for_the_network() -> None:
@@ -191,6 +192,7 @@ async def test_everything_is_asked_for_if_nobody_says_what() -> None:
         ("/api/v1/configmaps", 30.0, 30.0),
         ("/api/v1/configmaps", 30.0, 3600.0),
     ]
+    assert foreign.asked[1].accept == watch_accept(metadata_only=False, drop_managed_fields=False)
     assert repr(adapted) == "<AdaptedClient over theirs>"
 
 
@@ -204,7 +206,7 @@ async def test_the_time_limit_may_be_chosen_and_is_told() -> None:
         assert str(caught.value) == "GET /api/v1/configmaps: theirs: no answer within 2.5 s"
         assert (caught.value.method, caught.value.path) == ("GET", "/api/v1/configmaps")
     for wrong in (0.0, -1.0):
-        with pytest.raises(ValueError, match=r"AdaptedClient.*request_timeout"):
+        with pytest.raises(ValueError, match=r"^AdaptedClient\.request_timeout is "):
             AdaptedClient(Foreign(), name="theirs", packages=frozenset(), request_timeout=wrong)
 
 
@@ -267,92 +269,74 @@ async def test_a_failure_names_every_error_and_the_systems_own_words_only() -> N
     ]
 
 
-# Blocking clients
+async def test_of_a_refusal_a_beginning_is_read() -> None:
+    message = "x" * 65_000
+    said = json.dumps({"kind": "Status", "reason": "Expired", "code": 410, "message": message}).encode()
+    said += b" " * (64 * 1024 - len(said) - 1)
+    never = ZeroDivisionError("more than 64 KiB were read")
+    adapted, _ = client(
+        answering(said[:-600], said[-600:], b"\n", never, status=410),
+        answering(b"busy", TheirError("x"), status=503),
+    )
+    with pytest.raises(ExpiredError) as caught:
+        await adapted.list(kinds.CONFIG_MAP)
+    assert caught.value.status.message == message
+    with pytest.raises(ServiceUnavailableError, match=r"GET /api/v1/configmaps: the server answered 503.*busy"):
+        await adapted.list(kinds.CONFIG_MAP)
 
 
-class Blocking:
-    """A blocking answer whose slices are given by the test."""
-
-    status = 200
-    headers = Headers()
-
-    def __init__(self, *slices: bytes) -> None:
-        self.slices = deque(slices)
-        self.may_read = threading.Event()
-        self.aborted = False
-        self.closed = False
-        self.reads = 0
-
-    def read(self) -> bytes:
-        self.reads += 1
-        if self.slices:
-            return self.slices.popleft()
-        self.may_read.wait(10)
-        if self.aborted:
-            raise OSError("the socket is shut down")
-        return b""
-
-    def abort(self) -> None:
-        self.aborted = True
-        self.may_read.set()
-
-    def close(self) -> None:
-        self.closed = True
+async def test_of_many_causes_ten_are_named_and_each_once() -> None:
+    errors = [type(f"Error{number}", (TheirError,), {})() for number in range(12)]
+    for outer, inner in pairwise(errors):
+        outer.__cause__ = inner
+    circle, back = TheirError(), OSError()
+    circle.__cause__, back.__cause__ = back, circle
+    adapted, _ = client(answering(errors[0]), answering(circle))
+    with pytest.raises(TransportError) as caught:
+        await adapted.list(kinds.CONFIG_MAP)
+    assert str(caught.value).endswith(f"theirs: {' from '.join(f'Error{number}' for number in range(10))}")
+    with pytest.raises(TransportError, match=r"theirs: TheirError from OSError$"):
+        await adapted.list(kinds.CONFIG_MAP)
 
 
-@pytest.mark.real_time
-async def test_a_blocking_answer_is_read_in_a_thread_that_ends_when_it_is_left() -> None:
-    answer = Blocking(b"one", b"two")
-    async with in_thread(lambda: answer, name="reader under test") as response:
-        assert await anext(response.chunks) == b"one"
-        assert await anext(response.chunks) == b"two"
-        waiting = asyncio.ensure_future(anext(response.chunks))
-        await asyncio.sleep(0.05)
-        assert not waiting.done()
-        waiting.cancel()
-        await asyncio.gather(waiting, return_exceptions=True)
-    assert answer.closed
-    assert answer.aborted
+async def test_a_watch_knows_when_the_last_byte_came() -> None:
+    adapted, _ = client(answering(5.0, 2.0, EVENT))
+    async with adapted.watch(kinds.CONFIG_MAP) as events:
+        assert events.last_byte_at == 5.0
+        await anext(events)
+        assert events.last_byte_at == 7.0 + 5.0
 
 
-@pytest.mark.real_time
-async def test_a_thread_does_not_read_ahead_of_its_reader() -> None:
-    answer = Blocking(*[b"x"] * 1000)
-    async with in_thread(lambda: answer, name="reader under test") as response:
-        await asyncio.sleep(0.1)
-        assert answer.reads <= 16
-        assert await anext(response.chunks) == b"x"
-    assert answer.closed
+async def test_after_a_cancelled_read_a_watch_is_over() -> None:
+    """The foreign client may have lost the bytes that were on their way."""
+    adapted, _ = client(answering(EVENT, 10.0, EVENT))
+    async with adapted.watch(kinds.CONFIG_MAP) as events:
+        await anext(events)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(1.0):
+                await anext(events)
+        with pytest.raises(StreamEndedError, match="a read was cancelled") as caught:
+            await anext(events)
+        assert (caught.value.method, caught.value.path) == ("GET", "/api/v1/configmaps")
 
 
-@pytest.mark.real_time
-async def test_what_a_blocking_client_raises_is_raised_here() -> None:
-    def fail() -> Blocking:
-        raise TheirError
+@pytest.mark.parametrize("metadata_only", [False, True])
+async def test_what_can_be_read_of_a_list_is_in_the_error(metadata_only: bool) -> None:
+    adapted, _ = client(answering(MANY_LIST.replace(b"[{", b"[7,{", 1)))
+    with pytest.raises(UnreadableItemsError) as caught:
+        await adapted.list(kinds.CONFIG_MAP, metadata_only=metadata_only)
+    (item,) = caught.value.page
+    assert (item.name, "spec" in item) == ("a", not metadata_only)
+    assert len(caught.value.page.unreadable) == 1
 
-    with pytest.raises(TheirError):
-        async with in_thread(fail, name="reader under test"):
-            pass
 
-
-@pytest.mark.real_time
-async def test_a_thread_that_waits_for_the_beginning_is_left_and_closes_what_it_gets() -> None:
-    answer, begins = Blocking(), threading.Event()
-
-    def send() -> Blocking:
-        begins.wait(10)
-        return answer
-
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.05), in_thread(send, name="reader under test"):
-            pass
-    begins.set()
-    for _ in range(100):
-        if answer.closed:
-            break
-        await asyncio.sleep(0.01)
-    assert answer.closed
-    assert answer.reads == 0
+async def test_their_own_time_limit_is_a_failure_of_theirs() -> None:
+    adapted, _ = client(answering(TimeoutError()), answering(TimeoutError()), answering(b"{", TimeoutError()))
+    for error in (TransportError, TransportError, StreamEndedError):
+        with pytest.raises(error, match="theirs: TimeoutError") as caught:
+            async with adapted.watch(kinds.CONFIG_MAP) as events:
+                await anext(events)
+        assert not isinstance(caught.value, RequestTimeoutError)
 
 
 @pytest.mark.parametrize("make", [from_kubernetes, from_kubernetes_asyncio, from_kr8s, from_lightkube])

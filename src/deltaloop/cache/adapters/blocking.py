@@ -85,7 +85,7 @@ class _Reader:
 
     async def start(self) -> BlockingAnswer:
         threading.Thread(target=self._run, name=self._name, daemon=True).start()
-        return await asyncio.shield(self._opened)
+        return await self._opened  # cancelled, it is over for the thread, too: what comes then is of no interest
 
     async def stop(self) -> None:
         with self._lock:
@@ -95,8 +95,6 @@ class _Reader:
                 with contextlib.suppress(Exception):  # whatever a foreign close raises, it is closed
                     answer.abort()
         self._room.release()
-        if self._opened.done() and not self._opened.cancelled():
-            self._opened.exception()  # seen
         if answer is None:
             return
         try:
