@@ -146,9 +146,10 @@ def test_what_is_said_of_an_item_reaches_the_worker() -> None:
         queue = loop.queue(WorkQueue[str](options=QueueOptions(patience={0: 60.0, 5: 0.0})))
         queue.add("later", trigger="why")
         queue.add("sooner", priority=5)
+        seen: list[object] = []
         with queue.get_work(timeout=5) as sooner, queue.get_work(timeout=5) as later:
-            assert (sooner.key, sooner.triggers) == ("sooner", ())
-            assert (later.key, later.triggers) == ("later", ("why",))
+            seen += [(work.key, work.triggers) for work in (sooner, later)]
+        assert seen == [("sooner", ()), ("later", ("why",))]
         with pytest.raises(TimeoutError):
             queue.get_work(timeout=0.001)
 
