@@ -36,6 +36,9 @@ def test_what_is_compared() -> None:
     )
     assert not report.is_consistent
     assert compare(cached, cached, resource_version="9").is_consistent
+    for difference in ("missing", "left_over", "different"):
+        nothing: dict[str, tuple[str, ...]] = {"missing": (), "left_over": (), "different": ()}
+        assert not ConsistencyReport(resource_version="9", **{**nothing, difference: ("default/a",)}).is_consistent
 
 
 async def test_a_cache_that_lost_an_event_is_found(caplog: pytest.LogCaptureFixture) -> None:

@@ -14,10 +14,12 @@ from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.deltas import (
     DeletedFinalStateUnknown,
+    Delta,
     DeltaQueue,
     Deltas,
     DeltaType,
     Popped,
+    Unread,
     deletion_handling_key,
 )
 from deltaloop.cache.errors import FifoClosedError
@@ -419,3 +421,42 @@ def make_machine(make: Callable[[Known], DeltaQueue[Resource]]) -> type[RuleBase
 
 def test_the_queue_agrees_with_the_model() -> None:
     run_machine(make_machine(lambda known: DeltaQueue(known_objects=known)))
+
+
+class Vanishing(Known):
+    """Has lost an object since it told its keys."""
+
+    def list_keys(self) -> list[str]:
+        return ["default/lost", *super().list_keys()]
+
+
+def test_what_is_lost_between_keys_and_objects_is_passed_over() -> None:
+    queue = DeltaQueue[Resource](known_objects=Vanishing(pod("a", 1)))
+    queue.resync()
+    (popped,) = drain(queue)
+    assert short(popped) == [("Sync", "1", False)]
+
+
+def test_a_stand_in_is_a_deletion_until_the_deletion_itself_comes() -> None:
+    queue = DeltaQueue[Resource](known_objects=Known())
+    stand_in = DeletedFinalStateUnknown("default/a", pod("a", 1))
+    assert queue.key_of(stand_in) == "default/a"
+    queue.add(pod("a", 1))
+    queue.delete(stand_in)
+    assert queue.deltas_of("default/a")[-1] == Delta[Resource](DeltaType.DELETED, stand_in)
+    queue.delete(pod("a", 2))
+    (popped,) = drain(queue)
+    assert short(popped) == [("Added", "1", False), ("Deleted", "2", False)]
+
+
+def test_what_is_put_into_a_new_queue_makes_it_synced() -> None:
+    queue = DeltaQueue[Resource](known_objects=Known())
+    queue.add_if_not_present("default/a", (Delta(DeltaType.ADDED, pod("a", 1)),))
+    assert queue.has_synced
+    assert [popped.key for popped in drain(queue)] == ["default/a"]
+
+
+def test_there_is_something_unread_if_only_one_says_so() -> None:
+    assert Unread(is_any=True)
+    assert Unread(frozenset({"default/a"}))
+    assert not Unread()

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from deltaloop.api.resource import Resource
-from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Deltas, DeltaType, WholeList
-from deltaloop.cache.core.real_fifo import Batch, InOrderQueue
+from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Deltas, DeltaType, Unread, WholeList
+from deltaloop.cache.core.real_fifo import TURN, Batch, InOrderQueue
 from deltaloop.cache.errors import FifoClosedError, TransformError
-from tests.cache.core.test_deltas import Known
+from tests.cache.core.test_deltas import Known, Vanishing
 from tests.cache.machines import run_machine
 from tests.cache.objects import pod
 
@@ -284,3 +284,45 @@ def make_machine(make: Callable[[Known], InOrderQueue[Resource]]) -> type[RuleBa
 
 def test_the_queue_agrees_with_the_model() -> None:
     run_machine(make_machine(lambda known: InOrderQueue(known_objects=known)))
+
+
+def test_a_batch_ends_before_the_second_of_any_key() -> None:
+    queue = InOrderQueue(known_objects=Known())
+    for obj in (pod("a", 1), pod("b", 2), pod("b", 3)):
+        queue.update(obj)
+    assert drain(queue) == [["Updated a@1", "Updated b@2"], ["Updated b@3"]]
+
+
+def test_the_newest_version_that_comes_while_a_batch_is_processed_is_its_version() -> None:
+    queue = InOrderQueue(known_objects=Known())
+    queue.add(pod("a", 1))
+    queue.add(pod("b", 2))
+    queue.update_resource_version("5")
+    batch = pop(queue)
+    assert not queue.update_resource_version("6")
+    queue.processed(batch)
+    assert queue.processed_version == "6"
+
+
+def test_what_is_lost_between_keys_and_objects_is_passed_over() -> None:
+    queue = InOrderQueue(known_objects=Vanishing(pod("a", 1)))
+    queue.replace([], unread=Unread(is_any=True))
+    queue.resync()
+    assert drain(queue) == [["Replaced a@1"], ["Sync a@1"]]
+
+
+def test_a_stand_in_has_a_key_and_is_no_part_of_the_initial_list() -> None:
+    queue = InOrderQueue(known_objects=Known())
+    stand_in = DeletedFinalStateUnknown("default/a", pod("a", 1))
+    assert (queue.key_of(stand_in), queue.key_of(pod("b"))) == ("default/a", "default/b")
+    queue.delete(stand_in)
+    assert not pop(queue).is_in_initial_list
+
+
+@pytest.mark.parametrize(("size", "turns"), [(TURN - 1, 0), (TURN, 1), (2 * TURN + 1, 2)])
+def test_a_list_is_made_ready_in_turns(size: int, turns: int) -> None:
+    queue = InOrderQueue(known_objects=Known())
+    steps = [*queue.prepare(pod(f"p{number}") for number in range(size))]
+    assert steps[:-1] == [None] * turns
+    assert steps[-1] is not None
+    assert len(steps[-1].deltas) == size

@@ -250,3 +250,10 @@ def test_what_an_index_function_returns_is_taken_the_same_way_by_every_write(
         text = "; one item is int" if isinstance(returned, list) else f", not {kind}"
         assert str(failures[0].error) == f"an index function returns a list of strings{text}"
     assert items.get("k") == "new"
+
+
+def test_objects_are_found_by_keys_in_their_order_and_unknown_keys_are_passed_over() -> None:
+    items = IndexedItems[str]()
+    items.put("a", "one")
+    items.put("b", "two")
+    assert items.with_keys(["b", "unknown", "a"]) == ["two", "one"]
