@@ -415,6 +415,25 @@ async def test_the_lock_is_not_given_up_while_a_reconcile_that_was_left_behind_m
         await asyncio.sleep(0)
 
 
+async def test_a_leader_whose_last_reconcile_has_ended_gives_the_lock_up_and_contends_no_more() -> None:
+    @controller("v1/ConfigMap", name="maps")
+    async def reconcile(request: Request, ctx: Context) -> None:
+        await asyncio.sleep(5.0)
+
+    async with world() as w, w.another_client() as own:
+        manager, elector = replica(w, own, "first", reconcile)
+        task = asyncio.create_task(manager.run())
+        await until(lambda: elector.is_leader)
+        await w.put("a")
+        await until(lambda: manager.loops and len(manager.loops[0].runs))
+        begun = now()
+        manager.stop()
+        await asyncio.wait_for(task, 60.0)
+        assert now() - begun == pytest.approx(5.0, abs=0.1)
+        lease = await w.client.get("coordination.k8s.io/v1/Lease", "test", namespace="default")
+        assert (lease["spec"].get("holderIdentity", ""), lease["spec"]["leaseTransitions"]) == ("", 0)
+
+
 async def test_cold_standbys_start_their_caches_when_they_lead() -> None:
     seen: list[str] = []
 

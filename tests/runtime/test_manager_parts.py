@@ -347,12 +347,48 @@ async def test_what_takes_its_time_to_end_is_told_once_to_end() -> None:
         await asyncio.sleep(1000.0)
 
     async with world() as w:
-        async with w.running(reconcile, drain_timeout=1.0, shutdown_timeout=3.0) as manager:
+        async with w.running(reconcile, drain_timeout=0.5, shutdown_timeout=3.0) as manager:
             await w.put("a")
             await asyncio.sleep(1.0)
             begun = now()
             manager.stop()
-        assert [round(at - begun, 1) for at in ended] == [6.0]
+        assert [round(at - begun, 1) for at in ended] == [5.5]
+
+
+async def test_without_an_election_there_are_no_standbys_to_keep_cold() -> None:
+    seen: list[str] = []
+
+    @controller("v1/ConfigMap", name="maps")
+    async def reconcile(request: Request, ctx: Context) -> None:
+        seen.append(request.key)
+
+    async with world() as w, w.running(reconcile, warm_standbys=False):
+        await w.put("a")
+        await asyncio.sleep(1.0)
+    assert "default/a" in seen
+
+
+async def test_nothing_runs_and_what_ends_slowly_is_told_once_to_end() -> None:
+    ended: list[float] = []
+
+    class Slow:
+        name = "slow"
+
+        async def run(self, queue: Any, on_trigger: Any) -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                await asyncio.sleep(5.0)
+                ended.append(now())
+
+    idle = controller("v1/ConfigMap", name="maps", sources=[Slow()])(maps.function)
+    async with world() as w, w.running(idle) as manager:
+        await asyncio.sleep(1.0)
+        begun = now()
+        manager.stop()
+        await asyncio.sleep(1.0)
+        manager.stop()
+    assert [round(at - begun, 1) for at in ended] == [5.0]
 
 
 # -- the end
