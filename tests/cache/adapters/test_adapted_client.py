@@ -339,6 +339,20 @@ async def test_their_own_time_limit_is_a_failure_of_theirs() -> None:
         assert not isinstance(caught.value, RequestTimeoutError)
 
 
+async def test_a_time_limit_of_theirs_while_closing_is_not_taken_for_ours() -> None:
+    @asynccontextmanager
+    async def closing_late() -> AsyncGenerator[StreamResponse, None]:
+        try:
+            yield StreamResponse(status=503, headers=Headers(()), chunks=play((b"busy",)))
+        finally:
+            raise TimeoutError("closing")
+
+    adapted, _ = client(closing_late(), closing_late())
+    for ask in (adapted.list(kinds.CONFIG_MAP), adapted.watch(kinds.CONFIG_MAP).__aenter__()):
+        with pytest.raises(TimeoutError, match=r"^closing$"):
+            await ask
+
+
 @pytest.mark.parametrize("make", [from_kubernetes, from_kubernetes_asyncio, from_kr8s, from_lightkube])
 def test_something_else_is_refused_by_name(make: Any) -> None:
     with pytest.raises(InvalidInputError, match=r"needs a .*not builtins\.int"):
