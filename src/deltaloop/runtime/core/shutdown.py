@@ -140,7 +140,7 @@ class Shutdown:
         """
         if self.phase is Phase.RUNNING:
             return Run()
-        if not running and self.phase is not Phase.ENDED:
+        if not running:
             self.phase = Phase.ENDED
         if self.phase is Phase.DRAINING and now >= self._began_at + self._drain_timeout:
             self.phase = Phase.CANCELLING
