@@ -347,18 +347,6 @@ class Operations:
         """Return the objects of a namespace, or of all of them, that are selected."""
         return self._objects.list(served.storage, prefix=prefix_of(served, namespace), matches=selection.matches).items
 
-    def delete_collection(
-        self,
-        served: ServedResource,
-        namespace: str,
-        options: DeleteOptions,
-        *,
-        now: float,
-    ) -> None:
-        """Delete every object of a namespace, or of all of them."""
-        for item in self.selected(served, namespace, EVERYTHING):
-            self.delete(served, item.namespace, item.name, options, now=now)
-
     def _finished_new(
         self, served: ServedResource, created: Fields, stamp: Stamp, entries: list[Fields] | None
     ) -> Fields:
@@ -455,7 +443,11 @@ class Operations:
     def _delete_objects_of(self, crd_name: str, *, now: float) -> None:
         served = self.crds.resource_of(crd_name)
         if served is not None:
-            self.delete_collection(served, "", DeleteOptions(), now=now)
+            for item in self.selected(served, "", EVERYTHING):
+                if item.finalizers:
+                    self.delete(served, item.namespace, item.name, DeleteOptions(), now=now)
+                else:  # nothing holds it, and there may be very many: it need not be read
+                    self._remove(served, item, now=now)
         self.crds.finish(crd_name, now=now)
 
 
