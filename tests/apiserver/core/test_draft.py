@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from deltaloop.api.resource import Resource
+from deltaloop.apiserver.core.deletion import DeleteOptions
 from deltaloop.apiserver.core.draft import NO_DRAFT, Commit, Draft, ask_at_once
 from deltaloop.apiserver.core.objects import Stamp
 from deltaloop.apiserver.core.operations import Operations
@@ -257,7 +258,7 @@ def crd(plural: str) -> dict[str, Any]:
     }
 
 
-def test_a_definition_is_served_from_its_commit_on_and_not_twice() -> None:
+def test_a_definition_is_served_from_its_commit_on_whatever_others_are_made_meanwhile() -> None:
     operations = Operations(Store(), Registry())
     crds = operations.registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
     assert crds is not None
@@ -266,15 +267,40 @@ def test_a_definition_is_served_from_its_commit_on_and_not_twice() -> None:
         drafted.create(crds, "", crd(plural), stamp=stamp(plural))
         assert drafted.registry.find("x.dev", "v1", plural) is not None
         assert operations.registry.find("x.dev", "v1", plural) is None
-    assert operations.is_current(drafts["foos"])
-    operations.commit(drafts["foos"])
-    assert operations.registry.find("x.dev", "v1", "foos") is not None
-    assert not operations.is_current(drafts["bars"]), "what is served has changed"
+    for plural, drafted in drafts.items():
+        assert operations.is_current(drafted)
+        operations.commit(drafted)
+        assert operations.registry.find("x.dev", "v1", plural) is not None
     unchanged = operations.draft(ask_at_once)
-    operations.create(crds, "", crd("bars"), stamp=stamp("b"))
+    operations.create(crds, "", crd("quxes"), stamp=stamp("b"))
     assert operations.is_current(unchanged), "it has changed nothing of what is served"
     operations.commit(unchanged)
-    assert operations.registry.crd_names() == ("bars.x.dev", "foos.x.dev")
+    assert operations.registry.crd_names() == ("bars.x.dev", "foos.x.dev", "quxes.x.dev")
+
+
+def test_a_definition_whose_names_are_taken_meanwhile_is_worked_out_anew() -> None:
+    operations = Operations(Store(), Registry())
+    crds = operations.registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+    assert crds is not None
+    drafted = operations.draft(ask_at_once)
+    second = crd("bars")
+    second["spec"]["names"]["kind"] = "Foos"
+    drafted.create(crds, "", second, stamp=stamp("bars"))
+    operations.create(crds, "", crd("foos"), stamp=stamp("foos"))
+    assert not operations.is_current(drafted)
+
+
+def test_a_definition_that_is_removed_meanwhile_is_not_there_again() -> None:
+    operations = Operations(Store(), Registry())
+    crds = operations.registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+    assert crds is not None
+    operations.create(crds, "", crd("foos"), stamp=stamp("foos"))
+    drafted = operations.draft(ask_at_once)
+    drafted.create(crds, "", crd("bars"), stamp=stamp("bars"))
+    operations.delete(crds, "", "foos.x.dev", DeleteOptions(), now=1.0)
+    assert operations.is_current(drafted)
+    operations.commit(drafted)
+    assert operations.registry.crd_names() == ("bars.x.dev",)
 
 
 def test_a_commit_without_writes_says_nothing() -> None:

@@ -61,6 +61,8 @@ class Registry:
         self._hash = ""
         self._changes = 0
         self._branched_at = 0
+        self._applied: list[tuple[dict[str, Any], float, dict[str, Any]]] | None = None  # only of a branch
+        self._has_removed = False
         self._rebuild()
 
     def branch(self) -> Registry:
@@ -68,16 +70,33 @@ class Registry:
         copy = Registry(())
         copy._take(self)
         copy._branched_at = self._changes
+        copy._applied = []
         return copy
 
     def is_current(self, branch: Registry) -> bool:
-        """Tell whether nothing else has changed since a branch was made, or the branch has changed nothing."""
-        return branch._branched_at in (self._changes, branch._changes)
+        """Tell whether a branch would have become what it is today, too.
+
+        It has changed nothing, nothing else has changed since, or what it serves gets the names that it got then.
+        """
+        if branch._branched_at in (self._changes, branch._changes):
+            return True
+        if branch._has_removed:
+            return False
+        return all(self._status_of(crd, now=now) == status for crd, now, status in branch._applied or ())
 
     def adopt(self, branch: Registry) -> None:
         """Serve what a branch that is current serves."""
-        if branch._changes != branch._branched_at:
+        if branch._changes == branch._branched_at:
+            return
+        if self._changes == branch._branched_at:
             self._take(branch)
+            return
+        for crd, _, _ in branch._applied or ():
+            name = text(at(crd, "metadata", "name"))
+            self._custom.pop(name, None)
+            if name in branch._custom:
+                self._custom[name] = branch._custom[name]
+        self._rebuild()
 
     def _take(self, other: Registry) -> None:
         self._built_in = other._built_in
@@ -130,9 +149,9 @@ class Registry:
             now: Seconds since 1970.
         """
         name = text(at(crd, "metadata", "name"))
-        others = list(self._built_in)
-        others += [item for other, served in self._custom.items() if other != name for item in served]
-        status = crd_status(crd, others, now=now)
+        status = self._status_of(crd, now=now)
+        if self._applied is not None:
+            self._applied.append((crd, now, status))
         served = crd_resources({**crd, "status": status})
         self._custom.pop(name, None)
         if served:
@@ -140,9 +159,16 @@ class Registry:
         self._rebuild()
         return status
 
+    def _status_of(self, crd: dict[str, Any], *, now: float) -> dict[str, Any]:
+        name = text(at(crd, "metadata", "name"))
+        others = list(self._built_in)
+        others += [item for other, served in self._custom.items() if other != name for item in served]
+        return crd_status(crd, others, now=now)
+
     def remove_crd(self, name: str) -> tuple[ServedResource, ...]:
         """Stop serving a CRD's resources and return them; none if it was not served."""
         removed = self._custom.pop(name, ())
+        self._has_removed = True
         if removed:
             self._rebuild()
         return removed
