@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 from deltaloop.apiserver.change_signal import ALL_RESOURCES, ChangeSignal
-from deltaloop.apiserver.core.store import Store
+from deltaloop.apiserver.core.storage.store import Store
 
 MANY = 20
 

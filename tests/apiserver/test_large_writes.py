@@ -15,10 +15,10 @@ import pytest
 
 from deltaloop.api.status import ApiError, ConflictError
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.draft import Ask
-from deltaloop.apiserver.core.operations import Operations
 from deltaloop.apiserver.core.registry import Registry
-from deltaloop.apiserver.core.store import Store
+from deltaloop.apiserver.core.storage.draft import Ask
+from deltaloop.apiserver.core.storage.store import Store
+from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.apiserver.large_writes import LARGE, TRIES, LargeWrites
 from tests.apiserver.serving import CONFIG_MAPS, CRDS, PODS, WIDGETS, config_map, serving
 

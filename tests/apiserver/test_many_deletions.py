@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from deltaloop.apiserver import ApiServer
-from deltaloop.apiserver.core.deletion import DeleteOptions
-from deltaloop.apiserver.core.objects import Stamp
-from deltaloop.apiserver.core.operations import Operations
 from deltaloop.apiserver.core.registry import Registry
-from deltaloop.apiserver.core.store import Store
+from deltaloop.apiserver.core.stamp import Stamp
+from deltaloop.apiserver.core.storage.store import Store
+from deltaloop.apiserver.core.writes.deletion import DeleteOptions
+from deltaloop.apiserver.core.writes.operations import Operations
 from tests.apiserver.serving import Caller, config_map, serving, widget, widget_crd
 
 X = "/api/v1/namespaces/x"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from deltaloop.apiserver.core.nesting import MAX_DEPTH
+from deltaloop.schemas.nesting import MAX_DEPTH
 from tests.apiserver.core.protobuf_writer import body, message, number, text
 from tests.apiserver.serving import CONFIG_MAPS, CRDS, WIDGETS, Answer, Caller, config_map, serving
 

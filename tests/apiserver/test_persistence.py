@@ -16,7 +16,7 @@ import aiohttp
 import pytest
 
 from deltaloop.apiserver import ApiServer, DataDirectoryError, ServerOptions
-from deltaloop.apiserver.core.store import Store
+from deltaloop.apiserver.core.storage.store import Store
 from deltaloop.apiserver.persistence import FILE_NAME, DataFile
 from tests.apiserver.serving import (
     CONFIG_MAPS,

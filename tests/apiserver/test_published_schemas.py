@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from deltaloop.apiserver.core.json_values import is_mapping, items, text
-from deltaloop.apiserver.core.openapi import document
-from deltaloop.apiserver.core.patching import STRATEGIC_MERGE_PATCH
+from deltaloop.apiserver.core.answers.openapi import document
 from deltaloop.apiserver.core.registry import Registry
+from deltaloop.apiserver.core.writes.patching import STRATEGIC_MERGE_PATCH
 from deltaloop.apiserver.published_schemas import published_definitions
+from deltaloop.schemas.json_values import is_mapping, items, text
 from tests.apiserver.serving import CONFIG_MAPS, PODS, config_map, serving
 
 _INSTALLED = importlib.util.find_spec("kubernetes_validate") is not None

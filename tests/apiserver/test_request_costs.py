@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from deltaloop.apiserver.core.escalation import missing_rules
-from deltaloop.apiserver.core.metadata import new_finalizer_errors
-from deltaloop.apiserver.core.rbac import Rule
+from deltaloop.apiserver.core.access.escalation import missing_rules
+from deltaloop.apiserver.core.access.rbac import Rule
+from deltaloop.apiserver.core.metadata.rules import new_finalizer_errors
 from tests.apiserver.serving import CONFIG_MAPS, CRDS, Caller, config_map, serving
 from tests.conformance.target import widget_crd
 

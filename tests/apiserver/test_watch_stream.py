@@ -15,7 +15,7 @@ import aiohttp
 import pytest
 
 from deltaloop.apiserver import Fault, Manifest
-from deltaloop.apiserver.core.rendering import WatchRendering
+from deltaloop.apiserver.core.answers.rendering import WatchRendering
 from deltaloop.apiserver.persistence import DataFile
 from tests.apiserver.serving import (
     CONFIG_MAPS,

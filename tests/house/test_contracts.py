@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 CORES = "Cores decide; they never wait, look at a clock, draw chance, log or do I/O"
 LAYERS = "Imports go down only"
+SERVER = "Inside the embedded server, imports go down only"
 APART = "The embedded API server and the client meet on the wire only"
 
 
@@ -43,7 +44,9 @@ def broken(output: str) -> set[str]:
 
 SEEDS = [
     ("workqueue/core/seeded.py", "import asyncio", CORES),
-    ("apiserver/core/seeded.py", "import time", CORES),
+    ("apiserver/core/wire/seeded.py", "import time", CORES),
+    ("schemas/seeded.py", "import logging", CORES),
+    ("apiserver/core/storage/seeded.py", "import deltaloop.apiserver.core.writes.objects", SERVER),
     ("cache/core/seeded.py", "from random import random", CORES),
     ("api/seeded.py", "import deltaloop.client", LAYERS),
     ("cache/seeded.py", "import deltaloop.events", LAYERS),
@@ -71,3 +74,14 @@ def test_the_package_itself_keeps_all_contracts(tmp_path: Path) -> None:
     done = lint(tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert broken(done.stdout) == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("module", "contract"), [("seeded.py", LAYERS), ("apiserver/core/seeded.py", SERVER)])
+def test_a_room_that_no_contract_names_fails(module: str, contract: str, tmp_path: Path) -> None:
+    package = copy_of_the_package(tmp_path)
+    (package / module).write_text('"""Seeded."""\n')
+    done = lint(tmp_path)
+    assert done.returncode != 0
+    assert "seeded" in done.stdout + done.stderr
+    assert contract in done.stdout + done.stderr

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from deltaloop.apiserver.core.json_values import items, mapping
+from deltaloop.schemas.json_values import items, mapping
 
 ABSENT: Final = "<absent>"
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import deltaloop as dl
-from deltaloop.apiserver.core.json_values import at, items, mapping
+from deltaloop.schemas.json_values import at, items, mapping
 
 Object = dict[str, Any]
 

@@ -18,8 +18,8 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from deltaloop.apiserver.core.protobuf_table import Field, FieldTable, parse_table
-from deltaloop.apiserver.core.protobuf_values import EMPTY_SCALARS, SPECIAL_MESSAGES
+from deltaloop.apiserver.core.wire.protobuf_table import Field, FieldTable, parse_table
+from deltaloop.apiserver.core.wire.protobuf_values import EMPTY_SCALARS, SPECIAL_MESSAGES
 
 HERE: Final = Path(__file__).parent
 SERVER: Final = HERE.parents[1] / "src" / "deltaloop" / "apiserver"

@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from deltaloop.apiserver.core.builtin_tables import FieldShape, FieldType, builtin_tables
+from deltaloop.apiserver.core.builtin.tables import FieldShape, FieldType, builtin_tables
 from deltaloop.testing.control_plane import ControlPlane, ControlPlaneError, find_assets
 
 TARGET: Final = Path(__file__).with_name("observed.json")

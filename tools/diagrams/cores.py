@@ -4,7 +4,8 @@ A page names its cores itself, in the comment that begins the table:
 
     <!-- cores: client/core/pager.py, client/core/list_splitter.py -->
 
-A folder, with a slash at its end, stands for everything in it. The rest of the table comes from the code: what a core
+A folder, with a slash at its end, stands for everything in it; what is named after it with a ``-`` is left out of it,
+for another page. The rest of the table comes from the code: what a core
 is about is the first line of its docstring; its drivers are the modules outside of ``core/`` that import it, those that
 name it in their own docstring first.
 """
@@ -19,15 +20,20 @@ from typing import Final
 SOURCE: Final = Path(__file__).parents[2] / "src" / "deltaloop"
 BEGIN: Final = re.compile(r"<!-- cores: (?P<names>.*?) -->\n", re.DOTALL)
 END: Final = "<!-- end of cores -->"
-_IMPORT: Final = re.compile(r"^ *from (deltaloop\.\w+\.core[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
+_IMPORT: Final = re.compile(r"^ *from (deltaloop\.(?:\w+\.core|schemas)[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
 _FIRST_LINE: Final = re.compile(r'r?"""(.*)')
 MOST_DRIVERS: Final = 3
 
 
 def all_cores(source: Path = SOURCE) -> list[str]:
-    """Return every core module of the package, such as ``client/core/pager.py``."""
-    found = (path.relative_to(source).as_posix() for path in source.glob("*/core/**/*.py"))
-    return sorted(name for name in found if not name.endswith("__init__.py"))
+    """Return every core module of the package, such as ``client/core/pager.py``; all of ``schemas`` is one."""
+    found = (path.relative_to(source).as_posix() for path in source.rglob("*.py"))
+    return sorted(name for name in found if is_core(name) and not name.endswith("__init__.py"))
+
+
+def is_core(name: str) -> bool:
+    """Tell whether a module decides and does not wait, by its path."""
+    return "/core/" in name or name.startswith("schemas/")
 
 
 def named(page: str, cores: list[str]) -> list[str]:
@@ -38,11 +44,12 @@ def named(page: str, cores: list[str]) -> list[str]:
     """
     names: list[str] = []
     for found in BEGIN.finditer(page):
-        for name in found["names"].replace("\n", " ").split(","):
-            meant = [core for core in cores if core == name.strip() or _is_in(core, name.strip())]
+        for entry in found["names"].replace("\n", " ").split(","):
+            name = entry.strip().removeprefix("-")
+            meant = [core for core in cores if core == name or _is_in(core, name)]
             if not meant:
-                raise ValueError(f"a page names a core that there is not: {name.strip()}")
-            names += meant
+                raise ValueError(f"a page names a core that there is not: {name}")
+            names = [core for core in names if core not in meant] if entry.strip()[:1] == "-" else names + meant
     if len({*names}) != len(names):
         raise ValueError(f"a page names cores twice: {', '.join(sorted(n for n in {*names} if names.count(n) > 1))}")
     return names
@@ -64,7 +71,7 @@ def drivers(source: Path = SOURCE) -> dict[str, list[str]]:
     found: defaultdict[str, set[tuple[bool, str]]] = defaultdict(set)
     for path in source.rglob("*.py"):
         name = path.relative_to(source).as_posix()
-        if "/core/" in name or path.name == "__init__.py":
+        if is_core(name) or path.name == "__init__.py":
             continue
         text = path.read_text()
         docstring = text.partition('"""')[2].partition('"""')[0]

@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 from deltaloop.api import kinds
-from deltaloop.apiserver.core.builtin_tables import builtin_tables
+from deltaloop.apiserver.core.builtin.tables import builtin_tables
 
 HERE = Path(__file__).parent
 TARGET = HERE.parents[1] / "src" / "deltaloop" / "apiserver" / "protobuf_fields.txt.gz"

@@ -10,9 +10,9 @@ server leaves to the controller manager: garbage collection by owner references 
 
 from deltaloop.apiserver.authentication import StaticUser as StaticUser
 from deltaloop.apiserver.authentication import read_token_table as read_token_table
+from deltaloop.apiserver.core.controllers.manifests import Manifest as Manifest
+from deltaloop.apiserver.core.controllers.manifests import ManifestError as ManifestError
 from deltaloop.apiserver.core.fault_rules import Fault as Fault
-from deltaloop.apiserver.core.manifests import Manifest as Manifest
-from deltaloop.apiserver.core.manifests import ManifestError as ManifestError
 from deltaloop.apiserver.errors import DataDirectoryError as DataDirectoryError
 from deltaloop.apiserver.errors import ServerStartError as ServerStartError
 from deltaloop.apiserver.faults import Faults as Faults

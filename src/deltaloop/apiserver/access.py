@@ -17,25 +17,26 @@ from deltaloop.api.status import ApiError, Status, StatusDetails, error_from_sta
 from deltaloop.apiserver.authentication import ISSUER, Authenticator
 from deltaloop.apiserver.authorization import attributes_of, check_allowed
 from deltaloop.apiserver.body import read_fields
-from deltaloop.apiserver.core import access_reviews, failures
-from deltaloop.apiserver.core.deletion import parse_delete_options
-from deltaloop.apiserver.core.draft import Ask
-from deltaloop.apiserver.core.encoding import decode_object
-from deltaloop.apiserver.core.escalation import check_escalation
-from deltaloop.apiserver.core.eviction import budget_to_spend, check_eviction
-from deltaloop.apiserver.core.json_values import at, text, texts
-from deltaloop.apiserver.core.objects import Admit, Stamp
-from deltaloop.apiserver.core.operations import Operations
-from deltaloop.apiserver.core.rbac import Authorizer
-from deltaloop.apiserver.core.request_info import User
-from deltaloop.apiserver.core.requests import check_dry_run
-from deltaloop.apiserver.core.routing import Route
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.access import access_reviews
+from deltaloop.apiserver.core.access.escalation import check_escalation
+from deltaloop.apiserver.core.access.rbac import Authorizer
+from deltaloop.apiserver.core.access.service_tokens import bound_object, claims, parse_token_request, request_answer
+from deltaloop.apiserver.core.builtin.virtual_resources import TO_KUBELET, Subresource
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.service_tokens import bound_object, claims, parse_token_request, request_answer
-from deltaloop.apiserver.core.virtual_resources import TO_KUBELET, Subresource
+from deltaloop.apiserver.core.stamp import Admit, Stamp
+from deltaloop.apiserver.core.storage.draft import Ask
+from deltaloop.apiserver.core.storage.encoding import decode_object
+from deltaloop.apiserver.core.wire.request_info import User
+from deltaloop.apiserver.core.wire.requests import check_dry_run
+from deltaloop.apiserver.core.wire.routing import Route
+from deltaloop.apiserver.core.writes.deletion import parse_delete_options
+from deltaloop.apiserver.core.writes.eviction import budget_to_spend, check_eviction
+from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.apiserver.exchange import Exchange
 from deltaloop.apiserver.large_writes import LargeWrites
 from deltaloop.apiserver.token_signer import TokenSigner
+from deltaloop.schemas.json_values import at, text, texts
 
 Answer = tuple[int, dict[str, Any]]
 Fields = dict[str, Any]

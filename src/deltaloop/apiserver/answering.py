@@ -14,17 +14,17 @@ from aiohttp import web
 from deltaloop.api.errors import InvalidSelectorError
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.draft import NO_DRAFT, Commit
-from deltaloop.apiserver.core.encoding import decode_object, encode_json
-from deltaloop.apiserver.core.listing import Listed
-from deltaloop.apiserver.core.objects import Stamp
-from deltaloop.apiserver.core.operations import Operations
-from deltaloop.apiserver.core.rendering import Rendering, choose_rendering
-from deltaloop.apiserver.core.requests import ListQuery
-from deltaloop.apiserver.core.scaling import scale_of
-from deltaloop.apiserver.core.selection import Selection
+from deltaloop.apiserver.core.answers.rendering import Rendering, choose_rendering
+from deltaloop.apiserver.core.answers.table import Shape
+from deltaloop.apiserver.core.kinds.scaling import scale_of
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.table import Shape
+from deltaloop.apiserver.core.stamp import Stamp
+from deltaloop.apiserver.core.storage.draft import NO_DRAFT, Commit
+from deltaloop.apiserver.core.storage.encoding import decode_object, encode_json
+from deltaloop.apiserver.core.storage.listing import Listed
+from deltaloop.apiserver.core.storage.selection import Selection
+from deltaloop.apiserver.core.wire.requests import ListQuery
+from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.apiserver.large_writes import LARGE
 
 _LABEL_REFUSAL: Final = "field label not supported: {}"

@@ -27,9 +27,10 @@ from urllib.parse import unquote
 from deltaloop.api.redaction import SecretText
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.json_values import texts
-from deltaloop.apiserver.core.rbac import Attributes
-from deltaloop.apiserver.core.request_info import (
+from deltaloop.apiserver.core.access.rbac import Attributes
+from deltaloop.apiserver.core.access.service_tokens import user_of_claims, user_of_secret
+from deltaloop.apiserver.core.storage.store import Store
+from deltaloop.apiserver.core.wire.request_info import (
     AUTHENTICATED,
     MASTERS,
     NOBODY,
@@ -37,10 +38,9 @@ from deltaloop.apiserver.core.request_info import (
     User,
     authenticated,
 )
-from deltaloop.apiserver.core.service_tokens import user_of_claims, user_of_secret
-from deltaloop.apiserver.core.store import Store
 from deltaloop.apiserver.tls import user_of_certificate
 from deltaloop.apiserver.token_signer import TokenSigner
+from deltaloop.schemas.json_values import texts
 
 ADMIN: Final = authenticated("deltaloop:admin", MASTERS)
 _GROUP: Final = "authentication.k8s.io"

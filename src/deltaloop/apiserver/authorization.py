@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.rbac import Attributes, Authorizer
-from deltaloop.apiserver.core.request_info import selected_name
+from deltaloop.apiserver.core.access.rbac import Attributes, Authorizer
+from deltaloop.apiserver.core.wire.request_info import selected_name
 from deltaloop.apiserver.exchange import Exchange
 
 

@@ -12,10 +12,11 @@ import msgspec
 from aiohttp import web
 
 from deltaloop.api.errors import InvalidInputError
-from deltaloop.apiserver.core import failures, protobuf
-from deltaloop.apiserver.core.nesting import check_depth, decode_json
-from deltaloop.apiserver.core.protobuf_table import FieldTable, parse_table
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.wire import protobuf
+from deltaloop.apiserver.core.wire.protobuf_table import FieldTable, parse_table
 from deltaloop.apiserver.large_writes import LARGE
+from deltaloop.schemas.nesting import check_depth, decode_json
 
 # Of a request in YAML: a sentence for each key that comes twice.
 REPEATED: Final = web.RequestKey("repeated", tuple[str, ...])

@@ -8,8 +8,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Final, final
 
-from deltaloop.apiserver.core.store import Store
-from deltaloop.apiserver.core.store_errors import CompactedError
+from deltaloop.apiserver.core.storage.store import Store
+from deltaloop.apiserver.core.storage.store_errors import CompactedError
 
 ALL_RESOURCES: Final = "*"
 # To tell so many costs more than turns of the loop in which nothing happens.

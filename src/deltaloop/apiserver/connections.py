@@ -20,7 +20,7 @@ from aiohttp.http import HttpProcessingError
 
 from deltaloop.api.logs import http_logger
 from deltaloop.apiserver.core.failures import MAX_BODY
-from deltaloop.apiserver.core.outgoing import LARGE, Outgoing
+from deltaloop.apiserver.core.wire.outgoing import LARGE, Outgoing
 
 WRITE_PATIENCE: Final = 60.0
 _DRAIN_PATIENCE: Final = 10.0

@@ -9,12 +9,13 @@ from typing import Any, Final, final
 import msgspec
 from aiohttp import web
 
-from deltaloop.apiserver.core import discovery, failures, openapi, openapi_v2
-from deltaloop.apiserver.core.encoding import encode_json
-from deltaloop.apiserver.core.media_types import YAML, AcceptClause, failure_in_yaml, parse_accept
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.answers import discovery, openapi, openapi_v2
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.yaml_writer import json_to_yaml
+from deltaloop.apiserver.core.storage.encoding import encode_json
+from deltaloop.apiserver.core.wire.media_types import YAML, AcceptClause, failure_in_yaml, parse_accept
+from deltaloop.apiserver.core.wire.yaml_writer import json_to_yaml
 from deltaloop.apiserver.large_writes import LARGE
 from deltaloop.apiserver.published_schemas import published_definitions
 

@@ -9,8 +9,8 @@ from typing import Final
 from aiohttp import web
 
 from deltaloop.apiserver.core.fault_rules import WatchTrouble
-from deltaloop.apiserver.core.field_validation import bounded_warnings, warning_header
-from deltaloop.apiserver.core.request_info import RequestInfo, User
+from deltaloop.apiserver.core.wire.request_info import RequestInfo, User
+from deltaloop.apiserver.core.writes.field_validation import bounded_warnings, warning_header
 
 # Of a request: what is to be said about its body, whether it is then refused or not.
 WARNINGS: Final[web.RequestKey[tuple[str, ...]]] = web.RequestKey("warnings", tuple[str, ...])

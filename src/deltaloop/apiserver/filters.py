@@ -26,12 +26,12 @@ from deltaloop.apiserver.access import Access
 from deltaloop.apiserver.authentication import Authenticator
 from deltaloop.apiserver.authorization import attributes_of, check_allowed
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.audit import Audited, audit_event
-from deltaloop.apiserver.core.encoding import encode_json
+from deltaloop.apiserver.core.access.audit import Audited, audit_event
+from deltaloop.apiserver.core.access.rbac import Authorizer
 from deltaloop.apiserver.core.fault_rules import ON_WATCHES, Fault, WatchTrouble
-from deltaloop.apiserver.core.patching import PatchError
-from deltaloop.apiserver.core.rbac import Authorizer
-from deltaloop.apiserver.core.request_info import RequestInfo, User, describe
+from deltaloop.apiserver.core.storage.encoding import encode_json
+from deltaloop.apiserver.core.wire.request_info import RequestInfo, User, describe
+from deltaloop.apiserver.core.writes.patching import PatchError
 from deltaloop.apiserver.documents import in_yaml, indented_answer, json_answer, text_answer
 from deltaloop.apiserver.exchange import ABOUT_OBJECT, DEPRECATION, WARNINGS, Exchange, add_warnings
 from deltaloop.apiserver.faults import ROOT, Faults

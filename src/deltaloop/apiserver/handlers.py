@@ -16,11 +16,11 @@ from aiohttp import web
 from deltaloop.apiserver.access import Access
 from deltaloop.apiserver.answering import Answering
 from deltaloop.apiserver.change_signal import ChangeSignal
-from deltaloop.apiserver.core.encoding import encode_json
-from deltaloop.apiserver.core.operations import Operations
-from deltaloop.apiserver.core.requests import ResourcePath
-from deltaloop.apiserver.core.routing import Route, find_route
-from deltaloop.apiserver.core.virtual_resources import extra_subresource, is_binding, is_review
+from deltaloop.apiserver.core.builtin.virtual_resources import extra_subresource, is_binding, is_review
+from deltaloop.apiserver.core.storage.encoding import encode_json
+from deltaloop.apiserver.core.wire.requests import ResourcePath
+from deltaloop.apiserver.core.wire.routing import Route, find_route
+from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.apiserver.documents import Documents, json_answer, text_answer
 from deltaloop.apiserver.exchange import ADMIT, DEPRECATION, MAY_CREATE, Exchange
 from deltaloop.apiserver.large_writes import LargeWrites

@@ -13,8 +13,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final, TypeVar, final
 
 from deltaloop.api.status import ApiError
-from deltaloop.apiserver.core.draft import NO_DRAFT, Ask, Commit, ask_at_once
-from deltaloop.apiserver.core.operations import Operations
+from deltaloop.apiserver.core.storage.draft import NO_DRAFT, Ask, Commit, ask_at_once
+from deltaloop.apiserver.core.writes.operations import Operations
 
 T = TypeVar("T")
 

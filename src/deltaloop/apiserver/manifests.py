@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from deltaloop.api.errors import InvalidInputError
-from deltaloop.apiserver.core.manifests import Manifest, ManifestError, manifests_of
+from deltaloop.apiserver.core.controllers.manifests import Manifest, ManifestError, manifests_of
 
 _ENDINGS: Final = (".yaml", ".yml", ".json")
 

@@ -24,8 +24,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, final
 
-from deltaloop.apiserver.core.history import Change, Record
-from deltaloop.apiserver.core.store import Store
+from deltaloop.apiserver.core.storage.history import Change, Record
+from deltaloop.apiserver.core.storage.store import Store
 from deltaloop.apiserver.errors import DataDirectoryError
 from deltaloop.apiserver.private_files import check_directory, make_private
 

@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from deltaloop.apiserver.core.builtin_tables import builtin_tables
+from deltaloop.apiserver.core.builtin.tables import builtin_tables
 
 EXTRA: Final = "schemas"
 _PACKAGE: Final = "kubernetes_validate"

@@ -11,12 +11,13 @@ from aiohttp import web
 
 from deltaloop.apiserver.answering import Answering
 from deltaloop.apiserver.change_signal import ChangeSignal
-from deltaloop.apiserver.core import failures, requests
-from deltaloop.apiserver.core.listing import lagging, plan_list, run_list
-from deltaloop.apiserver.core.rendering import LineCache, WatchRendering
-from deltaloop.apiserver.core.routing import Route
-from deltaloop.apiserver.core.storage_keys import prefix_of
-from deltaloop.apiserver.core.watching import REVISION_WAIT, ChangeReader, Watcher, plan_watch, watch_seconds
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.answers.rendering import LineCache, WatchRendering
+from deltaloop.apiserver.core.storage.listing import lagging, plan_list, run_list
+from deltaloop.apiserver.core.storage.storage_keys import prefix_of
+from deltaloop.apiserver.core.storage.watching import REVISION_WAIT, ChangeReader, Watcher, plan_watch, watch_seconds
+from deltaloop.apiserver.core.wire import requests
+from deltaloop.apiserver.core.wire.routing import Route
 from deltaloop.apiserver.documents import json_answer
 from deltaloop.apiserver.exchange import Exchange
 from deltaloop.apiserver.watch_stream import send_watch

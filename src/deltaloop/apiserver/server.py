@@ -25,17 +25,17 @@ from deltaloop.apiserver.access import Access
 from deltaloop.apiserver.authentication import ADMIN, Authenticator
 from deltaloop.apiserver.change_signal import ChangeSignal
 from deltaloop.apiserver.connections import http_server
-from deltaloop.apiserver.core.builtin import BUILT_IN_RESOURCES
-from deltaloop.apiserver.core.first_objects import make_first_objects, make_own_service, make_policy
-from deltaloop.apiserver.core.manifests import Manifest, in_order, load_manifest
-from deltaloop.apiserver.core.objects import Stamp
-from deltaloop.apiserver.core.operations import Operations
-from deltaloop.apiserver.core.outgoing import Outgoing
-from deltaloop.apiserver.core.rbac import AlwaysAllow, Authorizer, RbacAuthorizer
+from deltaloop.apiserver.core.access.rbac import AlwaysAllow, Authorizer, RbacAuthorizer
+from deltaloop.apiserver.core.access.service_tokens import LAST_USED, day_of_use
+from deltaloop.apiserver.core.builtin.resources import BUILT_IN_RESOURCES
+from deltaloop.apiserver.core.builtin.virtual_resources import REVIEWS
+from deltaloop.apiserver.core.controllers.first_objects import make_first_objects, make_own_service, make_policy
+from deltaloop.apiserver.core.controllers.manifests import Manifest, in_order, load_manifest
 from deltaloop.apiserver.core.registry import Registry
-from deltaloop.apiserver.core.service_tokens import LAST_USED, day_of_use
-from deltaloop.apiserver.core.store import Store
-from deltaloop.apiserver.core.virtual_resources import REVIEWS
+from deltaloop.apiserver.core.stamp import Stamp
+from deltaloop.apiserver.core.storage.store import Store
+from deltaloop.apiserver.core.wire.outgoing import Outgoing
+from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.apiserver.credentials import Credentials, credentials_of, new_token
 from deltaloop.apiserver.errors import ServerStartError
 from deltaloop.apiserver.faults import Faults
@@ -371,7 +371,7 @@ class ApiServer:
 
 def _registry(options: ServerOptions) -> Registry:
     if "coordinated-leases" in options.controllers:
-        from deltaloop.apiserver.core.coordinated_leases import LEASE_CANDIDATES
+        from deltaloop.apiserver.core.controllers.coordinated_leases import LEASE_CANDIDATES
 
         return Registry((*BUILT_IN_RESOURCES, *REVIEWS, LEASE_CANDIDATES))
     return Registry()

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast, final
 
 from deltaloop.api.errors import MissingExtraError
-from deltaloop.apiserver.core.request_info import User, authenticated
+from deltaloop.apiserver.core.wire.request_info import User, authenticated
 
 if TYPE_CHECKING:
     from cryptography import x509

@@ -26,9 +26,9 @@ from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
 
 from deltaloop.apiserver.change_signal import ChangeSignal
+from deltaloop.apiserver.core.answers.rendering import WatchRendering
 from deltaloop.apiserver.core.fault_rules import Fate, expired
-from deltaloop.apiserver.core.rendering import WatchRendering
-from deltaloop.apiserver.core.watching import Sighting, Watcher
+from deltaloop.apiserver.core.storage.watching import Sighting, Watcher
 from deltaloop.apiserver.exchange import DEPRECATION, Exchange, add_warnings
 
 WRITE_PATIENCE: Final = 60.0

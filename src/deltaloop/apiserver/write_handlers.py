@@ -18,33 +18,35 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError, NotFoundError, Status, StatusDetails
 from deltaloop.apiserver.answering import Answering
 from deltaloop.apiserver.body import REPEATED, decode_fields, read_body, read_fields
-from deltaloop.apiserver.core import failures, requests
-from deltaloop.apiserver.core.apply.options import APPLY_PATCH, check_patch_options, manager_name, read_applied
-from deltaloop.apiserver.core.applying import apply_object
-from deltaloop.apiserver.core.crd import crd_warnings
-from deltaloop.apiserver.core.deletion import DeleteOptions, parse_delete_options
-from deltaloop.apiserver.core.draft import Ask, Commit
-from deltaloop.apiserver.core.encoding import list_metadata
-from deltaloop.apiserver.core.field_validation import (
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.answers.rendering import Rendering
+from deltaloop.apiserver.core.crds.definition import crd_warnings
+from deltaloop.apiserver.core.kinds.scaling import scale_of
+from deltaloop.apiserver.core.metadata.rules import finalizer_warnings, owner_warnings
+from deltaloop.apiserver.core.served_resource import ServedResource, is_crd
+from deltaloop.apiserver.core.stamp import Stamp
+from deltaloop.apiserver.core.storage.draft import Ask, Commit
+from deltaloop.apiserver.core.storage.encoding import list_metadata
+from deltaloop.apiserver.core.storage.listing import Listed
+from deltaloop.apiserver.core.wire import requests
+from deltaloop.apiserver.core.wire.routing import Route
+from deltaloop.apiserver.core.writes.apply.options import APPLY_PATCH, check_patch_options, manager_name, read_applied
+from deltaloop.apiserver.core.writes.applying import apply_object
+from deltaloop.apiserver.core.writes.deletion import DeleteOptions, parse_delete_options
+from deltaloop.apiserver.core.writes.field_validation import (
     FieldValidation,
     check_applied,
     check_object,
     check_patched,
     parse_field_validation,
 )
-from deltaloop.apiserver.core.json_values import mapping
-from deltaloop.apiserver.core.listing import Listed
-from deltaloop.apiserver.core.metadata import finalizer_warnings, owner_warnings
-from deltaloop.apiserver.core.objects import Stamp, check_kind, is_crd
-from deltaloop.apiserver.core.operations import Deleted, Operations
-from deltaloop.apiserver.core.patching import JSON_PATCH, apply_patch
-from deltaloop.apiserver.core.rendering import Rendering
-from deltaloop.apiserver.core.routing import Route
-from deltaloop.apiserver.core.scaling import scale_of
-from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.writes.objects import check_kind
+from deltaloop.apiserver.core.writes.operations import Deleted, Operations
+from deltaloop.apiserver.core.writes.patching import JSON_PATCH, apply_patch
 from deltaloop.apiserver.documents import json_answer
 from deltaloop.apiserver.exchange import ABOUT_OBJECT, ADMIT, MAY_CREATE, WARNINGS, add_warnings
 from deltaloop.apiserver.large_writes import LARGE, LargeWrites
+from deltaloop.schemas.json_values import mapping
 
 T = TypeVar("T")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from deltaloop.apiserver.core.crd import crd_resources, crd_status, default_crd
+from deltaloop.apiserver.core.crds.definition import crd_resources, crd_status, default_crd
 from deltaloop.apiserver.core.served_resource import ServedResource
 
 GROUP = "samples.example.com"

@@ -8,15 +8,15 @@ from dataclasses import replace
 from typing import Any
 
 from deltaloop.api.status import ApiError
-from deltaloop.apiserver.core.applying import apply_object
-from deltaloop.apiserver.core.encoding import decode_object
-from deltaloop.apiserver.core.first_objects import make_namespaces
-from deltaloop.apiserver.core.objects import Stamp
-from deltaloop.apiserver.core.operations import Operations
-from deltaloop.apiserver.core.patching import merge_patch
+from deltaloop.apiserver.core.controllers.first_objects import make_namespaces
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.store import Store
+from deltaloop.apiserver.core.stamp import Stamp
+from deltaloop.apiserver.core.storage.encoding import decode_object
+from deltaloop.apiserver.core.storage.store import Store
+from deltaloop.apiserver.core.writes.applying import apply_object
+from deltaloop.apiserver.core.writes.operations import Operations
+from deltaloop.apiserver.core.writes.patching import merge_patch
 from tests.conformance.builtin_facts import Fact, ask, expected
 
 NAMESPACE = "some-namespace"

@@ -9,15 +9,10 @@ from typing import Any
 
 import pytest
 
-from deltaloop.apiserver.core import (
-    autoscaler_conversion,
-    builtin_writes,
-    conversion,
-    defaulting,
-    defaulting_rules,
-    service_allocation,
-)
-from deltaloop.apiserver.core.validation import (
+from deltaloop.apiserver.core.builtin import autoscaler_conversion, conversion, defaulting, defaulting_rules
+from deltaloop.apiserver.core.kinds import additions as builtin_writes
+from deltaloop.apiserver.core.kinds import service_allocation
+from deltaloop.apiserver.core.kinds.validation import (
     addresses,
     checks,
     events,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from deltaloop.apiserver.core.fault_rules import Fate, Fault, FaultBook, Strike, WatchTrouble
-from deltaloop.apiserver.core.request_info import RequestInfo, describe
+from deltaloop.apiserver.core.wire.request_info import RequestInfo, describe
 from tests.cache.machines import Step, show_the_bug, step
 
 PATHS = ("/api/v1/namespaces/a/configmaps", "/api/v1/namespaces/a/configmaps/x", "/version")

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deltaloop.apiserver.core.fault_rules import Fate, Fault, FaultBook, WatchTrouble
-from deltaloop.apiserver.core.request_info import RequestInfo, describe
+from deltaloop.apiserver.core.wire.request_info import RequestInfo, describe
 
 
 def request(method: str = "GET", path: str = "/api/v1/namespaces/default/configmaps", **query: str) -> RequestInfo:

@@ -10,8 +10,8 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from deltaloop.apiserver.core.history import Change, Record
-from deltaloop.apiserver.core.store import Store
+from deltaloop.apiserver.core.storage.history import Change, Record
+from deltaloop.apiserver.core.storage.store import Store
 
 
 class Kept:

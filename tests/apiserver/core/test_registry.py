@@ -7,9 +7,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from deltaloop.apiserver.core.crd import default_crd
+from deltaloop.apiserver.core.crds.definition import default_crd
+from deltaloop.apiserver.core.crds.version_order import version_order
 from deltaloop.apiserver.core.registry import Registry
-from deltaloop.apiserver.core.version_order import version_order
 from tests.apiserver.core.custom_resources import GROUP, foo_crd, version
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 from urllib.parse import quote, urlencode
 
-from deltaloop.apiserver.core.patching import merge_patch
+from deltaloop.apiserver.core.writes.patching import merge_patch
 from tests.apiserver.serving import Answer
 from tests.conformance.fuzz import definitions
 from tests.conformance.fuzz.sequences import FUZZED

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from deltaloop.api.yaml_reader import read_yaml_documents
-from deltaloop.apiserver.core.json_values import is_mapping, items, mapping
+from deltaloop.schemas.json_values import is_mapping, items, mapping
 from tests.apiserver.serving import CRDS, Caller, serving
 from tests.interop.go_client.go_modules import ASKED, GO, run_go
 

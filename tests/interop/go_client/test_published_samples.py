@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deltaloop.apiserver.body import field_table
-from deltaloop.apiserver.core.protobuf import decode_body
+from deltaloop.apiserver.core.wire.protobuf import decode_body
 from tests.interop.go_client.go_modules import ASKED, GO, run_go
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), ASKED, GO]

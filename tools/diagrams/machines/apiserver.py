@@ -8,10 +8,10 @@ from typing import Any
 from tools.diagrams.model import Diagram, Machine, Move, walked
 
 from deltaloop.api import kinds
-from deltaloop.apiserver.core.deletion import Fate, delete_object, parse_delete_options
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.store import Store
-from deltaloop.apiserver.core.watching import REVISION_WAIT, Watcher, WatchPlan
+from deltaloop.apiserver.core.storage.store import Store
+from deltaloop.apiserver.core.storage.watching import REVISION_WAIT, Watcher, WatchPlan
+from deltaloop.apiserver.core.writes.deletion import Fate, delete_object, parse_delete_options
 
 RESOURCE = "pods."
 KEY = "default/web"
@@ -159,14 +159,14 @@ def diagrams() -> list[Diagram]:
             "watcher",
             "embedded-store",
             "One watch of the embedded server",
-            "apiserver/core/watching.py",
+            "apiserver/core/storage/watching.py",
             Machine(_Watch, _watch_moves, view=_watch_view, identity=_watch_identity),
         ),
         walked(
             "object-life",
             "embedded-store",
             "A Pod on a node, from creation to removal",
-            "apiserver/core/deletion.py",
+            "apiserver/core/writes/deletion.py",
             Machine(_Life, _life_moves, view=_life_view, identity=_life_view),
         ),
     ]

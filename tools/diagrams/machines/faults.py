@@ -6,14 +6,14 @@ from typing import Any
 
 from tools.diagrams.model import Table
 
-from deltaloop.apiserver.core.deletion import DeleteOptions
-from deltaloop.apiserver.core.first_objects import make_namespaces
-from deltaloop.apiserver.core.garbage import GarbageCollector
-from deltaloop.apiserver.core.objects import Stamp
-from deltaloop.apiserver.core.operations import Operations
+from deltaloop.apiserver.core.controllers.first_objects import make_namespaces
+from deltaloop.apiserver.core.controllers.garbage import GarbageCollector
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.store import Store
+from deltaloop.apiserver.core.stamp import Stamp
+from deltaloop.apiserver.core.storage.store import Store
+from deltaloop.apiserver.core.writes.deletion import DeleteOptions
+from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.testing.core.relay import (
     BUFFER_LIMIT,
     Close,
@@ -130,7 +130,7 @@ def garbage() -> Table:
         policies = ("Background", "Foreground", "Orphan")
         rows += [(words, policy, *_Owned(second_owner=second).delete(policy)) for policy in policies]
     heads = ("the dependent has", "policy", "owner, at once", "dependent, at once", "owner, then", "dependent, then")
-    return Table("garbage", "garbage-collection", "apiserver/core/garbage.py", heads, rows)
+    return Table("garbage", "garbage-collection", "apiserver/core/controllers/garbage.py", heads, rows)
 
 
 def tables() -> list[Table]:

@@ -9,9 +9,13 @@ import msgspec
 from tools.diagrams.model import Table
 
 from deltaloop.api.status import ApiError
-from deltaloop.apiserver.core.apply.field_set import paths, shown
-from deltaloop.apiserver.core.apply.merge_type import MergeType, custom_type
-from deltaloop.apiserver.core.apply.ownership import (
+from deltaloop.apiserver.core.registry import Registry
+from deltaloop.apiserver.core.storage.listing import plan_list
+from deltaloop.apiserver.core.wire.requests import ListQuery, parse_path
+from deltaloop.apiserver.core.wire.routing import find_route
+from deltaloop.apiserver.core.writes.apply.field_set import paths, shown
+from deltaloop.apiserver.core.writes.apply.merge_type import MergeType, custom_type
+from deltaloop.apiserver.core.writes.apply.ownership import (
     APPLY,
     UPDATE,
     ConflictsError,
@@ -21,10 +25,6 @@ from deltaloop.apiserver.core.apply.ownership import (
     apply_owners,
     update_owners,
 )
-from deltaloop.apiserver.core.listing import plan_list
-from deltaloop.apiserver.core.registry import Registry
-from deltaloop.apiserver.core.requests import ListQuery, parse_path
-from deltaloop.apiserver.core.routing import find_route
 
 # -- verbs
 
@@ -55,7 +55,7 @@ def verbs() -> Table:
     """Ask for the verb of each path and method."""
     registry = Registry()
     rows = [(f"`{path}`", *(_verb(registry, path, method) for method in METHODS)) for path in PATHS]
-    return Table("verbs", "embedded-requests", "apiserver/core/routing.py", ("path", *METHODS), rows)
+    return Table("verbs", "embedded-requests", "apiserver/core/wire/routing.py", ("path", *METHODS), rows)
 
 
 def lists() -> Table:
@@ -75,7 +75,7 @@ def lists() -> Table:
                     (version or "none", match or "–", str(limit or "–"), read, "pages" if plan.limit else "all")
                 )
     heads = ("`resourceVersion`", "`resourceVersionMatch`", "`limit`", "is read", "comes in")
-    return Table("lists", "embedded-store", "apiserver/core/listing.py", heads, rows)
+    return Table("lists", "embedded-store", "apiserver/core/storage/listing.py", heads, rows)
 
 
 # -- ownership of fields
@@ -146,7 +146,7 @@ def ownership() -> Table:
     ]
     rows: list[tuple[str, ...]] = [(words, do(), obj.shown(), obj.owned()) for words, do in steps]
     heads = ("what happens", "answer", "the spec then", "who owns what then")
-    return Table("ownership", "field-ownership", "apiserver/core/apply/ownership.py", heads, rows)
+    return Table("ownership", "field-ownership", "apiserver/core/writes/apply/ownership.py", heads, rows)
 
 
 def tables() -> list[Table]:

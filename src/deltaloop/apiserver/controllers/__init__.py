@@ -6,8 +6,8 @@ from collections.abc import Callable, Coroutine
 from typing import Protocol
 
 from deltaloop.apiserver.change_signal import ChangeSignal
-from deltaloop.apiserver.core.objects import Stamp
-from deltaloop.apiserver.core.operations import Operations
+from deltaloop.apiserver.core.stamp import Stamp
+from deltaloop.apiserver.core.writes.operations import Operations
 
 
 class RunController(Protocol):

@@ -9,9 +9,9 @@ from typing import Final
 
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.change_signal import ChangeSignal
-from deltaloop.apiserver.core.coordinated_leases import LeaseElections
-from deltaloop.apiserver.core.objects import Stamp
-from deltaloop.apiserver.core.operations import Operations
+from deltaloop.apiserver.core.controllers.coordinated_leases import LeaseElections
+from deltaloop.apiserver.core.stamp import Stamp
+from deltaloop.apiserver.core.writes.operations import Operations
 
 _log: Final = logging.getLogger("deltaloop.apiserver")
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Final
 
 from deltaloop.apiserver.change_signal import ChangeSignal
-from deltaloop.apiserver.core.garbage import GarbageCollector
-from deltaloop.apiserver.core.objects import Stamp
-from deltaloop.apiserver.core.operations import Operations
+from deltaloop.apiserver.core.controllers.garbage import GarbageCollector
+from deltaloop.apiserver.core.stamp import Stamp
+from deltaloop.apiserver.core.writes.operations import Operations
 
 MOST: Final = 200
 _log: Final = logging.getLogger("deltaloop.apiserver")

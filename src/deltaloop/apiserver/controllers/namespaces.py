@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable
 
 from deltaloop.apiserver.change_signal import ChangeSignal
-from deltaloop.apiserver.core.namespace_cleanup import clean_up
-from deltaloop.apiserver.core.objects import Stamp
-from deltaloop.apiserver.core.operations import Operations
+from deltaloop.apiserver.core.controllers.namespace_cleanup import clean_up
+from deltaloop.apiserver.core.stamp import Stamp
+from deltaloop.apiserver.core.writes.operations import Operations
 
 
 async def clean_up_namespaces(operations: Operations, signal: ChangeSignal, *, stamp: Callable[[], Stamp]) -> None:

@@ -9,7 +9,6 @@ Source: apimachinery pkg/api/errors/errors.go; observed on a real server.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from deltaloop.api.resource_type import ResourceType
@@ -22,7 +21,8 @@ from deltaloop.api.status import (
     StatusMetadata,
     error_from_status,
 )
-from deltaloop.apiserver.core.json_values import mapping
+from deltaloop.schemas.faults import FieldError
+from deltaloop.schemas.json_values import mapping
 
 MAX_BODY: Final = 3 * 1024 * 1024
 
@@ -35,53 +35,6 @@ _EXPIRED_CONTINUE: Final = (
 _MODIFIED: Final = "the object has been modified; please apply your changes to the latest version and try again"
 
 Type = ResourceType[Any]
-
-
-@dataclass(frozen=True, slots=True)
-class FieldError:
-    """One field that is wrong; ``text`` is what follows the field's name."""
-
-    field: str
-    reason: str
-    text: str
-
-    def __str__(self) -> str:
-        return f"{self.field}: {self.text}"
-
-    def cause(self) -> StatusCause:
-        """Return it as a Status lists it."""
-        return StatusCause(self.reason, self.text, self.field)
-
-
-def required(field: str, text: str = "") -> FieldError:
-    """A field that has to be there is not."""
-    return FieldError(field, "FieldValueRequired", f"Required value: {text}" if text else "Required value")
-
-
-def invalid_value(field: str, shown: str, text: str) -> FieldError:
-    """A field has a value that it cannot have; ``shown`` is the value as Go's ``%#v`` prints it."""
-    return FieldError(field, "FieldValueInvalid", f"Invalid value: {shown}: {text}")
-
-
-def duplicate(field: str, shown: str) -> FieldError:
-    """A value is there twice and may be there once."""
-    return FieldError(field, "FieldValueDuplicate", f"Duplicate value: {shown}")
-
-
-def missing(field: str, shown: str) -> FieldError:
-    """A field refers to something that is not there."""
-    return FieldError(field, "FieldValueNotFound", f"Not found: {shown}")
-
-
-def forbidden_field(field: str, text: str) -> FieldError:
-    """A field may not be set or changed."""
-    return FieldError(field, "FieldValueForbidden", f"Forbidden: {text}")
-
-
-def not_supported(field: str, value: str, supported: Iterable[str]) -> FieldError:
-    """A field has none of the values that it can have."""
-    listed = ", ".join(f'"{item}"' for item in supported)
-    return FieldError(field, "FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {listed}')
 
 
 def _error(
@@ -186,8 +139,14 @@ def invalid_options(kind: str, errors: Sequence[FieldError]) -> ApiError:
 
 def _invalid(shown: str, group: str, kind: str, name: str, errors: Sequence[FieldError]) -> ApiError:
     texts = [str(error) for error in errors]
+    causes = tuple(StatusCause(error.reason, error.text, error.field) for error in errors)
     listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-    details = StatusDetails(name=name, group=group, kind=kind, causes=tuple(error.cause() for error in errors))
+    details = StatusDetails(
+        name=name,
+        group=group,
+        kind=kind,
+        causes=causes,
+    )
     return _error(422, "Invalid", f'{shown} "{name}" is invalid: {listed}', details)
 
 

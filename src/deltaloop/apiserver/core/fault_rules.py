@@ -29,7 +29,7 @@ import msgspec
 
 from deltaloop.api.status import ApiError, Status, StatusDetails, error_from_status
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.request_info import RequestInfo
+from deltaloop.apiserver.core.wire.request_info import RequestInfo
 
 ACTIONS: Final = ("refuse", "delay", "drop", "lose", "stale", "end", "cut", "expire", "stall")
 ON_WATCHES: Final = frozenset({"end", "cut", "expire", "stall"})

@@ -14,12 +14,12 @@ import hashlib
 from collections.abc import Iterable
 from typing import Any, Final, final
 
-from deltaloop.apiserver.core.builtin import BUILT_IN_RESOURCES
-from deltaloop.apiserver.core.crd import crd_resources, crd_status
-from deltaloop.apiserver.core.json_values import at, text
+from deltaloop.apiserver.core.builtin.resources import BUILT_IN_RESOURCES
+from deltaloop.apiserver.core.builtin.virtual_resources import REVIEWS
+from deltaloop.apiserver.core.crds.definition import crd_resources, crd_status
+from deltaloop.apiserver.core.crds.version_order import version_order
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.version_order import version_order
-from deltaloop.apiserver.core.virtual_resources import REVIEWS
+from deltaloop.schemas.json_values import at, text
 
 _GROUPS: Final = (
     "",

@@ -103,3 +103,13 @@ class ServedResource:
     def storage(self) -> str:
         """Plural and group under which the store has the objects."""
         return self.stored_in or self.type.group_resource
+
+
+def is_core(served: ServedResource, plural: str) -> bool:
+    """Tell whether a resource is that one of the core group."""
+    return served.type.group == "" and served.type.plural == plural
+
+
+def is_crd(served: ServedResource) -> bool:
+    """Tell whether a resource is CustomResourceDefinition."""
+    return served.type.group == "apiextensions.k8s.io" and served.type.plural == "customresourcedefinitions"

@@ -1,0 +1,1 @@
+"""Who may do what: roles, reviews, tokens of service accounts, and the record of it."""

@@ -1,0 +1,162 @@
+"""The answers to reviews: who am I, may I, may they, what may I.
+
+Source: Kubernetes pkg/registry/authorization, pkg/registry/authentication.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.access.rbac import Attributes, Authorizer, Rule, not_found
+from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.storage.encoding import encode_json
+from deltaloop.apiserver.core.wire.request_info import User
+from deltaloop.schemas.faults import FieldError, invalid_value
+from deltaloop.schemas.json_values import at, mapping, text, texts
+
+_EITHER: Final = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+_NOT_BOTH: Final = "cannot be specified in combination with resourceAttributes"
+_WHO: Final = "at least one of user or group must be specified"
+Fields = dict[str, Any]
+
+
+def user_fields(user: User) -> Fields:
+    """Return a user as a ``UserInfo``."""
+    fields: Fields = {"username": user.name}
+    if user.uid:
+        fields["uid"] = user.uid
+    if user.groups:
+        fields["groups"] = list(user.groups)
+    if user.extra:
+        fields["extra"] = {name: list(values) for name, values in user.extra.items()}
+    return fields
+
+
+def answer_self_subject(served: ServedResource, user: User, *, time: str) -> Fields:
+    """Answer a SelfSubjectReview: who asks, at a time as objects have it."""
+    answer = _answer(served, {}, {"userInfo": user_fields(user)}, with_spec=False)
+    return {**answer, "metadata": {"creationTimestamp": time}}
+
+
+def answer_access(
+    served: ServedResource, fields: Fields, *, user: User, namespace: str, authorizer: Authorizer
+) -> Fields:
+    """Answer a SubjectAccessReview, a local one, or one about oneself.
+
+    Args:
+        served: Which of the three.
+        fields: The review.
+        user: Who asks.
+        namespace: Namespace in the URL, for the local one.
+        authorizer: Decides.
+
+    Raises:
+        InvalidError: If it does not say who or what, or a local one is about another namespace.
+    """
+    spec = mapping(fields.get("spec"))
+    resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    local = served.type.namespaced
+    errors: list[FieldError] = []
+    if resource is not None and path is not None:
+        errors.append(_wrong_path(path, _NOT_BOTH))
+    if resource is None and path is None:
+        errors.append(invalid_value("spec.resourceAttributes", "null", _EITHER))
+    about = user
+    if not served.type.kind.startswith("Self"):
+        groups = texts(spec.get("groups"))
+        about = User(name=text(spec.get("user")), uid=text(spec.get("uid")), groups=groups)
+        if not about.name and not groups:
+            errors.append(invalid_value("spec.user", '""', _WHO))
+    where = text(at(resource, "namespace"))
+    if local and resource is not None and where != namespace:
+        shown = encode_json(where[:64]).decode()
+        errors.append(invalid_value("spec.resourceAttributes.namespace", shown, "must match metadata.namespace"))
+    if local and path is not None:
+        errors.append(_wrong_path(path, "disallowed on this kind of request"))
+    if errors:
+        raise failures.invalid_review(errors)
+    decision = authorizer.decide(_attributes(about, mapping(resource), mapping(path), is_path=path is not None))
+    status: Fields = {"allowed": decision.allowed}
+    if decision.reason:
+        status["reason"] = decision.reason
+    answer = _answer(served, spec, status)
+    return {**answer, "metadata": {"namespace": namespace}} if local else answer
+
+
+def answer_rules(served: ServedResource, fields: Fields, *, user: User, authorizer: Authorizer) -> Fields:
+    """Answer a SelfSubjectRulesReview.
+
+    Args:
+        served: The resource.
+        fields: The review.
+        user: Who asks.
+        authorizer: Decides.
+
+    Raises:
+        BadRequestError: If it names no namespace.
+    """
+    namespace = text(at(fields, "spec", "namespace"))
+    if not namespace:
+        raise failures.bad_request("no namespace on request")
+    rules = authorizer.rules_for(user, namespace)
+    status: Fields = {
+        "resourceRules": [_resource_rule(rule) for rule in rules if rule.resources],
+        "nonResourceRules": [
+            {"verbs": list(rule.verbs), "nonResourceURLs": list(rule.paths)} for rule in rules if rule.paths
+        ],
+        "incomplete": False,
+    }
+    missing = authorizer.missing_roles(user, namespace)
+    if missing:
+        status["evaluationError"] = not_found(missing)
+    return _answer(served, {}, status)
+
+
+def answer_token(served: ServedResource, fields: Fields, *, user: User | None, audiences: tuple[str, ...]) -> Fields:
+    """Answer a TokenReview; the token itself is not repeated.
+
+    Args:
+        served: The resource.
+        fields: The review.
+        user: Whose token it is; None for a wrong one.
+        audiences: Which of the audiences asked for the token is for.
+    """
+    spec = {name: value for name, value in mapping(fields.get("spec")).items() if name != "token"}
+    if user is None:
+        return _answer(served, spec, {"user": {}, "error": "invalid bearer token"})
+    status: Fields = {"authenticated": True, "user": user_fields(user), "audiences": list(audiences)}
+    return _answer(served, spec, status)
+
+
+def _answer(served: ServedResource, spec: Fields, status: Fields, *, with_spec: bool = True) -> Fields:
+    head: Fields = {"kind": served.type.kind, "apiVersion": served.type.api_version, "metadata": {}}
+    return {**head, **({"spec": spec} if with_spec else {}), "status": status}
+
+
+def _wrong_path(path: object, why: str) -> FieldError:
+    fields = mapping(path)
+    shown = encode_json({"Path": text(fields.get("path")), "Verb": text(fields.get("verb"))}).decode()
+    return invalid_value("spec.nonResourceAttributes", shown, why)
+
+
+def _attributes(user: User, resource: Fields, path: Fields, *, is_path: bool) -> Attributes:
+    if is_path:
+        return Attributes(user=user, verb=text(path.get("verb")), path=text(path.get("path")))
+    return Attributes(
+        user=user,
+        verb=text(resource.get("verb")),
+        group=text(resource.get("group")),
+        version=text(resource.get("version")),
+        resource=text(resource.get("resource")),
+        subresource=text(resource.get("subresource")),
+        namespace=text(resource.get("namespace")),
+        name=text(resource.get("name")),
+    )
+
+
+def _resource_rule(rule: Rule) -> Fields:
+    fields: Fields = {"verbs": list(rule.verbs), "apiGroups": list(rule.groups), "resources": list(rule.resources)}
+    if rule.names:
+        fields["resourceNames"] = list(rule.names)
+    return fields

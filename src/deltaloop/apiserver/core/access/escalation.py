@@ -1,0 +1,313 @@
+"""Nobody grants what they do not hold: what writing roles and bindings asks for besides the verb itself.
+
+    create or update a role       hold every rule of it, or may ``escalate`` roles
+    ... with an aggregationRule   hold everything, or may ``escalate`` clusterroles
+    create or update a binding    hold every rule of its role, or may ``bind`` that role
+
+To hold a rule is to have it in the namespace that is written to, at the cluster scope for what has no namespace. Each
+rule is broken into its smallest parts (one verb, group, resource and name), and each part has to lie within one rule of
+the writer's; not all of a role of very many combinations, see ``missing_rules``. Members of ``system:masters`` hold
+everything. A change of nothing but owners and finalizers is free, so that garbage can be collected.
+
+Source: Kubernetes pkg/registry/rbac/{role,clusterrole,rolebinding,clusterrolebinding}/policybased;
+component-helpers auth/rbac/validation/policy_comparator.go; pkg/registry/rbac/validation/policy_compact.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final, final
+
+from deltaloop.api import kinds
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.access.rbac import (
+    EVERYTHING,
+    Attributes,
+    Authorizer,
+    Rule,
+    not_found,
+    parse_role,
+    path_matches,
+)
+from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.storage.encoding import encode_json
+from deltaloop.apiserver.core.wire.request_info import MASTERS, User
+from deltaloop.schemas.json_values import at, mapping, text
+
+_GROUP: Final = kinds.ROLE.group
+_ROLES: Final = {"Role": kinds.ROLE, "ClusterRole": kinds.CLUSTER_ROLE}
+_BINDINGS: Final = ("RoleBinding", "ClusterRoleBinding")
+_NOT_COMPARED: Final = frozenset({"ownerReferences", "finalizers", "managedFields", "resourceVersion"})
+_MOST_COMPARISONS: Final = 100_000
+_AGGREGATES: Final = "must have cluster-admin privileges to use the aggregationRule"
+Fields = dict[str, Any]
+
+
+def check_escalation(
+    authorizer: Authorizer, user: User, served: ServedResource, namespace: str, *, before: Fields | None, after: Fields
+) -> None:
+    """Check that who writes a role or a binding may grant what it grants; other objects always pass.
+
+    Args:
+        authorizer: Knows who holds what.
+        user: Who writes.
+        served: The resource.
+        namespace: Where it is written; empty at the cluster scope.
+        before: The object as it is; None for a new one.
+        after: The object as it is to be.
+
+    Raises:
+        ForbiddenError: If it grants more, naming what is missing.
+        NotFoundError: If a binding names a role that is not there, and its writer may not ``bind`` it.
+        BadRequestError: If a binding of the whole cluster names a Role.
+        InternalServerError: If a binding names a kind that is no role.
+    """
+    if served.type.group != _GROUP or MASTERS in user.groups:
+        return
+    if before is not None and _compared(before) == _compared(after):
+        return
+    if served.type.kind in _BINDINGS:
+        _check_binding(authorizer, user, served, namespace, after)
+    elif served.type.kind in _ROLES:
+        _check_role(authorizer, user, served, namespace, before=before, after=after)
+
+
+def _check_role(
+    authorizer: Authorizer, user: User, served: ServedResource, namespace: str, *, before: Fields | None, after: Fields
+) -> None:
+    kind, name = served.type, _name(after)
+    # A request that creates has no name in its path, so a right that is limited to names does not reach it.
+    escalate = Attributes(
+        user=user,
+        verb="escalate",
+        group=_GROUP,
+        version=kind.version,
+        resource=kind.plural,
+        namespace=namespace,
+        name=name if before is not None else "",
+    )
+    if authorizer.allows(escalate):
+        return
+    _check_held(authorizer, user, served, namespace, name=name, granted=parse_role(after).rules)
+    aggregates = (at(fields, "aggregationRule") for fields in (before or {}, after))
+    if kind.kind == "ClusterRole" and any(aggregates) and missing_rules(authorizer.rules_for(user, ""), EVERYTHING):
+        raise failures.protected(kind, name, _AGGREGATES)
+
+
+def _check_binding(authorizer: Authorizer, user: User, served: ServedResource, namespace: str, after: Fields) -> None:
+    wanted = mapping(after.get("roleRef"))
+    kind, role = text(wanted.get("kind")), text(wanted.get("name"))
+    if kind in _ROLES:
+        bind = Attributes(
+            user=user,
+            verb="bind",
+            group=text(wanted.get("apiGroup")) or _GROUP,
+            version=_ROLES[kind].version,
+            resource=_ROLES[kind].plural,
+            namespace=namespace,
+            name=role,
+        )
+        if authorizer.allows(bind):
+            return
+    else:
+        raise failures.unexplained(f"unsupported role reference kind: {_quoted(kind[:64])}")
+    if kind == "Role" and not namespace:
+        raise failures.bad_request("Namespace parameter required.")
+    rules = authorizer.rules_of_role(kind, role, namespace)
+    if rules is None:
+        # In the real server's words: it names the resource that is written.
+        raise failures.not_found(served.type, role)
+    _check_held(authorizer, user, served, namespace, name=_name(after), granted=rules)
+
+
+def _check_held(
+    authorizer: Authorizer,
+    user: User,
+    served: ServedResource,
+    namespace: str,
+    *,
+    name: str,
+    granted: tuple[Rule, ...],
+) -> None:
+    missing = missing_rules(authorizer.rules_for(user, namespace), granted)
+    if not missing:
+        return
+    listed = "\n".join(sorted({describe_rule(rule) for rule in compact_rules(missing)}))
+    groups = " ".join(map(_quoted, user.groups))
+    told = (
+        f"user {_quoted(user.name)} (groups=[{groups}]) is attempting to grant RBAC permissions not currently held:"
+        f"\n{listed}"
+    )
+    unresolved = authorizer.missing_roles(user, namespace)
+    if unresolved:
+        told += f"; resolution errors: [{not_found(unresolved, suffix='s')}]"
+    raise failures.protected(served.type, name, told)
+
+
+def missing_rules(held: Iterable[Rule], granted: Iterable[Rule]) -> tuple[Rule, ...]:
+    """Return the parts of rules that lie within none of those that are held.
+
+    A part is about one group, resource and name, or about one path, and has the verbs that are missing. After so many
+    comparisons as take a moment, the rules that no single one holds count as missing as a whole: whoever may write one
+    role must not keep the server busy with all its combinations.
+    """
+    owned = _Held(held)
+    missing: list[Rule] = []
+    for rule in granted:
+        if any(_covers(one, rule) for one in owned.candidates(rule)):
+            continue
+        for part in _parts(rule):
+            if owned.comparisons > _MOST_COMPARISONS:
+                missing.append(rule)
+                break
+            verbs = owned.missing_verbs(part)
+            if verbs:
+                missing.append(replace(part, verbs=verbs))
+    return tuple(missing)
+
+
+@final
+class _Held:
+    """The rules that somebody holds, by what they are about; it counts how much it has compared."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self.comparisons = 0
+        self._about: dict[str, list[_Sets]] = {}
+        for rule in _without_repetition(rules):
+            sets = _Sets.of(rule)
+            for resource in sets.resources:
+                self._about.setdefault(resource, []).append(sets)
+            if rule.paths:
+                self._about.setdefault("", []).append(sets)
+
+    def candidates(self, rule: Rule) -> Iterator[_Sets]:
+        """Give each held rule that could hold all of a rule: one that is about the first thing that it is about."""
+        for name in _ways_to_say(rule.resources[0]) if rule.resources else ("",):
+            for sets in self._about.get(name, ()):
+                self.comparisons += 1
+                yield sets
+
+    def missing_verbs(self, part: Rule) -> tuple[str, ...]:
+        """Return which verbs of a part no held rule has."""
+        left = part.verbs
+        for sets in self.candidates(part):
+            if left and _is_about(sets, part):
+                left = () if "*" in sets.verbs else tuple(verb for verb in left if verb not in sets.verbs)
+        self.comparisons += len(part.verbs)
+        return left
+
+
+@dataclass(frozen=True, slots=True)
+class _Sets:
+    """A held rule, to be looked into."""
+
+    verbs: frozenset[str]
+    groups: frozenset[str]
+    resources: frozenset[str]
+    names: frozenset[str]
+    paths: tuple[str, ...]
+
+    @classmethod
+    def of(cls, rule: Rule) -> _Sets:
+        return cls(
+            frozenset(rule.verbs),
+            frozenset(rule.groups),
+            frozenset(rule.resources),
+            frozenset(rule.names),
+            rule.paths,
+        )
+
+
+def _without_repetition(rules: Iterable[Rule]) -> Iterator[Rule]:
+    """Put rules together that differ in their names only."""
+    names: dict[Rule, dict[str, None]] = {}
+    for rule in rules:
+        if rule.names:
+            names.setdefault(replace(rule, names=()), {}).update(dict.fromkeys(rule.names))
+        else:
+            yield rule
+    for rule, listed in names.items():
+        yield replace(rule, names=tuple(listed))
+
+
+def _ways_to_say(resource: str) -> tuple[str, ...]:
+    _, slash, subresource = resource.partition("/")
+    return tuple(dict.fromkeys((resource, "*", f"*/{subresource}") if slash else (resource, "*")))
+
+
+def compact_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
+    """Put rules together that differ in their verbs only and are about one resource."""
+    verbs: dict[tuple[tuple[str, ...], ...], dict[str, None]] = {}
+    others: list[Rule] = []
+    for rule in rules:
+        if rule.paths or len(rule.names) > 1 or len(rule.groups) != 1 or len(rule.resources) != 1:
+            others.append(rule)
+        else:
+            verbs.setdefault((rule.groups, rule.resources, rule.names), {}).update(dict.fromkeys(rule.verbs))
+    simple = (
+        Rule(verbs=tuple(listed), groups=groups, resources=resources, names=names)
+        for (groups, resources, names), listed in verbs.items()
+    )
+    return (*others, *simple)
+
+
+def describe_rule(rule: Rule) -> str:
+    """Return a rule in the real server's words."""
+    shown = (
+        ("APIGroups", rule.groups),
+        ("Resources", rule.resources),
+        ("NonResourceURLs", rule.paths),
+        ("ResourceNames", rule.names),
+        ("Verbs", rule.verbs),
+    )
+    return "{" + ", ".join(f"{name}:[{' '.join(map(_quoted, values))}]" for name, values in shown if values) + "}"
+
+
+def _parts(rule: Rule) -> Iterator[Rule]:
+    """Give each combination of a group, a resource and a name, and each path, with all verbs of the rule."""
+    for group in rule.groups:
+        for resource in rule.resources:
+            part = Rule(verbs=rule.verbs, groups=(group,), resources=(resource,))
+            yield from (replace(part, names=(name,)) for name in rule.names)
+            if not rule.names:
+                yield part
+    for path in rule.paths:
+        yield Rule(verbs=rule.verbs, paths=(path,))
+
+
+def _covers(held: _Sets, rule: Rule) -> bool:
+    """Tell whether one rule grants all of another."""
+    return _has_all(held.verbs, rule.verbs) and _is_about(held, rule)
+
+
+def _is_about(held: _Sets, rule: Rule) -> bool:
+    """Tell whether one rule is about all that another is about; a pattern counts as what it is spelt."""
+    return (
+        _has_all(held.groups, rule.groups)
+        and all(_has_resource(held.resources, resource) for resource in rule.resources)
+        and (not held.names or (bool(rule.names) and held.names.issuperset(rule.names)))
+        and all(any(path_matches(pattern, path) for pattern in held.paths) for path in rule.paths)
+    )
+
+
+def _has_all(held: frozenset[str], wanted: tuple[str, ...]) -> bool:
+    return "*" in held or held.issuperset(wanted)
+
+
+def _has_resource(held: frozenset[str], wanted: str) -> bool:
+    _, slash, subresource = wanted.partition("/")
+    return "*" in held or wanted in held or (bool(slash) and f"*/{subresource}" in held)
+
+
+def _name(fields: Fields) -> str:
+    return text(at(fields, "metadata", "name"))
+
+
+def _compared(fields: Fields) -> Fields:
+    metadata = mapping(fields.get("metadata"))
+    return {**fields, "metadata": {name: value for name, value in metadata.items() if name not in _NOT_COMPARED}}
+
+
+def _quoted(value: str) -> str:
+    return encode_json(value).decode()

@@ -1,0 +1,226 @@
+"""Discovery: which groups, versions and resources there are, in the legacy and in the aggregated form.
+
+Legacy answers are one document per group version (``/api/v1``, ``/apis/apps/v1``); the aggregated form puts all of
+``/api`` or ``/apis`` into one document, which a client asks for by its Accept header. A client takes an answer for
+aggregated only if the content type says so, and then expects it of both paths.
+
+Source: apimachinery pkg/apis/meta/v1 (``APIGroupList``, ``APIResourceList``), api/apidiscovery/v2; apiserver
+pkg/endpoints/discovery; client-go discovery/discovery_client.go.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from deltaloop.apiserver.core.builtin.virtual_resources import EXTRA_SUBRESOURCES
+from deltaloop.apiserver.core.registry import Registry
+from deltaloop.apiserver.core.served_resource import SUBRESOURCE_VERBS, ServedResource
+from deltaloop.apiserver.core.wire.media_types import parse_accept
+
+JSON: Final = "application/json"
+_AGGREGATED_VERSIONS: Final = ("v2", "v2beta1")
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoveryForm:
+    """In which form ``/api`` and ``/apis`` are answered.
+
+    Attributes:
+        version: Version of ``apidiscovery.k8s.io``; empty for the legacy form.
+    """
+
+    version: str = ""
+
+    @property
+    def aggregated(self) -> bool:
+        """Whether it is the aggregated form."""
+        return bool(self.version)
+
+    @property
+    def content_type(self) -> str:
+        """The answer's content type, to the letter: clients compare it."""
+        if not self.version:
+            return JSON
+        return f"{JSON};g=apidiscovery.k8s.io;v={self.version};as=APIGroupDiscoveryList"
+
+
+LEGACY: Final = DiscoveryForm()
+
+
+def negotiate_discovery(accept: str) -> DiscoveryForm | None:
+    """Choose the form of ``/api`` and ``/apis`` by the Accept header; None means 406."""
+    for clause in parse_accept(accept):
+        if not (clause.accepts_json or clause.is_yaml):
+            continue
+        if "as" not in clause.parameters:
+            return LEGACY
+        wanted = (clause.parameters.get("as"), clause.parameters.get("g"))
+        version = clause.parameters.get("v", "")
+        if wanted == ("APIGroupDiscoveryList", "apidiscovery.k8s.io") and version in _AGGREGATED_VERSIONS:
+            return DiscoveryForm(version)
+    return None
+
+
+def core_document(registry: Registry, form: DiscoveryForm = LEGACY, *, address: str = "") -> dict[str, Any]:
+    """Return the answer to ``/api``.
+
+    Args:
+        registry: What is served.
+        form: Legacy or aggregated.
+        address: ``host:port`` of the server, for the legacy form.
+    """
+    if form.aggregated:
+        return _aggregated(registry, form, [group for group in registry.groups() if not group])
+    return {
+        "kind": "APIVersions",
+        "versions": list(registry.versions("")),
+        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}],
+    }
+
+
+def groups_document(registry: Registry, form: DiscoveryForm = LEGACY) -> dict[str, Any]:
+    """Return the answer to ``/apis``."""
+    named = [group for group in registry.groups() if group]
+    if form.aggregated:
+        return _aggregated(registry, form, named)
+    groups = [_group(registry, group) for group in named]
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+
+
+def group_document(registry: Registry, group: str) -> dict[str, Any] | None:
+    """Return the answer to ``/apis/{group}``, or None if the group is not served."""
+    if not group or not registry.versions(group):
+        return None
+    return {"kind": "APIGroup", "apiVersion": "v1", **_group(registry, group)}
+
+
+def resources_document(registry: Registry, group: str, version: str) -> dict[str, Any] | None:
+    """Return the answer to ``/apis/{group}/{version}`` or ``/api/{version}``, or None if it is not served."""
+    served = registry.in_version(group, version)
+    if not served:
+        return None
+    return {
+        "kind": "APIResourceList",
+        **({"apiVersion": "v1"} if group else {}),
+        "groupVersion": served[0].type.api_version,
+        "resources": [entry for resource in served for entry in _entries(resource)],
+    }
+
+
+def etag(document: dict[str, Any]) -> str:
+    """Return the ETag of a document, quoted as in the header."""
+    return f'"{hashlib.sha512(msgspec.json.encode(document)).hexdigest().upper()}"'
+
+
+def _group(registry: Registry, group: str) -> dict[str, Any]:
+    versions = [{"groupVersion": f"{group}/{name}", "version": name} for name in registry.versions(group)]
+    return {"name": group, "versions": versions, "preferredVersion": versions[0]}
+
+
+def _entries(resource: ServedResource) -> Iterator[dict[str, Any]]:
+    kind = resource.type
+    entry: dict[str, Any] = {
+        "name": kind.plural,
+        "singularName": resource.singular,
+        "namespaced": kind.namespaced,
+        "kind": kind.kind,
+        "verbs": list(resource.verbs),
+    }
+    if resource.short_names:
+        entry["shortNames"] = list(resource.short_names)
+    if resource.categories:
+        entry["categories"] = list(resource.categories)
+    if "watch" in resource.verbs:
+        entry["storageVersionHash"] = _storage_hash(resource)
+    yield entry
+    for name, group, version, kind_name, verbs in _subresources(resource):
+        below: dict[str, Any] = {"name": f"{kind.plural}/{name}", "singularName": "", "namespaced": kind.namespaced}
+        if group:
+            below |= {"group": group, "version": version}
+        yield {**below, "kind": kind_name, "verbs": list(verbs)}
+
+
+def _subresources(resource: ServedResource) -> list[tuple[str, str, str, str, tuple[str, ...]]]:
+    """Return name, group and version if another than the resource's own, kind, and verbs; by name."""
+    found = [*_own_subresources(resource)]
+    if not resource.custom:
+        extras = EXTRA_SUBRESOURCES.get(resource.type.group_resource, ())
+        found += [(extra.name, extra.group, extra.version, extra.kind, extra.verbs) for extra in extras]
+    return sorted(found)
+
+
+def _own_subresources(resource: ServedResource) -> Iterator[tuple[str, str, str, str, tuple[str, ...]]]:
+    for part in resource.parts:
+        yield part, "", "", resource.type.kind, SUBRESOURCE_VERBS
+    if resource.finalize:
+        yield "finalize", "", "", resource.type.kind, ("update",)
+    if resource.scale:
+        yield "scale", "autoscaling", "v1", "Scale", SUBRESOURCE_VERBS
+    if resource.status:
+        yield "status", "", "", resource.type.kind, SUBRESOURCE_VERBS
+
+
+def _storage_hash(resource: ServedResource) -> str:
+    """Return eight bytes that stay the same while the resource is stored as it is; clients only compare them."""
+    kind = resource.type
+    digest = hashlib.sha256(f"{kind.group}/{kind.version}/{kind.kind}".encode()).digest()[:8]
+    return msgspec.json.decode(msgspec.json.encode(digest), type=str)
+
+
+def _aggregated(registry: Registry, form: DiscoveryForm, groups: list[str]) -> dict[str, Any]:
+    return {
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": f"apidiscovery.k8s.io/{form.version}",
+        "metadata": {},
+        "items": [
+            {
+                "metadata": {"name": group} if group else {},
+                "versions": [_aggregated_version(registry, group, version) for version in registry.versions(group)],
+            }
+            for group in groups
+        ],
+    }
+
+
+def _aggregated_version(registry: Registry, group: str, version: str) -> dict[str, Any]:
+    served = registry.in_version(group, version)
+    return {
+        "version": version,
+        "resources": [_aggregated_resource(resource) for resource in served],
+        "freshness": "Current",
+    }
+
+
+def _aggregated_resource(resource: ServedResource) -> dict[str, Any]:
+    kind = resource.type
+    scope = "Namespaced" if kind.namespaced else "Cluster"
+    # As the real server has it: its own kinds leave it to the reader that the group version is the document's.
+    place = (kind.group, kind.version) if resource.custom else ("", "")
+    own = {"group": place[0], "version": place[1], "kind": kind.kind}
+    entry: dict[str, Any] = {
+        "resource": kind.plural,
+        "responseKind": own,
+        "scope": scope,
+        "singularResource": resource.singular,
+        "verbs": list(resource.verbs),
+    }
+    if resource.short_names:
+        entry["shortNames"] = list(resource.short_names)
+    if resource.categories:
+        entry["categories"] = list(resource.categories)
+    below = [
+        {
+            "subresource": name,
+            "responseKind": {"group": group, "version": version, "kind": kind_name} if group else own,
+            "verbs": list(verbs),
+        }
+        for name, group, version, kind_name, verbs in _subresources(resource)
+    ]
+    if below:
+        entry["subresources"] = below
+    return entry

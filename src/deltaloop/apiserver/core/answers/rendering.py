@@ -1,0 +1,267 @@
+"""Answers in the form that was asked for: the object, a Table, or only the metadata."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, final
+from weakref import WeakValueDictionary
+
+from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.managed_fields import strip_managed_fields
+from deltaloop.api.resource import Resource
+from deltaloop.api.watch_event import EventType
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.answers.table import (
+    IncludeObject,
+    Output,
+    Shape,
+    negotiate,
+    parse_include_object,
+    partial_list,
+    partial_object,
+    to_table,
+)
+from deltaloop.apiserver.core.kinds.strategies import struct_fields
+from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.storage.encoding import (
+    bookmark,
+    decode_object,
+    encode_json,
+    object_list,
+    watch_line,
+    whole_object,
+)
+from deltaloop.apiserver.core.storage.listing import Listed
+from deltaloop.apiserver.core.storage.watching import Sighting
+from deltaloop.apiserver.core.wire.media_types import YAML, parse_accept
+
+_OFFERED: Final = ("application/json", YAML)
+_STREAMED: Final = ("application/json;stream=watch",)
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """How the objects of one resource are written for one request."""
+
+    served: ServedResource
+    output: Output
+    include: IncludeObject
+    now: float
+
+    def object(self, obj: Resource) -> bytes:
+        """Write one object."""
+        obj = self.shown(obj)
+        if self.output.form == "object":
+            return whole_object(self.served, obj)
+        return encode_json(self._shaped(decode_object(self.served, obj)))
+
+    def shown(self, obj: Resource) -> Resource:
+        """Return an object without what was asked to be left out."""
+        return strip_managed_fields(obj) if self.output.drop_managed_fields else obj
+
+    def list(self, listed: Listed) -> bytes:
+        """Write a list."""
+        if self.output.form == "object":
+            return object_list(self.served, map(self.shown, listed.items), listed.metadata)
+        objects = [decode_object(self.served, self.shown(item)) for item in listed.items]
+        if self.output.form == "table":
+            table = to_table(
+                self.served,
+                objects,
+                now=self.now,
+                output=self.output,
+                metadata=listed.metadata,
+                include_object=self.include,
+            )
+            return encode_json(table)
+        return encode_json(partial_list(objects, metadata=listed.metadata, output=self.output))
+
+    def _shaped(self, fields: dict[str, Any], *, with_columns: bool = True) -> dict[str, Any]:
+        if self.output.form == "table":
+            return to_table(
+                self.served,
+                [fields],
+                now=self.now,
+                output=self.output,
+                include_object=self.include,
+                with_columns=with_columns,
+            )
+        return partial_object(fields, self.output)
+
+
+def choose_rendering(
+    served: ServedResource, *, accept: str, include_object: str, shape: Shape, now: float
+) -> Rendering:
+    """Choose how to answer.
+
+    Args:
+        served: The resource.
+        accept: The Accept header.
+        include_object: The query parameter ``includeObject``.
+        shape: What is asked for.
+        now: Seconds since 1970, for ages.
+
+    Raises:
+        NotAcceptableError: If no form that was asked for can be given.
+        BadRequestError: If ``includeObject`` has an unknown value.
+    """
+    output = negotiate(accept, shape=shape)
+    if output is None:
+        known = any(clause.is_yaml or clause.accepts_json for clause in parse_accept(accept))
+        if served.custom or known:
+            raise failures.not_servable(_STREAMED if shape == "watch" and YAML in accept else _OFFERED)
+        raise failures.not_acceptable((*_OFFERED, *(_STREAMED if shape != "object" else ())))
+    try:
+        include = parse_include_object(include_object if output.form == "table" else "")
+    except InvalidInputError as error:
+        raise failures.bad_request(str(error)) from None
+    return Rendering(served, output, include, now)
+
+
+class WatchForm:
+    """One form of one resource, as watches have it in common, and the last lines that were written in it."""
+
+    __slots__ = ("__weakref__", "lines", "sightings")
+
+    def __init__(self) -> None:
+        """Begin without lines."""
+        self.sightings: tuple[Sighting, ...] = ()
+        self.lines: bytes = b""
+
+
+@final
+class LineCache:
+    """Lines that several watches write alike; the oldest go when there are too many.
+
+    A line depends on its form, the kind of event and the object's bytes, and on nothing else: neither on a revision,
+    which may be given twice (``Store.renumber``), nor on the time. Tables do depend on it, and on which of them came
+    first, so they are not kept here; neither are bookmarks and errors, which are one watch's own.
+    """
+
+    def __init__(self, *, size: int = 4 * 1024 * 1024) -> None:
+        """Keep about so many bytes of lines, and as many of the objects that they show."""
+        self._size = size
+        self._kept = 0
+        self._lines: dict[tuple[WatchForm, str, bytes], bytes] = {}
+        self._forms: WeakValueDictionary[tuple[ServedResource, Output], WatchForm] = WeakValueDictionary()
+
+    def __repr__(self) -> str:
+        return f"<LineCache {len(self._lines)} lines, {self._kept} bytes>"
+
+    def form(self, rendering: Rendering) -> WatchForm:
+        """Return what stands for the form of a rendering: the same for all who write alike."""
+        return self._forms.setdefault((rendering.served, rendering.output), WatchForm())
+
+    def find(self, form: WatchForm, event_type: str, raw: bytes) -> bytes | None:
+        """Return the line of an object, if it has been written."""
+        return self._lines.get((form, event_type, raw))
+
+    def keep(self, form: WatchForm, event_type: str, raw: bytes, line: bytes) -> None:
+        """Keep a line that is not there for others who write it."""
+        self._lines[form, event_type, raw] = line
+        self._kept += len(line)
+        while self._kept > self._size:
+            self._kept -= len(self._lines.pop(next(iter(self._lines))))
+
+
+@final
+class WatchRendering:
+    """Writes the lines of one watch stream; only its first Table has column definitions."""
+
+    def __init__(self, rendering: Rendering, cache: LineCache | None = None) -> None:
+        """Write as ``rendering`` says.
+
+        Args:
+            rendering: The form.
+            cache: Has what other watches have written; None makes one for this watch alone.
+        """
+        self._rendering = rendering
+        self._columns_sent = False
+        self._cache = cache or LineCache()
+        self._form = self._cache.form(rendering)
+        self._shows_ages = rendering.output.form == "table"
+
+    @property
+    def shows_ages(self) -> bool:
+        """Whether the time matters; such lines are this watch's own."""
+        return self._shows_ages
+
+    def lines(self, sightings: tuple[Sighting, ...], *, now: float, size: int) -> tuple[bytes, int]:
+        """Write the next events as one piece, until it has a size.
+
+        Args:
+            sightings: The events.
+            now: Seconds since 1970, for ages.
+            size: How many bytes are enough; a single event may have more.
+
+        Returns:
+            The lines, and how many events they tell.
+        """
+        form = self._form
+        if sightings and sightings is form.sightings:
+            return form.lines, len(sightings)
+        lines: list[bytes] = []
+        written = 0
+        for sighting in sightings:
+            line = self.line(sighting, now=now)
+            lines.append(line)
+            written += len(line)
+            if written >= size:
+                break
+        joined = b"".join(lines)
+        if len(lines) == len(sightings) and not self._shows_ages:
+            # Who stands at the same place has the very same events (``ChangeReader``).
+            form.sightings, form.lines = sightings, joined
+        return joined, len(lines)
+
+    def line(self, sighting: Sighting, *, now: float) -> bytes:
+        """Write one event, with its newline.
+
+        Args:
+            sighting: The event.
+            now: Seconds since 1970, for ages.
+        """
+        if sighting.status is not None:
+            return watch_line("ERROR", sighting.status.to_json())
+        event_type = sighting.type or EventType.BOOKMARK
+        if sighting.object is None or self._shows_ages:
+            return watch_line(event_type, encode_json(self._body(sighting, now)))
+        raw = sighting.object.raw
+        line = self._cache.find(self._form, event_type, raw)
+        if line is None:
+            whole = self._rendering.output.form == "object"
+            body = self._rendering.object(sighting.object) if whole else encode_json(self._body(sighting, now))
+            line = watch_line(event_type, body)
+            self._cache.keep(self._form, event_type, raw, line)
+        return line
+
+    def _body(self, sighting: Sighting, now: float) -> dict[str, Any]:
+        rendering = self._rendering
+        if sighting.object is None:
+            mark = bookmark(rendering.served, sighting.revision, ends_initial_events=sighting.ends_initial_events)
+            mark |= {name: {} for name in struct_fields(rendering.served)}
+            if rendering.output.form == "partial":
+                return partial_object(mark, rendering.output)
+            if rendering.output.form == "object":
+                return mark
+            return self._table([], now, metadata=mark["metadata"])
+        fields = decode_object(rendering.served, rendering.shown(sighting.object))
+        if rendering.output.form == "partial":
+            return partial_object(fields, rendering.output)
+        return self._table([fields], now)
+
+    def _table(
+        self, objects: list[dict[str, Any]], now: float, *, metadata: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        rendering = self._rendering
+        table = to_table(
+            rendering.served,
+            objects,
+            now=now,
+            output=rendering.output,
+            metadata=metadata,
+            include_object=rendering.include,
+            with_columns=not self._columns_sent,
+        )
+        self._columns_sent = True
+        return table

@@ -1,0 +1,264 @@
+"""Output forms: the object itself, a Table of rows, or only the metadata.
+
+A client names the form it wants in the Accept header, in order of preference; the first clause that the server can
+serve wins. A Table has columns and rows of cells that the server computes, ages included; each row carries its object's
+metadata unless ``includeObject`` says otherwise. On a watch each event carries a Table of one row, and only the first
+one has the column definitions.
+
+The parameter ``drop`` of a clause names fields to leave out, with ``+`` between them; there is one that can be,
+``metadata.managedFields``, and all others are passed over.
+
+Source: apiserver pkg/endpoints/handlers/response.go; apiextensions-apiserver
+pkg/registry/customresource/tableconvertor; KEP-5958.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, Literal, final
+
+import msgspec
+
+from deltaloop.api.errors import InvalidInputError
+from deltaloop.apiserver.core.kinds.columns import NAME, Printer, printer_of
+from deltaloop.apiserver.core.kinds.human_duration import age
+from deltaloop.apiserver.core.served_resource import PrinterColumn, ServedResource
+from deltaloop.apiserver.core.wire.media_types import AcceptClause, parse_accept
+from deltaloop.schemas.json_path import JsonPath
+from deltaloop.schemas.json_values import at, mapping, text
+
+Form = Literal["object", "table", "partial", "partial_list"]
+Shape = Literal["object", "list", "watch"]
+IncludeObject = Literal["", "Metadata", "Object", "None"]
+
+NOT_ACCEPTABLE: Final = "only the following media types are accepted: application/json"
+
+_FORMS: Final[Mapping[str, Form]] = {
+    "Table": "table",
+    "PartialObjectMetadata": "partial",
+    "PartialObjectMetadataList": "partial_list",
+}
+_ENDED: Final = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}
+_DEFAULT_COLUMNS: Final = (
+    PrinterColumn("Age", "date", ".metadata.creationTimestamp", "Time since the object was created."),
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a client wants to get.
+
+    Attributes:
+        form: The object as it is, a Table, or metadata only.
+        version: Version of ``meta.k8s.io`` for the forms that need one.
+        yaml: Whether the answer is YAML, not JSON.
+        drop_managed_fields: Whether objects are written without ``metadata.managedFields``; never so in a Table or in
+            YAML.
+    """
+
+    form: Form = "object"
+    version: str = "v1"
+    yaml: bool = False
+    drop_managed_fields: bool = False
+
+    @property
+    def api_version(self) -> str:
+        """``apiVersion`` of a Table or of metadata only."""
+        return f"meta.k8s.io/{self.version}"
+
+
+@lru_cache(maxsize=256)
+def negotiate(accept: str, *, shape: Shape = "object") -> Output | None:
+    """Choose the form of an answer by the Accept header.
+
+    Args:
+        accept: The header; empty stands for anything.
+        shape: Whether one object, a list or a watch is asked for.
+
+    Returns:
+        The form; None means 406 with ``NOT_ACCEPTABLE``: nothing fits, or metadata of a list was asked for in the form
+        of an object's or the other way round.
+    """
+    for clause in parse_accept(accept):
+        output = _servable(clause)
+        if output is not None:
+            mismatch = output.form == ("partial" if shape == "list" else "partial_list")
+            # A stream is never YAML, and another clause does not help.
+            return None if mismatch or (output.yaml and shape == "watch") else output
+    return None
+
+
+def _servable(clause: AcceptClause) -> Output | None:
+    if not (clause.accepts_json or clause.is_yaml):
+        return None
+    wanted = clause.parameters.get("as")
+    drops = not clause.is_yaml and "metadata.managedFields" in clause.parameters.get("drop", "").split("+")
+    if wanted is None:
+        return Output(yaml=clause.is_yaml, drop_managed_fields=drops)
+    form, version = _FORMS.get(wanted), clause.parameters.get("v", "")
+    if form is None or clause.parameters.get("g") != "meta.k8s.io" or version not in ("v1", "v1beta1"):
+        return None
+    return Output(form, version, clause.is_yaml, drops and form != "table")
+
+
+def parse_include_object(value: str) -> IncludeObject:
+    """Read the query parameter ``includeObject``; empty stands for ``Metadata``.
+
+    Raises:
+        InvalidInputError: If it is something else; a 400.
+    """
+    match value:
+        case "" | "Metadata" | "Object" | "None":
+            return value
+        case _:
+            raise InvalidInputError(
+                f"includeObject: Invalid value: {msgspec.json.encode(value).decode()}: "
+                "must be 'Metadata', 'Object', 'None', or empty"
+            )
+
+
+def to_table(
+    resource: ServedResource,
+    objects: Iterable[Mapping[str, Any]],
+    *,
+    now: float,
+    output: Output | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    include_object: IncludeObject = "Metadata",
+    with_columns: bool = True,
+) -> dict[str, Any]:
+    """Make a Table of objects.
+
+    Args:
+        resource: What the objects are; it decides the columns.
+        objects: The objects, each with its metadata.
+        now: Seconds since 1970, for ages.
+        output: Gives the Table's version; v1 by default.
+        metadata: The list's metadata (``resourceVersion``, ``continue``, ``remainingItemCount``); for one object leave
+            it out and the object's resource version is taken.
+        include_object: What a row carries of its object.
+        with_columns: Whether the column definitions are written; not in later events of a watch.
+    """
+    chosen = output or Output("table")
+    printer = _printer(resource)
+    listed = list(objects)
+    if metadata is None:
+        version = at(listed[0], "metadata", "resourceVersion") if len(listed) == 1 else None
+        metadata = {"resourceVersion": version} if version else {}
+    if not metadata.get("continue", True):
+        # Lists of custom resources always have one; a Table has none that is empty.
+        metadata = {name: value for name, value in metadata.items() if name != "continue"}
+    return {
+        "kind": "Table",
+        "apiVersion": chosen.api_version,
+        "metadata": dict(metadata),
+        "columnDefinitions": [_definition(column) for column in printer.columns] if with_columns else None,
+        "rows": [
+            {
+                "cells": printer.cells(obj, now),
+                **_row_conditions(resource, obj),
+                "object": _row_object(resource, obj, chosen, include_object),
+            }
+            for obj in listed
+        ],
+    }
+
+
+def partial_object(obj: Mapping[str, Any], output: Output | None = None) -> dict[str, Any]:
+    """Reduce an object to a ``PartialObjectMetadata``."""
+    return {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": (output or Output("partial")).api_version,
+        "metadata": dict(mapping(obj.get("metadata"))),
+    }
+
+
+def partial_list(
+    objects: Iterable[Mapping[str, Any]], *, metadata: Mapping[str, Any], output: Output | None = None
+) -> dict[str, Any]:
+    """Reduce a list to a ``PartialObjectMetadataList``."""
+    chosen = output or Output("partial_list")
+    return {
+        "kind": "PartialObjectMetadataList",
+        "apiVersion": chosen.api_version,
+        "metadata": dict(metadata),
+        "items": [partial_object(obj, chosen) for obj in objects],
+    }
+
+
+def _row_conditions(resource: ServedResource, obj: Mapping[str, Any]) -> dict[str, Any]:
+    """Say of a pod that has ended that it has: clients may leave its row out."""
+    message = _ENDED.get(text(at(obj, "status", "phase"))) if resource.type.group_resource == "pods" else None
+    if message is None:
+        return {}
+    phase = text(at(obj, "status", "phase"))
+    return {"conditions": [{"type": "Completed", "status": "True", "reason": phase, "message": message}]}
+
+
+def _row_object(
+    resource: ServedResource, obj: Mapping[str, Any], output: Output, include_object: IncludeObject
+) -> dict[str, Any] | None:
+    if include_object == "None":
+        return None
+    if include_object == "Object":
+        return {**obj, "kind": resource.type.kind, "apiVersion": resource.type.api_version}
+    return partial_object(obj, output)
+
+
+def _definition(column: PrinterColumn) -> dict[str, Any]:
+    return {
+        "name": column.name,
+        "type": column.type,
+        "format": column.format,
+        "description": column.description,
+        "priority": column.priority,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _CustomPrinter:
+    columns: tuple[PrinterColumn, ...]
+    cells: Callable[[Mapping[str, Any], float], list[Any]]
+
+
+@lru_cache(maxsize=256)
+def _printer(resource: ServedResource) -> Printer | _CustomPrinter:
+    if not resource.custom:
+        return printer_of(resource.type.api_version, resource.type.kind)
+    columns = resource.columns or _DEFAULT_COLUMNS
+    paths = [_path(column) for column in columns]
+
+    def cells(obj: Mapping[str, Any], now: float) -> list[Any]:
+        values = [_cell(column, path, obj, now) for column, path in zip(columns, paths, strict=True)]
+        return [text(at(obj, "metadata", "name")), *values]
+
+    return _CustomPrinter((NAME, *columns), cells)
+
+
+def _path(column: PrinterColumn) -> JsonPath | None:
+    try:
+        return JsonPath.parse(column.json_path)
+    except InvalidInputError:
+        return None
+
+
+def _cell(column: PrinterColumn, path: JsonPath | None, obj: Mapping[str, Any], now: float) -> Any:
+    value = path.first(obj) if path is not None else None
+    match column.type:
+        case _ if value is None:
+            return None
+        case "string":
+            return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        case "date":
+            return age(value, now) if isinstance(value, str) else None
+        case "boolean":
+            return value if isinstance(value, bool) else None
+        case "integer" if isinstance(value, int | float) and not isinstance(value, bool):
+            return int(value)
+        case "number" if isinstance(value, int | float) and not isinstance(value, bool):
+            return value
+        case _:
+            return None

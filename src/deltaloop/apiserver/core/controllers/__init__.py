@@ -1,0 +1,1 @@
+"""What the server does by itself: garbage collection, namespaces that end, coordinated leases, its first objects."""

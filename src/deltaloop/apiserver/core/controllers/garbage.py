@@ -1,0 +1,221 @@
+"""Garbage collection by owner references: what goes when its owners are gone, and how a cascading delete ends.
+
+An owner is *absent* if no object has its uid, or only one in another namespace; *waiting* if it is being deleted in the
+foreground; otherwise *solid*. For each object with owners:
+
+    some solid                  references to absent and waiting owners are taken away
+    none solid                  it is deleted (in the foreground if an owner waits for it and it has dependents itself)
+
+and for each object that is being deleted with a finalizer of ours:
+
+    foregroundDeletion          goes once no dependent that blocks it (blockOwnerDeletion) is left
+    orphan                      dependents lose their reference, then the finalizer goes
+
+An owner of a kind that is not served counts as solid, unless its end has been seen: nothing is deleted on a guess.
+
+The graph follows the store's changes; if it has fallen behind the window it is built anew from the whole store.
+
+Source: Kubernetes pkg/controller/garbagecollector.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
+
+from deltaloop.api.resource import OwnerReference, Resource
+from deltaloop.api.status import ApiError, NotFoundError
+from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.stamp import Stamp
+from deltaloop.apiserver.core.storage.encoding import decode_object
+from deltaloop.apiserver.core.storage.history import Change
+from deltaloop.apiserver.core.storage.store_errors import CompactedError
+from deltaloop.apiserver.core.writes.deletion import FOREGROUND, ORPHAN, DeleteOptions
+from deltaloop.apiserver.core.writes.operations import Operations
+
+
+class Place(NamedTuple):
+    """Where an object is in the store."""
+
+    resource: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What a run did: whether it wrote, what it was not allowed to change and why, and whether more is left to do."""
+
+    wrote: bool
+    refused: tuple[tuple[Place, str], ...] = ()
+    more: bool = False
+
+
+@final
+class GarbageCollector:
+    """The graph of owners and dependents, and what is left to look at."""
+
+    def __init__(self, operations: Operations) -> None:
+        """Begin with everything that is in the store."""
+        self._operations = operations
+        self._store = operations.store
+        self._places: dict[str, Place] = {}
+        self._dependents: defaultdict[str, set[Place]] = defaultdict(set)
+        self._ended: set[str] = set()
+        self._pending: dict[Place, None] = {}
+        self._cursor = 0
+        self._rebuild()
+
+    def run(self, *, stamp: Stamp, most: int | None = None) -> Collected:
+        """Work until nothing is left to do now, or until ``most`` objects have been looked at."""
+        before = self._store.revision
+        refused: list[tuple[Place, str]] = []
+        self._follow()
+        looked_at = 0
+        while self._pending and looked_at != most:
+            looked_at += 1
+            place = next(iter(self._pending))
+            del self._pending[place]
+            try:
+                self._examine(place, stamp=stamp)
+            except NotFoundError:
+                pass  # a delete earlier in this run took it along
+            except ApiError as error:
+                refused.append((place, error.status.reason))
+            self._follow()
+        return Collected(self._store.revision != before, tuple(refused), more=bool(self._pending))
+
+    def _rebuild(self) -> None:
+        self._places.clear()
+        self._dependents.clear()
+        self._ended.clear()
+        self._cursor = self._store.revision
+        for resource in self._store.resources():
+            for obj in self._store.list(resource).items:
+                self._add(Place(resource, obj.key), obj)
+
+    def _follow(self) -> None:
+        try:
+            while changes := self._store.changes_after(self._cursor):
+                for change in changes:
+                    self._apply(change)
+                self._cursor = changes[-1].revision
+        except CompactedError:
+            self._rebuild()
+
+    def _apply(self, change: Change) -> None:
+        place = Place(change.resource, change.key)
+        if change.old is not None:
+            for owner in change.old.owner_references:
+                self._dependents[owner.uid].discard(place)
+                if not self._dependents[owner.uid]:
+                    del self._dependents[owner.uid]
+                    self._ended.discard(owner.uid)
+                if owner.uid in self._places:
+                    self._pending[self._places[owner.uid]] = None
+        if change.new is not None:
+            self._add(place, change.new)
+        elif change.old is not None:
+            self._places.pop(change.old.uid, None)
+            if change.old.uid in self._dependents:
+                self._ended.add(change.old.uid)
+                self._look_at(self._dependents[change.old.uid])
+
+    def _add(self, place: Place, obj: Resource) -> None:
+        self._places[obj.uid] = place
+        owners = obj.owner_references
+        for owner in owners:
+            self._dependents[owner.uid].add(place)
+        if owners or obj.deletion_timestamp is not None:
+            self._pending[place] = None
+        if obj.deletion_timestamp is not None:
+            self._look_at(self._dependents.get(obj.uid, ()))
+
+    def _look_at(self, places: Iterable[Place]) -> None:
+        self._pending.update(dict.fromkeys(sorted(places)))
+
+    def _examine(self, place: Place, *, stamp: Stamp) -> None:
+        obj = self._store.get(*place)
+        served = self._served(place.resource)
+        if obj is None or served is None:
+            return
+        if obj.deletion_timestamp is not None:
+            self._finish(served, place, obj, stamp=stamp)
+            return
+        owners = obj.owner_references
+        solid = [owner for owner in owners if self._is_solid(owner, obj)]
+        if not owners or len(solid) == len(owners):
+            return
+        if solid:
+            self._keep_owners(served, obj, {owner.uid for owner in solid}, stamp=stamp)
+            return
+        waiting = any(self._is_waiting(owner, obj) for owner in owners)
+        policy = "Foreground" if waiting and self._dependents.get(obj.uid) else "Background"
+        if {FOREGROUND, ORPHAN} & set(obj.finalizers):
+            options = DeleteOptions()
+        else:
+            options = DeleteOptions(propagation_policy=policy)
+        self._operations.delete(served, obj.namespace, obj.name, options, now=stamp.now)
+
+    def _finish(self, served: ServedResource, place: Place, obj: Resource, *, stamp: Stamp) -> None:
+        finalizers = obj.finalizers
+        dependents = sorted(self._dependents.get(obj.uid, ()))
+        if ORPHAN in finalizers:
+            for dependent in dependents:
+                found, kind = self._store.get(*dependent), self._served(dependent.resource)
+                if found is not None and kind is not None:
+                    others = {owner.uid for owner in found.owner_references} - {obj.uid}
+                    self._keep_owners(kind, found, others, stamp=stamp)
+            self._drop_finalizer(served, place, ORPHAN, stamp=stamp)
+        elif FOREGROUND in finalizers and not any(self._blocks(dependent, obj.uid) for dependent in dependents):
+            self._drop_finalizer(served, place, FOREGROUND, stamp=stamp)
+
+    def _blocks(self, dependent: Place, uid: str) -> bool:
+        found = self._store.get(*dependent)
+        if found is None:
+            return False
+        return any(owner.uid == uid and owner.block_owner_deletion for owner in found.owner_references)
+
+    def _drop_finalizer(self, served: ServedResource, place: Place, finalizer: str, *, stamp: Stamp) -> None:
+        current = self._store.get(*place)
+        if current is None:
+            return
+        fields = decode_object(served, current)
+        fields["metadata"]["finalizers"] = [name for name in current.finalizers if name != finalizer]
+        self._operations.update(served, current.namespace, current.name, fields, stamp=stamp)
+
+    def _keep_owners(self, served: ServedResource, obj: Resource, uids: set[str], *, stamp: Stamp) -> None:
+        fields = decode_object(served, obj)
+        references: list[dict[str, Any]] = fields["metadata"].get("ownerReferences", [])
+        fields["metadata"]["ownerReferences"] = [owner for owner in references if owner.get("uid") in uids]
+        self._operations.update(served, obj.namespace, obj.name, fields, stamp=stamp)
+
+    def _is_solid(self, owner: OwnerReference, dependent: Resource) -> bool:
+        found = self._owner(owner, dependent)
+        if found is None:
+            return owner.uid not in self._ended and not self._is_served(owner)
+        return not _waits(found)
+
+    def _is_waiting(self, owner: OwnerReference, dependent: Resource) -> bool:
+        found = self._owner(owner, dependent)
+        return found is not None and _waits(found)
+
+    def _owner(self, owner: OwnerReference, dependent: Resource) -> Resource | None:
+        place = self._places.get(owner.uid)
+        found = self._store.get(*place) if place is not None else None
+        if found is None or found.uid != owner.uid or found.namespace not in ("", dependent.namespace):
+            return None
+        return found
+
+    def _is_served(self, owner: OwnerReference) -> bool:
+        group, _, version = owner.api_version.rpartition("/")
+        return self._operations.registry.find_kind(group, version, owner.kind) is not None
+
+    def _served(self, resource: str) -> ServedResource | None:
+        served = self._operations.registry.resources()
+        return next((item for item in served if item.type.group_resource == resource), None)
+
+
+def _waits(owner: Resource) -> bool:
+    return owner.deletion_timestamp is not None and FOREGROUND in owner.finalizers

@@ -1,0 +1,64 @@
+"""Which objects go with a namespace, and when the namespace itself goes.
+
+A namespace that is being deleted loses its objects; when none is left, its finalizer ``kubernetes`` is taken away and,
+unless something else holds it, so is the namespace.
+
+Source: Kubernetes pkg/controller/namespace/deletion.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from deltaloop.api import kinds
+from deltaloop.apiserver.core.stamp import Stamp
+from deltaloop.apiserver.core.storage.encoding import decode_object
+from deltaloop.apiserver.core.writes.deletion import DeleteOptions
+from deltaloop.apiserver.core.writes.objects import NAMESPACE_FINALIZER
+from deltaloop.apiserver.core.writes.operations import Operations
+from deltaloop.schemas.json_values import at, texts
+
+MOST: Final = 200
+_NAMESPACES: Final = kinds.NAMESPACE.group_resource
+
+
+def clean_up(operations: Operations, *, stamp: Stamp, most: int = MOST) -> bool:
+    """Do what is left to do for every namespace that is being deleted, and tell whether anything was written.
+
+    Args:
+        operations: The verbs.
+        stamp: The time.
+        most: Objects that are deleted in each namespace before this returns; call it again as long as it has written.
+    """
+    before = operations.store.revision
+    for namespace in operations.store.list(_NAMESPACES).items:
+        if namespace.deletion_timestamp is not None:
+            _empty(operations, namespace.name, stamp=stamp, most=most)
+    return operations.store.revision != before
+
+
+def _empty(operations: Operations, namespace: str, *, stamp: Stamp, most: int) -> None:
+    store = operations.store
+    left = 0
+    # One version of each resource is enough: they share their objects.
+    resources = {item.type.group_resource: item for item in operations.registry.resources() if item.type.namespaced}
+    for resource, served in sorted(resources.items()):
+        for item in store.list(resource, prefix=f"{namespace}/").items:
+            if item.deletion_timestamp is None:
+                if most <= 0:
+                    return
+                operations.delete(served, namespace, item.name, DeleteOptions(), now=stamp.now)
+                most -= 1
+        left += len(store.list(resource, prefix=f"{namespace}/").items)
+    if left:
+        return
+    itself = operations.registry.find("", "v1", "namespaces")
+    current = store.get(_NAMESPACES, namespace)
+    if itself is None or current is None:
+        return
+    fields = decode_object(itself, current)
+    finalizers = [name for name in texts(at(fields, "spec", "finalizers")) if name != NAMESPACE_FINALIZER]
+    if len(finalizers) == len(texts(at(fields, "spec", "finalizers"))):
+        return
+    fields["spec"] = {**fields["spec"], "finalizers": finalizers}
+    operations.update(itself, "", namespace, fields, stamp=stamp, subresource="finalize")

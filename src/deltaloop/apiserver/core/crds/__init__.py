@@ -1,0 +1,1 @@
+"""Custom resource definitions: what one may say, and the resources that it makes."""

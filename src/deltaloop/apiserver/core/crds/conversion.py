@@ -1,0 +1,127 @@
+"""How a CRD says that its versions are converted into each other.
+
+Source: apiextensions-apiserver pkg/apis/apiextensions/validation; apiserver pkg/util/webhook/validation.go.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+from deltaloop.schemas.dns_names import label_problems, subdomain_problems
+from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
+from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, text, texts
+
+_STRATEGIES: Final = ("None", "Webhook")
+_REVIEW_VERSIONS: Final = ("v1", "v1beta1")
+_LAST_PORT: Final = 65_535
+_FORM: Final = "; desired format: https://host[/path]"
+_BAD_ESCAPE: Final = re.compile("%(?![0-9A-Fa-f]{2}).{0,2}")
+_AT_CLIENT: Final = "spec.conversion.webhookClientConfig"
+
+
+def _written(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def conversion_errors(crd: dict[str, Any]) -> Iterator[FieldError]:
+    """Yield what is wrong with the conversion of a CRD."""
+    strategy = text(at(crd, "spec", "conversion", "strategy"))
+    webhook = mapping(at(crd, "spec", "conversion", "webhook"))
+    client = webhook.get("clientConfig")
+    versions = texts(webhook.get("conversionReviewVersions"))
+    at_versions = "spec.conversion.conversionReviewVersions"
+    if not strategy:
+        yield required("spec.conversion.strategy")
+    elif strategy not in _STRATEGIES:
+        yield not_supported("spec.conversion.strategy", strategy, _STRATEGIES)
+    if strategy == "Webhook":
+        if len(items(at(crd, "spec", "versions"))) > 1:
+            # This server calls no webhooks. With one version there is nothing to convert, and the CRD can be served.
+            yield not_supported("spec.conversion.strategy", strategy, ("None",))
+        if is_mapping(client):
+            yield from _client_errors(client)
+        else:
+            yield required(_AT_CLIENT, "required when strategy is set to Webhook")
+        yield from _review_version_errors(versions, at_versions)
+        return
+    if client is not None:
+        yield forbidden_field(_AT_CLIENT, "should not be set when strategy is not set to Webhook")
+    if versions:
+        yield forbidden_field(at_versions, "should not be set when strategy is not set to Webhook")
+
+
+def _client_errors(client: dict[str, Any]) -> Iterator[FieldError]:
+    url, service = client.get("url"), client.get("service")
+    if (url is None) == (service is None):
+        yield required(_AT_CLIENT, "exactly one of url or service is required")
+    elif url is not None:
+        yield from _url_errors(text(url), f"{_AT_CLIENT}.url")
+    else:
+        yield from _service_errors(mapping(service), f"{_AT_CLIENT}.service")
+
+
+def _url_errors(url: str, field: str) -> Iterator[FieldError]:
+    if bad := _BAD_ESCAPE.search(url):
+        why = f"parse {_written(url)}: invalid URL escape {_written(bad[0])}"
+        yield required(field, f"url must be a valid URL: {why}{_FORM}")
+        return
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        yield required(field, f"url must be a valid URL: {error}{_FORM}")
+        return
+    user, _, host = parts.netloc.rpartition("@")
+    if parts.scheme != "https":
+        yield invalid_value(field, _written(parts.scheme), f"'https' is the only allowed URL scheme{_FORM}")
+    if not host:
+        yield invalid_value(field, '""', f"host must be specified{_FORM}")
+    if user:
+        yield invalid_value(field, _written(user), "user information is not permitted in the URL")
+    if parts.fragment:
+        yield invalid_value(field, _written(parts.fragment), "fragments are not permitted in the URL")
+    if parts.query:
+        yield invalid_value(field, _written(parts.query), "query parameters are not permitted in the URL")
+
+
+def _service_errors(service: dict[str, Any], field: str) -> Iterator[FieldError]:
+    # The real server takes the one for the other.
+    for name, other in (("name", "namespace"), ("namespace", "name")):
+        if not service.get(other):
+            yield required(f"{field}.{name}")
+    port = integer(service.get("port"))
+    if not 0 < port <= _LAST_PORT:
+        words = f"port is not valid: must be between 1 and {_LAST_PORT}, inclusive"
+        yield invalid_value(f"{field}.port", str(port), words)
+    path, where = text(service.get("path")), f"{field}.path"
+    if path in ("", "/"):
+        return
+    if path == "//":
+        yield invalid_value(where, _written(path), "segment[0] may not be empty")
+        return
+    if not path.startswith("/"):
+        yield invalid_value(where, _written(path), "must start with a '/'")
+    for position, segment in enumerate(path[1:].removesuffix("/").split("/")):
+        if not segment:
+            yield invalid_value(where, _written(path), f"segment[{position}] may not be empty")
+        for problem in subdomain_problems(segment) if segment else ():
+            yield invalid_value(where, _written(path), f"segment[{position}]: {problem}")
+
+
+def _review_version_errors(versions: tuple[str, ...], field: str) -> Iterator[FieldError]:
+    if not versions:
+        yield required(field)
+        return
+    for position, version in enumerate(versions):
+        if version in versions[:position]:
+            yield invalid_value(f"{field}[{position}]", _written(version), "duplicate version")
+        else:
+            for problem in label_problems(version):
+                yield invalid_value(f"{field}[{position}]", _written(version), problem)
+    if not set(versions) & set(_REVIEW_VERSIONS):
+        words = f"must include at least one of {', '.join(_REVIEW_VERSIONS)}"
+        yield invalid_value(field, _written(versions), words)

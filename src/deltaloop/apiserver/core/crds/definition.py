@@ -1,0 +1,261 @@
+"""CustomResourceDefinitions: default, accept the names, and turn into served resources.
+
+A CRD passes four stages, each a function:
+
+    default_crd     fills in what the author left out (singular, listKind, conversion)
+    validate_crd    says what is wrong, field by field (``crd_validation``)
+    crd_status      accepts its names unless another resource of the group has them: NamesAccepted, Established
+    crd_resources   one ServedResource for each served version of an established CRD
+
+A name that another resource of the same group uses is not accepted; the CRD then serves what it served before, which is
+nothing for a new one. Once true, Established stays true.
+
+Source: apiextensions-apiserver pkg/controller/status, pkg/controller/establish.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import msgspec
+
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.times import format_time, from_epoch
+from deltaloop.apiserver.core.crds.version_order import version_order
+from deltaloop.apiserver.core.served_resource import PrinterColumn, ScalePaths, ServedResource
+from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, text, texts
+from deltaloop.schemas.structural import has_rules, unknown_formats
+
+_WEBHOOK_PORT: Final = 443
+CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
+
+
+def default_crd(crd: dict[str, Any]) -> dict[str, Any]:
+    """Return a copy of a CRD with singular name, list kind and conversion filled in."""
+    result = copy.deepcopy(crd)
+    spec = result.get("spec")
+    if not is_mapping(spec):
+        return result
+    names = mapping(spec.get("names"))
+    kind = text(names.get("kind"))
+    if kind:
+        names["singular"] = names.get("singular") or kind.lower()
+        names["listKind"] = names.get("listKind") or f"{kind}List"
+    conversion = spec["conversion"] = {"strategy": "None"} if spec.get("conversion") is None else spec["conversion"]
+    service = at(conversion, "webhook", "clientConfig", "service")
+    if is_mapping(service):
+        service.setdefault("port", _WEBHOOK_PORT)
+    if spec.get("preserveUnknownFields") is False:
+        del spec["preserveUnknownFields"]
+    return result
+
+
+def is_established(crd: dict[str, Any]) -> bool:
+    """Tell whether the condition Established is true, so that its resources are served."""
+    return _condition(crd, "Established").get("status") == "True"
+
+
+def crd_status(crd: dict[str, Any], others: Iterable[ServedResource], *, now: float) -> dict[str, Any]:
+    """Return the status that a CRD has to have among the other served resources.
+
+    Args:
+        crd: The CRD, defaulted and valid.
+        others: What is served besides this CRD's own resources; only the same group matters.
+        now: Seconds since 1970; becomes ``lastTransitionTime`` of the conditions that changed.
+    """
+    wanted = mapping(at(crd, "spec", "names"))
+    accepted = dict(mapping(at(crd, "status", "acceptedNames")))
+    reason, message = "NoConflicts", "no conflicts found"
+    for field, value, conflict in _wanted_names(wanted, _names_in_use(crd, others)):
+        if conflict:
+            reason = f"{field[0].upper()}{field[1:]}Conflict"
+            message = f'"{conflict}" is already in use'
+        else:
+            accepted[field] = value
+    is_accepted = reason == "NoConflicts"
+    if is_accepted:
+        accepted = {"plural": "", "kind": "", **{name: value for name, value in wanted.items() if value}}
+    accepted = {name: value for name, value in accepted.items() if value or name in ("plural", "kind")}
+    if is_accepted or is_established(crd):
+        established = ("True", "InitialNamesAccepted", "the initial names have been accepted")
+    else:
+        established = ("False", "NotAccepted", "not all names are accepted")
+    conditions = [
+        _changed(crd, "NamesAccepted", ("True" if is_accepted else "False", reason, message), now),
+        _changed(crd, "Established", established, now),
+    ]
+    known = {"NamesAccepted", "Established"}
+    conditions += [item for item in items(at(crd, "status", "conditions")) if at(item, "type") not in known]
+    stored = [*texts(at(crd, "status", "storedVersions"))]
+    stored += [name for name in storage_versions(crd) if name not in stored]
+    return {"conditions": conditions, "acceptedNames": accepted, "storedVersions": stored}
+
+
+def crd_resources(crd: dict[str, Any]) -> tuple[ServedResource, ...]:
+    """Return one resource for each served version of a CRD, under its accepted names; none before it is established."""
+    if not is_established(crd):
+        return ()
+    names = mapping(at(crd, "status", "acceptedNames"))
+    return tuple(
+        _served_version(crd, names, mapping(version))
+        for version in items(at(crd, "spec", "versions"))
+        if at(version, "served") is True
+    )
+
+
+def crd_warnings(crd: dict[str, Any]) -> tuple[str, ...]:
+    """Return what the author of a CRD should be told: of rules in CEL, which are not evaluated here, and of formats."""
+    schemas = [mapping(at(version, "schema", "openAPIV3Schema")) for version in items(at(crd, "spec", "versions"))]
+    unknown = dict.fromkeys(name for schema in schemas for name in unknown_formats(schema))
+    return (*(f'unrecognized format "{name}"' for name in unknown), *_rule_warnings(crd))
+
+
+def _rule_warnings(crd: dict[str, Any]) -> tuple[str, ...]:
+    if any(has_rules(at(version, "schema", "openAPIV3Schema")) for version in items(at(crd, "spec", "versions"))):
+        return (
+            "x-kubernetes-validations: this server does not evaluate CEL rules; objects that break them are stored",
+        )
+    return ()
+
+
+def storage_version(crd: dict[str, Any]) -> str:
+    """Return the name of the version that objects are stored in."""
+    return next(iter(storage_versions(crd)), "")
+
+
+def _served_version(crd: dict[str, Any], names: dict[str, Any], version: dict[str, Any]) -> ServedResource:
+    schema, stored = _schema_of(version), _schema_of(_stored_version(crd))
+    scale = at(version, "subresources", "scale")
+    return ServedResource(
+        type=ResourceType[Resource](
+            group=text(at(crd, "spec", "group")),
+            version=text(version.get("name")),
+            kind=text(names.get("kind")),
+            plural=text(names.get("plural")),
+            namespaced=at(crd, "spec", "scope") == "Namespaced",
+        ),
+        singular=text(names.get("singular")),
+        list_kind=text(names.get("listKind")),
+        short_names=texts(names.get("shortNames")),
+        categories=texts(names.get("categories")),
+        status=isinstance(at(version, "subresources", "status"), dict),
+        scale=is_mapping(scale),
+        scale_paths=_scale_paths(scale) if is_mapping(scale) else None,
+        custom=True,
+        unconditional_update=False,
+        generation=True,
+        schema=schema,
+        storage_schema=stored if stored != schema else b"",
+        columns=tuple(_column(mapping(column)) for column in items(version.get("additionalPrinterColumns"))),
+        field_labels=tuple(
+            text(at(field, "jsonPath")).removeprefix(".") for field in items(version.get("selectableFields"))
+        ),
+        deprecation=_deprecation(crd, version),
+    )
+
+
+def _deprecation(crd: dict[str, Any], version: dict[str, Any]) -> str:
+    """Return the warning about a deprecated version: the author's, or one that names the version to use instead.
+
+    Source: apiextensions-apiserver pkg/apiserver/customresource_handler.go (``defaultDeprecationWarning``).
+    """
+    if version.get("deprecated") is not True:
+        return ""
+    own = text(version.get("deprecationWarning"))
+    if own:
+        return own
+    group, name, kind = (
+        text(at(crd, "spec", "group")),
+        text(version.get("name")),
+        text(at(crd, "spec", "names", "kind")),
+    )
+    others = (mapping(other) for other in items(at(crd, "spec", "versions")))
+    newer = [
+        text(other.get("name"))
+        for other in others
+        if other.get("served") is True and other.get("deprecated") is not True
+    ]
+    newer = sorted((other for other in newer if version_order(other) < version_order(name)), key=version_order)
+    instead = f"; use {group}/{newer[0]} {kind}" if newer else ""
+    return f"{group}/{name} {kind} is deprecated{instead}"
+
+
+def _schema_of(version: dict[str, Any]) -> bytes:
+    schema = at(version, "schema", "openAPIV3Schema")
+    return msgspec.json.encode(schema) if schema is not None else b""
+
+
+def _stored_version(crd: dict[str, Any]) -> dict[str, Any]:
+    name, versions = storage_version(crd), items(at(crd, "spec", "versions"))
+    return mapping(next((version for version in versions if at(version, "name") == name), None))
+
+
+def _scale_paths(scale: dict[str, Any]) -> ScalePaths:
+    return ScalePaths(
+        spec_replicas=text(scale.get("specReplicasPath")),
+        status_replicas=text(scale.get("statusReplicasPath")),
+        label_selector=text(scale.get("labelSelectorPath")),
+    )
+
+
+def _column(column: dict[str, Any]) -> PrinterColumn:
+    return PrinterColumn(
+        name=text(column.get("name")),
+        type=text(column.get("type")),
+        json_path=text(column.get("jsonPath")),
+        description=text(column.get("description"))
+        or f"Custom resource definition column (in JSONPath format): {text(column.get('jsonPath'))}",
+        format=text(column.get("format")),
+        priority=integer(column.get("priority")),
+    )
+
+
+def storage_versions(crd: dict[str, Any]) -> list[str]:
+    """Return the names of the versions that are marked to be stored; a right CRD has one."""
+    versions = items(at(crd, "spec", "versions"))
+    return [text(at(version, "name")) for version in versions if at(version, "storage") is True]
+
+
+def _condition(crd: dict[str, Any], kind: str) -> dict[str, Any]:
+    conditions = items(at(crd, "status", "conditions"))
+    return mapping(next((item for item in conditions if at(item, "type") == kind), None))
+
+
+def _changed(crd: dict[str, Any], kind: str, state: tuple[str, str, str], now: float) -> dict[str, Any]:
+    status, reason, message = state
+    old = _condition(crd, kind)
+    since = old.get("lastTransitionTime") if old.get("status") == status else None
+    return {
+        "type": kind,
+        "status": status,
+        "lastTransitionTime": since or format_time(from_epoch(now)),
+        "reason": reason,
+        "message": message,
+    }
+
+
+def _names_in_use(crd: dict[str, Any], others: Iterable[ServedResource]) -> tuple[set[str], set[str]]:
+    group = at(crd, "spec", "group")
+    resources: set[str] = set()
+    kinds: set[str] = set()
+    for other in others:
+        if other.type.group == group:
+            resources |= {other.type.plural, other.singular, *other.short_names}
+            kinds |= {other.type.kind, other.list_kind}
+    return resources, kinds
+
+
+def _wanted_names(wanted: dict[str, Any], in_use: tuple[set[str], set[str]]) -> Iterator[tuple[str, Any, str]]:
+    """Give each name wanted with the name that stands against it, or the empty string."""
+    resources, kinds = in_use
+    for field in ("plural", "singular"):
+        name = text(wanted.get(field))
+        yield field, name, name if name in resources else ""
+    short_names = texts(wanted.get("shortNames"))
+    yield "shortNames", list(short_names), next((name for name in short_names if name in resources), "")
+    for field in ("kind", "listKind"):
+        name = text(wanted.get(field))
+        yield field, name, name if name in kinds else ""

@@ -1,0 +1,115 @@
+"""The fields of objects that a CRD points to: printer columns, the scale subresource, selectable fields.
+
+Source: apiextensions-apiserver pkg/apis/apiextensions/validation, pkg/apiserver/schema/cel (``ValidFieldPath``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from deltaloop.schemas.faults import FieldError, duplicate, invalid_value, required
+from deltaloop.schemas.json_values import is_mapping, mapping, text
+
+_COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
+_COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
+_MOST_SELECTABLE: Final = 8
+_SELECTABLE_TYPES: Final = ("string", "boolean", "integer")
+_TOKEN: Final = re.compile(r"'.*?(?<!\\)'|'.*|[.\[\]]|[^.\[\]]+", re.DOTALL)
+
+
+def _written(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def column_errors(field: str, column: dict[str, Any]) -> Iterator[FieldError]:
+    """Yield what is wrong with a printer column."""
+    name, kind, form = (text(column.get(key)) for key in ("name", "type", "format"))
+    if not name:
+        yield required(f"{field}.name")
+    if not kind:
+        yield required(f"{field}.type", f"must be one of {','.join(_COLUMN_TYPES)}")
+    elif kind not in _COLUMN_TYPES:
+        yield invalid_value(f"{field}.type", _written(kind), f"must be one of {','.join(_COLUMN_TYPES)}")
+    if form and form not in _COLUMN_FORMATS:
+        yield invalid_value(f"{field}.format", _written(form), f"must be one of {','.join(_COLUMN_FORMATS)}")
+    path = text(column.get("jsonPath"))
+    if not path:
+        yield required(f"{field}.JSONPath")
+    elif not path.startswith("."):
+        yield _not_simple(f"{field}.JSONPath", path)
+
+
+def _not_simple(field: str, path: str) -> FieldError:
+    return invalid_value(field, _written(path), "must be a simple json path starting with .")
+
+
+def scale_errors(field: str, scale: dict[str, Any]) -> Iterator[FieldError]:
+    """Yield what is wrong with a scale subresource."""
+    for name, roots, words in (
+        ("specReplicasPath", (".spec.",), "should be a json path under .spec"),
+        ("statusReplicasPath", (".status.",), "should be a json path under .status"),
+        ("labelSelectorPath", (".spec.", ".status."), "should be a json path under either .spec or .status"),
+    ):
+        path = text(scale.get(name))
+        if not path:
+            if len(roots) == 1:
+                yield required(f"{field}.{name}")
+        elif not path.startswith("."):
+            yield _not_simple(f"{field}.{name}", path)
+        elif not path.startswith(roots):
+            yield invalid_value(f"{field}.{name}", _written(path), words)
+
+
+def selectable_errors(field: str, selectable: list[Any], schema: dict[str, Any]) -> Iterator[FieldError]:
+    """Yield what is wrong with the fields that can be selected by, which must be described by the schema."""
+    seen: set[tuple[str, ...]] = set()
+    for position, given in enumerate(selectable):
+        path, where = text(mapping(given).get("jsonPath")), f"{field}[{position}].jsonPath"
+        if not path:
+            yield required(where)
+            continue
+        steps, found, why = _described(path, schema)
+        if why:
+            yield invalid_value(where, _written(path), f"is an invalid path: {why}")
+            continue
+        if steps[:1] == ("metadata",):
+            yield invalid_value(where, _written(path), "must not point to fields in metadata")
+        if found.get("type") not in _SELECTABLE_TYPES:
+            words = (
+                "must point to a field of type string, boolean or integer. Enum string fields and strings with formats "
+                "are allowed."
+            )
+            yield invalid_value(where, _written(path), words)
+        if steps in seen:
+            yield duplicate(where, _written(path))
+        seen.add(steps)
+    if len(seen) > _MOST_SELECTABLE:
+        words = f"Too many: {len(seen)}: must have at most {_MOST_SELECTABLE} items"
+        yield FieldError(field, "FieldValueTooMany", words)
+
+
+def _described(path: str, schema: dict[str, Any]) -> tuple[tuple[str, ...], dict[str, Any], str]:
+    """Return the steps of a path and the schema that it leads to, or why it leads to none."""
+    steps: list[str] = []
+    tokens = iter(_TOKEN.findall(path))
+    for token in tokens:
+        if token == "[":
+            return (), {}, "array notation is not allowed"
+        if token != ".":
+            return (), {}, f"expected [ or . but got: {token}"
+        name = next(tokens, None)
+        if name is None:
+            return (), {}, "unexpected end of JSON path"
+        properties, additional = mapping(schema.get("properties")), schema.get("additionalProperties")
+        if name in properties:
+            schema = mapping(properties[name])
+        elif not properties and is_mapping(additional):
+            schema = additional
+        else:
+            return (), {}, "does not refer to a valid field"
+        steps.append(name)
+    return tuple(steps), schema, ""

@@ -1,0 +1,245 @@
+"""What is wrong with a CustomResourceDefinition, field by field.
+
+Source: apiextensions-apiserver pkg/apis/apiextensions/validation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+from deltaloop.apiserver.core.crds.conversion import conversion_errors
+from deltaloop.apiserver.core.crds.definition import is_established, storage_versions
+from deltaloop.apiserver.core.crds.fields import column_errors, scale_errors, selectable_errors
+from deltaloop.schemas.dns_names import label_problems, subdomain_problems
+from deltaloop.schemas.faults import FieldError, invalid_value, not_supported, required
+from deltaloop.schemas.json_values import at, is_mapping, items, mapping, text, texts
+from deltaloop.schemas.schema_rules import schema_errors
+
+_APPROVED: Final = "api-approved.kubernetes.io"
+_LONGEST_WARNING: Final = 256
+
+
+def validate_crd(crd: dict[str, Any], *, old: dict[str, Any] | None = None) -> list[FieldError]:
+    """Say what is wrong with a CRD after defaulting; nothing if it is right.
+
+    Args:
+        crd: The CRD as it would be stored.
+        old: The stored CRD that it replaces; some fields must not change then.
+    """
+    errors = [*_identity_errors(crd), *_spec_errors(crd), *_names_errors(crd)]
+    errors += conversion_errors(crd)
+    errors += _stored_version_errors(crd)
+    errors += _approval_errors(crd, old)
+    if at(crd, "spec", "preserveUnknownFields") is True:
+        words = (
+            "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+        )
+        errors.append(invalid_value("spec.preserveUnknownFields", "true", words))
+    return errors + list(_change_errors(crd, old)) if old is not None else errors
+
+
+def _written(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _identity_errors(crd: dict[str, Any]) -> Iterator[FieldError]:
+    group = text(at(crd, "spec", "group"))
+    plural = text(at(crd, "spec", "names", "plural"))
+    name = text(at(crd, "metadata", "name"))
+    if name != f"{plural}.{group}":
+        yield invalid_value("metadata.name", _written(name), 'must be spec.names.plural+"."+spec.group')
+    if not group:
+        yield required("spec.group")
+    elif problems := subdomain_problems(group):
+        yield invalid_value("spec.group", _written(group), ",".join(problems))
+    elif "." not in group:
+        yield invalid_value("spec.group", _written(group), "should be a domain with at least one dot")
+    scope = text(at(crd, "spec", "scope"))
+    if not scope:
+        yield required("spec.scope")
+    elif scope not in ("Cluster", "Namespaced"):
+        yield not_supported("spec.scope", scope, ("Cluster", "Namespaced"))
+
+
+def _approval_errors(crd: dict[str, Any], old: dict[str, Any] | None) -> Iterator[FieldError]:
+    """Yield what is wrong with the approval that groups of Kubernetes itself need; what was so before may stay."""
+    group = text(at(crd, "spec", "group"))
+    if group not in ("k8s.io", "kubernetes.io") and not group.endswith((".k8s.io", ".kubernetes.io")):
+        return
+    given = text(at(crd, "metadata", "annotations", _APPROVED))
+    field = f"metadata.annotations[{_APPROVED}]"
+    if _is_approval(given) or (
+        old is not None and not _is_approval(text(at(old, "metadata", "annotations", _APPROVED)))
+    ):
+        return
+    rule, source = (
+        f'protected groups must have approval annotation "{_APPROVED}"',
+        "see https://github.com/kubernetes/enhancements/pull/1111",
+    )
+    if not given:
+        yield required(field, f"{rule}, {source}")
+    else:
+        words = f'{rule} with either a URL or a reason starting with "unapproved", {source}'
+        yield invalid_value(field, _written(given), words)
+
+
+def _is_approval(given: str) -> bool:
+    if given.startswith("unapproved"):
+        return True
+    try:
+        parts = urlsplit(given)
+    except ValueError:
+        return False
+    return bool(parts.scheme and parts.netloc)
+
+
+def _names_errors(crd: dict[str, Any]) -> Iterator[FieldError]:
+    names = mapping(at(crd, "spec", "names"))
+    for field in ("plural", "singular", "kind", "listKind"):
+        name, path = text(names.get(field)), f"spec.names.{field}"
+        mixed = field in ("kind", "listKind")
+        if not name:
+            yield required(path)
+            continue
+        yield from _label_errors(name, path, mixed=mixed)
+    for field in ("shortNames", "categories"):
+        for position, name in enumerate(items(names.get(field))):
+            yield from _label_errors(text(name), f"spec.names.{field}[{position}]")
+    if names.get("kind") and names.get("kind") == names.get("listKind"):
+        words = "kind and listKind may not be the same"
+        yield invalid_value("spec.names.listKind", _written(names["listKind"]), words)
+
+
+def _label_errors(name: str, field: str, *, mixed: bool = False) -> Iterator[FieldError]:
+    problems = ",".join(label_problems(name.lower() if mixed else name))
+    if problems:
+        words = f"may have mixed case, but should otherwise match: {problems}" if mixed else problems
+        yield invalid_value(field, _written(name), words)
+
+
+def _spec_errors(crd: dict[str, Any]) -> Iterator[FieldError]:
+    versions = [mapping(version) for version in items(at(crd, "spec", "versions"))]
+    has_defaults = False
+    for position, version in enumerate(versions):
+        schema = at(version, "schema", "openAPIV3Schema")
+        if not is_mapping(schema):
+            yield required(f"spec.versions[{position}].schema.openAPIV3Schema")
+        has_defaults = has_defaults or _has_default(schema)
+    if has_defaults and at(crd, "spec", "preserveUnknownFields") is True:
+        words = "must be false in order to use defaults in the schema"
+        yield invalid_value("spec.preserveUnknownFields", "true", words)
+    names = [text(version.get("name")) for version in versions]
+    yield from _common_errors(versions)
+    if len(set(names)) != len(names):
+        yield invalid_value("spec.versions", _written(names), "must contain unique version names")
+    if len(storage_versions(crd)) != 1:
+        words = "must have exactly one version marked as storage version"
+        yield invalid_value("spec.versions", _written(names), words)
+    if names and names[0]:
+        yield from _label_errors(names[0], "spec.version")
+
+
+def _has_default(schema: object) -> bool:
+    if any(_has_default(item) for item in items(schema)):
+        return True
+    fields = mapping(schema)
+    return "default" in fields or any(_has_default(inner) for inner in fields.values())
+
+
+# What all versions have alike is, to the real server, a field of the spec, and is looked at once.
+_COMMON: Final = {
+    "schema": "spec.validation",
+    "subresources": "spec.subresources",
+    "additionalPrinterColumns": "spec.additionalPrinterColumns",
+    "selectableFields": "spec.selectableFields",
+}
+
+
+def _common_errors(versions: list[dict[str, Any]]) -> Iterator[FieldError]:
+    if not versions:
+        return
+    first = versions[0]
+    common = {
+        field: path
+        for field, path in _COMMON.items()
+        if first.get(field) and all(version.get(field) == first[field] for version in versions)
+    }
+    for position, version in enumerate(versions):
+        path = f"spec.versions[{position}]"
+        places = {field: f"{path}.{field}" for field in _COMMON} | common
+        looked_at = _COMMON if position == 0 else [field for field in _COMMON if field not in common]
+        yield from _label_errors(text(version.get("name")), f"{path}.name")
+        yield from _warning_errors(version, f"{path}.deprecationWarning")
+        yield from _version_errors(version, {field: places[field] for field in looked_at})
+
+
+def _warning_errors(version: dict[str, Any], field: str) -> Iterator[FieldError]:
+    warning = version.get("deprecationWarning")
+    if not isinstance(warning, str):
+        return
+    if version.get("deprecated") is not True:
+        yield invalid_value(field, _written(warning), "can only be set for deprecated versions")
+        return
+    encoded = warning.encode()
+    if len(encoded) > _LONGEST_WARNING:
+        yield invalid_value(field, _written(warning), f"must be <= {_LONGEST_WARNING} characters long")
+    if not warning:
+        yield invalid_value(field, '""', "must not be an empty string")
+    for position, sign in enumerate(warning):
+        if not sign.isprintable():
+            place = len(warning[:position].encode())
+            words = f"must only contain printable UTF-8 characters; non-printable character found at index {place}"
+            yield invalid_value(field, _written(warning), words)
+            break
+
+
+def _version_errors(version: dict[str, Any], places: dict[str, str]) -> Iterator[FieldError]:
+    """Yield what is wrong with the parts of a version that are looked at; ``places`` has where each of them is."""
+    schema = at(version, "schema", "openAPIV3Schema")
+    with_status = isinstance(at(version, "subresources", "status"), dict)
+    if "schema" in places and is_mapping(schema):
+        yield from schema_errors(schema, f"{places['schema']}.openAPIV3Schema", with_status=with_status)
+    scale = at(version, "subresources", "scale")
+    if "subresources" in places and scale is not None:
+        yield from scale_errors(f"{places['subresources']}.scale", mapping(scale))
+    if "additionalPrinterColumns" in places:
+        for position, column in enumerate(items(version.get("additionalPrinterColumns"))):
+            yield from column_errors(f"{places['additionalPrinterColumns']}[{position}]", mapping(column))
+    if "selectableFields" in places:
+        yield from selectable_errors(
+            places["selectableFields"], items(version.get("selectableFields")), mapping(schema)
+        )
+
+
+def _stored_version_errors(crd: dict[str, Any]) -> Iterator[FieldError]:
+    known = texts(at(crd, "status", "storedVersions"))
+    stored = storage_versions(crd)
+    if not stored and not known:
+        yield invalid_value("status.storedVersions", "null", "must have at least one stored version")
+    for name in stored[1:]:
+        if name not in known:
+            words = f"must have the storage version {name}"
+            yield invalid_value("status.storedVersions", _written([*known, stored[0]]), words)
+
+
+def _change_errors(crd: dict[str, Any], old: dict[str, Any]) -> Iterator[FieldError]:
+    fixed: list[tuple[str, ...]] = [("spec", "group"), ("spec", "names", "plural")]
+    if is_established(old):
+        fixed += [("spec", "scope"), ("spec", "names", "kind")]
+    for path in fixed:
+        if at(crd, *path) != at(old, *path):
+            yield invalid_value(".".join(path), _written(at(crd, *path)), "field is immutable")
+    names = [text(at(version, "name")) for version in items(at(crd, "spec", "versions"))]
+    for position, stored in enumerate(texts(at(old, "status", "storedVersions"))):
+        if stored not in names:
+            yield invalid_value(
+                f"status.storedVersions[{position}]",
+                _written(stored),
+                f"missing from spec.versions; {stored} was previously a storage version, and must remain in "
+                f"spec.versions until a storage migration ensures no data remains persisted in {stored} and removes "
+                f"{stored} from status.storedVersions",
+            )

@@ -1,0 +1,227 @@
+"""The ``scale`` subresource: how many replicas an object asks for, has, and selects, as an ``autoscaling/v1 Scale``.
+
+Source: apiextensions-apiserver pkg/registry/customresource/etcd.go; Kubernetes pkg/registry/apps.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.served_resource import ScalePaths, ServedResource
+from deltaloop.schemas.faults import FieldError, invalid_value
+from deltaloop.schemas.json_path import InvalidJsonPathError, JsonPath
+from deltaloop.schemas.json_values import at, integer, is_mapping, items, json_type, mapping, text
+
+_GO_TYPES: Final = {
+    "str": "string",
+    "int": "int64",
+    "float": "float64",
+    "bool": "bool",
+    "list": "[]interface {}",
+    "NoneType": "<nil>",
+}
+_SCALE: Final = ResourceType[Resource]("autoscaling", "v1", "Scale", "scales", True)
+_MOST_REPLICAS: Final = 2**31 - 1
+# What a patch is shown of a custom resource that says nothing about its replicas: the smallest number of 32 bits.
+_UNSET: Final = -(1 << 31)
+SCALE_VERSION: Final = "autoscaling/v1"
+_COPIED: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+def scale_of(served: ServedResource, fields: dict[str, Any], *, may_be_unset: bool = False) -> dict[str, Any]:
+    """Return the ``Scale`` of an object.
+
+    Args:
+        served: The resource.
+        fields: The object.
+        may_be_unset: Whether a custom resource that says nothing about its replicas counts as having none; so it does
+            for a patch, which sets them.
+
+    Raises:
+        NotFoundError: If the resource has no such subresource.
+        InternalServerError: If a custom resource says nothing about its replicas.
+    """
+    paths = _paths(served)
+    wanted = _first(paths.spec_replicas, fields)
+    if wanted is None and served.custom and not may_be_unset:
+        raise failures.internal(f'the spec replicas field "{paths.spec_replicas}" does not exist')
+    metadata = {name: fields["metadata"][name] for name in _COPIED if name in fields["metadata"]}
+    status: dict[str, Any] = {"replicas": integer(_first(paths.status_replicas, fields))}
+    selector = _selector(_first(paths.label_selector, fields)) if paths.label_selector else ""
+    if selector:
+        status["selector"] = selector
+    # A built-in kind without the field has one replica, which is its default.
+    replicas = (_UNSET if served.custom else 1) if wanted is None else integer(wanted)
+    return {
+        "kind": "Scale",
+        "apiVersion": SCALE_VERSION,
+        "metadata": metadata,
+        "spec": {"replicas": replicas} if replicas else {},
+        "status": status,
+    }
+
+
+def replicas_errors(paths: ScalePaths, fields: dict[str, Any]) -> list[FieldError]:
+    """Return what is wrong with the numbers and the selector of a custom resource that can be scaled.
+
+    Source: apiextensions-apiserver pkg/registry/customresource/validator.go; apimachinery pkg/apis/meta/v1/unstructured
+    helpers.go.
+    """
+    found: list[FieldError] = []
+    for path in (paths.spec_replicas, paths.status_replicas):
+        value, why = _reach(path, fields)
+        if why or (value is not None and type(value) is not int):
+            found.append(invalid_value(path, "0", why or _another_type(path, value, "int64")))
+        elif value is not None and value < 0:
+            found.append(invalid_value(path, str(value), "should be a non-negative integer"))
+        elif value is not None and value > _MOST_REPLICAS:
+            found.append(invalid_value(path, str(value), f"should be less than or equal to {_MOST_REPLICAS}"))
+    if paths.label_selector:
+        value, why = _reach(paths.label_selector, fields)
+        if why or (value is not None and not isinstance(value, str)):
+            shown = why or _another_type(paths.label_selector, value, "string")
+            found.append(invalid_value(paths.label_selector, '""', shown))
+    return found
+
+
+def _reach(path: str, fields: dict[str, Any]) -> tuple[Any, str]:
+    """Return the value at a simple path, None for none; or why there cannot be one."""
+    value: Any = fields
+    names = path.strip(".").split(".")
+    for count, name in enumerate(names, start=1):
+        if value is None:
+            return None, ""
+        if not is_mapping(value):
+            return None, _another_type(f".{'.'.join(names[:count])}", value, "map[string]interface{}")
+        value = value.get(name)
+    return value, ""
+
+
+def _another_type(path: str, value: object, wanted: str) -> str:
+    kind = _GO_TYPES.get(type(value).__name__, "map[string]interface {}")
+    return f"{path} accessor error: {_as_go_prints(value)} is of the type {kind}, expected {wanted}"
+
+
+def _as_go_prints(value: object) -> str:
+    if is_mapping(value):
+        return f"map[{' '.join(f'{name}:{_as_go_prints(inner)}' for name, inner in sorted(value.items()))}]"
+    if type(value).__name__ == "list":
+        return f"[{' '.join(map(_as_go_prints, items(value)))}]"
+    if value is None or isinstance(value, bool):
+        return {None: "<nil>", True: "true", False: "false"}[value]
+    return str(value)
+
+
+def check_scale(scale: dict[str, Any], *, patched: bool) -> None:
+    """Refuse a ``Scale`` that cannot be read: with another type where a number or a text belongs.
+
+    Args:
+        scale: As it was sent, or as a patch made it.
+        patched: Whether a patch made it.
+
+    Raises:
+        ApiError: 422 for what a patch made, 400 otherwise; it names the field and both types, never the value.
+    """
+    why = _unreadable(scale)
+    if why and patched:
+        raise failures.invalid_patch(invalid_value("patch", "the object that results", why))
+    if why:
+        raise failures.unreadable("Scale", why, version="v1")
+
+
+def _unreadable(scale: dict[str, Any]) -> str:
+    for field, wanted in (("spec", "ScaleSpec"), ("status", "ScaleStatus")):
+        part = scale.get(field)
+        if part is not None and not is_mapping(part):
+            return f"json: cannot unmarshal {json_type(part)} into Go struct field Scale.{field} of type v1.{wanted}"
+        value = mapping(part).get("replicas")
+        if value is not None and (type(value) is not int or not -_MOST_REPLICAS <= value + 1 <= _MOST_REPLICAS + 1):
+            found = f"number {value}" if type(value) in (int, float) else json_type(value)
+            return f"json: cannot unmarshal {found} into Go struct field {wanted}.{field}.replicas of type int32"
+    selector = at(scale, "status", "selector")
+    if selector is not None and not isinstance(selector, str):
+        found = json_type(selector)
+        return f"json: cannot unmarshal {found} into Go struct field ScaleStatus.status.selector of type string"
+    return ""
+
+
+def apply_scale(served: ServedResource, current: dict[str, Any], scale: dict[str, Any]) -> dict[str, Any]:
+    """Return the object with the replicas of a ``Scale``, and with its resource version and uid as conditions.
+
+    Raises:
+        NotFoundError: If the resource has no such subresource.
+        BadRequestError: If a patch leaves a custom resource without a number that had none.
+        InvalidError: If the number of a built-in kind is negative; that of a custom resource is looked at with the rest
+            of the object.
+    """
+    paths = _paths(served)
+    replicas = at(scale, "spec", "replicas")
+    replicas = 0 if replicas is None else replicas
+    if served.custom and replicas == _UNSET:
+        raise failures.bad_request(f'the spec replicas field "{paths.spec_replicas}" cannot be empty')
+    name = text(current["metadata"].get("name"))
+    # Another uid is looked at before, by the update.
+    another = text(at(scale, "metadata", "uid")) not in ("", current["metadata"].get("uid"))
+    if replicas < 0 and not (served.custom or another):
+        error = invalid_value("spec.replicas", str(replicas), "must be greater than or equal to 0")
+        raise failures.invalid(_SCALE, name, [error])
+    metadata = {**current["metadata"]}
+    for name in ("name", "namespace", "uid", "resourceVersion"):
+        sent = at(scale, "metadata", name)
+        if isinstance(sent, str) and sent:
+            metadata[name] = sent
+    result = {**current, "metadata": metadata}
+    target = result
+    *way, last = paths.spec_replicas.strip(".").split(".")
+    for segment in way:
+        target[segment] = dict(mapping(target.get(segment)))
+        target = target[segment]
+    target[last] = replicas
+    return result
+
+
+def scale_config(served: ServedResource, name: str, namespace: str, scale: dict[str, Any]) -> dict[str, Any]:
+    """Return the object that somebody applies who applies this ``Scale``.
+
+    Raises:
+        NotFoundError: If the resource has no such subresource.
+    """
+    result: dict[str, Any] = {
+        "apiVersion": served.type.api_version,
+        "kind": served.type.kind,
+        "metadata": {**mapping(scale.get("metadata")), "name": name},
+    }
+    if namespace:
+        result["metadata"]["namespace"] = namespace
+    replicas = at(scale, "spec", "replicas")
+    if replicas is None:
+        return result
+    target = result
+    *way, last = _paths(served).spec_replicas.strip(".").split(".")
+    for segment in way:
+        target = target.setdefault(segment, {})
+    target[last] = replicas
+    return result
+
+
+def _paths(served: ServedResource) -> ScalePaths:
+    if served.scale_paths is None:
+        raise failures.path_not_found()
+    return served.scale_paths
+
+
+def _first(path: str, fields: dict[str, Any]) -> Any:
+    try:
+        return JsonPath.parse(path).first(fields)
+    except InvalidJsonPathError:
+        return None
+
+
+def _selector(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    labels = mapping(at(value, "matchLabels") or value)
+    return ",".join(f"{name}={label}" for name, label in sorted(labels.items()) if isinstance(label, str))

@@ -1,0 +1,210 @@
+"""Addresses and ports of Services: what the server gives, what it keeps over updates, and what it takes back.
+
+    type          clusterIP            nodePort
+    ClusterIP     one, unless "None"   -
+    NodePort      one                  one for each port
+    LoadBalancer  one                  one for each port, unless ``allocateLoadBalancerNodePorts`` is false
+    ExternalName  -                    -
+
+Addresses are from 10.0.0.0/16: from 10.0.0.0/24, the range that a real server has by default, while it lasts. Ports are
+from 30000 to 32767. What is taken is read from the Services that there are, so nothing else has to be kept.
+
+Source: Kubernetes pkg/registry/core/service/storage/alloc.go, pkg/registry/core/service/strategy.go.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, final
+
+import msgspec
+
+from deltaloop.schemas.faults import FieldError, invalid_value
+from deltaloop.schemas.json_values import at, integer, items, mapping, text, texts
+
+Fields = dict[str, Any]
+
+SERVICE_RANGE: Final = "10.0.0.0/16"
+"""Where the addresses of Services are from."""
+FIRST_ADDRESS: Final = "10.0.0.1"
+"""The address of the server's own Service."""
+_RANGE: Final = ipaddress.ip_network(SERVICE_RANGE)
+_FIRST_RANGE: Final = 254
+_FIRST_PORT: Final = 30_000
+_PORTS: Final = 2_768
+_HEADLESS: Final = "None"
+
+
+@final
+@dataclass(slots=True)
+class Taken:
+    """Addresses and ports that Services have."""
+
+    addresses: set[str] = field(default_factory=set[str])
+    ports: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
+
+    @classmethod
+    def by(cls, specs: Iterable[Mapping[str, Any]]) -> Taken:
+        """Collect what these Services have, by their ``spec``."""
+        taken = cls()
+        for spec in specs:
+            taken.addresses.update(texts(spec.get("clusterIPs")))
+            for port in items(spec.get("ports")):
+                if integer(at(port, "nodePort")):
+                    taken.ports.add((integer(at(port, "nodePort")), text(at(port, "protocol"))))
+            if integer(spec.get("healthCheckNodePort")):
+                taken.ports.add((integer(spec.get("healthCheckNodePort")), "TCP"))
+        return taken
+
+
+def needs_address(spec: Mapping[str, Any]) -> bool:
+    """Tell whether a Service of this type has an address."""
+    return spec.get("type") in ("ClusterIP", "NodePort", "LoadBalancer")
+
+
+def needs_ports(spec: Mapping[str, Any]) -> bool:
+    """Tell whether the ports of a Service have numbers on the nodes."""
+    kind = spec.get("type")
+    return kind == "NodePort" or (kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is not False)
+
+
+def _needs_health_port(spec: Mapping[str, Any]) -> bool:
+    return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
+
+
+def keep_allocated(before: Mapping[str, Any], spec: Fields) -> None:
+    """Make the ``spec`` of an update keep what was given, and lose what its type has no use for, in place."""
+    if needs_address(spec) and needs_address(before):
+        for name in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
+            if not spec.get(name) and before.get(name):
+                spec[name] = before[name]
+    elif not needs_address(spec) and spec.get("clusterIP") == before.get("clusterIP"):
+        for name in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
+            spec.pop(name, None)
+    if needs_ports(spec) and needs_ports(before):
+        known = {_port_key(port): at(port, "nodePort") for port in items(before.get("ports"))}
+        for port in items(spec.get("ports")):
+            if not integer(at(port, "nodePort")) and known.get(_port_key(port)):
+                mapping(port)["nodePort"] = known[_port_key(port)]
+    elif not needs_ports(spec):
+        old = {integer(at(port, "nodePort")) for port in items(before.get("ports"))}
+        for port in items(spec.get("ports")):
+            if integer(at(port, "nodePort")) in old:
+                mapping(port).pop("nodePort", None)
+    if _needs_health_port(spec) and not spec.get("healthCheckNodePort") and before.get("healthCheckNodePort"):
+        spec["healthCheckNodePort"] = before["healthCheckNodePort"]
+    _drop(before, spec, "healthCheckNodePort", needed=_needs_health_port(spec))
+    _drop(before, spec, "allocateLoadBalancerNodePorts", needed=spec.get("type") == "LoadBalancer")
+    _drop(before, spec, "loadBalancerClass", needed=spec.get("type") == "LoadBalancer")
+    reachable = spec.get("type") in ("NodePort", "LoadBalancer") or bool(items(spec.get("externalIPs")))
+    _drop(before, spec, "externalTrafficPolicy", needed=reachable)
+    _drop(before, spec, "internalTrafficPolicy", needed=needs_address(spec))
+
+
+def _drop(before: Mapping[str, Any], spec: Fields, name: str, *, needed: bool) -> None:
+    if not needed and spec.get(name) == before.get(name):
+        spec.pop(name, None)
+
+
+def _port_key(port: object) -> tuple[int, str]:
+    return integer(at(port, "port")), text(at(port, "protocol"))
+
+
+def allocate(spec: Fields, taken: Taken, *, before: Mapping[str, Any], chance: float) -> list[FieldError]:
+    """Give a Service what it needs and does not have yet, in place.
+
+    Args:
+        spec: The Service's ``spec``.
+        taken: What all Services have, this one as it was included.
+        before: The ``spec`` as it was; empty for a new Service.
+        chance: A number in [0, 1), which decides where the search for something free begins.
+
+    Returns:
+        What it asks for and cannot have.
+    """
+    errors: list[FieldError] = []
+    if needs_address(spec):
+        errors += _allocate_address(spec, taken, before, chance)
+    if needs_ports(spec):
+        own = {(integer(at(port, "nodePort")), text(at(port, "protocol"))) for port in items(before.get("ports"))}
+        given: dict[int, int] = {}
+        for place, port in enumerate(items(spec.get("ports"))):
+            errors += _allocate_port(mapping(port), f"spec.ports[{place}].nodePort", taken, own, given, chance)
+    if _needs_health_port(spec) and not integer(spec.get("healthCheckNodePort")):
+        spec["healthCheckNodePort"] = _free_port(taken, ("TCP",), chance)
+    return errors
+
+
+def _allocate_address(spec: Fields, taken: Taken, before: Mapping[str, Any], chance: float) -> list[FieldError]:
+    wanted = text(spec.get("clusterIP")) or next(iter(texts(spec.get("clusterIPs"))), "")
+    _set_families(spec, wanted)
+    if wanted == _HEADLESS or wanted == before.get("clusterIP") != "":
+        spec["clusterIP"], spec["clusterIPs"] = wanted, [*texts(spec.get("clusterIPs"))] or [wanted]
+        return []
+    if not wanted:
+        wanted = _free_address(taken, chance)
+    else:
+        shown = msgspec.json.encode(list(texts(spec.get("clusterIPs"))) or [wanted]).decode()
+        problem = _address_problem(wanted, taken)
+        if problem:
+            return [invalid_value("spec.clusterIPs", shown, f"failed to allocate IP {wanted}: {problem}")]
+    spec["clusterIP"], spec["clusterIPs"] = wanted, [wanted]
+    taken.addresses.add(wanted)
+    return []
+
+
+def _set_families(spec: Fields, wanted: str) -> None:
+    both = wanted == _HEADLESS and not mapping(spec.get("selector"))
+    if not spec.get("ipFamilyPolicy"):
+        spec["ipFamilyPolicy"] = "RequireDualStack" if both else "SingleStack"
+    if not items(spec.get("ipFamilies")):
+        spec["ipFamilies"] = ["IPv4", "IPv6"] if both else ["IPv4"]
+
+
+def _address_problem(wanted: str, taken: Taken) -> str:
+    try:
+        inside = ipaddress.ip_address(wanted) in _RANGE
+    except ValueError:
+        inside = False
+    if not inside:
+        return "the provided network does not match the current range"
+    return "provided IP is already allocated" if wanted in taken.addresses else ""
+
+
+def _free_address(taken: Taken, chance: float) -> str:
+    start = int(chance * _FIRST_RANGE)
+    first = [1 + (start + step) % _FIRST_RANGE for step in range(_FIRST_RANGE)]
+    for number in (*first, *range(_FIRST_RANGE + 1, _RANGE.num_addresses - 1)):
+        address = str(_RANGE.network_address + number)
+        if address not in taken.addresses:
+            return address
+    return ""
+
+
+def _allocate_port(
+    port: Fields, path: str, taken: Taken, own: set[tuple[int, str]], given: dict[int, int], chance: float
+) -> list[FieldError]:
+    number, protocol = integer(port.get("nodePort")), text(port.get("protocol"))
+    if not number:
+        # Ports of one number and several protocols get the same one, if they can.
+        number = given.get(integer(port.get("port")), 0)
+        if not number or (number, protocol) in taken.ports:
+            number = _free_port(taken, (protocol,), chance)
+    elif not _FIRST_PORT <= number < _FIRST_PORT + _PORTS:
+        last = _FIRST_PORT + _PORTS - 1
+        text_ = f"provided port is not in the valid range. The range of valid ports is {_FIRST_PORT}-{last}"
+        return [invalid_value(path, str(number), text_)]
+    elif (number, protocol) in taken.ports and (number, protocol) not in own:
+        return [invalid_value(path, str(number), "provided port is already allocated")]
+    port["nodePort"] = number
+    taken.ports.add((number, protocol))
+    given[integer(port.get("port"))] = number
+    return []
+
+
+def _free_port(taken: Taken, protocols: tuple[str, ...], chance: float) -> int:
+    start = int(chance * _PORTS)
+    numbers = (_FIRST_PORT + (start + step) % _PORTS for step in range(_PORTS))
+    return next((number for number in numbers if all((number, name) not in taken.ports for name in protocols)), 0)

@@ -1,0 +1,126 @@
+"""Checks that several kinds share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import msgspec
+
+from deltaloop.apiserver.core.metadata.rules import label_errors
+from deltaloop.apiserver.core.storage.label_match import selects
+from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
+from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, text
+
+IMMUTABLE: Final = "field is immutable"
+NOT_NEGATIVE: Final = "must be greater than or equal to 0"
+PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
+_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
+_LAST_PORT: Final = 65_535
+_LONGEST_PORT_NAME: Final = 15
+_PORT_NAME: Final = re.compile("[-a-z0-9]+")
+_PERCENT: Final = re.compile("[0-9]+%")
+_EVERYTHING: Final = 100
+_ordered: Final = msgspec.json.Encoder().encode
+_encode: Final = msgspec.json.Encoder(order="sorted").encode
+
+
+def shown(value: object) -> str:
+    """Write a value as messages have it."""
+    return _encode(value).decode()
+
+
+def one_of(value: object, field: str, known: Iterable[str]) -> Iterator[FieldError]:
+    """Yield an error unless the value is one that is known."""
+    known = tuple(known)
+    if value not in known:
+        yield not_supported(field, text(value), known)
+
+
+def not_negative(fields: dict[str, Any], *names: str, path: str) -> Iterator[FieldError]:
+    """Yield an error for each of these fields that is less than 0."""
+    for name in names:
+        value = fields.get(name)
+        if isinstance(value, int) and value < 0:
+            yield invalid_value(f"{path}.{name}", str(value), NOT_NEGATIVE)
+
+
+def port_errors(value: object, field: str) -> Iterator[FieldError]:
+    """Yield an error unless the value is the number of a port."""
+    number = integer(value)
+    if not 0 < number <= _LAST_PORT:
+        yield invalid_value(field, str(number), f"must be between 1 and {_LAST_PORT}, inclusive")
+
+
+def port_name_errors(value: object, field: str) -> Iterator[FieldError]:
+    """Yield what is wrong with the name of a port."""
+    name = text(value)
+    problems = (
+        (len(name) > _LONGEST_PORT_NAME, f"must be no more than {_LONGEST_PORT_NAME} characters"),
+        (
+            not _PORT_NAME.fullmatch(name),
+            "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)",
+        ),
+        (not any("a" <= sign <= "z" for sign in name), "must contain at least one letter (a-z)"),
+        ("--" in name, "must not contain consecutive hyphens"),
+        (name.startswith("-") or name.endswith("-"), "must not begin or end with a hyphen"),
+    )
+    yield from (invalid_value(field, shown(name), problem) for found, problem in problems if found)
+
+
+def share_errors(value: object, field: str) -> Iterator[FieldError]:
+    """Yield an error unless a number of pods, or a percentage of them, could be one."""
+    if isinstance(value, str) and not _PERCENT.fullmatch(value):
+        text_ = (
+            "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex "
+            f"used for validation is '{_PERCENT.pattern}')"
+        )
+        yield invalid_value(field, shown(value), text_)
+    elif isinstance(value, int) and value < 0:
+        yield invalid_value(field, str(value), NOT_NEGATIVE)
+
+
+def most_percent_errors(value: object, field: str) -> Iterator[FieldError]:
+    """Yield an error if a percentage is more than everything."""
+    if isinstance(value, str) and _PERCENT.fullmatch(value) and int(value[:9].rstrip("%")) > _EVERYTHING:
+        yield invalid_value(field, shown(value), "must not be greater than 100%")
+
+
+def shown_selector(selector: object) -> str:
+    """Write a label selector with its fields in Go's order."""
+    if not is_mapping(selector):
+        return "null"
+    parts = [f'"matchLabels":{shown(at(selector, "matchLabels"))}'] if at(selector, "matchLabels") else []
+    expressions = [
+        _ordered(
+            {name: at(expression, name) for name in ("key", "operator", "values") if at(expression, name)}
+        ).decode()
+        for expression in items(at(selector, "matchExpressions"))
+    ]
+    if expressions:
+        parts.append(f'"matchExpressions":[{",".join(expressions)}]')
+    return f"{{{','.join(parts)}}}"
+
+
+def selector_errors(selector: object, field: str) -> Iterator[FieldError]:
+    """Yield what is wrong with a label selector."""
+    for place, expression in enumerate(items(at(selector, "matchExpressions"))):
+        path, operator = f"{field}.matchExpressions[{place}]", text(at(expression, "operator"))
+        if operator not in _OPERATORS:
+            yield invalid_value(f"{path}.operator", shown(operator), "not a valid selector operator")
+        elif operator in ("In", "NotIn") and not items(at(expression, "values")):
+            yield required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
+        elif operator in ("Exists", "DoesNotExist") and items(at(expression, "values")):
+            text_ = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+            yield forbidden_field(f"{path}.values", text_)
+    yield from label_errors(mapping(at(selector, "matchLabels")), f"{field}.matchLabels")
+
+
+def template_errors(spec: dict[str, Any], field: str) -> Iterator[FieldError]:
+    """Yield an error unless the labels of a pod template are what its owner selects."""
+    labels = at(spec, "template", "metadata", "labels")
+    selector = spec.get("selector")
+    if not selector or not selects(mapping(selector), mapping(labels)):
+        path = f"{field}.template.metadata.labels"
+        yield invalid_value(path, shown(labels), "`selector` does not match template `labels`")

@@ -1,0 +1,332 @@
+"""What the server checks in every object's metadata.
+
+Source: apimachinery pkg/api/validation/objectmeta.go, pkg/util/validation; the messages are the real server's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+import msgspec
+
+from deltaloop.apiserver.core.metadata.types import check_metadata_types
+from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, required
+from deltaloop.schemas.json_values import items, mapping
+
+_SUBDOMAIN: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_QUALIFIED: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_LABEL_VALUE: Final = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?"
+_STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
+# Kinds of these groups, and events of the core group, are not validated by the code that all others share.
+_LENIENT_GROUPS: Final = frozenset(
+    {
+        "admissionregistration.k8s.io",
+        "apiextensions.k8s.io",
+        "apiregistration.k8s.io",
+        "coordination.k8s.io",
+        "node.k8s.io",
+        "policy",
+    }
+)
+# Kinds whose updates are held against the present metadata only.
+_BASE_PASSED_OVER: Final = frozenset(
+    {
+        "certificatesigningrequests.certificates.k8s.io",
+        "clusterrolebindings.rbac.authorization.k8s.io",
+        "clusterroles.rbac.authorization.k8s.io",
+        "cronjobs.batch",
+        "csidrivers.storage.k8s.io",
+        "customresourcedefinitions.apiextensions.k8s.io",
+        "daemonsets.apps",
+        "deployments.apps",
+        "deviceclasses.resource.k8s.io",
+        "events",
+        "events.events.k8s.io",
+        "horizontalpodautoscalers.autoscaling",
+        "leases.coordination.k8s.io",
+        "networkpolicies.networking.k8s.io",
+        "poddisruptionbudgets.policy",
+        "podtemplates",
+        "priorityclasses.scheduling.k8s.io",
+        "replicasets.apps",
+        "replicationcontrollers",
+        "resourcequotas",
+        "resourceslices.resource.k8s.io",
+        "rolebindings.rbac.authorization.k8s.io",
+        "roles.rbac.authorization.k8s.io",
+        "servicecidrs.networking.k8s.io",
+        "services",
+        "statefulsets.apps",
+    }
+)
+_MAX_ANNOTATIONS: Final = 256 * 1024
+
+_PREFIXED: Final = " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+_TEXTS: Final = {
+    _SUBDOMAIN: "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and "
+    "must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+    f"'{_SUBDOMAIN}')",
+    _LABEL: "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and "
+    f"end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{_LABEL}')",
+    _QUALIFIED: "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
+    "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+    f"'{_QUALIFIED}')",
+    _LABEL_VALUE: "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and "
+    "must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for "
+    f"validation is '{_LABEL_VALUE}')",
+}
+
+
+_STRINGS: Final = ("name", "generateName", "namespace", "uid", "resourceVersion")
+_NULLABLE: Final = (
+    *_STRINGS,
+    "generation",
+    "labels",
+    "annotations",
+    "finalizers",
+    "ownerReferences",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+)
+_canonical: Final = msgspec.json.Encoder(order="sorted").encode
+
+
+def normalized_metadata(served: ServedResource, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return an object's metadata as a new dict without empty fields, or refuse it if its types are wrong.
+
+    Raises:
+        BadRequestError: Naming the place; never the data.
+    """
+    check_metadata_types(served, fields)
+    kept: dict[str, Any] = dict(mapping(fields.get("metadata")))
+    for name in _NULLABLE:
+        if name in kept and kept[name] in (None, "", {}, []):
+            del kept[name]
+    for name in ("labels", "annotations"):
+        if None in kept.get(name, {}).values():
+            kept[name] = {key: value or "" for key, value in kept[name].items()}
+    if None in kept.get("finalizers", ()):
+        kept["finalizers"] = [item or "" for item in kept["finalizers"]]
+    if None in kept.get("ownerReferences", ()):
+        kept["ownerReferences"] = [item or {} for item in kept["ownerReferences"]]
+    owners = kept.get("ownerReferences", [])
+    if len(owners) > 1:
+        kept["ownerReferences"] = [*{_canonical(owner): owner for owner in reversed(owners)}.values()][::-1]
+    return kept
+
+
+def owner_warnings(metadata: dict[str, Any], when: str = "") -> tuple[str, ...]:
+    """Return a warning if several owners of an object, as sent, have one uid; ``when`` goes into its text."""
+    uids = Counter(mapping(owner).get("uid") for owner in items(metadata.get("ownerReferences")))
+    repeated = sorted(uid for uid, times in uids.items() if isinstance(uid, str) and times > 1)
+    if not repeated:
+        return ()
+    return (
+        f".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and "
+        "may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+        + ", ".join(repeated),
+    )
+
+
+def finalizer_warnings(served: ServedResource, sent: dict[str, Any], old: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return a warning for each finalizer that is added to a custom resource and could be somebody else's, too."""
+    if not served.custom:
+        return ()
+    before = {*old, *_STANDARD_FINALIZERS}
+    added = {item for item in items(sent.get("finalizers")) if isinstance(item, str) and "/" not in item} - before
+    return tuple(
+        f'metadata.finalizers: "{finalizer}": prefer a domain-qualified finalizer name'
+        f"{' including a path (/)' if '.' in finalizer else ''} to avoid accidental conflicts with other finalizer "
+        "writers"
+        for finalizer in sorted(added)
+    )
+
+
+def name_errors(served: ServedResource, name: str, field: str = "metadata.name") -> Iterator[FieldError]:
+    """Yield what is wrong with an object's name."""
+    if served.type.group == "rbac.authorization.k8s.io":
+        yield from _path_segment_errors(name, field)
+        return
+    pattern = _SUBDOMAIN
+    if served.type.group == "" and served.type.plural in ("namespaces", "services"):
+        pattern = _LABEL
+    longest = 253 if pattern == _SUBDOMAIN else 63
+    if len(name) > longest:
+        yield invalid_value(field, f'"{name}"', f"must be no more than {longest} characters")
+    if pattern == _LABEL and "." in name and re.fullmatch(_SUBDOMAIN, name):
+        yield invalid_value(field, f'"{name}"', "must not contain dots")
+    elif not re.fullmatch(pattern, name):
+        yield invalid_value(field, f'"{name}"', _TEXTS[pattern])
+
+
+def label_name_problems(name: str) -> tuple[str, ...]:
+    """Return what is wrong with a name that is one label of a domain name, as objects' names are checked for it."""
+    if "." in name and re.fullmatch(_SUBDOMAIN, name):
+        return ("must not contain dots",)
+    too_long = ("must be no more than 63 bytes",) if len(name) > 63 else ()
+    return too_long if re.fullmatch(_LABEL, name) else (*too_long, _TEXTS[_LABEL])
+
+
+def label_value_problems(value: str) -> tuple[str, ...]:
+    """Return what is wrong with the value of a label."""
+    too_long = ("must be no more than 63 bytes",) if len(value) > 63 else ()
+    return too_long if re.fullmatch(_LABEL_VALUE, value) else (*too_long, _TEXTS[_LABEL_VALUE])
+
+
+def label_name_errors(name: str, field: str) -> Iterator[FieldError]:
+    """Yield what is wrong with a name that is one label of a domain name."""
+    if len(name) > 63:
+        yield invalid_value(field, f'"{name}"', "must be no more than 63 bytes")
+    if not re.fullmatch(_LABEL, name):
+        yield invalid_value(field, f'"{name}"', _TEXTS[_LABEL])
+
+
+def subdomain_errors(name: str, field: str) -> Iterator[FieldError]:
+    """Yield what is wrong with a name that is a domain name without a dot at its end."""
+    if len(name) > 253:
+        yield invalid_value(field, f'"{name}"', "must be no more than 253 bytes")
+    if not re.fullmatch(_SUBDOMAIN, name):
+        yield invalid_value(field, f'"{name}"', _TEXTS[_SUBDOMAIN])
+
+
+def qualified_name_errors(name: str, field: str) -> Iterator[FieldError]:
+    """Yield what is wrong with a name that may have a domain before a slash, as keys of labels do."""
+    yield from _qualified_errors(name, field)
+
+
+def _path_segment_errors(name: str, field: str) -> Iterator[FieldError]:
+    if name in (".", ".."):
+        yield invalid_value(field, f'"{name}"', f"may not be '{name}'")
+    for sign in ("/", "%"):
+        if sign in name:
+            yield invalid_value(field, f'"{name}"', f"may not contain '{sign}'")
+
+
+def metadata_errors(served: ServedResource, metadata: dict[str, Any], *, new: bool = False) -> list[FieldError]:
+    """Return what is wrong with normalized metadata, name included.
+
+    Args:
+        served: The resource.
+        metadata: The metadata.
+        new: Whether what a name is made of counts: for a new object, and for a whole update of some kinds.
+    """
+    errors: list[FieldError] = []
+    base = metadata.get("generateName", "")
+    if base and new:
+        # The dash that parts it from its suffix may be its end.
+        errors.extend(name_errors(served, f"{base[:-1]}a" if base.endswith("-") else base, "metadata.generateName"))
+    name = metadata.get("name", "")
+    if not name:
+        errors.append(required("metadata.name", "name or generateName is required"))
+    else:
+        errors.extend(name_errors(served, name))
+    generation = metadata.get("generation", 0)
+    if generation < 0:
+        errors.append(invalid_value("metadata.generation", str(generation), "must be greater than or equal to 0"))
+    errors.extend(label_errors(metadata.get("labels", {})))
+    errors.extend(annotation_errors(metadata.get("annotations", {})))
+    for position, finalizer in enumerate(metadata.get("finalizers", [])):
+        errors.extend(_finalizer_errors(finalizer, position, strict=_names_finalizers(served)))
+    errors.extend(_owner_errors(metadata.get("ownerReferences", [])))
+    return errors
+
+
+def looks_at_base(served: ServedResource) -> bool:
+    """Tell whether an update of a whole object has its ``generateName`` looked at again."""
+    return not served.custom and served.type.group_resource not in _BASE_PASSED_OVER
+
+
+def mark_errors(old: dict[str, Any], sent: dict[str, Any]) -> list[FieldError]:
+    """Return an error for each part of the mark of a deletion that an update brings along and would change."""
+    found: list[FieldError] = []
+    for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
+        if name in sent and sent[name] != old.get(name):
+            shown = msgspec.json.encode(sent[name]).decode()
+            found.append(invalid_value(f"metadata.{name}", shown, "field is immutable"))
+    return found
+
+
+def new_finalizer_errors(old: list[str], new: list[str]) -> list[FieldError]:
+    """Return an error if an object that is being deleted gets more finalizers."""
+    known = set(old)
+    added = [name for name in new if name not in known]
+    if not added:
+        return []
+    listed = ", ".join(f'"{name}"' for name in added)
+    text = f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{listed}}}"
+    return [forbidden_field("metadata.finalizers", text)]
+
+
+def _qualified_errors(key: str, field: str, check: Callable[[str], str] = str) -> Iterator[FieldError]:
+    prefix, slash, name = check(key).rpartition("/")
+    shown = f'"{key}"'
+    if "/" in prefix:
+        text = "a valid label key " + _TEXTS[_QUALIFIED].removeprefix("name part ")
+        yield invalid_value(field, shown, text + _PREFIXED)
+        return
+    if slash and not prefix:
+        yield invalid_value(field, shown, "prefix part must be non-empty")
+    elif slash and not re.fullmatch(_SUBDOMAIN, prefix):
+        yield invalid_value(field, shown, "prefix part " + _TEXTS[_SUBDOMAIN])
+    if not name:
+        yield invalid_value(field, shown, "name part must be non-empty")
+    elif len(name) > 63:
+        yield invalid_value(field, shown, "name part must be no more than 63 bytes")
+    if not re.fullmatch(_QUALIFIED, name):
+        yield invalid_value(field, shown, _TEXTS[_QUALIFIED])
+
+
+def label_errors(labels: dict[str, str], field: str = "metadata.labels") -> Iterator[FieldError]:
+    """Yield what is wrong with keys and values of labels."""
+    for key, value in labels.items():
+        yield from _qualified_errors(key, field)
+        if len(value) > 63:
+            yield invalid_value(field, f'"{value}"', "must be no more than 63 bytes")
+        if not re.fullmatch(_LABEL_VALUE, value):
+            yield invalid_value(field, f'"{value}"', _TEXTS[_LABEL_VALUE])
+
+
+def annotation_errors(annotations: dict[str, str], field: str = "metadata.annotations") -> Iterator[FieldError]:
+    """Yield what is wrong with keys of annotations, and with how much they are."""
+    for key in annotations:
+        yield from _qualified_errors(key, field, str.lower)
+    if sum(len(key) + len(value.encode()) for key, value in annotations.items()) > _MAX_ANNOTATIONS:
+        text = f"Too long: may not be more than {_MAX_ANNOTATIONS} bytes"
+        yield FieldError(field, "FieldValueTooLong", text)
+
+
+def _names_finalizers(served: ServedResource) -> bool:
+    """Tell whether a resource takes qualified and well known finalizers only."""
+    return not (served.custom or served.type.group in _LENIENT_GROUPS or _is_core_event(served))
+
+
+def _is_core_event(served: ServedResource) -> bool:
+    return served.type.group == "" and served.type.plural == "events"
+
+
+def _finalizer_errors(finalizer: str, position: int, *, strict: bool) -> Iterator[FieldError]:
+    yield from _qualified_errors(finalizer, "metadata.finalizers")
+    if strict and "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+        text = "name is neither a standard finalizer name nor is it fully qualified"
+        yield invalid_value(f"metadata.finalizers[{position}]", f'"{finalizer}"', text)
+
+
+def _owner_errors(owners: list[dict[str, Any]]) -> Iterator[FieldError]:
+    field = "metadata.ownerReferences"
+    for owner in owners:
+        if not owner.get("apiVersion"):
+            yield invalid_value(f"{field}.apiVersion", '""', "version must not be empty")
+        for name in ("kind", "name", "uid"):
+            if not owner.get(name):
+                yield invalid_value(f"{field}.{name}", '""', "must not be empty")
+    controllers = [f"{owner.get('kind')}/{owner.get('name')}" for owner in owners if owner.get("controller") is True]
+    if len(controllers) > 1:
+        text = 'Only one reference can have Controller set to true. Found "true" in references for '
+        shown = msgspec.json.encode(owners).decode()
+        yield invalid_value(field, shown, text + " and ".join(controllers[:2]))

@@ -1,1 +1,0 @@
-"""Structural schemas of custom resources: check them, compile them once, then prune, default and validate by them."""

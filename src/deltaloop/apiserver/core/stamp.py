@@ -1,0 +1,52 @@
+"""What a write takes from outside: time, identity, chance, who writes, and what they may do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from deltaloop.api.times import format_time, from_epoch
+from deltaloop.apiserver.core.served_resource import ServedResource
+
+Admit: TypeAlias = Callable[[ServedResource, str, dict[str, Any] | None, dict[str, Any]], None]
+
+
+def _admit_all(*_: object) -> None:
+    return
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stamp:
+    """What a write takes from outside.
+
+    Attributes:
+        now: Seconds since 1970.
+        uid: For the object, if it is new.
+        chance: A number in [0, 1) for generated names.
+        manager: The field manager who writes; the server itself unless a request says otherwise.
+        admit: Refuses what this writer may not make of an object, by raising: it gets the resource, the namespace, the
+            object as it is (None for a new one) and as it is to be. Lets everything pass by default.
+        may_create: Refuses, by raising, an update or an apply of this writer that turns out to create. Lets everything
+            pass by default.
+        warn: Takes what the writer is to be warned about in the object, once it has been checked.
+    """
+
+    now: float
+    uid: str = ""
+    chance: float = 0.0
+    manager: str = "kube-apiserver"
+    admit: Admit = _admit_all
+    may_create: Callable[[], None] = _admit_all
+    warn: Callable[[Iterable[str]], None] = _admit_all
+
+    @property
+    def time(self) -> str:
+        """``now`` as objects have it."""
+        return _shown_time(int(self.now))
+
+
+@lru_cache(maxsize=16)
+def _shown_time(now: int) -> str:
+    return format_time(from_epoch(now))

@@ -1,0 +1,121 @@
+"""Lists: which revision a request means, pages, and what becomes of a token that is too old.
+
+    resourceVersion   match         limit   read at
+    none              -             any     the present revision
+    "0"               -             any     the present revision, limit ignored
+    N                 none          no      the present revision, once it is at least N
+    N                 none          yes     exactly N
+    N                 NotOlderThan  any     the present revision, once it is at least N
+    N                 Exact         any     exactly N
+
+Source: apiserver pkg/storage/cacher/delegator, pkg/storage/etcd3/store.go and errors.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from deltaloop.api.resource import Resource
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.storage.encoding import list_metadata
+from deltaloop.apiserver.core.storage.selection import Selection
+from deltaloop.apiserver.core.storage.store import Store
+from deltaloop.apiserver.core.storage.store_errors import CompactedError
+from deltaloop.apiserver.core.wire.continuation import (
+    PRESENT,
+    InvalidTokenError,
+    decode_continue,
+    encode_continue,
+)
+from deltaloop.apiserver.core.wire.requests import ListQuery, parse_revision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListPlan:
+    """What to read.
+
+    Attributes:
+        at: The exact revision, or None for the present one.
+        not_older_than: Which revision must have been reached first; also for an exact one.
+        limit: Most objects in the answer; 0 is all.
+        start: First key, relative to the listed range.
+        continued: Whether a token asked for this.
+    """
+
+    at: int | None = None
+    not_older_than: int = 0
+    limit: int = 0
+    start: str = ""
+    continued: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The answer: objects and the list's metadata."""
+
+    items: tuple[Resource, ...]
+    metadata: dict[str, Any]
+
+
+def plan_list(query: ListQuery) -> ListPlan:
+    """Turn a checked query into a plan.
+
+    Raises:
+        BadRequestError: If the resource version or the token is not one.
+    """
+    if query.continue_:
+        try:
+            token = decode_continue(query.continue_)
+        except InvalidTokenError as error:
+            raise failures.bad_request(f"invalid continue token: {error}") from None
+        revision = None if token.revision == PRESENT else token.revision
+        return ListPlan(at=revision, limit=query.limit, start=token.start, continued=True)
+    revision = parse_revision(query.resource_version)
+    if revision is None:
+        shown = msgspec.json.encode(query.resource_version[:64]).decode()
+        why = "value out of range" if query.resource_version.isdecimal() else "invalid syntax"
+        raise failures.bad_request(
+            f"invalid resource version: resourceVersion: Invalid value: {shown}: strconv.ParseUint: parsing "
+            f"{shown}: {why}"
+        )
+    match = query.resource_version_match
+    if query.resource_version == "0" and match != "NotOlderThan":
+        return ListPlan()
+    exact = bool(revision) and (match == "Exact" or (not match and query.limit > 0))
+    limit = 0 if query.resource_version == "0" else query.limit
+    return ListPlan(at=revision if exact else None, not_older_than=revision, limit=limit)
+
+
+def lagging(plan: ListPlan, revision: int | None) -> ListPlan:
+    """Return a plan that reads at an older revision, as a server with a slow cache would; None leaves it as it is.
+
+    What asks for an exact revision, or for one that is newer, is served as it asks.
+    """
+    if revision is None or plan.at is not None or plan.continued or plan.not_older_than > revision:
+        return plan
+    return replace(plan, at=revision)
+
+
+def run_list(store: Store, plan: ListPlan, *, resource: str, prefix: str, selection: Selection, custom: bool) -> Listed:
+    """Read what a plan says; the store has reached ``not_older_than``.
+
+    Raises:
+        ExpiredError: If the revision is no longer kept.
+        ServerTimeoutError: If a token names a revision from the future.
+    """
+    if plan.at is not None and plan.at > store.revision:
+        raise failures.too_large_resource_version(plan.at, store.revision)
+    matches = None if selection.everything else selection.matches
+    try:
+        page = store.list(resource, prefix=prefix, matches=matches, limit=plan.limit, start=plan.start, at=plan.at)
+    except CompactedError:
+        if plan.continued:
+            raise failures.expired_continue(encode_continue(PRESENT, plan.start)) from None
+        raise failures.expired_list() from None
+    token = encode_continue(page.revision, page.next_start) if page.next_start else ""
+    remaining = page.remaining if selection.everything else None
+    metadata = list_metadata(page.revision, continue_=token, remaining=remaining, always_continue=custom)
+    return Listed(page.items, metadata)

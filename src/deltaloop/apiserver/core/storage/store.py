@@ -1,0 +1,427 @@
+"""The store: objects by ordered key, one counter of revisions for everything, and a window of past changes.
+
+Theory. Every write takes the next revision and appends one ``Change``, so changes have consecutive revisions. The state
+at revision R is today's state with the changes after R undone, newest first. The window of changes is bounded by count
+and by bytes; ``compacted`` is the last revision whose change has been dropped, hence
+
+    readable exactly:  compacted <= R <= revision          watchable from: compacted <= R
+
+An object is kept as JSON bytes **without** ``kind`` and ``apiVersion``: lists of built-in kinds are written without
+them, and single objects, custom resources and watch events get them put in front (``encoding.py``), whatever version
+they are served in. Keys of ``metadata`` and all others are sorted, so that equal objects have equal bytes.
+
+Keys are ``namespace/name`` or ``name``, compared as text, as etcd compares them: ``a-b/x`` sorts before ``a/x``.
+
+A ``Journal`` may be attached (``history``). It is told of every change and of every change that leaves the window, and
+what it has kept is enough to make the same store again, window and all (``restore``).
+
+Source: etcd's revisions and compaction; apiserver pkg/storage/etcd3/store.go.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final, Protocol, final
+
+import msgspec
+
+from deltaloop.api.resource import Resource
+from deltaloop.apiserver.core.storage.history import Change, Journal, Record
+from deltaloop.apiserver.core.storage.store_errors import (
+    CompactedError,
+    ConditionFailedError,
+    KeyExistsError,
+    KeyMissingError,
+)
+
+_encoder: Final = msgspec.json.Encoder(order="deterministic")
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What must hold for a write to happen; None does not matter."""
+
+    revision: int | None = None
+    uid: str | None = None
+
+    def holds_for(self, obj: Resource) -> bool:
+        """Tell whether an object fulfils it."""
+        if self.revision is not None and obj.resource_version != str(self.revision):
+            return False
+        return self.uid is None or obj.uid == self.uid
+
+
+ANY: Final = Condition()
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A part of a list.
+
+    Attributes:
+        items: The objects, in key order.
+        revision: The state that they belong to.
+        next_start: Where the next page begins, relative to the listed range; empty on the last page.
+        remaining: Keys after this page, whether they match a selector or not.
+    """
+
+    items: tuple[Resource, ...]
+    revision: int
+    next_start: str = ""
+    remaining: int = 0
+
+
+class Objects(Protocol):
+    """What a write needs of the store; a ``Draft`` has it, too. ``Store`` says more about each."""
+
+    @property
+    def revision(self) -> int:
+        """Revision of the last write."""
+        ...
+
+    def get(self, resource: str, key: str, *, at: int | None = None) -> Resource | None:
+        """Return an object, or None."""
+        ...
+
+    def list(self, resource: str, *, prefix: str = "", matches: Callable[[Resource], bool] | None = None) -> Page:
+        """Return a resource's objects, in key order."""
+        ...
+
+    def count(self, resource: str) -> int:
+        """Return how many objects a resource has."""
+        ...
+
+    def create(self, resource: str, key: str, fields: dict[str, Any]) -> Resource:
+        """Write a new object."""
+        ...
+
+    def update(
+        self, resource: str, key: str, fields: dict[str, Any], *, condition: Condition = ANY, always: bool = False
+    ) -> Resource:
+        """Write an object anew."""
+        ...
+
+    def delete(self, resource: str, key: str, *, condition: Condition = ANY) -> object:
+        """Remove an object."""
+        ...
+
+
+class _Table:
+    """The objects of one resource, in key order."""
+
+    __slots__ = ("objects", "order")
+
+    def __init__(self) -> None:
+        self.objects: dict[str, Resource] = {}
+        self.order: list[str] = []
+
+    def put(self, key: str, obj: Resource) -> None:
+        if key not in self.objects:
+            insort(self.order, key)
+        self.objects[key] = obj
+
+    def remove(self, key: str) -> None:
+        del self.objects[key]
+        del self.order[bisect_left(self.order, key)]
+
+
+def encode_object(fields: dict[str, Any], *, resource_version: str) -> bytes:
+    """Write an object in the store's form: keys sorted, the resource version set, ``kind`` and ``apiVersion`` gone.
+
+    An empty resource version leaves it out, as in the answer to a dry run.
+    """
+    kept = {name: value for name, value in fields.items() if name not in ("kind", "apiVersion")}
+    metadata = {**fields["metadata"], "resourceVersion": resource_version}
+    if not resource_version:
+        del metadata["resourceVersion"]
+    kept["metadata"] = metadata
+    return _encoder.encode(kept)
+
+
+@final
+class Store:
+    """Objects and their history. Not safe for use from several threads."""
+
+    def __init__(self, *, window: int = 10_000, window_bytes: int = 64 * 1024 * 1024) -> None:
+        """Make an empty store at revision 1.
+
+        Args:
+            window: How many changes are kept at most.
+            window_bytes: How many bytes of objects the kept changes may hold; the newest change is always kept.
+        """
+        self._window = window
+        self._window_bytes = window_bytes
+        self._revision = 1
+        self._compacted = 1
+        self._tables: dict[str, _Table] = {}
+        self._changes: deque[Change] = deque()
+        self._dropped: dict[str, int] = {}  # the last change of each resource that has left the window
+        self._renumbered_at = 0
+        self._renumberings = 0
+        self._held = 0
+        self._journal: Journal | None = None
+
+    def attach(self, journal: Journal) -> None:
+        """Tell a journal of everything from now on."""
+        self._journal = journal
+
+    def restore(self, records: Iterable[Record], *, revision: int, compacted: int) -> None:
+        """Fill an empty store with what a journal has kept.
+
+        Args:
+            records: In the order of their revisions.
+            revision: Of the last write.
+            compacted: The last revision that had left the window.
+
+        Raises:
+            ValueError: If the store is not empty, or the records do not fit together.
+        """
+        if self._revision != 1 or self._tables:
+            raise ValueError("only an empty store can be restored")
+        self._revision = max(1, revision)
+        self._compacted = max(1, compacted)
+        following = self._compacted + 1
+        for record in records:
+            old = self.get(record.resource, record.key)
+            new = Resource.from_json(record.value) if record.value is not None else None
+            if new is not None:
+                self._tables.setdefault(record.resource, _Table()).put(record.key, new)
+            elif old is not None:
+                self._tables[record.resource].remove(record.key)
+            if record.revision > self._compacted:
+                if record.revision != following:
+                    raise ValueError(f"the change of revision {following} is missing")
+                following += 1
+                change = Change(record.revision, record.resource, record.key, old, new)
+                self._changes.append(change)
+                self._held += change.size
+        if following != self._revision + 1:
+            raise ValueError(f"the change of revision {following} is missing")
+
+    @property
+    def revision(self) -> int:
+        """Revision of the last write."""
+        return self._revision
+
+    @property
+    def compacted(self) -> int:
+        """The oldest revision that can be read exactly and watched from."""
+        return self._compacted
+
+    @property
+    def renumberings(self) -> int:
+        """How often revisions were counted anew; the same ones may then mean something else."""
+        return self._renumberings
+
+    def __repr__(self) -> str:
+        count = sum(len(table.objects) for table in self._tables.values())
+        return f"<Store {count} objects at {self._revision}, {len(self._changes)} changes kept>"
+
+    def get(self, resource: str, key: str, *, at: int | None = None) -> Resource | None:
+        """Return an object, or None: the present one, or the one at a revision.
+
+        Raises:
+            CompactedError: If ``at`` lies before the window.
+        """
+        table = self._tables.get(resource)
+        found = table.objects.get(key) if table is not None else None
+        if at is None or at >= self._revision:
+            return found
+        if at < self._compacted:
+            raise CompactedError(at, self._compacted)
+        for change in self._newer_than(at):
+            if change.resource == resource and change.key == key:
+                found = change.old
+        return found
+
+    def create(self, resource: str, key: str, fields: dict[str, Any]) -> Resource:
+        """Write a new object.
+
+        Raises:
+            KeyExistsError: If there is one already.
+        """
+        if self.get(resource, key) is not None:
+            raise KeyExistsError(f"{resource} {key}")
+        return self._write(resource, key, None, fields)
+
+    def update(
+        self, resource: str, key: str, fields: dict[str, Any], *, condition: Condition = ANY, always: bool = False
+    ) -> Resource:
+        """Write an object anew; if nothing but key order differs, write nothing and return the present one.
+
+        Args:
+            resource: Name of the resource.
+            key: Key of the object.
+            fields: The object.
+            condition: What the present one must be.
+            always: Whether to write it even if nothing differs.
+
+        Raises:
+            KeyMissingError: If there is none.
+            ConditionFailedError: If it is not as expected.
+        """
+        current = self._expect(resource, key, condition)
+        if not always and encode_object(fields, resource_version=current.resource_version) == current.raw:
+            return current
+        return self._write(resource, key, current, fields)
+
+    def delete(self, resource: str, key: str, *, condition: Condition = ANY) -> Change:
+        """Remove an object.
+
+        Raises:
+            KeyMissingError: If there is none.
+            ConditionFailedError: If it is not as expected.
+        """
+        current = self._expect(resource, key, condition)
+        self._tables[resource].remove(key)
+        return self._append(resource, key, current, None)
+
+    def list(
+        self,
+        resource: str,
+        *,
+        prefix: str = "",
+        matches: Callable[[Resource], bool] | None = None,
+        limit: int = 0,
+        start: str = "",
+        at: int | None = None,
+    ) -> Page:
+        """Return one page of a resource's objects.
+
+        Args:
+            resource: Plural and group.
+            prefix: Beginning of the keys, such as ``default/``; a key after it is relative to it.
+            matches: Which objects to return; others are passed over and do not count for ``limit``.
+            limit: Most objects to return; 0 is all.
+            start: First key to look at, relative to the prefix.
+            at: The revision to read at; None is the present one.
+
+        Raises:
+            CompactedError: If ``at`` lies before the window.
+
+        Source: apiserver pkg/storage/etcd3/store.go, ``GetList``: pages end where keys are left, matching or not.
+        """
+        order, objects = self._state(resource, at)
+        first = bisect_left(order, prefix + start)
+        last = bisect_left(order, prefix + "\U0010ffff") if prefix else len(order)
+        items: list[Resource] = []
+        position = first
+        while position < last and (limit <= 0 or len(items) < limit):
+            obj = objects[order[position]]
+            if matches is None or matches(obj):
+                items.append(obj)
+            position += 1
+        revision = self._revision if at is None else at
+        if position >= last:
+            return Page(tuple(items), revision)
+        return Page(tuple(items), revision, order[position - 1][len(prefix) :] + "\0", last - position)
+
+    def count(self, resource: str) -> int:
+        """Return how many objects a resource has."""
+        table = self._tables.get(resource)
+        return len(table.order) if table is not None else 0
+
+    def resources(self) -> tuple[str, ...]:
+        """Return the resources that have objects."""
+        return tuple(name for name, table in self._tables.items() if table.order)
+
+    def changes_after(self, revision: int, *, limit: int = 1000) -> tuple[Change, ...]:
+        """Return the changes after a revision, oldest first; none for a revision from the future.
+
+        Raises:
+            CompactedError: If changes after it have been dropped.
+        """
+        if revision < self._compacted:
+            raise CompactedError(revision, self._compacted)
+        missing = self._revision - revision
+        if missing <= 0:
+            return ()
+        newest_first = islice(reversed(self._changes), missing)
+        return tuple(reversed(tuple(newest_first)))[:limit]
+
+    def compact(self, revision: int) -> None:
+        """Drop the changes up to a revision; one from the future drops them all."""
+        while self._changes and self._changes[0].revision <= revision:
+            self._drop_oldest()
+
+    def has_dropped(self, resource: str, *, after: int) -> bool:
+        """Tell whether a change of a resource after a revision has left the window, so that some are missing."""
+        return max(self._dropped.get(resource, 0), self._renumbered_at) > after
+
+    def renumber(self, *, revision: int = 1) -> None:
+        """Count anew from a revision, as after a move to a new etcd: the objects stay, their resource versions go back.
+
+        They are numbered in the order of their last writes; everything before is forgotten, so a watch or a token from
+        before means nothing any more.
+        """
+        places = [(name, key) for name, table in self._tables.items() for key in table.order]
+        places.sort(key=lambda place: int(self._tables[place[0]].objects[place[1]].resource_version))
+        records: list[Record] = []
+        for number, (name, key) in enumerate(places, start=revision + 1):
+            raw = encode_object(self._tables[name].objects[key].to_dict(), resource_version=str(number))
+            self._tables[name].objects[key] = Resource.from_json(raw)
+            records.append(Record(number, name, key, raw))
+        self._changes.clear()
+        self._held = 0
+        self._revision = self._compacted = self._renumbered_at = revision + len(records)
+        self._renumberings += 1
+        if self._journal is not None:
+            self._journal.renumbered(records, revision=self._revision)
+
+    def _expect(self, resource: str, key: str, condition: Condition) -> Resource:
+        current = self.get(resource, key)
+        if current is None:
+            raise KeyMissingError(f"{resource} {key}")
+        if not condition.holds_for(current):
+            raise ConditionFailedError(f"{resource} {key}")
+        return current
+
+    def _write(self, resource: str, key: str, old: Resource | None, fields: dict[str, Any]) -> Resource:
+        obj = Resource.from_json(encode_object(fields, resource_version=str(self._revision + 1)))
+        self._tables.setdefault(resource, _Table()).put(key, obj)
+        self._append(resource, key, old, obj)
+        return obj
+
+    def _append(self, resource: str, key: str, old: Resource | None, new: Resource | None) -> Change:
+        self._revision += 1
+        change = Change(self._revision, resource, key, old, new)
+        self._changes.append(change)
+        self._held += change.size
+        if self._journal is not None:
+            self._journal.wrote(change)
+        while len(self._changes) > self._window or (self._held > self._window_bytes and len(self._changes) > 1):
+            self._drop_oldest()
+        return change
+
+    def _drop_oldest(self) -> None:
+        dropped = self._changes.popleft()
+        self._held -= dropped.size
+        self._compacted = self._dropped[dropped.resource] = dropped.revision
+        if self._journal is not None:
+            self._journal.dropped(dropped)
+
+    def _state(self, resource: str, at: int | None) -> tuple[Sequence[str], dict[str, Resource]]:
+        table = self._tables.get(resource) or _Table()
+        if at is None or at >= self._revision:
+            return table.order, table.objects
+        if at < self._compacted:
+            raise CompactedError(at, self._compacted)
+        objects = dict(table.objects)
+        for change in self._newer_than(at):
+            if change.resource != resource:
+                continue
+            if change.old is None:
+                objects.pop(change.key, None)
+            else:
+                objects[change.key] = change.old
+        return sorted(objects), objects
+
+    def _newer_than(self, revision: int) -> Iterator[Change]:
+        for change in reversed(self._changes):
+            if change.revision <= revision:
+                return
+            yield change

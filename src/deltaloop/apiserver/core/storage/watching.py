@@ -1,0 +1,324 @@
+"""What one watcher sees: initial events, changes as its selectors turn them, bookmarks, and how it ends.
+
+A watcher keeps no buffer. It has a cursor into the store's window of changes and is asked for the next few events when
+its connection can take them; one that is slower than the window passes by is told 410 Expired. States:
+
+    WAITING ──(store reached the revision asked for)──▶ INITIAL ──(all sent)──▶ CHANGES ──(deadline)──▶ ENDED
+       └──(3 s passed: ERROR 504)──▶ ENDED              CHANGES ──(cursor left the window: ERROR 410)──▶ ENDED
+
+How a change looks, by whether the selectors matched before and after it:
+
+    before  after   event
+    no      yes     ADDED, the new object
+    yes     yes     MODIFIED, the new object
+    yes     no      DELETED, the object before, with the change's revision
+    no      no      nothing
+
+Source: apiserver pkg/storage/cacher (``convertToWatchEvent``, ``nextBookmarkTime``), pkg/endpoints/handlers/get.go.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final, final
+
+from deltaloop.api.resource import Resource
+from deltaloop.api.status import Status
+from deltaloop.api.watch_event import EventType
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.storage.encoding import with_resource_version
+from deltaloop.apiserver.core.storage.history import Change
+from deltaloop.apiserver.core.storage.selection import EVERYTHING, Selection
+from deltaloop.apiserver.core.storage.store import Store
+from deltaloop.apiserver.core.storage.store_errors import CompactedError
+from deltaloop.apiserver.core.wire.requests import ListQuery, parse_revision
+
+REVISION_WAIT: Final = 3.0
+BOOKMARK_BEFORE_DEADLINE: Final = 2.0
+MIN_TIMEOUT: Final = 1800.0
+_PLACES: Final = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchPlan:
+    """What a watch request asks for.
+
+    Attributes:
+        resource: Plural and group.
+        prefix: Beginning of the keys, such as ``default/``.
+        selection: Which objects are wanted.
+        revision: Where to begin; 0 is the present state.
+        initial_events: Whether the state is sent first.
+        announce_end: Whether a bookmark says that the initial events are complete.
+        bookmarks: Whether bookmarks are wanted.
+        stale_at: A fault: begin from the state of this revision, which the changes since then follow, as on a server
+            whose cache lags; None begins from the present one. A watch from a newer revision is not touched.
+    """
+
+    resource: str
+    prefix: str = ""
+    selection: Selection = EVERYTHING
+    revision: int = 0
+    initial_events: bool = True
+    announce_end: bool = False
+    bookmarks: bool = False
+    stale_at: int | None = None
+
+
+def plan_watch(query: ListQuery, *, resource: str, prefix: str, selection: Selection) -> WatchPlan:
+    """Turn a checked query into a plan.
+
+    A watch from no version or "0" that says nothing about initial events counts as one that wants them (the server's
+    default since WatchList), so it gets the closing bookmark, too, if it allows bookmarks.
+
+    Raises:
+        ApiError: 500 without a reason, if the resource version is not a number.
+    """
+    revision = parse_revision(query.resource_version)
+    if revision is None:
+        raise failures.unexplained(
+            f'strconv.ParseUint: parsing "{query.resource_version[:64]}": invalid syntax',
+        )
+    initial = query.send_initial_events if query.send_initial_events is not None else revision == 0
+    return WatchPlan(
+        resource=resource,
+        prefix=prefix,
+        selection=selection,
+        revision=revision,
+        initial_events=initial,
+        announce_end=initial and query.allow_watch_bookmarks,
+        bookmarks=query.allow_watch_bookmarks,
+    )
+
+
+def watch_seconds(query: ListQuery, *, chance: float) -> float:
+    """Return how long a watch may last: as asked, else 30 to 60 minutes.
+
+    Source: apiserver pkg/endpoints/handlers/get.go, ``MinRequestTimeout``.
+    """
+    if query.timeout_seconds is not None and query.timeout_seconds > 0:
+        return float(query.timeout_seconds)
+    return MIN_TIMEOUT * (1.0 + chance)
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """One event for a watcher; a bookmark has no object, an error has a Status."""
+
+    type: EventType | None
+    object: Resource | None = None
+    revision: int = 0
+    ends_initial_events: bool = False
+    status: Status | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """What a watcher sees of the changes up to a revision."""
+
+    sightings: tuple[Sighting, ...]
+    end: int
+
+
+@final
+class ChangeReader:
+    """Reads a store's changes for its watchers, once for all who stand at the same place and want everything there.
+
+    After a change most watchers of a resource do, so it is looked at once, not once for each of them. What has been
+    read, from a few places, is kept until the store changes: objects that the store's window holds itself, and the last
+    forms of deleted ones.
+    """
+
+    def __init__(self, store: Store) -> None:
+        """Read from this store."""
+        self._store = store
+        self._read: dict[tuple[str, str, int, int], Portion] = {}
+        self._read_at = (0, 0, 0)
+
+    def after(self, cursor: int, plan: WatchPlan, *, limit: int) -> Portion:
+        """Return what a plan shows of the changes after a revision, of which at most ``limit`` are looked at.
+
+        Raises:
+            CompactedError: If changes after it have been dropped.
+        """
+        store = self._store
+        state = store.revision, store.compacted, store.renumberings
+        if state != self._read_at or len(self._read) >= _PLACES:
+            self._read.clear()
+            self._read_at = state
+        if not plan.selection.everything:
+            return self._look(cursor, plan, limit)
+        place = plan.resource, plan.prefix, cursor, limit
+        portion = self._read.get(place)
+        if portion is None:
+            portion = self._read[place] = self._look(cursor, plan, limit)
+        return portion
+
+    def _look(self, cursor: int, plan: WatchPlan, limit: int) -> Portion:
+        changes = self._store.changes_after(cursor, limit=limit)
+        seen = (_sight(change, plan) for change in changes)
+        return Portion(
+            tuple(sighting for sighting in seen if sighting is not None), changes[-1].revision if changes else cursor
+        )
+
+
+def _sight(change: Change, plan: WatchPlan) -> Sighting | None:
+    if change.resource != plan.resource or not change.key.startswith(plan.prefix):
+        return None
+    matches = plan.selection.matches
+    before = change.old if change.old is not None and matches(change.old) else None
+    after = change.new if change.new is not None and matches(change.new) else None
+    if after is not None:
+        return Sighting(EventType.ADDED if before is None else EventType.MODIFIED, after, change.revision)
+    if before is not None:
+        last = with_resource_version(before, change.revision)
+        return Sighting(EventType.DELETED, last, change.revision)
+    return None
+
+
+class _Phase(Enum):
+    WAITING = auto()
+    INITIAL = auto()
+    CHANGES = auto()
+    ENDED = auto()
+
+
+@final
+class Watcher:
+    """The state of one watch. ``poll`` until it gives nothing, wait for a change or until ``next_due``, poll again."""
+
+    def __init__(
+        self,
+        store: Store,
+        plan: WatchPlan,
+        *,
+        now: float,
+        seconds: float,
+        bookmark_interval: float = 60.0,
+        changes: ChangeReader | None = None,
+    ) -> None:
+        """Begin to watch.
+
+        Args:
+            store: What is watched.
+            plan: What is wanted of it.
+            now: Seconds on the caller's clock.
+            seconds: How long the watch may last.
+            bookmark_interval: Seconds between bookmarks.
+            changes: Reads the store's changes for this watcher and others; None makes one for this watcher alone.
+        """
+        self._store = store
+        self._changes = changes or ChangeReader(store)
+        self._plan = plan
+        self._deadline = now + seconds
+        self._wait_until = now + REVISION_WAIT
+        self._bookmark_interval = bookmark_interval
+        self._bookmark_due = self._next_bookmark(now)
+        self._initial: deque[Resource] = deque()
+        self._initial_revision = 0
+        self._cursor = plan.revision
+        self._runs = False
+        self._phase = _Phase.WAITING if plan.initial_events else _Phase.CHANGES
+        if not plan.initial_events and plan.revision == 0:
+            self._cursor = store.revision if plan.stale_at is None else plan.stale_at
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will come; the stream is closed then."""
+        return self._phase is _Phase.ENDED
+
+    @property
+    def cursor(self) -> int:
+        """Up to which revision changes have been looked at."""
+        return self._cursor
+
+    def __repr__(self) -> str:
+        return f"<Watcher of {self._plan.resource} at {self._cursor}, {self._phase.name}>"
+
+    def next_due(self) -> float:
+        """When to poll again although nothing has changed."""
+        due = self._deadline
+        if self._plan.bookmarks:
+            due = min(due, self._bookmark_due)
+        return min(due, self._wait_until) if self._phase is _Phase.WAITING else due
+
+    def poll(self, now: float, *, limit: int = 100) -> tuple[Sighting, ...]:
+        """Return the next events, at most about ``limit`` of them; none if there is nothing to tell now."""
+        while self._phase is not _Phase.ENDED:
+            if now >= self._deadline:
+                self._phase = _Phase.ENDED
+                break
+            if self._phase is _Phase.WAITING:
+                found = self._begin(now)
+            elif self._phase is _Phase.INITIAL:
+                found = self._next_initial(limit)
+            else:
+                found = self._next_changes(limit)
+            if found is None:
+                return self._bookmark(now)
+            if found:
+                return found
+        return ()
+
+    def _begin(self, now: float) -> tuple[Sighting, ...] | None:
+        wanted, current = self._plan.revision, self._store.revision
+        if wanted > current:
+            if now < self._wait_until:
+                return None
+            return self._fail(failures.too_large_resource_version(wanted, current).status)
+        matches = None if self._plan.selection.everything else self._plan.selection.matches
+        stale_at = self._plan.stale_at
+        at = stale_at if stale_at is not None and max(wanted, self._store.compacted) <= stale_at else None
+        page = self._store.list(self._plan.resource, prefix=self._plan.prefix, matches=matches, at=at)
+        self._initial.extend(page.items)
+        self._initial_revision = self._cursor = page.revision
+        self._runs = True
+        self._phase = _Phase.INITIAL
+        return ()
+
+    def _next_initial(self, limit: int) -> tuple[Sighting, ...]:
+        count = min(limit, len(self._initial))
+        found = [Sighting(EventType.ADDED, self._initial.popleft(), self._initial_revision) for _ in range(count)]
+        if not self._initial:
+            self._phase = _Phase.CHANGES
+            if self._plan.announce_end:
+                found.append(Sighting(EventType.BOOKMARK, None, self._initial_revision, ends_initial_events=True))
+        return tuple(found)
+
+    def _next_changes(self, limit: int) -> tuple[Sighting, ...] | None:
+        if self._cursor == self._store.revision:
+            self._runs = True
+            return None
+        try:
+            portion = self._changes.after(self._cursor, self._plan, limit=limit)
+        except CompactedError as error:
+            if self._runs and not self._store.has_dropped(self._plan.resource, after=self._cursor):
+                # What it has not seen was about other resources; a running watch outlives a compaction.
+                self._cursor = error.compacted
+                return ()
+            return self._fail(failures.expired_watch(error.revision, error.compacted).status)
+        self._runs = True
+        if portion.end == self._cursor:
+            return None
+        self._cursor = portion.end
+        return portion.sightings
+
+    def _fail(self, status: Status) -> tuple[Sighting, ...]:
+        self._phase = _Phase.ENDED
+        return (Sighting(None, status=status),)
+
+    def _bookmark(self, now: float) -> tuple[Sighting, ...]:
+        # A watch from the future has seen nothing yet that a bookmark could stand for.
+        if not self._plan.bookmarks or now < self._bookmark_due:
+            return ()
+        self._bookmark_due = self._next_bookmark(now)
+        if self._phase is not _Phase.CHANGES or self._cursor > self._store.revision:
+            return ()
+        return (Sighting(EventType.BOOKMARK, None, self._cursor),)
+
+    def _next_bookmark(self, now: float) -> float:
+        regular = now + self._bookmark_interval
+        last = self._deadline - BOOKMARK_BEFORE_DEADLINE
+        return min(regular, last) if last > now else regular

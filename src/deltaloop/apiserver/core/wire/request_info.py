@@ -1,0 +1,113 @@
+"""Who asks for what: the facts of a request that authorization, faults and the audit line are decided by.
+
+A path below a group and version is about a resource, whether it is served or not; every other path stands for itself.
+
+    GET a collection   list, or watch          POST    create
+    GET an object      get                     PUT     update          PATCH   patch
+    DELETE an object   delete                  DELETE a collection     deletecollection
+    any other path     the method in lower case
+
+Source: apiserver pkg/endpoints/request/requestinfo.go; pkg/authentication/user.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from deltaloop.apiserver.core.wire.requests import ResourcePath, parse_boolean, parse_path
+
+ANONYMOUS: Final = "system:anonymous"
+AUTHENTICATED: Final = "system:authenticated"
+UNAUTHENTICATED: Final = "system:unauthenticated"
+MASTERS: Final = "system:masters"
+_VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch"}
+_NAME_SELECTOR: Final = re.compile(r"(?:^|,)metadata\.name==?([^,=!]+)(?:,|$)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class User:
+    """Who a request comes from.
+
+    Attributes:
+        name: Such as ``bob`` or ``system:serviceaccount:default:builder``.
+        uid: What tells two users of one name apart; may be empty.
+        groups: Groups, ``system:authenticated`` or ``system:unauthenticated`` among them.
+        extra: What the authenticator knows besides.
+    """
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+
+    @property
+    def anonymous(self) -> bool:
+        """Whether nobody in particular asks."""
+        return self.name == ANONYMOUS
+
+
+NOBODY: Final = User(name=ANONYMOUS, groups=(UNAUTHENTICATED,))
+
+
+def authenticated(name: str, *groups: str, uid: str = "", extra: Mapping[str, tuple[str, ...]] | None = None) -> User:
+    """Return a user who has shown credentials; the group that all of them are in is added."""
+    listed = (*groups, AUTHENTICATED) if AUTHENTICATED not in groups else groups
+    return User(name=name, uid=uid, groups=tuple(dict.fromkeys(listed)), extra=extra or {})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestInfo:
+    """What a request is about.
+
+    Attributes:
+        verb: As in the table above.
+        path: The path as sent, without its query.
+        resource: Where it lies below a group and version; None for other paths.
+    """
+
+    verb: str
+    path: str
+    resource: ResourcePath | None = None
+
+    @property
+    def group_resource(self) -> str:
+        """``deployments.apps``; empty for other paths."""
+        if self.resource is None:
+            return ""
+        return f"{self.resource.plural}.{self.resource.group}" if self.resource.group else self.resource.plural
+
+
+def describe(method: str, path: str, segments: tuple[str, ...], query: Mapping[str, str]) -> RequestInfo:
+    """Return what a request is about.
+
+    Args:
+        method: HTTP method.
+        path: The path without its query.
+        segments: Its parts, each decoded.
+        query: The query.
+    """
+    found = parse_path(segments)
+    if found is None or not found.plural:
+        return RequestInfo(verb=method.lower(), path=path)
+    if method in ("GET", "HEAD"):
+        watch = found.watch or parse_boolean(query.get("watch")) or False
+        verb = "get" if found.name and not found.watch else "watch" if watch else "list"
+    elif method == "DELETE":
+        verb = "delete" if found.name else "deletecollection"
+    else:
+        verb = _VERBS.get(method, method.lower())
+    return RequestInfo(verb=verb, path=path, resource=found)
+
+
+def selected_name(info: RequestInfo, query: Mapping[str, str]) -> str:
+    """Return the one name that a request can concern: the path's, or a field selector's; empty if there is none.
+
+    So somebody who may watch one object by name may do it with ``fieldSelector=metadata.name=x``, too.
+    """
+    if info.resource is None or info.resource.name or info.verb not in ("list", "watch", "deletecollection"):
+        return info.resource.name if info.resource is not None else ""
+    match = _NAME_SELECTOR.search(query.get("fieldSelector", ""))
+    return match[1] if match else ""

@@ -1,0 +1,95 @@
+"""Which verb of which resource a path and a method mean.
+
+    GET     collection: list, or watch      object: get
+    POST    collection: create
+    PUT     object: update                  PATCH   object: patch
+    DELETE  collection: deletecollection    object: delete
+
+A path that no resource has is a 404 with a Status in the server's own groups, elsewhere a plain text 404; a method that
+a path does not have is a 405. HEAD is a GET for custom resources only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.builtin.virtual_resources import extra_subresource
+from deltaloop.apiserver.core.registry import Registry
+from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.wire.requests import ResourcePath
+
+_CONNECT: Final = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_OF_OBJECT: Final = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_OF_COLLECTION: Final = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A verb on a resource."""
+
+    served: ServedResource
+    verb: str
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+
+
+def find_route(registry: Registry, path: ResourcePath, method: str, *, watch: bool) -> Route | None:
+    """Find what a request means; None is a plain text 404.
+
+    Args:
+        registry: What is served.
+        path: The path, with a resource in it.
+        method: HTTP method.
+        watch: Whether a stream is asked for; a named path without ``/watch/`` is read all the same.
+
+    Raises:
+        MethodNotAllowedError: If the resource, or this path of it, does not have the verb.
+        NotFoundError: If one of the server's own groups has no such path, or a custom resource no such subresource.
+    """
+    served = registry.find(path.group, path.version, path.plural)
+    if served is None:
+        if registry.has_built_in(path.group):
+            raise failures.path_not_found()
+        return None
+    everywhere = served.type.namespaced and not path.namespace
+    if (path.namespace and not served.type.namespaced) or (everywhere and path.name):
+        if served.custom:
+            return None
+        raise failures.path_not_found()
+    if path.subresource and not _has(served, path.subresource):
+        if served.custom:
+            raise failures.not_found(served.type, path.name)
+        raise failures.path_not_found()
+    extra = extra_subresource(served, path.subresource)
+    methods = _CONNECT if extra is not None else _OF_OBJECT if path.name else _OF_COLLECTION
+    verb = methods.get("GET" if method == "HEAD" and served.custom else method)
+    if verb is None or (everywhere and verb != "list"):
+        raise failures.method_not_allowed()
+    if (verb == "list" and watch) or (verb == "get" and path.watch):
+        verb = "watch"
+    if extra is not None:
+        allowed: tuple[str, ...] = extra.verbs
+    elif path.subresource:
+        allowed = ("update",) if path.subresource == "finalize" else ("get", "update", "patch")
+    else:
+        allowed = served.verbs
+    if verb not in allowed:
+        raise failures.method_not_allowed()
+    return Route(served, verb, path.namespace, path.name, path.subresource)
+
+
+def _has(served: ServedResource, subresource: str) -> bool:
+    match subresource:
+        case "status":
+            return served.status
+        case "scale":
+            return served.scale_paths is not None
+        case "finalize":
+            return served.finalize
+        case _ if subresource in served.parts:
+            return True
+        case _:
+            return extra_subresource(served, subresource) is not None

@@ -1,0 +1,135 @@
+"""Whether an applied object fits its type, as far as merging needs it; the messages are upstream's.
+
+Source: structured-merge-diff typed/validate.go, typed/helpers.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, cast
+
+from deltaloop.apiserver.core.writes.apply.field_set import shown
+from deltaloop.apiserver.core.writes.apply.merge_type import FREE, MergeType
+from deltaloop.apiserver.core.writes.apply.walking import item_step, settled
+
+# bool before int, which it is in Python.
+_NAMES: Final = (
+    (str, "string"),
+    (bool, "bool"),
+    (int, "int64"),
+    (float, "float64"),
+    (dict, "map[string]interface {}"),
+    (list, "[]interface {}"),
+)
+# By the form of the list, and whether the item is null.
+_WRONG_ITEMS: Final = {
+    ("keyed", True): "associative list with keys may not have a null element",
+    ("keyed", False): "associative list with keys may not have non-map elements",
+    ("set", True): "associative list without keys has an element that's an explicit null",
+}
+_WANTED: Final = {
+    "string": "string",
+    "integer": "numeric (int or float)",
+    "number": "numeric (int or float)",
+    "scalar": "any scalar",
+}
+
+
+def type_errors(kind: MergeType, value: Any, *, unlike: bool = True) -> str:
+    """Return what is wrong with an object, as one text; "" if nothing is.
+
+    Args:
+        kind: Its type.
+        value: The object.
+        unlike: Whether the items of keyed lists and of sets must be unlike each other, as they are in what is applied.
+    """
+    errors = list(_errors(kind, value, (), unlike=unlike))
+    if len(errors) < 2:
+        return "".join(errors)
+    return "\n  ".join(["errors:", *errors])
+
+
+def _errors(kind: MergeType, value: Any, path: tuple[str, ...], *, unlike: bool) -> Iterator[str]:
+    kind = settled(kind, value)
+    if value is None:
+        return
+    if kind.form == "scalar":
+        if not _fits(kind.accepts, value):
+            yield f"{shown(path)}: expected {_expected(kind.accepts)}, got {_described(value)}"
+        elif kind.accepts == "map" and (kind.fields or kind.element):
+            yield from _field_errors(kind, value, path, unlike=unlike)
+        elif kind.accepts == "list" and kind.element:
+            for position, item in enumerate(cast("list[Any]", value)):
+                yield from _errors(kind.element, item, (*path, f"i:{position}"), unlike=unlike)
+        return
+    if kind.form == "map":
+        if isinstance(value, dict):
+            yield from _field_errors(kind, cast("dict[str, Any]", value), path, unlike=unlike)
+        else:
+            yield f"{shown(path)}: expected map, got {_described(value)}"
+        return
+    if not isinstance(value, list):
+        yield f"{shown(path)}: expected list, got {_described(value)}"
+        return
+    yield from _item_errors(kind, cast("list[Any]", value), path, unlike=unlike)
+
+
+def _field_errors(kind: MergeType, value: dict[str, Any], path: tuple[str, ...], *, unlike: bool) -> Iterator[str]:
+    for name, inner in value.items():
+        below = kind.field(name)
+        where = (*path, f"f:{name}")
+        if below is None:
+            yield f"{shown(where)}: field not declared in schema"
+        else:
+            yield from _errors(below, inner, where, unlike=unlike)
+
+
+def _item_errors(kind: MergeType, value: list[Any], path: tuple[str, ...], *, unlike: bool) -> Iterator[str]:
+    seen: set[str] = set()
+    for position, item in enumerate(value):
+        if item is None or (kind.form == "keyed" and not isinstance(item, dict)):
+            what = _WRONG_ITEMS[kind.form, item is None]
+            yield f"{shown(path)}: element {position}: {what}"
+            continue
+        if kind.form == "keyed" and (missing := _missing_key(kind, cast("dict[str, Any]", item))):
+            yield f"{shown(path)}: element {position}: associative list with keys has an element that {missing}"
+            continue
+        step = item_step(kind, item)
+        if unlike and step in seen:
+            yield f"{shown(path)}: duplicate entries for key {shown((step,))}"
+        seen.add(step)
+        yield from _errors(kind.element or FREE, item, (*path, step), unlike=unlike)
+
+
+def _missing_key(kind: MergeType, item: dict[str, Any]) -> str:
+    """Say what an item of a keyed list lacks to be told from others; "" if it has one of the keys."""
+    if any(name in item or name in kind.defaults for name in kind.keys):
+        return ""
+    names = " ".join(f'"{name}"' for name in kind.keys)
+    return f"omits all key fields [{names}] (and doesn't have default values for any key fields)"
+
+
+def _fits(accepts: str, value: Any) -> bool:
+    match accepts:
+        case "string":
+            return isinstance(value, str)
+        case "integer" | "number":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case "boolean":
+            return isinstance(value, bool)
+        case "scalar":
+            return isinstance(value, str | int | float)
+        case "list":
+            return isinstance(value, list)
+        case "map":
+            return isinstance(value, dict)
+        case _:
+            return True
+
+
+def _expected(accepts: str) -> str:
+    return _WANTED.get(accepts, accepts)
+
+
+def _described(value: Any) -> str:
+    return next((name for kind, name in _NAMES if isinstance(value, kind)), "value")

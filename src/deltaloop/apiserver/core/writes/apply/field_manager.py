@@ -1,0 +1,226 @@
+"""What each kind of write does about ``metadata.managedFields``: the rules around the ownership of fields.
+
+    create      the writer owns everything it sent
+    update      ``managedFields: []`` or ``[{}]`` in the object ends all tracking until the next apply; entries that can
+                be read replace the present ones; anything else leaves them
+    subresource the present entries count, whatever the object says
+    apply       an object that is not tracked belongs to ``before-first-apply`` first; the manager ``kubectl`` may take
+                what kubectl's client-side apply had, and keeps its annotation up to date
+
+Source: apimachinery pkg/util/managedfields/internal (fieldmanager, skipnonapplied, lastappliedmanager,
+lastappliedupdater, buildmanagerinfo).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from deltaloop.apiserver.core.writes.apply import field_set
+from deltaloop.apiserver.core.writes.apply.field_set import LEAF, FieldSet
+from deltaloop.apiserver.core.writes.apply.ownership import (
+    APPLY,
+    UPDATE,
+    Conflict,
+    ConflictsError,
+    Fields,
+    Manager,
+    Owners,
+    Target,
+    apply_owners,
+    cap_updaters,
+    new_owners,
+    read_owners,
+    stored_owners,
+    update_owners,
+    write_owners,
+)
+from deltaloop.apiserver.core.writes.apply.walking import compare, fields_of
+from deltaloop.schemas.json_values import at, items, mapping, text
+from deltaloop.schemas.nesting import decode_json
+
+BEFORE_FIRST_APPLY: Final = "before-first-apply"
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_KUBECTL: Final = "kubectl"
+_LONGEST_ANNOTATIONS: Final = 256 * 1024
+_encode: Final = msgspec.json.Encoder(order="deterministic").encode
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Who writes, when, and through which subresource.
+
+    Attributes:
+        manager: Name of the field manager.
+        time: As objects have it.
+        subresource: "" for the object itself.
+    """
+
+    manager: str
+    time: str
+    subresource: str = ""
+
+
+def created_entries(target: Target, created: Fields, writer: Writer) -> list[Fields]:
+    """Return the entries of a new object."""
+    return write_owners(new_owners(_bare(created), _updater(target, writer), target, time=writer.time))
+
+
+def updated_entries(target: Target, live: Fields, new: Fields, sent: object, writer: Writer) -> list[Fields]:
+    """Return the entries after an update.
+
+    Args:
+        target: What is written.
+        live: The object as it was, with its entries.
+        new: The object as it will be; its entries do not matter.
+        sent: ``managedFields`` of the object that was sent, None if it had none.
+        writer: Who wrote.
+    """
+    owners = _owners_before(live, None if writer.subresource else sent)
+    if not owners:
+        return []
+    after = update_owners(owners, _bare(live), _bare(new), _updater(target, writer), target, time=writer.time)
+    return write_owners(cap_updaters(after))
+
+
+def stolen_entries(entries: list[Fields], path: tuple[str, ...], *, lost: bool) -> list[Fields]:
+    """Return the entries that are left of these by a write through a subresource that shows one field.
+
+    The real server takes the field away from everybody who has updated it, and gives it back in an entry of its own,
+    without a time. The next write finds two entries of one manager and passes over the first: the field has no owner
+    then. Nor has it one if it is ``lost``.
+
+    Source: apimachinery pkg/util/managedfields/scalehandler.go (``ToParent``).
+    """
+    only: FieldSet = LEAF
+    for step in reversed(path):
+        only = {step: only}
+    result: list[Fields] = []
+    for entry in entries:
+        fields = entry.get("fieldsV1", {})
+        if entry["operation"] != UPDATE or not field_set.has(fields, path):
+            result.append(entry)
+            continue
+        rest = field_set.difference(fields, only)
+        result += [{**entry, "fieldsV1": rest}] if rest else []
+        if not lost:
+            result.append({name: value for name, value in entry.items() if name != "time"} | {"fieldsV1": only})
+    return sorted(result, key=_order)
+
+
+def _order(entry: Fields) -> tuple[str, ...]:
+    return tuple(entry.get(name, "") for name in ("operation", "time", "manager", "apiVersion", "subresource"))
+
+
+def _owners_before(live: Fields, sent: object) -> Owners:
+    present = items(live["metadata"].get("managedFields"))
+    if sent is None or sent is present or sent == present:
+        return stored_owners(present)
+    if sent in ([], [{}]):
+        return {}
+    return read_owners(sent) or stored_owners(present)
+
+
+def _updater(target: Target, writer: Writer) -> Manager:
+    return Manager(writer.manager, UPDATE, target.api_version, writer.subresource)
+
+
+def _bare(fields: Fields) -> Fields:
+    """Return an object without its entries, which belong to nobody."""
+    metadata = mapping(fields.get("metadata"))
+    if "managedFields" not in metadata:
+        return fields
+    return {**fields, "metadata": {name: value for name, value in metadata.items() if name != "managedFields"}}
+
+
+def applied_object(target: Target, live: Fields | None, applied: Fields, writer: Writer, *, force: bool) -> Fields:
+    """Return the object after an apply, with its entries; the present one if nothing changes.
+
+    Args:
+        target: What is written.
+        live: The object as it is, with its entries; None if it is to be created.
+        applied: The object as sent.
+        writer: Who applies.
+        force: Whether to take fields over from other managers.
+
+    Raises:
+        ConflictsError: If others own fields that would change.
+    """
+    applier = Manager(writer.manager, APPLY, subresource=writer.subresource)
+    owners: Owners = {}
+    before: Fields = {}
+    if live is not None:
+        owners, before = stored_owners(items(live["metadata"].get("managedFields"))), _bare(live)
+        if not owners:
+            first = Manager(BEFORE_FIRST_APPLY, UPDATE, target.api_version, writer.subresource)
+            owners = new_owners(before, first, target, time=writer.time)
+    try:
+        merged, after, changed = apply_owners(owners, before, applied, applier, target, force=force)
+    except ConflictsError as error:
+        left = _not_from_kubectl(target, before, error.conflicts) if writer.manager == _KUBECTL else error.conflicts
+        if left:
+            raise ConflictsError(left) from None
+        merged, after, changed = apply_owners(owners, before, applied, applier, target, force=True)
+    if changed and applier in after:
+        mine = after[applier]
+        after[applier] = type(mine)(mine.fields, mine.api_version, writer.time)
+    result = merged if changed else before
+    if writer.manager == _KUBECTL and live is not None:
+        result = _with_last_applied(result, applied)
+    return _with_entries(result, write_owners(after))
+
+
+def _with_entries(fields: Fields, entries: list[Fields]) -> Fields:
+    metadata = dict(mapping(fields.get("metadata")))
+    if entries:
+        metadata["managedFields"] = entries
+    return {**fields, "metadata": metadata}
+
+
+def _not_from_kubectl(target: Target, live: Fields, conflicts: tuple[Conflict, ...]) -> tuple[Conflict, ...]:
+    """Leave out the conflicts about fields that kubectl's client-side apply had set, and that are still as it did."""
+    try:
+        last: Any = decode_json(text(at(live, "metadata", "annotations", LAST_APPLIED)))
+    except msgspec.DecodeError:
+        return conflicts
+    if mapping(last).get("apiVersion") != target.api_version:
+        return conflicts
+    own = fields_of(target.type, last)
+    found = compare(target.type, last, live)
+    for differing in (found.modified, found.added, found.removed):
+        own = field_set.difference(own, differing)
+    return tuple(conflict for conflict in conflicts if not field_set.has(own, conflict.path))
+
+
+def _with_last_applied(fields: Fields, applied: Fields) -> Fields:
+    annotations = mapping(at(fields, "metadata", "annotations"))
+    if not annotations.get(LAST_APPLIED):
+        return fields
+    metadata = dict(mapping(applied.get("metadata")))
+    others = {name: value for name, value in mapping(metadata.get("annotations")).items() if name != LAST_APPLIED}
+    metadata["annotations"] = others
+    if not others:
+        del metadata["annotations"]
+    changed = {**annotations, LAST_APPLIED: _encode({**applied, "metadata": metadata}).decode() + "\n"}
+    if sum(len(name) + len(str(value)) for name, value in changed.items()) > _LONGEST_ANNOTATIONS:
+        del changed[LAST_APPLIED]
+    return {**fields, "metadata": {**fields["metadata"], "annotations": changed}}
+
+
+def conflict_message(conflicts: tuple[Conflict, ...]) -> str:
+    """Return the message of the 409.
+
+    Source: apimachinery pkg/util/managedfields/internal/conflict.go.
+    """
+    if len(conflicts) == 1:
+        only = conflicts[0]
+        return f"Apply failed with 1 conflict: conflict with {only.manager.shown}: {field_set.shown(only.path)}"
+    lines: list[str] = []
+    for conflict in conflicts:
+        heading = f"conflicts with {conflict.manager.shown}:"
+        if heading not in lines:
+            lines.append(heading)
+        lines.append(f"- {field_set.shown(conflict.path)}")
+    return f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)

@@ -1,0 +1,211 @@
+"""Sets of fields, kept in the very form in which objects carry them (FieldsV1).
+
+A set is a tree of dicts. Each key is one step of a path, each value what is in the set below that step:
+
+    f:name        a field of an object, or a key of a map        k:{"name":"a"}    the item of a list with these keys
+    v:"x"         the value of a list that is a set              .                 the path that ends here is in the set
+
+An empty dict stands for a path that ends there, so ``{"f:spec": {"f:size": {}}}`` has ``.spec.size`` and not ``.spec``,
+and ``{"f:spec": {".": {}, "f:size": {}}}`` has both. The tree as a whole is a set too; an empty one has nothing in it.
+So nothing needs to be decoded before it is computed with, or encoded to be stored.
+
+Every function leaves its arguments as they are; results may share parts with them.
+
+Source: structured-merge-diff fieldpath/set.go, serialize.go, element.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, TypeAlias, cast
+
+import msgspec
+
+from deltaloop.apiserver.core.writes.stored_numbers import stored_number
+from deltaloop.schemas.nesting import decode_json
+
+FieldSet: TypeAlias = dict[str, Any]
+
+SELF: Final = "."
+LEAF: Final[FieldSet] = {}
+_KINDS: Final = {"f": 0, "k": 1, "v": 2, "i": 3}
+_encode: Final = msgspec.json.Encoder(order="deterministic").encode
+
+
+def field_step(name: str) -> str:
+    """Return the step to a field."""
+    return "f:" + name
+
+
+def key_step(keys: dict[str, Any]) -> str:
+    """Return the step to the item of a list that has these keys."""
+    return "k:" + _encode({name: _key(value) for name, value in keys.items()}).decode()
+
+
+def value_step(value: Any) -> str:
+    """Return the step to a value of a set."""
+    return "v:" + _encode(_key(value)).decode()
+
+
+def _key(value: Any) -> Any:
+    """Return a value that tells items apart as it is written: 1.0 is 1."""
+    return stored_number(value) if isinstance(value, float) else value
+
+
+def union(left: FieldSet, right: FieldSet) -> FieldSet:
+    """Return what is in one or the other."""
+    if not left:
+        return right
+    if not right or right is left:
+        return left
+    result = dict(left)
+    for step, below in right.items():
+        result[step] = _union_below(left[step], below) if step in left else below
+    return result
+
+
+def _union_below(left: FieldSet, right: FieldSet) -> FieldSet:
+    if left == right:
+        return left
+    if not left:
+        return right if SELF in right else {SELF: LEAF, **right}
+    if not right:
+        return left if SELF in left else {SELF: LEAF, **left}
+    return union(left, right)
+
+
+def difference(left: FieldSet, right: FieldSet) -> FieldSet:
+    """Return what is in ``left`` but not in ``right``; a path that is in both goes, what is below it stays."""
+    if not left or not right:
+        return left
+    result: FieldSet = {}
+    for step, below in left.items():
+        if step not in right:
+            result[step] = below
+        elif step != SELF:
+            kept = _difference_below(below, right[step])
+            if kept is not None:
+                result[step] = kept
+    return result
+
+
+def _difference_below(left: FieldSet, right: FieldSet) -> FieldSet | None:
+    if not left:
+        return left if right and SELF not in right else None
+    return _normal(difference(left, right or {SELF: LEAF}))
+
+
+def _normal(below: FieldSet) -> FieldSet | None:
+    """Return what is below a step in its one form: None if nothing is left, a leaf if just the path itself is."""
+    return below if len(below) > 1 else None if not below else LEAF if SELF in below else below
+
+
+def difference_below(left: FieldSet, right: FieldSet) -> FieldSet:
+    """Return what is in ``left`` and is neither in ``right`` nor below a path that is."""
+    result: FieldSet = {}
+    for step, below in left.items():
+        other = right.get(step)
+        if other is None:
+            result[step] = below
+        elif other and SELF not in other:
+            kept = _normal(difference_below(below, other)) if below else below
+            if kept is not None:
+                result[step] = kept
+    return result
+
+
+def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
+    """Return what is in both."""
+    result: FieldSet = {}
+    for step, below in left.items():
+        if step in right:
+            if step == SELF:
+                result[SELF] = LEAF
+                continue
+            common = _intersection_below(below, right[step])
+            if common is not None:
+                result[step] = common
+    return result
+
+
+def _intersection_below(left: FieldSet, right: FieldSet) -> FieldSet | None:
+    if not left:
+        return LEAF if not right or SELF in right else None
+    if not right:
+        return LEAF if SELF in left else None
+    return _normal(intersection(left, right))
+
+
+def has(fields: FieldSet, path: tuple[str, ...]) -> bool:
+    """Tell whether a path is in the set."""
+    for step in path:
+        if step not in fields:
+            return False
+        fields = fields[step]
+    return ends_here(fields)
+
+
+def ends_here(below: FieldSet | None) -> bool:
+    """Tell whether the path to ``below`` is in the set; None is what is below a step that is not there."""
+    return below is not None and (not below or SELF in below)
+
+
+def paths(fields: FieldSet, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield every path, in upstream's order: at each level first the paths that end there, then what is below."""
+    steps = sorted((step for step in fields if step != SELF), key=_order)
+    for step in steps:
+        if ends_here(fields[step]):
+            yield (*prefix, step)
+    for step in steps:
+        yield from paths(fields[step], (*prefix, step))
+
+
+def _order(step: str) -> tuple[int, str]:
+    return _KINDS.get(step[:1], 9), step
+
+
+def shown(path: tuple[str, ...]) -> str:
+    """Return a path as people read it: ``.spec.list[name="a"].v``."""
+    return "".join(map(_shown_step, path))
+
+
+def _shown_step(step: str) -> str:
+    kind, _, rest = step.partition(":")
+    if kind == "f":
+        return f".{rest}"
+    if kind == "i":
+        return f"[{rest}]"
+    value = msgspec.json.decode(rest)
+    if kind == "v":
+        return f"[={_shown_value(value)}]"
+    return "[" + ",".join(f"{name}={_shown_value(value[name])}" for name in sorted(value)) + "]"
+
+
+def _shown_value(value: Any) -> str:
+    return _encode(value).decode()
+
+
+def is_field_set(value: object) -> bool:
+    """Tell whether decoded JSON is a set of fields: a tree of objects whose keys are steps."""
+    if not isinstance(value, dict):
+        return False
+    return all(_is_step(step) and is_field_set(below) for step, below in cast("FieldSet", value).items())
+
+
+def _is_step(step: object) -> bool:
+    if not isinstance(step, str):
+        return False
+    if step == SELF:
+        return True
+    kind, colon, rest = step.partition(":")
+    if not colon or kind not in _KINDS:
+        return False
+    if kind == "f":
+        return True
+    if kind == "i":
+        return rest.isdigit()
+    try:
+        value = decode_json(rest)
+    except msgspec.DecodeError:
+        return False
+    return kind == "v" or isinstance(value, dict)

@@ -1,0 +1,403 @@
+"""Who owns which fields of an object: the entries of ``metadata.managedFields``, and what a write does to them.
+
+    update     the writer takes what it added or changed; whoever had it, loses it; what is gone, nobody has
+    apply      the applied object is laid over the present one; fields of other managers that would change are
+               conflicts; what the manager applied last time and does not any more is removed, unless somebody else has
+               it; the manager owns exactly what it applied
+
+A manager is told from others by its name, operation, subresource and, for updates, API version. Entries are never
+changed, only replaced.
+
+Source: structured-merge-diff merge/update.go; apimachinery pkg/util/managedfields/internal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeAlias, cast, final
+
+from deltaloop.apiserver.core.writes.apply import field_set
+from deltaloop.apiserver.core.writes.apply.field_set import FieldSet
+from deltaloop.apiserver.core.writes.apply.merge_type import MergeType
+from deltaloop.apiserver.core.writes.apply.walking import (
+    Comparison,
+    additions,
+    compare,
+    fields_of,
+    merge,
+    remove,
+    with_declared,
+)
+from deltaloop.schemas.json_values import is_mapping, items, text
+
+APPLY: Final = "Apply"
+UPDATE: Final = "Update"
+MAX_UPDATERS: Final = 10
+ANCIENT: Final = "ancient-changes"
+
+Fields: TypeAlias = dict[str, Any]
+TypeOf: TypeAlias = Callable[[str], "MergeType | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is written.
+
+    Attributes:
+        api_version: Of the request, and of the objects given with it.
+        type_of: The type of an API version's objects; None if there is no such version any more.
+        ignored: Fields that cannot be written here.
+        only: The step to the one field that can be written here; "" for all.
+    """
+
+    api_version: str
+    type_of: TypeOf
+    ignored: FieldSet = field(default_factory=dict[str, Any])
+    only: str = ""
+
+    @property
+    def type(self) -> MergeType:
+        """The type of the objects as they are sent and answered."""
+        kind = self.type_of(self.api_version)
+        if kind is None:
+            raise ValueError(f"{self.api_version} is not served")
+        return kind
+
+    @property
+    def counts_all(self) -> bool:
+        """Whether every field can be written here."""
+        return not (self.only or self.ignored)
+
+    def counted(self, fields: FieldSet) -> FieldSet:
+        """Return the fields that can be written here."""
+        if self.only:
+            return {step: below for step, below in fields.items() if step == self.only}
+        return field_set.difference_below(fields, self.ignored) if self.ignored else fields
+
+    def differences(self, kind: MergeType, old: Fields, new: Fields) -> Comparison:
+        """Compare two objects in what can be written here; the rest will be as it was, whatever was sent."""
+        found = compare(kind, old, new)
+        if self.counts_all or found.same:
+            return found
+        return Comparison(self.counted(found.added), self.counted(found.modified), self.counted(found.removed))
+
+
+@dataclass(frozen=True, slots=True)
+class Manager:
+    """Who writes."""
+
+    name: str
+    operation: str
+    api_version: str = ""
+    subresource: str = ""
+
+    @property
+    def shown(self) -> str:
+        """As a conflict names it."""
+        result = f'"{self.name}"'
+        if self.subresource:
+            result += f' with subresource "{self.subresource}"'
+        return f"{result} using {self.api_version}" if self.operation == UPDATE else result
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """What a manager has: fields, in which API version, and since when."""
+
+    fields: FieldSet
+    api_version: str
+    time: str = ""
+
+
+Owners: TypeAlias = dict[Manager, Owned]
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A field that an apply would change although somebody else owns it."""
+
+    manager: Manager
+    path: tuple[str, ...]
+
+    @property
+    def place(self) -> str:
+        """The path as people read it."""
+        return field_set.shown(self.path)
+
+
+@final
+class ConflictsError(Exception):
+    """An apply was refused; nothing has changed.
+
+    Attributes:
+        conflicts: By manager, then by path.
+    """
+
+    def __init__(self, conflicts: tuple[Conflict, ...]) -> None:
+        """Keep the conflicts."""
+        super().__init__(f"{len(conflicts)} conflicts")
+        self.conflicts = conflicts
+
+
+def read_owners(entries: object) -> Owners | None:
+    """Read ``managedFields``; None if they are malformed, and {} if there are none."""
+    owners: Owners = {}
+    for entry in items(entries):
+        if not is_mapping(entry) or entry.get("operation") not in (APPLY, UPDATE) or not text(entry.get("apiVersion")):
+            return None
+        fields = entry.get("fieldsV1", {})
+        if entry.get("fieldsType") != "FieldsV1" or not field_set.is_field_set(fields):
+            return None
+        api_version = text(entry["apiVersion"])
+        owners[_manager_of(entry, api_version)] = Owned(cast("FieldSet", fields), api_version, text(entry.get("time")))
+    return owners
+
+
+def stored_owners(entries: Iterable[Any]) -> Owners:
+    """Read ``managedFields`` that this server wrote, without checking them again."""
+    return {
+        _manager_of(entry, entry["apiVersion"]): Owned(
+            entry.get("fieldsV1", {}), entry["apiVersion"], entry.get("time") or ""
+        )
+        for entry in entries
+    }
+
+
+def _manager_of(entry: dict[str, Any], api_version: str) -> Manager:
+    operation = entry["operation"]
+    return Manager(
+        entry.get("manager") or "",
+        operation,
+        "" if operation == APPLY else api_version,
+        entry.get("subresource") or "",
+    )
+
+
+def write_owners(owners: Owners) -> list[Fields]:
+    """Return ``managedFields``: appliers first, then by time, name, API version and subresource."""
+    ordered = sorted(
+        owners.items(),
+        key=lambda item: (item[0].operation, item[1].time, item[0].name, item[1].api_version, item[0].subresource),
+    )
+    return [_entry(manager, owned) for manager, owned in ordered]
+
+
+def _entry(manager: Manager, owned: Owned) -> Fields:
+    entry: Fields = {
+        "manager": manager.name,
+        "operation": manager.operation,
+        "apiVersion": owned.api_version,
+        "time": owned.time,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": owned.fields,
+        "subresource": manager.subresource,
+    }
+    return {name: value for name, value in entry.items() if value != ""}
+
+
+def update_owners(owners: Owners, old: Fields, new: Fields, writer: Manager, target: Target, *, time: str) -> Owners:
+    """Return who owns what after an update from ``old`` to ``new``.
+
+    Args:
+        owners: Who owned what before.
+        old: The object before; what Go has of a new object for a create.
+        new: The object as the writer wants it.
+        writer: Who writes.
+        target: What is written.
+        time: As entries have it.
+    """
+    after, compared = _without_changed(owners, old, new, target, but=None)
+    mine = strip(target.counted(field_set.union(compared.modified, compared.added)))
+    if mine:
+        before = after.get(writer)
+        fields = field_set.union(mine, before.fields) if before is not None else mine
+        after[writer] = Owned(fields, target.api_version, time)
+    return after
+
+
+def new_owners(new: Fields, writer: Manager, target: Target, *, time: str) -> Owners:
+    """Return who owns what in a new object: its creator everything."""
+    kind = target.type
+    mine = strip(target.counted(additions(kind, kind.zero, new)))
+    return {writer: Owned(mine, target.api_version, time)} if mine else {}
+
+
+def _without_changed(
+    owners: Owners, old: Fields, new: Fields, target: Target, *, but: Manager | None
+) -> tuple[Owners, Comparison]:
+    compared = target.differences(target.type, old, new)
+    if compared.same and all(owned.api_version == target.api_version for owned in owners.values()):
+        return dict(owners), compared
+    comparisons = {target.api_version: compared}
+    after: Owners = {}
+    gone: dict[str, FieldSet] = {}
+    for manager, owned in owners.items():
+        if manager == but:
+            after[manager] = owned
+            continue
+        version = owned.api_version
+        seen = _compared(comparisons, version, old, new, target)
+        if seen is None:
+            continue
+        if version not in gone:
+            gone[version] = seen.all
+        fields = field_set.difference(owned.fields, gone[version])
+        if fields:
+            after[manager] = owned if fields is owned.fields else replace(owned, fields=fields)
+    return after, compared
+
+
+def _compared(
+    comparisons: dict[str, Comparison], api_version: str, old: Fields, new: Fields, target: Target
+) -> Comparison | None:
+    if api_version not in comparisons:
+        kind = target.type_of(api_version)
+        if kind is None:
+            return None
+        comparisons[api_version] = target.differences(kind, old, new)
+    return comparisons[api_version]
+
+
+def apply_owners(
+    owners: Owners, live: Fields, applied: Fields, applier: Manager, target: Target, *, force: bool
+) -> tuple[Fields, Owners, bool]:
+    """Lay an applied object over the live one.
+
+    Args:
+        owners: Who owns what now.
+        live: The object as it is.
+        applied: What the applier wants to have, and nothing else.
+        applier: Who applies.
+        target: What is written.
+        force: Whether to take fields over from others.
+
+    Returns:
+        The object, who owns what (without a new time for the applier), and whether the object changed.
+
+    Raises:
+        ConflictsError: If others own fields that would change, and ``force`` was not given.
+    """
+    merged = cast("Fields", merge(target.type, live, applied))
+    last = owners.get(applier)
+    mine = Owned(
+        target.counted(fields_of(target.type, applied)), target.api_version, last.time if last is not None else ""
+    )
+    claimed: Owners = {**owners, applier: mine}
+    if last is not None and last.fields:
+        merged = _prune(merged, claimed, last, target.type_of)
+    if not force:
+        _check_conflicts(owners, live, merged, applier, target)
+    after, compared = _without_changed(claimed, live, merged, target, but=applier)
+    stripped = strip(mine.fields)
+    after.pop(applier, None)
+    if stripped:
+        after[applier] = replace(mine, fields=stripped)
+    # What cannot be written here is a change all the same, though it will not be stored.
+    return merged, after, not (compared.same and (target.counts_all or compare(target.type, live, merged).same))
+
+
+def _check_conflicts(owners: Owners, live: Fields, merged: Fields, applier: Manager, target: Target) -> None:
+    comparisons: dict[str, Comparison] = {}
+    conflicts: list[Conflict] = []
+    for manager in sorted(owners, key=lambda one: (one.name, one.operation, one.api_version, one.subresource)):
+        owned = owners[manager]
+        seen = _compared(comparisons, owned.api_version, live, merged, target)
+        if manager == applier or seen is None:
+            continue
+        changed = target.counted(field_set.union(seen.modified, seen.added))
+        conflicts += [
+            Conflict(manager, path) for path in field_set.paths(field_set.intersection(owned.fields, changed))
+        ]
+    if conflicts:
+        raise ConflictsError(tuple(conflicts))
+
+
+def _prune(merged: Fields, owners: Owners, last: Owned, type_of: TypeOf) -> Fields:
+    """Take out what the applier had applied last time, unless it or somebody else has it now.
+
+    A declared field goes with the last thing below it that anybody has, and takes what nobody has with it: a probe's
+    defaults go with the probe.
+    """
+    kind = type_of(last.api_version)
+    if kind is None:
+        return merged
+    before = with_declared(kind, last.fields)
+    pruned = _taken_out(kind, merged, before)
+    # What goes with a container, but somebody owns, comes back.
+    managed: dict[str, FieldSet] = {last.api_version: {}}
+    for owned in owners.values():
+        managed[owned.api_version] = field_set.union(managed.get(owned.api_version, {}), owned.fields)
+    for api_version, fields in managed.items():
+        other = type_of(api_version)
+        if other is None:
+            continue
+        kept = field_set.union(with_declared(other, fields_of(other, pruned)), with_declared(other, fields))
+        pruned = _taken_out(other, merged, field_set.difference(with_declared(other, fields_of(other, merged)), kept))
+    # And so does what went with it, but was never the applier's.
+    gone = field_set.difference(
+        with_declared(kind, fields_of(kind, merged)), with_declared(kind, fields_of(kind, pruned))
+    )
+    return _taken_out(kind, merged, field_set.intersection(gone, before))
+
+
+def _taken_out(kind: MergeType, fields: Fields, gone: FieldSet) -> Fields:
+    return cast("Fields", remove(kind, fields, gone) or {})
+
+
+_STRIPPED: Final[FieldSet] = {
+    "f:apiVersion": {},
+    "f:kind": {},
+    "f:metadata": {
+        ".": {},
+        **{
+            field_set.field_step(name): {}
+            for name in (
+                "name",
+                "namespace",
+                "creationTimestamp",
+                "selfLink",
+                "uid",
+                "clusterName",
+                "generation",
+                "managedFields",
+                "resourceVersion",
+            )
+        },
+    },
+}
+
+
+def strip(fields: FieldSet) -> FieldSet:
+    """Leave out what nobody owns: the fields that identify an object and that the server sets."""
+    return field_set.difference(fields, _STRIPPED)
+
+
+def cap_updaters(owners: Owners) -> Owners:
+    """Merge the oldest updates of each version into one entry, so that there are at most ten updates.
+
+    Source: apimachinery pkg/util/managedfields/internal/capmanagers.go.
+    """
+    updaters = [manager for manager in owners if manager.operation == UPDATE]
+    excess = len(updaters) - MAX_UPDATERS
+    if excess <= 0:
+        return owners
+    result = dict(owners)
+    updaters.sort(key=lambda one: (owners[one].time, one.name, one.api_version, one.subresource))
+    first: dict[str, Manager] = {}
+    for manager in updaters:
+        if excess <= 0:
+            break
+        owned = result[manager]
+        bucket = Manager(ANCIENT, UPDATE, owned.api_version)
+        if owned.api_version not in first:
+            first[owned.api_version] = manager
+            continue
+        if bucket not in result:
+            result[bucket] = result.pop(first[owned.api_version])
+        fields = field_set.union(owned.fields, result[bucket].fields)
+        result[bucket] = Owned(fields, owned.api_version, owned.time)
+        if manager != bucket:
+            del result[manager]
+        excess -= 1
+    return result

@@ -1,0 +1,182 @@
+"""What a delete does to one object: remove it, mark it, or nothing.
+
+    nothing holds it, no grace        removed; a pod is marked first
+    finalizers, or a grace period     marked: deletionTimestamp, and but for namespaces deletionGracePeriodSeconds
+    marked already                    nothing, unless grace is shortened or the propagation policy changes
+
+Only pods that run on a node have a grace period here.
+
+Source: apiserver pkg/registry/rest/delete.go, pkg/registry/generic/registry/store.go.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Any, Final
+
+import msgspec
+
+from deltaloop.api.times import format_time, from_epoch
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.crds.definition import CLEANUP_FINALIZER
+from deltaloop.apiserver.core.served_resource import ServedResource, is_core, is_crd
+from deltaloop.apiserver.core.writes.objects import has_finalizers
+from deltaloop.schemas.faults import FieldError, invalid_value, not_supported
+from deltaloop.schemas.json_values import at, mapping
+
+FOREGROUND: Final = "foregroundDeletion"
+ORPHAN: Final = "orphan"
+_POLICIES: Final = ("Foreground", "Background", "Orphan")
+_POD_GRACE: Final = 30
+
+
+class _Preconditions(msgspec.Struct, frozen=True, rename="camel"):
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
+    """The options of a delete, as its body has them."""
+
+    grace_period_seconds: int | None = None
+    preconditions: _Preconditions | None = None
+    orphan_dependents: bool | None = None
+    propagation_policy: str | None = None
+    dry_run: tuple[str, ...] | None = None
+
+
+def parse_delete_options(value: object) -> DeleteOptions:
+    """Read and check delete options.
+
+    Raises:
+        BadRequestError: If their types are wrong.
+        InvalidError: If their values are.
+    """
+    try:
+        options = msgspec.convert(value, DeleteOptions)
+    except msgspec.ValidationError as error:
+        raise failures.bad_request(f"the delete options cannot be read: {error}") from None
+    errors: list[FieldError] = []
+    policy = options.propagation_policy
+    if policy is not None and options.orphan_dependents is not None:
+        text = "orphanDependents and deletionPropagation cannot be both set"
+        errors.append(invalid_value("propagationPolicy", f'"{policy}"', text))
+    if policy is not None and policy not in _POLICIES:
+        errors.append(not_supported("propagationPolicy", policy, (*_POLICIES, "nil")))
+    if errors:
+        raise failures.invalid_options("DeleteOptions", errors)
+    if options.grace_period_seconds is not None and options.grace_period_seconds < 0:
+        return msgspec.structs.replace(options, grace_period_seconds=1)
+    return options
+
+
+class Fate(Enum):
+    """What becomes of the object."""
+
+    REMOVED = auto()
+    MARKED = auto()
+    UNCHANGED = auto()
+
+
+def check_preconditions(served: ServedResource, current: dict[str, Any], options: DeleteOptions) -> None:
+    """Refuse a delete that meant another object, or another state of it.
+
+    Raises:
+        ConflictError: Saying which precondition failed.
+    """
+    wanted, metadata = options.preconditions, current["metadata"]
+    if wanted is None:
+        return
+    if wanted.uid is not None and wanted.uid != metadata["uid"]:
+        raise failures.delete_conflict(
+            served.type,
+            metadata["name"],
+            f"the UID in the precondition ({wanted.uid}) does not match the UID in record ({metadata['uid']}). "
+            "The object might have been deleted and then recreated",
+        )
+    if wanted.resource_version is not None and wanted.resource_version != metadata["resourceVersion"]:
+        raise failures.delete_conflict(
+            served.type,
+            metadata["name"],
+            f"the ResourceVersion in the precondition ({wanted.resource_version}) does not match the ResourceVersion "
+            f"in record ({metadata['resourceVersion']}). The object might have been modified",
+        )
+
+
+def delete_object(
+    served: ServedResource, current: dict[str, Any], options: DeleteOptions, *, now: float
+) -> tuple[Fate, dict[str, Any]]:
+    """Decide about one object.
+
+    Args:
+        served: The resource.
+        current: The object as it is.
+        options: Checked options.
+        now: Seconds since 1970.
+
+    Returns:
+        What becomes of it, and the object: to answer with, and to store unless it is as it was. A pod that is removed
+        is marked first, and its watchers see both.
+
+    Raises:
+        ConflictError: If a precondition fails.
+    """
+    check_preconditions(served, current, options)
+    metadata: dict[str, Any] = {**current["metadata"], "finalizers": _finalizers(served, current, options)}
+    if not metadata["finalizers"]:
+        del metadata["finalizers"]
+    marked = {**current, "metadata": metadata}
+    grace = _grace(served, current, options)
+    if "deletionTimestamp" in metadata:
+        return _again(served, current, marked, grace, now=now)
+    removed = grace == 0 and not has_finalizers(served, marked)
+    if removed and not is_core(served, "pods"):
+        return Fate.REMOVED, current
+    metadata["deletionTimestamp"] = format_time(from_epoch(now + grace))
+    if is_core(served, "namespaces"):
+        marked["status"] = {**mapping(current.get("status")), "phase": "Terminating"}
+    else:
+        metadata["deletionGracePeriodSeconds"] = grace
+    if metadata.get("generation"):
+        metadata["generation"] += 1
+    return Fate.REMOVED if removed else Fate.MARKED, marked
+
+
+def _again(
+    served: ServedResource, current: dict[str, Any], marked: dict[str, Any], grace: int, *, now: float
+) -> tuple[Fate, dict[str, Any]]:
+    metadata = marked["metadata"]
+    before = metadata.get("deletionGracePeriodSeconds", 0)
+    if grace < before:
+        metadata["deletionTimestamp"] = format_time(from_epoch(now + grace))
+        metadata["deletionGracePeriodSeconds"] = before = grace
+    if before == 0 and not has_finalizers(served, marked):
+        return Fate.REMOVED, marked if is_core(served, "pods") else current
+    return (Fate.UNCHANGED, current) if marked == current else (Fate.MARKED, marked)
+
+
+def _finalizers(served: ServedResource, current: dict[str, Any], options: DeleteOptions) -> list[str]:
+    present: list[str] = [*current["metadata"].get("finalizers", [])]
+    policy = options.propagation_policy
+    if options.orphan_dependents is not None:
+        policy = "Orphan" if options.orphan_dependents else "Background"
+    if policy is not None:
+        present = [name for name in present if name not in (FOREGROUND, ORPHAN)]
+    if policy == "Foreground":
+        present.append(FOREGROUND)
+    elif policy == "Orphan":
+        present.append(ORPHAN)
+    if is_crd(served) and CLEANUP_FINALIZER not in present and "deletionTimestamp" not in current["metadata"]:
+        present.append(CLEANUP_FINALIZER)
+    return present
+
+
+def _grace(served: ServedResource, current: dict[str, Any], options: DeleteOptions) -> int:
+    if not is_core(served, "pods") or not at(current, "spec", "nodeName"):
+        return 0
+    if at(current, "status", "phase") in ("Succeeded", "Failed"):
+        return 0
+    if options.grace_period_seconds is not None:
+        return options.grace_period_seconds
+    seconds = at(current, "spec", "terminationGracePeriodSeconds")
+    return seconds if isinstance(seconds, int) and seconds >= 0 else _POD_GRACE

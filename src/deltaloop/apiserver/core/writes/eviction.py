@@ -1,0 +1,143 @@
+"""Evictions: a delete of a pod that a disruption budget may refuse.
+
+    pod finished, pending, or being deleted    deleted, whatever the budgets say
+    no budget selects it                       deleted
+    not ready, and the budget has enough       deleted (or its unhealthyPodEvictionPolicy is AlwaysAllow)
+    one does, disruptionsAllowed > 0           deleted, and the budget has one less to give
+    one does, disruptionsAllowed is 0          429
+    one does that no controller has counted    429, come back in 10 seconds
+    more than one does                         500
+
+``disruptionsAllowed`` is counted by a controller in a cluster. None runs here: it is what somebody has written into the
+budget's status, and a budget whose ``observedGeneration`` is behind its generation counts as not counted.
+
+Source: Kubernetes pkg/registry/core/pod/storage/eviction.go.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from deltaloop.api import kinds
+from deltaloop.api.resource import Resource
+from deltaloop.api.status import ApiError, Status, StatusCause, StatusDetails, error_from_status
+from deltaloop.api.times import format_time, from_epoch
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.storage.label_match import selects
+from deltaloop.apiserver.core.storage.store import Objects
+from deltaloop.schemas.json_values import at, integer, items, mapping, text
+
+_PDBS: Final = kinds.POD_DISRUPTION_BUDGET.group_resource
+_ALLOWED: Final = "DisruptionAllowed"
+_MOST_DISRUPTED: Final = 2000
+_FREE_PHASES: Final = ("Succeeded", "Failed", "Pending")
+Fields = dict[str, Any]
+
+
+def check_eviction(eviction: Fields, *, namespace: str, name: str) -> Fields:
+    """Check that an eviction is about the pod in the URL, and return its delete options.
+
+    Raises:
+        BadRequestError: If it names another pod.
+    """
+    where = text(at(eviction, "metadata", "namespace"))
+    if where and where != namespace:
+        raise failures.bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    if text(at(eviction, "metadata", "name")) != name:
+        raise failures.bad_request("name in URL does not match name in Eviction object")
+    options = mapping(eviction.get("deleteOptions"))
+    return {key: value for key, value in options.items() if key not in ("kind", "apiVersion")}
+
+
+def budget_to_spend(store: Objects, pod: Resource, *, now: float) -> tuple[Resource, Fields] | None:
+    """Return the budget that an eviction takes from and what it looks like then; None if there is none to ask.
+
+    Raises:
+        TooManyRequestsError: If the budget has nothing to give.
+        InternalServerError: If there are several.
+    """
+    fields = pod.to_dict()
+    if pod.deletion_timestamp is not None or text(at(fields, "status", "phase")) in _FREE_PHASES:
+        return None
+    found = [budget for budget in store.list(_PDBS, prefix=f"{pod.namespace}/").items if _selects(budget, pod)]
+    if not found:
+        return None
+    if len(found) > 1:
+        raise failures.unexplained(
+            "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+        )
+    if _is_free(fields, found[0].to_dict()):
+        return None
+    return found[0], _spend(found[0], pod, now=now)
+
+
+def _selects(budget: Resource, pod: Resource) -> bool:
+    selector = at(budget.to_dict(), "spec", "selector")
+    return selector is not None and selects(mapping(selector), pod.labels)
+
+
+def _is_free(pod: Fields, budget: Fields) -> bool:
+    """Tell whether a pod that is not ready may go without asking, by the budget's policy."""
+    conditions = map(mapping, items(at(pod, "status", "conditions")))
+    if any(text(item.get("type")) == "Ready" and text(item.get("status")) == "True" for item in conditions):
+        return False
+    if text(at(budget, "spec", "unhealthyPodEvictionPolicy")) == "AlwaysAllow":
+        return True
+    healthy, needed = (integer(at(budget, "status", name)) for name in ("currentHealthy", "desiredHealthy"))
+    return healthy >= needed > 0
+
+
+def _spend(budget: Resource, pod: Resource, *, now: float) -> Fields:
+    fields = budget.to_dict()
+    status = mapping(fields.get("status"))
+    if integer(status.get("observedGeneration")) < integer(at(fields, "metadata", "generation")):
+        raise _refused(f"The disruption budget {budget.name} is still being processed by the server.", wait=10)
+    allowed = integer(status.get("disruptionsAllowed"))
+    disrupted = mapping(status.get("disruptedPods"))
+    if allowed < 0:
+        raise failures.protected(kinds.POD_DISRUPTION_BUDGET, budget.name, "pdb disruptions allowed is negative")
+    if len(disrupted) > _MOST_DISRUPTED:
+        text_ = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+        raise failures.protected(kinds.POD_DISRUPTION_BUDGET, budget.name, text_)
+    if allowed == 0:
+        healthy, needed = integer(status.get("currentHealthy")), integer(status.get("desiredHealthy"))
+        why = f"needs {needed} healthy pods and has {healthy} currently"
+        if healthy > needed:
+            why = "does not allow evicting pods currently"
+        failed = next((item for item in _conditions(fields) if item.get("reason") == "SyncFailed"), None)
+        if failed is not None:
+            why = f"does not allow evicting pods currently because it failed sync: {text(failed.get('message'))}"
+        raise _refused(f"The disruption budget {budget.name} {why}")
+    time = format_time(from_epoch(now))
+    status = {**status, "disruptionsAllowed": allowed - 1, "disruptedPods": {**disrupted, pod.name: time}}
+    if allowed == 1:
+        status["conditions"] = _exhausted(fields, time=time)
+    return {**fields, "status": status}
+
+
+def _conditions(fields: Fields) -> list[Fields]:
+    return [mapping(item) for item in items(at(fields, "status", "conditions"))]
+
+
+def _exhausted(budget: Fields, *, time: str) -> list[Fields]:
+    """Return a budget's conditions when it has nothing more to give."""
+    listed = _conditions(budget)
+    before = next((item for item in listed if item.get("type") == _ALLOWED), Fields())
+    changed = text(before.get("lastTransitionTime")) if before.get("status") == "False" else time
+    condition = {
+        "type": _ALLOWED,
+        "status": "False",
+        "observedGeneration": integer(at(budget, "status", "observedGeneration")),
+        "lastTransitionTime": changed,
+        "reason": "InsufficientPods",
+        "message": "",
+    }
+    return [*(item for item in listed if item.get("type") != _ALLOWED), condition]
+
+
+def _refused(cause: str, *, wait: int = 0) -> ApiError:
+    message = "Cannot evict pod as it would violate the pod's disruption budget."
+    details = StatusDetails(causes=(StatusCause("DisruptionBudget", cause),), retry_after_seconds=wait)
+    return error_from_status(Status(message=message, reason="TooManyRequests", details=details, code=429))

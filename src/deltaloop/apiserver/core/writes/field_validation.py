@@ -1,0 +1,200 @@
+"""``fieldValidation``: what to do about fields that are unknown or given twice.
+
+    Ignore   drop them        Warn (also if nothing is said)   drop them, with a Warning header for each
+    Strict   refuse: 400 for a whole object, 422 naming ``patch`` for a patch
+
+Unknown fields of built-in kinds are dropped here in any case, as Go's decoding does; those of custom resources are
+dropped when the object is pruned.
+
+Source: apiserver pkg/endpoints/handlers/create.go, update.go, patch.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from typing import Any, Final
+
+import msgspec
+
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.builtin.tables import kind_types
+from deltaloop.apiserver.core.builtin.unknown_fields import drop_unknown_fields, drop_unknown_metadata
+from deltaloop.apiserver.core.metadata.rules import owner_warnings
+from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.writes.sent_objects import AsSent, decode_sent
+from deltaloop.schemas.decoding import duplicate_field_texts, unknown_field_texts
+from deltaloop.schemas.faults import invalid_value, not_supported
+from deltaloop.schemas.json_values import copied, mapping
+
+_STRICT: Final = "strict decoding error: "
+_OPERATION_FIELDS: Final = frozenset({"op", "path", "from", "value"})
+_MOST_FIELDS: Final = 100  # that are unknown, or come twice; the decoder of a real server keeps no more
+_MOST_SIGNS: Final = 4096
+_SIGNS_OF_ONE: Final = 256
+
+
+class FieldValidation(Enum):
+    """The three answers to fields that have no place."""
+
+    IGNORE = "Ignore"
+    WARN = "Warn"
+    STRICT = "Strict"
+
+
+def parse_field_validation(kind: str, value: str) -> FieldValidation:
+    """Read the query parameter; empty means ``WARN``.
+
+    Args:
+        kind: Name of the options in an error, such as ``CreateOptions``.
+        value: The parameter.
+
+    Raises:
+        InvalidError: If it is none of the three.
+    """
+    try:
+        return FieldValidation(value or "Warn")
+    except ValueError:
+        supported = ("", "Ignore", "Warn", "Strict")
+        raise failures.invalid_options(kind, [not_supported("fieldValidation", value, supported)]) from None
+
+
+def check_object(
+    served: ServedResource, fields: dict[str, Any], body: bytes, mode: FieldValidation, *, repeated: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Return the warnings about an object as sent.
+
+    Args:
+        served: The resource.
+        fields: The object; what Go does not know of a built-in kind is dropped from it.
+        body: Its JSON, or something else if it was not JSON.
+        mode: What to do about what is found.
+        repeated: What was repeated in it, if it was YAML.
+
+    Raises:
+        BadRequestError: If the mode is ``STRICT`` and there would be any.
+    """
+    found = _found(served, fields, body, mode)
+    if mode is FieldValidation.IGNORE:
+        return found
+    if found or repeated:
+        _check_readable(served, fields, as_sent="whole")
+    if (found or repeated) and mode is FieldValidation.STRICT:
+        kind = served.type.kind
+        shown = ", ".join((*_unmarshal_errors(repeated), *found))
+        raise failures.unreadable(kind, f"{_STRICT}{shown}", version=served.type.version)
+    return (*repeated, *found)
+
+
+def _unmarshal_errors(repeated: Sequence[str]) -> tuple[str, ...]:
+    return ("\n  ".join(("yaml: unmarshal errors:", *repeated)),) if repeated else ()
+
+
+def check_patched(
+    served: ServedResource, fields: dict[str, Any], patch: bytes, mode: FieldValidation
+) -> tuple[str, ...]:
+    """Return the warnings about an object after a patch.
+
+    Raises:
+        InvalidError: If the mode is ``STRICT`` and there would be any; it names ``patch``, as the real server does.
+    """
+    found = _patch_texts(patch, mode)
+    if _is_read(served, fields):
+        found = (*found, *_found(served, fields, b"", mode, typed=bool(fields.get("apiVersion"))))
+    repeated = owner_warnings(mapping(fields.get("metadata")), " after mutating admission happens")
+    if found or repeated:
+        _check_readable(served, fields, as_sent="patched")
+    if found and mode is FieldValidation.STRICT:
+        result = msgspec.json.encode(msgspec.json.encode(fields).decode()).decode()
+        raise failures.invalid_patch(invalid_value("patch", result, _STRICT + ", ".join(found)))
+    return (*found, *repeated)
+
+
+def _is_read(served: ServedResource, fields: dict[str, Any]) -> bool:
+    """Tell whether what a patch made is read at all: another kind is refused before its fields are looked at."""
+    api_version, kind = fields.get("apiVersion"), fields.get("kind") or served.type.kind
+    if served.custom:
+        return (api_version, kind) == (served.type.api_version, served.type.kind)
+    return kind == served.type.kind and (not api_version or (api_version, kind) in kind_types())
+
+
+def _check_readable(served: ServedResource, fields: dict[str, Any], *, as_sent: AsSent) -> None:
+    """Refuse an object that cannot be read at all: then nobody hears of fields that have no place."""
+    decode_sent(served, copied(fields), as_sent=as_sent)
+
+
+def check_applied(body: bytes, mode: FieldValidation) -> tuple[str, ...]:
+    """Return the warnings about an object that is applied: only what is given twice can go unnoticed there.
+
+    Raises:
+        BadRequestError: If the mode is ``STRICT`` and there would be any.
+    """
+    if mode is FieldValidation.IGNORE:
+        return ()
+    found = tuple(duplicate_field_texts(body))
+    if found and mode is FieldValidation.STRICT:
+        raise failures.bad_request(f"error strict decoding YAML: {', '.join(found)}")
+    return found
+
+
+def _patch_texts(patch: bytes, mode: FieldValidation) -> tuple[str, ...]:
+    """Return a sentence for each field of a patch that is twice, or that no operation of a JSON patch has."""
+    if mode is FieldValidation.IGNORE:
+        return ()
+    twice = duplicate_field_texts(patch)
+    if not patch.lstrip().startswith(b"["):
+        return tuple(twice)
+    operations: list[Any] = msgspec.json.decode(patch)
+    unknown = [
+        f'unknown field "[{place}].{name}"'
+        for place, operation in enumerate(operations)
+        for name in operation or ()
+        if name not in _OPERATION_FIELDS
+    ]
+    return tuple(f"json patch {text}" for text in (*twice, *unknown))
+
+
+def bounded_warnings(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return which warnings are sent: each once, and so many that clients can still read the headers.
+
+    If they have more signs than ``4096`` together, each is cut to 256, and those that are too many are left out.
+
+    Source: apiserver pkg/endpoints/filters/warning.go.
+    """
+    once = tuple(dict.fromkeys(filter(None, texts)))
+    if sum(map(len, once)) <= _MOST_SIGNS:
+        return once
+    kept: list[str] = []
+    written = 0
+    for text in once:
+        if written >= _MOST_SIGNS:
+            break
+        kept.append(text[:_SIGNS_OF_ONE])
+        written += len(kept[-1])
+    return tuple(kept)
+
+
+def warning_header(text: str) -> str:
+    """Return the value of a Warning header."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'299 - "{escaped}"'
+
+
+def _found(
+    served: ServedResource, fields: dict[str, Any], body: bytes, mode: FieldValidation, *, typed: bool = True
+) -> tuple[str, ...]:
+    if not served.custom:
+        # What a patch left without a version is read as a type that has no fields.
+        dropped = (
+            drop_unknown_fields(served.type.api_version, served.type.kind, fields)
+            if typed
+            else sorted(fields.keys() - {"apiVersion", "kind"})
+        )
+        if mode is FieldValidation.IGNORE:
+            return ()
+        return (*duplicate_field_texts(body), *(f'unknown field "{path}"' for path in dropped))[:_MOST_FIELDS]
+    unknown = drop_unknown_metadata(fields)
+    if mode is FieldValidation.IGNORE:
+        return ()
+    of_metadata = (f'unknown field "{path}"' for path in unknown)
+    return (*duplicate_field_texts(body), *of_metadata, *unknown_field_texts(served.schema, fields))

@@ -1,0 +1,164 @@
+"""JSON patch (RFC 6902) as the real server's library understands it, which is not quite as the RFC says.
+
+    a member that is missing      reads as null: ``copy`` and ``test`` take it for null, ``replace`` adds it; ``remove``
+                                  and ``move`` refuse it
+    an index                      may be negative: it counts from the end
+    a path                        ``""`` can be tested and replaced only; what is before its first slash is passed over
+    a value that is missing       is null
+    numbers                       are equal if they are written alike: ``1`` is not ``1.0``
+
+What copies add up to is bounded, so that a small patch cannot grow without end.
+
+Source: gopkg.in/evanphx/json-patch.v4 v4.13.0, patch.go; observed on kube-apiserver 1.36.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, TypeAlias, cast
+
+import msgspec
+
+from deltaloop.api.errors import DeltaloopError
+from deltaloop.schemas.json_values import copied, is_mapping, items
+
+MAX_COPIED: Final = 3 * 1024 * 1024
+
+Container: TypeAlias = "dict[str, Any] | list[Any]"
+_INDEX: Final = re.compile(r"[-+]?[0-9]{1,18}")
+_encode: Final = msgspec.json.encode
+
+
+class JsonPatchError(DeltaloopError):
+    """A patch cannot be applied to this object: the fault is the caller's. The message never has the data."""
+
+
+def apply_operations(document: Any, operations: list[Any]) -> Any:
+    """Apply the operations of a patch in their order and return the result.
+
+    Args:
+        document: The object; it is changed, also if a later operation is refused.
+        operations: The patch. Its values are copied.
+
+    Raises:
+        JsonPatchError: If one of them cannot be applied.
+    """
+    copied_bytes = 0
+    for operation in operations:
+        fields: dict[str, Any] = operation if is_mapping(operation) else {}
+        match fields.get("op"):
+            case "add":
+                container, key = _found(document, fields, "path")
+                _add(container, key, copied(fields.get("value")))
+            case "remove":
+                container, key = _found(document, fields, "path")
+                _remove(container, key)
+            case "replace":
+                document = _replace(document, fields)
+            case "move":
+                container, key = _found(document, fields, "from")
+                value = _get(container, key)
+                _remove(container, key)
+                container, key = _found(document, fields, "path")
+                _add(container, key, value)
+            case "copy":
+                container, key = _found(document, fields, "from")
+                value = copied(_get(container, key))
+                container, key = _found(document, fields, "path")
+                copied_bytes += len(_encode(value)) if value is not None else 0
+                if copied_bytes > MAX_COPIED:
+                    raise JsonPatchError("the copies of the patch are too large")
+                _add(container, key, value)
+            case "test":
+                _test(document, fields)
+            case _:
+                raise JsonPatchError("the patch has an unknown operation")
+    return document
+
+
+def _pointer(fields: dict[str, Any], name: str) -> str:
+    pointer = fields.get(name)
+    if not isinstance(pointer, str):
+        raise JsonPatchError("an operation of the patch lacks a path")
+    return pointer
+
+
+def _found(document: Container, fields: dict[str, Any], name: str) -> tuple[Container, str]:
+    """Return what holds the end of a path, and the last step to it."""
+    steps = [step.replace("~1", "/").replace("~0", "~") for step in _pointer(fields, name).split("/")]
+    if len(steps) < 2:
+        raise JsonPatchError("a path of the patch names no part of the object")
+    container: Any = document
+    for step in steps[1:-1]:
+        container = _get(container, step)
+        if not isinstance(container, dict | list):
+            raise JsonPatchError("a path of the patch leads nowhere")
+        container = cast("Container", container)
+    return container, steps[-1]
+
+
+def _get(container: Container, key: str) -> Any:
+    if isinstance(container, dict):
+        return container.get(key)
+    return container[_index(key, len(container))]
+
+
+def _index(key: str, length: int) -> int:
+    """Return a place in a list that has ``length`` of them."""
+    if not _INDEX.fullmatch(key):
+        raise JsonPatchError("a path of the patch has no index where a list is")
+    index = int(key)
+    if not -length <= index < length:
+        raise JsonPatchError("a path of the patch has an index outside of a list")
+    return index % length
+
+
+def _add(container: Container, key: str, value: Any) -> None:
+    if isinstance(container, dict):
+        container[key] = value
+    elif key == "-":
+        container.append(value)
+    else:
+        container.insert(_index(key, len(container) + 1), value)
+
+
+def _remove(container: Container, key: str) -> None:
+    if isinstance(container, list):
+        del container[_index(key, len(container))]
+    elif key in container:
+        del container[key]
+    else:
+        raise JsonPatchError("the patch removes what is not there")
+
+
+def _replace(document: Container, fields: dict[str, Any]) -> Container:
+    value = copied(fields.get("value"))
+    if not _pointer(fields, "path"):
+        if not isinstance(value, dict | list):
+            raise JsonPatchError("only an object can replace an object")
+        return cast("Container", value)
+    container, key = _found(document, fields, "path")
+    if isinstance(container, dict):
+        container[key] = value
+    else:
+        container[_index(key, len(container))] = value
+    return document
+
+
+def _test(document: Container, fields: dict[str, Any]) -> None:
+    if not _pointer(fields, "path"):
+        present: Any = document
+    else:
+        container, key = _found(document, fields, "path")
+        present = _get(container, key)
+    if not _written_alike(present, fields.get("value")):
+        raise JsonPatchError("a test of the patch failed")
+
+
+def _written_alike(one: object, two: object) -> bool:
+    if is_mapping(one) and is_mapping(two):
+        return one.keys() == two.keys() and all(_written_alike(value, two[name]) for name, value in one.items())
+    if isinstance(one, list) and isinstance(two, list):
+        left, right = items(cast("object", one)), items(cast("object", two))
+        return len(left) == len(right) and all(map(_written_alike, left, right))
+    return type(one) is type(two) and one == two  # pyright: ignore[reportUnknownArgumentType] - narrowed from object

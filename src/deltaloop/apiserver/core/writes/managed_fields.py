@@ -1,0 +1,233 @@
+"""``metadata.managedFields`` of what this server serves: which types a resource has, and which fields do not count.
+
+A field that the endpoint resets belongs to nobody there: ``status`` where it is a subresource; on ``/status`` the spec,
+and metadata as far as that endpoint leaves it alone.
+
+Source: the ``GetResetFields`` of each kind's strategy in Kubernetes pkg/registry; apiextensions-apiserver
+pkg/registry/customresource/strategy.go, status_strategy.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+from deltaloop.api.status import ApiError
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.kinds.scaling import SCALE_VERSION
+from deltaloop.apiserver.core.metadata.types import reads_as_entries
+from deltaloop.apiserver.core.registry import Registry
+from deltaloop.apiserver.core.served_resource import CLIENTS_METADATA, ServedResource, is_core
+from deltaloop.apiserver.core.stamp import Stamp
+from deltaloop.apiserver.core.writes.apply.checking import type_errors
+from deltaloop.apiserver.core.writes.apply.field_manager import (
+    Writer,
+    applied_object,
+    conflict_message,
+    created_entries,
+    stolen_entries,
+    updated_entries,
+)
+from deltaloop.apiserver.core.writes.apply.field_set import LEAF, FieldSet, field_step
+from deltaloop.apiserver.core.writes.apply.merge_type import MergeType, built_in_type, custom_type
+from deltaloop.apiserver.core.writes.apply.ownership import ConflictsError, Target
+from deltaloop.schemas.json_values import at, mapping, text
+
+Fields = dict[str, Any]
+
+_STATUS: Final = "f:status"
+_FINALIZERS: Final[FieldSet] = {"f:spec": {"f:finalizers": {}}}
+
+
+def with_created(registry: Registry, served: ServedResource, created: Fields, stamp: Stamp) -> Fields:
+    """Return a new object with its entries; what the server itself has set belongs to nobody."""
+    entries = created_entries(_target(registry, served, ""), created, Writer(stamp.manager, stamp.time))
+    return with_entries(created, entries)
+
+
+def with_updated(
+    registry: Registry,
+    served: ServedResource,
+    before: Fields,
+    after: Fields,
+    sent: object,
+    stamp: Stamp,
+    *,
+    subresource: str = "",
+) -> Fields:
+    """Return a changed object with its entries.
+
+    Args:
+        registry: Knows the other versions of the resource.
+        served: The resource.
+        before: The object as it was.
+        after: The object as it will be.
+        sent: ``managedFields`` of the object that was sent, or None.
+        stamp: The time and the manager.
+        subresource: What was written to.
+    """
+    target = _target(registry, served, subresource)
+    # The real server loses the time of an entry on its way through a Scale.
+    time = "" if subresource == "scale" else stamp.time
+    entries = updated_entries(target, before, after, sent, Writer(stamp.manager, time, subresource))
+    if subresource == "scale" and served.scale_paths is not None:
+        names = served.scale_paths.spec_replicas.strip(".").split(".")
+        # Go leaves a zero out of a Scale: to write one is to remove the field, which nobody has then.
+        lost = not at(after, *names) and bool(at(before, *names))
+        entries = stolen_entries(entries, tuple(map(field_step, names)), lost=lost)
+    return with_entries(after, entries)
+
+
+def can_be_owned(registry: Registry, served: ServedResource, fields: Fields) -> bool:
+    """Tell whether an object as sent fits its type as far as owners need it; if not, a write ends all tracking.
+
+    Most that would not fit is refused for what is written. Here is what is sent beside that, of custom resources (a
+    status, or the rest of an object whose status is written), and what their schemas let pass, such as a list where a
+    text with a format belongs.
+
+    Source: apimachinery pkg/util/managedfields/fieldmanager.go (``UpdateNoErrors``).
+    """
+    if not served.custom:
+        return True
+    return not type_errors(_target(registry, served, "").type, fields, unlike=False)
+
+
+def with_entries(fields: Fields, entries: list[Fields]) -> Fields:
+    """Return an object with these entries, or without any."""
+    metadata = {name: value for name, value in fields["metadata"].items() if name != "managedFields"}
+    if entries:
+        metadata["managedFields"] = entries
+    return {**fields, "metadata": metadata}
+
+
+def with_old_times(before: Fields, after: Fields) -> Fields:
+    """Return an applied object with the entries that it had, if their times are all that differs.
+
+    Source: apiserver pkg/endpoints/handlers/fieldmanager/equality.go.
+    """
+    old, new = (_timeless(each["metadata"].get("managedFields", [])) for each in (before, after))
+    if old == new and with_entries(before, []) == with_entries(after, []):
+        return with_entries(after, before["metadata"].get("managedFields", []))
+    return after
+
+
+def _timeless(entries: list[Fields]) -> list[Fields]:
+    return [{name: value for name, value in entry.items() if name != "time"} for entry in entries]
+
+
+def apply_fields(
+    registry: Registry,
+    served: ServedResource,
+    live: Fields | None,
+    applied: Fields,
+    stamp: Stamp,
+    *,
+    force: bool,
+    subresource: str = "",
+) -> Fields:
+    """Lay an applied object over the present one and return the result with its entries.
+
+    Args:
+        registry: Knows the other versions of the resource.
+        served: The resource.
+        live: The object as it is, None if there is none.
+        applied: The object as sent.
+        stamp: The time and the manager.
+        force: Whether to take fields over from other managers.
+        subresource: What is applied to.
+
+    Raises:
+        BadRequestError: If it is of another kind or version, or brings entries of its own.
+        ConflictError: If others own fields that would change.
+        ApiError: 500 if it does not fit its type, as the real server answers.
+    """
+    target = _target(registry, served, subresource)
+    _check_kind(served, applied)
+    if reads_as_entries(mapping(applied.get("metadata")).get("managedFields")):
+        raise failures.bad_request("metadata.managedFields must be nil")
+    wrong = type_errors(target.type, applied)
+    if wrong:
+        namespace, name = text(at(applied, "metadata", "namespace")), text(at(applied, "metadata", "name"))
+        place = f"{namespace}/{name}; {_gvk(served.type.api_version, served.type.kind)}"
+        raise failures.unexplained(f"failed to create typed patch object ({place}): {wrong}")
+    applied = _without_unreadable(served, applied)
+    writer = Writer(stamp.manager, "" if subresource == "scale" else stamp.time, subresource)
+    try:
+        return applied_object(target, live, applied, writer, force=force)
+    except ConflictsError as error:
+        raise _conflict(error, shown_as=SCALE_VERSION if subresource == "scale" else "") from None
+
+
+def _without_unreadable(served: ServedResource, applied: Fields) -> Fields:
+    """Return an applied object without entries that cannot be read, or refuse them in a built-in kind."""
+    if mapping(applied.get("metadata")).get("managedFields") is None:
+        return applied
+    if not served.custom:
+        raise failures.not_convertible(served.type, applied, "metadata.managedFields cannot be read")
+    return with_entries(applied, [])
+
+
+def _conflict(error: ConflictsError, *, shown_as: str) -> ApiError:
+    """Return the 409; ``shown_as`` is the version that all managers are shown to use, if there is one."""
+    conflicts = error.conflicts
+    if shown_as:
+        conflicts = tuple(replace(each, manager=replace(each.manager, api_version=shown_as)) for each in conflicts)
+    return failures.apply_conflict(
+        conflict_message(conflicts),
+        [(f"conflict with {conflict.manager.shown}", conflict.place) for conflict in conflicts],
+    )
+
+
+def _check_kind(served: ServedResource, applied: Fields) -> None:
+    found = _gvk(text(applied.get("apiVersion")), text(applied.get("kind")))
+    wanted = _gvk(served.type.api_version, served.type.kind)
+    if found != wanted:
+        raise failures.bad_request(f"invalid object type: {found}")
+
+
+def _gvk(api_version: str, kind: str) -> str:
+    group, _, version = api_version.rpartition("/")
+    return f"{group}/{version}, Kind={kind}"
+
+
+def _target(registry: Registry, served: ServedResource, subresource: str) -> Target:
+    ignored: FieldSet = {}
+    only = ""
+    if subresource == "status":
+        only, ignored = _reset_by_status(served)
+    elif served.status:
+        ignored = {_STATUS: {}}
+        if is_core(served, "namespaces"):
+            ignored |= _FINALIZERS
+    return Target(served.type.api_version, _types_of(registry, served), ignored=ignored, only=only)
+
+
+def _reset_by_status(served: ServedResource) -> tuple[str, FieldSet]:
+    """Return the one field that counts on ``/status``, or "" and the fields that do not."""
+    if not served.status_metadata:
+        return _STATUS, {}
+    kept = {field_step(name): LEAF for name in CLIENTS_METADATA - served.status_metadata}
+    ignored: FieldSet = {"f:spec": LEAF}
+    if kept:
+        ignored["f:metadata"] = kept
+    if served.type.plural == "certificatesigningrequests":
+        ignored["f:status"] = {"f:conditions": LEAF}  # /approval sets some of them
+    return "", ignored
+
+
+def _types_of(registry: Registry, served: ServedResource) -> Callable[[str], MergeType | None]:
+    kind = served.type
+
+    def type_of(api_version: str) -> MergeType | None:
+        built_in = None if served.custom else built_in_type(api_version, kind.kind)
+        if built_in is not None:
+            return built_in
+        # A kind that the tables do not have, such as LeaseCandidate, is typed like a custom resource.
+        if api_version == kind.api_version:
+            return custom_type(served.schema)
+        group, _, version = api_version.rpartition("/")
+        other = registry.find(kind.group, version, kind.plural) if group == kind.group else None
+        return custom_type(other.schema) if other is not None and other.custom else None
+
+    return type_of

@@ -1,0 +1,68 @@
+"""All that is looked at before an object is written: metadata, schema, rules of its kind, and what it was before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.kinds.strategies import immutability_errors, rule_errors
+from deltaloop.apiserver.core.kinds.validation.kinds import (
+    new_object_errors,
+    object_errors,
+    status_errors,
+    update_errors,
+)
+from deltaloop.apiserver.core.metadata.rules import looks_at_base, metadata_errors, new_finalizer_errors
+from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.schemas.decoding import schema_errors
+from deltaloop.schemas.faults import FieldError
+
+Fields = dict[str, Any]
+# The field of a cause that names none.
+_ROOT: Final = "<nil>"
+
+
+def new_errors(served: ServedResource, created: Fields) -> list[FieldError]:
+    """Return what is wrong with a new object."""
+    return (
+        metadata_errors(served, created["metadata"], new=True)
+        + schema_errors(served.schema, created)
+        + rule_errors(served, created)
+        + object_errors(served, created)
+        + new_object_errors(served, created)
+    )
+
+
+def changed_errors(served: ServedResource, before: Fields, after: Fields, *, whole: bool) -> list[FieldError]:
+    """Return what is wrong with a changed object, and with changing it so.
+
+    Args:
+        served: Its resource.
+        before: The object as it is.
+        after: The object as it is to be.
+        whole: Whether it was written as a whole, not through a subresource.
+    """
+    errors = metadata_errors(served, after["metadata"], new=whole and looks_at_base(served))
+    found = schema_errors(served.schema, after, before)
+    # The real server looks at the status alone then: what names no field is said of it.
+    errors += found if whole else [replace(error, field="status") if error.field == _ROOT else error for error in found]
+    errors += rule_errors(served, after) + immutability_errors(served, before, after)
+    if whole:
+        errors += object_errors(served, after) + update_errors(served, before, after)
+    else:
+        errors += status_errors(served, after)
+    if "deletionTimestamp" in after["metadata"]:
+        old, new = before["metadata"].get("finalizers", []), after["metadata"].get("finalizers", [])
+        errors += new_finalizer_errors(old, new)
+    return errors
+
+
+def refuse(served: ServedResource, name: str, errors: list[FieldError]) -> None:
+    """Refuse a write if there are errors.
+
+    Raises:
+        InvalidError: Naming all of them.
+    """
+    if errors:
+        raise failures.invalid(served.type, name, errors)

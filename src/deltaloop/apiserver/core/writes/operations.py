@@ -1,0 +1,468 @@
+"""The verbs that change objects: what create, update, patch and delete do to the store and to what is served.
+
+Each call is one transaction: it runs to its end without giving way, so reading, deciding and writing cannot be
+interrupted by another request. What writing a custom resource definition does beyond that is in ``crd_lifecycle``, how
+an object that was sent is read in ``sent_objects``, and what the server owns of it in ``objects``.
+
+Source: apiserver pkg/registry/generic/registry/store.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from deltaloop.api import kinds
+from deltaloop.api.resource import Resource
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.builtin.conversion import to_stored
+from deltaloop.apiserver.core.kinds.additions import finish_new, finish_update, keep_given, prepare_new
+from deltaloop.apiserver.core.kinds.scaling import apply_scale, check_scale
+from deltaloop.apiserver.core.kinds.service_addresses import IP_ADDRESSES, addresses_of, ip_address, uid_beside
+from deltaloop.apiserver.core.kinds.strategies import without_empty_structs
+from deltaloop.apiserver.core.kinds.validation.warnings import changed_object_warnings, new_object_warnings
+from deltaloop.apiserver.core.metadata.rules import mark_errors
+from deltaloop.apiserver.core.registry import Registry
+from deltaloop.apiserver.core.served_resource import ServedResource, is_core, is_crd
+from deltaloop.apiserver.core.stamp import Stamp
+from deltaloop.apiserver.core.storage.draft import Ask, Commit, Draft
+from deltaloop.apiserver.core.storage.encoding import decode_object, with_resource_version
+from deltaloop.apiserver.core.storage.selection import EVERYTHING, Selection
+from deltaloop.apiserver.core.storage.storage_keys import key_of, prefix_of, uid_conflict
+from deltaloop.apiserver.core.storage.store import Objects, Store, encode_object
+from deltaloop.apiserver.core.wire.requests import parse_revision
+from deltaloop.apiserver.core.writes.crd_lifecycle import CrdLifecycle
+from deltaloop.apiserver.core.writes.deletion import DeleteOptions, Fate, delete_object
+from deltaloop.apiserver.core.writes.managed_fields import (
+    can_be_owned,
+    with_created,
+    with_entries,
+    with_old_times,
+    with_updated,
+)
+from deltaloop.apiserver.core.writes.object_checks import changed_errors, new_errors, refuse
+from deltaloop.apiserver.core.writes.objects import (
+    GENERATED_TRIES,
+    check_custom_kind,
+    check_identity,
+    ends_with_update,
+    generated_name,
+    new_object,
+    told_by_status,
+    updated_object,
+    with_name_label,
+)
+from deltaloop.apiserver.core.writes.pod_binding import bound_pod, check_binding
+from deltaloop.apiserver.core.writes.sent_objects import AsSent, check_version_sent, check_versions, decode_sent
+from deltaloop.apiserver.core.writes.stored_forms import DEFAULTS, NOTHING, StoredForms, hidden_in
+from deltaloop.apiserver.core.writes.stored_numbers import settle_numbers
+from deltaloop.schemas.decoding import decode_by_schema
+from deltaloop.schemas.json_values import at, copied, mapping
+
+_UNDELETABLE: Final = frozenset({"default", "kube-public", "kube-system"})
+_NAMESPACES: Final = kinds.NAMESPACE.group_resource
+
+Fields = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """What a delete did: the object, and whether it is gone."""
+
+    object: Resource
+    removed: bool
+
+
+@final
+class Operations:
+    """The changing verbs over one store and one registry."""
+
+    def __init__(self, store: Store, registry: Registry) -> None:
+        """Work on this store and this registry."""
+        self.store = store
+        self.registry = registry
+        self.crds: CrdLifecycle = CrdLifecycle(store, registry)
+        self._objects: Objects = store
+        self._forms = StoredForms()
+        self._draft: Draft | None = None
+
+    @property
+    def objects(self) -> Objects:
+        """What these verbs read and write: the store, or the draft of one write."""
+        return self._objects
+
+    def draft(self, ask: Ask) -> Operations:
+        """Return the same verbs for one write that is worked out in a thread; ``commit`` carries it out.
+
+        Args:
+            ask: Has a question answered on the loop; the thread waits for it.
+        """
+        drafted = Operations(self.store, self.registry.branch())
+        drafted._objects = drafted._draft = draft = Draft(self.store, ask=ask)
+        drafted.crds = CrdLifecycle(draft, drafted.registry)
+        drafted._forms = self._forms.branch()
+        return drafted
+
+    def is_current(self, drafted: Operations) -> bool:
+        """Tell whether nothing that a draft has read has changed since; if it has, its outcome means nothing."""
+        assert drafted._draft is not None
+        return drafted._draft.is_current() and self.registry.is_current(drafted.registry)
+
+    def commit(self, drafted: Operations) -> Commit:
+        """Carry out what a draft that is current has worked out."""
+        assert drafted._draft is not None
+        self.registry.adopt(drafted.registry)
+        self._forms.adopt(drafted._forms)
+        return drafted._draft.commit()
+
+    def read(self, served: ServedResource, namespace: str, name: str, *, revision: int | None = None) -> Resource:
+        """Return an object, as it is or as it was at a revision of the store's window.
+
+        Raises:
+            NotFoundError: If there is none.
+        """
+        found = self._objects.get(served.storage, key_of(served, namespace, name), at=revision)
+        if found is None:
+            raise failures.not_found(served.type, name)
+        return found
+
+    def find(self, served: ServedResource, namespace: str, name: str) -> Resource | None:
+        """Return an object as it is, or None."""
+        return self._objects.get(served.storage, key_of(served, namespace, name))
+
+    def create(
+        self,
+        served: ServedResource,
+        namespace: str,
+        fields: Fields,
+        *,
+        stamp: Stamp,
+        dry_run: bool = False,
+        entries: list[Fields] | None = None,
+        updated: str = "",
+    ) -> Resource:
+        """Store a new object.
+
+        Args:
+            served: The resource.
+            namespace: Namespace in the URL, "" if the resource has none.
+            fields: The object as sent.
+            stamp: Time, uid and chance.
+            dry_run: Whether to do everything but store it; the answer has the resource version that was sent then.
+            entries: ``managedFields`` of an object that was applied; None makes the manager the owner of everything.
+            updated: Name in the URL of an update or an apply that turned out to be a create; its resource version says
+                nothing then.
+
+        Raises:
+            ApiError: What the real server answers in each case; nothing has changed then.
+        """
+        hidden = hidden_in(served, fields, applied=entries is not None)
+        decode_sent(served, fields, as_sent="applied" if entries is not None else "whole")
+        metadata = check_identity(served, fields, namespace=namespace, name=updated)
+        decode_by_schema(served.schema, fields, applied=entries is not None)
+        if updated and "uid" in metadata and entries is None:
+            raise uid_conflict(served, namespace, metadata.get("name", ""), wanted=metadata["uid"], found="")
+        if updated:
+            check_version_sent(metadata)
+        self._check_namespace(served, namespace, metadata)
+        self.crds.check_open(served)
+        stamp.admit(served, namespace, None, fields)
+        version = metadata.pop("resourceVersion", "")
+        created = new_object(served, fields, metadata, stamp=stamp)
+        prepare_new(served, created)
+        generated = self._name(served, namespace, created["metadata"], stamp)
+        name = created["metadata"].get("name", "")
+        key = key_of(served, namespace, name)
+        if entries is None and not can_be_owned(self.registry, served, fields):
+            entries = []
+        created = self._finished_new(served, created, stamp, entries)
+        if updated:
+            stamp.may_create()
+        # What is no number is no version here, and lost with everything else that the server sets itself.
+        if parse_revision(version) and not dry_run and not updated:
+            raise failures.unexplained("resourceVersion should not be set on objects to be created")
+        existing = self._objects.get(served.storage, key)
+        if existing is not None:
+            deleted = existing.deletion_timestamp is not None
+            raise failures.already_exists(served.type, name, being_deleted=deleted, generated=generated)
+        if dry_run:
+            return _unstored(
+                served, created, resource_version=version, link=metadata.get("selfLink") if updated else None
+            )
+        self._forms.differs(stamp.uid, hidden)
+        self._claim_addresses(served, None, created, stamp)
+        return self._objects.create(
+            served.storage, key, _stored(served, self.crds.applied(served, created, stamp=stamp))
+        )
+
+    def update(
+        self,
+        served: ServedResource,
+        namespace: str,
+        name: str,
+        fields: Fields,
+        *,
+        stamp: Stamp,
+        subresource: str = "",
+        dry_run: bool = False,
+        entries: list[Fields] | None = None,
+        as_sent: AsSent = "whole",
+    ) -> Resource:
+        """Store an object anew, if it differs from what is there.
+
+        Args:
+            served: The resource.
+            namespace: Namespace in the URL.
+            name: Name in the URL.
+            fields: The object as sent, or as a patch made it from the present one.
+            stamp: The time.
+            subresource: "", ``status``, ``finalize`` or ``scale``; for ``scale`` the fields are a ``Scale``.
+            dry_run: Whether to do everything but store it.
+            entries: ``managedFields`` of an object that was applied; None makes the manager own what it changed.
+            as_sent: How the fields came about, which decides how what cannot be decoded is refused.
+
+        Raises:
+            ApiError: What the real server answers in each case; nothing has changed then.
+        """
+        written = subresource
+        if subresource == "scale":
+            check_scale(fields, patched=as_sent == "patched")
+            fields = apply_scale(served, decode_object(served, self.read(served, namespace, name)), fields)
+            subresource = ""
+        as_sent = "applied" if entries is not None else as_sent
+        hidden = NOTHING if subresource else hidden_in(served, fields, applied=entries is not None)
+        decode_sent(served, fields, as_sent=as_sent)
+        metadata = check_identity(served, fields, namespace=namespace, name=name, patched=as_sent == "patched")
+        if decode_by_schema(served.schema, fields, applied=entries is not None) and written == "scale":
+            hidden = DEFAULTS
+        current = self.read(served, namespace, name)
+        before = decode_object(served, current)
+        stamp.admit(served, namespace, before, fields)
+        errors = check_versions(served, current, metadata, as_sent=as_sent)
+        check_custom_kind(served, fields)
+        errors += mark_errors(before["metadata"], metadata)
+        if subresource == "status":
+            errors = told_by_status(served, errors)
+        if not subresource:
+            keep_given(served, before, {**fields, "metadata": metadata})
+        after = updated_object(served, before, fields, metadata, subresource=subresource)
+        refuse(served, name, errors + changed_errors(served, before, after, whole=not subresource))
+        if written in ("", "scale"):
+            stamp.warn(changed_object_warnings(served, before, after))
+        sent = metadata.get("managedFields")
+        if entries is None and not can_be_owned(self.registry, served, fields):
+            entries = []
+        after = self._finished_update(served, before, after, stamp, entries, sent, written=written)
+        ends = ends_with_update(served, after)
+        if ends and not dry_run:
+            self._remove(served, current, now=stamp.now)
+        if ends or dry_run:
+            link = metadata.get("selfLink") if dry_run and not (subresource and served.custom) else None
+            return _unstored(served, after, resource_version=current.resource_version, link=link)
+        after = self.crds.applied(served, after, stamp=stamp)
+        another = self._forms.differs(current.uid, hidden)
+        self._claim_addresses(served, before, after, stamp)
+        return self._objects.update(served.storage, current.key, _stored(served, after), always=another)
+
+    def patch(
+        self,
+        served: ServedResource,
+        namespace: str,
+        name: str,
+        change: Callable[[Fields], Fields],
+        *,
+        stamp: Stamp,
+        subresource: str = "",
+        dry_run: bool = False,
+    ) -> Resource:
+        """Change an object by a function of its present state, then do as ``update``.
+
+        Raises:
+            ApiError: As ``update``; and whatever ``change`` raises.
+        """
+        current = self.read(served, namespace, name)
+        fields = change(decode_object(served, current))
+        return self.update(
+            served,
+            namespace,
+            name,
+            fields,
+            stamp=stamp,
+            subresource=subresource,
+            dry_run=dry_run,
+            as_sent="patched",
+        )
+
+    def bind(
+        self, served: ServedResource, namespace: str, name: str, binding: Fields, *, now: float, dry_run: bool = False
+    ) -> None:
+        """Give a pod the node that a binding names.
+
+        Raises:
+            ApiError: 400 for a binding of another pod, 404 without the pod, 409 for one that may not be bound.
+        """
+        check_binding(binding, name=name)
+        current = self.read(served, namespace, name)
+        after = bound_pod(served, decode_object(served, current), binding, now=now)
+        if not dry_run:
+            self._objects.update(served.storage, current.key, _stored(served, after))
+
+    def delete(
+        self,
+        served: ServedResource,
+        namespace: str,
+        name: str,
+        options: DeleteOptions,
+        *,
+        now: float,
+        dry_run: bool = False,
+    ) -> Deleted:
+        """Remove an object, or mark it to be removed when nothing holds it any more.
+
+        Raises:
+            ApiError: 404, 409 for preconditions, 403 for the first namespaces.
+        """
+        current = self.read(served, namespace, name)
+        if is_core(served, "namespaces") and name in _UNDELETABLE:
+            raise failures.protected(served.type, name, "this namespace may not be deleted")
+        before = decode_object(served, current)
+        fate, after = delete_object(served, before, options, now=now)
+        if dry_run:
+            return Deleted(_unstored(served, after, resource_version=current.resource_version), fate is Fate.REMOVED)
+        if fate is Fate.REMOVED:
+            if after != before:
+                current = self._objects.update(served.storage, current.key, _stored(served, after))
+            self._remove(served, current, now=now)
+            return Deleted(with_resource_version(current, self._objects.revision), removed=True)
+        if fate is Fate.MARKED:
+            current = self._objects.update(served.storage, current.key, _stored(served, after))
+            if is_crd(served):
+                self._delete_objects_of(name, now=now)
+        return Deleted(current, removed=False)
+
+    def selected(self, served: ServedResource, namespace: str, selection: Selection) -> tuple[Resource, ...]:
+        """Return the objects of a namespace, or of all of them, that are selected."""
+        return self._objects.list(served.storage, prefix=prefix_of(served, namespace), matches=selection.matches).items
+
+    def _finished_new(
+        self, served: ServedResource, created: Fields, stamp: Stamp, entries: list[Fields] | None
+    ) -> Fields:
+        """Return a new object, checked, with its owners and what the server adds; it may not be stored yet."""
+        name = created["metadata"].get("name", "")
+        if name and is_core(served, "namespaces"):
+            created = {**created, "metadata": with_name_label(created["metadata"])}
+        created = self.crds.checked(served, created, old=None, found=new_errors(served, created))
+        stamp.warn(new_object_warnings(served, created))
+        if served.custom:
+            settle_numbers(created)
+        if entries is None:
+            owned = with_created(self.registry, served, without_empty_structs(served, created), stamp)
+            created = {**created, "metadata": owned["metadata"]}
+        else:
+            created = with_entries(created, entries)
+        refuse(served, name, finish_new(served, created, self._objects, stamp))
+        return created
+
+    def _finished_update(
+        self,
+        served: ServedResource,
+        before: Fields,
+        after: Fields,
+        stamp: Stamp,
+        entries: list[Fields] | None,
+        sent: object,
+        *,
+        written: str,
+    ) -> Fields:
+        """Return a changed object with its owners and what the server adds; ``written`` is the subresource."""
+        whole = written in ("", "scale")
+        if whole:
+            after = self.crds.checked(served, after, old=before)
+        if served.custom:
+            settle_numbers(after)
+        if entries is None:
+            after = with_updated(self.registry, served, before, after, sent, stamp, subresource=written)
+        else:
+            after = with_old_times(before, with_entries(after, entries))
+        if whole:
+            refuse(served, after["metadata"]["name"], finish_update(served, before, after, self._objects, stamp))
+        return after
+
+    def _name(self, served: ServedResource, namespace: str, metadata: Fields, stamp: Stamp) -> bool:
+        base = metadata.get("generateName", "")
+        if metadata.get("name") or not base:
+            return False
+        for attempt in range(GENERATED_TRIES):
+            metadata["name"] = generated_name(base, chance=stamp.chance, attempt=attempt)
+            key = key_of(served, namespace, metadata["name"])
+            if self._objects.get(served.storage, key) is None:
+                break
+        return True
+
+    def _check_namespace(self, served: ServedResource, namespace: str, metadata: Fields) -> None:
+        if not served.type.namespaced:
+            return
+        found = self._objects.get(_NAMESPACES, namespace)
+        if found is None:
+            raise failures.not_found(kinds.NAMESPACE, namespace)
+        if found.deletion_timestamp is not None:
+            name = metadata.get("name") or metadata.get("generateName", "")
+            raise failures.namespace_terminating(served.type, name, namespace)
+
+    def _remove(self, served: ServedResource, current: Resource, *, now: float) -> None:
+        if is_core(served, "services"):
+            self._release_addresses(current.namespace, current.name, addresses_of(current.to_dict()))
+        self._objects.delete(served.storage, current.key)
+        self._forms.forget(current.uid)
+        self.crds.removed(served.storage, current.name, now=now)
+
+    def _claim_addresses(self, served: ServedResource, before: Fields | None, after: Fields, stamp: Stamp) -> None:
+        """Make the objects of the addresses that a Service gets, and remove those of addresses that it loses."""
+        objects = self.registry.find(*IP_ADDRESSES)
+        if objects is None or not is_core(served, "services"):
+            return
+        old, new = addresses_of(before), addresses_of(after)
+        namespace, name = after["metadata"]["namespace"], after["metadata"]["name"]
+        for address in new:
+            if address not in old:
+                own = Stamp(now=stamp.now, uid=uid_beside(stamp.uid, address))
+                self.create(objects, "", ip_address(address, namespace=namespace, name=name), stamp=own)
+        self._release_addresses(namespace, name, [address for address in old if address not in new])
+
+    def _release_addresses(self, namespace: str, name: str, addresses: Iterable[str]) -> None:
+        objects = self.registry.find(*IP_ADDRESSES)
+        for address in addresses:
+            found = self._objects.get(objects.storage, address) if objects is not None else None
+            parent = mapping(at(found.to_dict(), "spec", "parentRef")) if found is not None else {}
+            if objects is not None and (parent.get("namespace"), parent.get("name")) == (namespace, name):
+                self._objects.delete(objects.storage, address)
+
+    def _delete_objects_of(self, crd_name: str, *, now: float) -> None:
+        served = self.crds.resource_of(crd_name)
+        if served is not None:
+            for item in self.selected(served, "", EVERYTHING):
+                if item.finalizers:
+                    self.delete(served, item.namespace, item.name, DeleteOptions(), now=now)
+                else:  # nothing holds it, and there may be very many: it need not be read
+                    self._remove(served, item, now=now)
+        self.crds.finish(crd_name, now=now)
+
+
+def _stored(served: ServedResource, fields: Fields) -> Fields:
+    """Return an object in the form that the store has it in."""
+    if served.converted:
+        return to_stored(served.type.api_version, served.type.kind, fields)
+    if served.storage_schema:
+        fields = copied(fields)
+        decode_by_schema(served.storage_schema, fields)
+    return fields
+
+
+def _unstored(
+    served: ServedResource, fields: Fields, *, resource_version: str = "", link: str | None = None
+) -> Resource:
+    """Return an object as it would be stored; only storing it takes its ``selfLink`` away."""
+    if link:
+        fields = {**fields, "metadata": {**fields["metadata"], "selfLink": link}}
+    return Resource.from_json(encode_object(_stored(served, fields), resource_version=resource_version))

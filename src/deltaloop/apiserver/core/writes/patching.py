@@ -1,0 +1,208 @@
+"""PATCH: the content type chooses how a body changes an object.
+
+    application/json-patch+json             RFC 6902, a list of operations; at most 10 000
+    application/merge-patch+json            RFC 7386
+    application/strategic-merge-patch+json  built-in kinds only (``strategic_merge``)
+    application/apply-patch+yaml            server-side apply: an object, not a change (``applying``)
+
+A body that cannot be read is a 400, one that cannot be applied a 422, another content type a 415 with the accepted
+ones.
+
+Source: apiserver pkg/endpoints/handlers/patch.go.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, cast, final
+
+import msgspec
+
+from deltaloop.api.errors import DeltaloopError
+from deltaloop.api.status import ApiError
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.metadata.types import unreadable_type
+from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.writes.apply.options import APPLY_PATCH
+from deltaloop.apiserver.core.writes.json_patch import JsonPatchError, apply_operations
+from deltaloop.apiserver.core.writes.merged_objects import convert_merged
+from deltaloop.apiserver.core.writes.patch_rules import rules_of
+from deltaloop.apiserver.core.writes.strategic_merge import StrategicMergeError, strategic_merge
+from deltaloop.schemas.faults import invalid_value
+from deltaloop.schemas.json_values import copied, json_type, mapping
+from deltaloop.schemas.nesting import MAX_STORED_DEPTH, TooDeepError, check_depth, decode_json
+
+JSON_PATCH: Final = "application/json-patch+json"
+MERGE_PATCH: Final = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
+MAX_OPERATIONS: Final = 10_000
+
+_REJECTED: Final = "the server rejected our request due to an error in our request"
+
+
+@final
+class PatchError(DeltaloopError):
+    """A patch was refused; the fault is the caller's, and the object is as it was.
+
+    Attributes:
+        code: HTTP status.
+        reason: Reason of the Status; may be empty, as the real server leaves it for some.
+        message: Message of the Status.
+    """
+
+    def __init__(self, code: int, reason: str, message: str) -> None:
+        """Keep what the Status needs."""
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+
+
+def patch_types(resource: ServedResource) -> tuple[str, ...]:
+    """Return the content types that a PATCH of a resource may have."""
+    if resource.custom:
+        return (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
+    return (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
+
+
+def apply_patch(
+    content_type: str, current: dict[str, Any], body: bytes, resource: ServedResource, *, of_kind: bool = True
+) -> dict[str, Any]:
+    """Apply the body of a PATCH to an object and return the result; ``current`` stays as it is.
+
+    Server-side apply is none of its business: what an object becomes by it depends on who owns which fields.
+
+    Args:
+        content_type: The request's ``Content-Type``; parameters such as a charset are passed over.
+        current: The object as stored, or the part of it that a subresource shows.
+        body: The patch.
+        resource: What is patched; it decides which content types there are and how lists merge.
+        of_kind: Whether ``current`` is an object of that resource's kind; a ``Scale`` is not.
+
+    Raises:
+        PatchError: If the content type, the body or the patch is refused.
+        UnsupportedMediaTypeError: If the content type is none for a custom resource.
+    """
+    media_type = content_type.partition(";")[0].strip().lower()
+    accepted = patch_types(resource)
+    if media_type not in accepted or media_type == APPLY_PATCH:
+        if resource.custom:
+            raise failures.unsupported_media_type(accepted)
+        raise PatchError(415, "UnsupportedMediaType", "415: Unsupported Media Type")
+    try:
+        patch = _read(body)
+        if media_type == JSON_PATCH:
+            result = _apply_json_patch(current, patch)
+            check_depth(result, most=MAX_STORED_DEPTH)
+            return _typed(result)
+        if patch is None and media_type == MERGE_PATCH:
+            raise PatchError(400, "BadRequest", "Invalid JSON Patch")
+        if not isinstance(patch, dict | None):
+            raise _not_decodable(patch, "value of type map[string]interface {}")
+        changes = cast("dict[str, Any]", patch or {})
+        if media_type == MERGE_PATCH:
+            return _typed(merge_patch(current, changes))
+        return _apply_strategic(current, changes, resource, of_kind=of_kind)
+    except (RecursionError, TooDeepError):
+        raise PatchError(400, "BadRequest", f"error decoding patch: {TooDeepError()}") from None
+
+
+def merge_patch(current: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    """Apply a JSON merge patch and return the result, which shares no part with ``current`` or ``patch``.
+
+    As the real server has it, an object inside a new list loses its nulls, and one inside a list that replaces an
+    object keeps them.
+
+    Source: RFC 7386, section 2; gopkg.in/evanphx/json-patch.v4 v4.13.0, merge.go.
+    """
+    result: dict[str, Any] = copied(current)
+    _merge_into(result, patch)
+    return result
+
+
+def _merge_into(target: dict[str, Any], patch: dict[str, Any]) -> None:
+    for name, value in patch.items():
+        present = target.get(name)
+        if value is None:
+            target.pop(name, None)
+        elif not isinstance(present, dict):
+            target[name] = _without_nulls(value)
+        elif isinstance(value, dict):
+            _merge_into(cast("dict[str, Any]", present), cast("dict[str, Any]", value))
+        else:
+            target[name] = copied(value)
+
+
+def _without_nulls(value: object) -> Any:
+    """Copy a value without the nulls of its objects; those of its lists stay."""
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        return {name: _without_nulls(inner) for name, inner in fields.items() if inner is not None}
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in cast("list[Any]", value)]
+    return value
+
+
+def _typed(result: dict[str, Any]) -> dict[str, Any]:
+    if why := unreadable_type(result):
+        raise _not_readable(why)
+    return result
+
+
+def _not_readable(why: str) -> ApiError:
+    return failures.invalid_patch(invalid_value("patch", "the object that results", why))
+
+
+def _read(body: bytes) -> Any:
+    try:
+        return decode_json(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        # msgspec names the position and what it expected, never the data.
+        raise PatchError(400, "BadRequest", f"error decoding patch: {error}") from None
+
+
+def _not_decodable(value: object, go: str) -> PatchError:
+    found = json_type(value)
+    return PatchError(400, "BadRequest", f"error decoding patch: json: cannot unmarshal {found} into Go {go}")
+
+
+def _apply_strategic(
+    current: dict[str, Any], patch: dict[str, Any], resource: ServedResource, *, of_kind: bool
+) -> dict[str, Any]:
+    try:
+        result: dict[str, Any] = copied(strategic_merge(current, patch, rules_of(resource.type)))
+    except StrategicMergeError as error:
+        reasons = {400: "BadRequest", 422: "Invalid"}
+        raise PatchError(error.code, reasons.get(error.code, ""), str(error)) from None
+    if not of_kind:
+        return result
+    if why := convert_merged(resource, result):
+        raise _not_readable(why)
+    # The result is read as what the URL says, whatever it says that it is.
+    return {**result, "kind": resource.type.kind, "apiVersion": resource.type.api_version}
+
+
+def _apply_json_patch(current: dict[str, Any], patch: object) -> dict[str, Any]:
+    if not isinstance(patch, list | None):
+        raise _not_decodable(patch, "value of type []handlers.jsonPatchOp")
+    operations = cast("list[Any]", patch or [])
+    for operation in operations:
+        if not isinstance(operation, dict | None):
+            raise _not_decodable(cast("object", operation), "value of type handlers.jsonPatchOp")
+        for name in ("op", "path", "from"):
+            value = mapping(cast("object", operation)).get(name)
+            if not isinstance(value, str | None):
+                raise _not_decodable(value, f"struct field jsonPatchOp.{name} of type string")
+    if len(operations) > MAX_OPERATIONS:
+        raise PatchError(
+            413,
+            "RequestEntityTooLarge",
+            f"Request entity too large: The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, "
+            f"got {len(operations)}",
+        )
+    try:
+        result = apply_operations(copied(current), operations)
+    except JsonPatchError:
+        raise PatchError(422, "Invalid", _REJECTED) from None
+    if not isinstance(result, dict):
+        raise PatchError(422, "Invalid", _REJECTED)
+    return cast("dict[str, Any]", result)

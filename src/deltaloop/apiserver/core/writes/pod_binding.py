@@ -1,0 +1,95 @@
+"""Bindings: a scheduler gives a pod its node.
+
+The pod is told so by its condition ``PodScheduled``. Nobody owns what a binding writes, and it does not count as a
+change of what is wanted: the generation stays.
+
+    deleted, bound, or held by scheduling gates    409, of pods/binding
+    uid or resourceVersion of the binding differ   409, of the pod
+    labels and annotations of the binding          become the pod's, too
+
+Source: Kubernetes pkg/registry/core/pod/storage/storage.go, BindingREST.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from deltaloop.api.times import format_time, from_epoch
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.storage.storage_keys import precondition_conflict
+from deltaloop.schemas.faults import FieldError, not_supported, required
+from deltaloop.schemas.json_values import at, items, mapping, text
+
+Fields = dict[str, Any]
+_SCHEDULED = "PodScheduled"
+
+
+def check_binding(binding: Fields, *, name: str) -> None:
+    """Check that a binding is about the pod in the URL, and names a node.
+
+    Raises:
+        BadRequestError: If it is about another pod.
+        InternalServerError: If its target is no node.
+    """
+    if text(at(binding, "metadata", "name")) != name:
+        raise failures.bad_request("name in URL does not match name in Binding object")
+    errors: list[FieldError] = []
+    kind = text(at(binding, "target", "kind"))
+    if kind not in ("", "Node"):
+        errors.append(not_supported("target.kind", kind, ("Node", "<empty>")))
+    if not text(at(binding, "target", "name")):
+        errors.append(required("target.name"))
+    if errors:
+        told = ", ".join(map(str, errors))
+        raise failures.unexplained(f"[{told}]" if len(errors) > 1 else told)
+
+
+def bound_pod(served: ServedResource, pod: Fields, binding: Fields, *, now: float) -> Fields:
+    """Return a pod with the node of a binding.
+
+    Args:
+        served: The pods.
+        pod: As it is.
+        binding: Checked by ``check_binding``.
+        now: Seconds since 1970.
+
+    Raises:
+        ConflictError: If it may not be bound, or is another one than the binding says.
+    """
+    metadata, spec, told = pod["metadata"], mapping(pod.get("spec")), mapping(binding.get("metadata"))
+    name = text(metadata.get("name"))
+    for field, shown in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+        wanted, found = text(told.get(field)), text(metadata.get(field))
+        if wanted and wanted != found:
+            raise precondition_conflict(
+                served, text(metadata.get("namespace")), name, field=shown, wanted=wanted, found=found
+            )
+    if metadata.get("deletionTimestamp"):
+        raise _refused(served, name, f"pod {name} is being deleted, cannot be assigned to a host")
+    if text(spec.get("nodeName")):
+        raise _refused(served, name, f'pod {name} is already assigned to node "{spec["nodeName"]}"')
+    if items(spec.get("schedulingGates")):
+        raise _refused(served, name, f"pod {name} has non-empty .spec.schedulingGates")
+    marks = {field: {**mapping(metadata.get(field)), **mapping(told.get(field))} for field in ("labels", "annotations")}
+    return {
+        **pod,
+        "metadata": {**metadata, **{field: values for field, values in marks.items() if values}},
+        "spec": {**spec, "nodeName": text(at(binding, "target", "name"))},
+        "status": _scheduled(mapping(pod.get("status")), now),
+    }
+
+
+def _refused(served: ServedResource, name: str, why: str) -> Exception:
+    return failures.conflict(served.type, name, why, subresource="binding")
+
+
+def _scheduled(status: Fields, now: float) -> Fields:
+    """Return a status whose condition says that the pod has a node, since it first did."""
+    said = {"type": _SCHEDULED, "status": "True", "lastProbeTime": None}
+    conditions = list(items(status.get("conditions")))
+    place = next((at_ for at_, each in enumerate(conditions) if each.get("type") == _SCHEDULED), len(conditions))
+    before = mapping(conditions[place]) if place < len(conditions) else {}
+    since = before.get("lastTransitionTime") if before.get("status") == "True" else format_time(from_epoch(now))
+    conditions[place : place + 1] = [{**said, "lastTransitionTime": since}]
+    return {**status, "conditions": conditions}

@@ -1,0 +1,278 @@
+"""Strategic merge patch: a merge patch that knows which lists are merged, and by which key.
+
+Objects merge field by field, null removes a field, everything else replaces. A list with a merge rule
+(``patch_rules``) is merged item by item. Directives inside the patch change that:
+
+    $patch: replace                       in an object: it becomes exactly the rest of the patch;
+                                          as an item of a merged list: the list becomes the other items
+    $patch: delete                        in an object: it becomes empty; in an item: the items with its key go
+    $retainKeys: [a, b]                   fields of the object that are not named go before the merge
+    $setElementOrder/list: [...]          the order of the items after the merge
+    $deleteFromPrimitiveList/list: [...]  values that are taken out of a list of plain values
+
+Order of a merged list: items that the patch names come in the patch's order (or that of ``$setElementOrder``), the
+others keep theirs. The two runs are zipped: an item of the server goes before the next one of the patch only if it
+stood before it in the list already. So a new item comes first unless ``$setElementOrder`` says otherwise. In an added
+field nothing is merged; nulls and directives in it are dropped.
+
+Source: apimachinery pkg/util/strategicpatch/patch.go; enhancement "preserve order in strategic merge patch".
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable, Iterable
+from typing import Any, Final, cast
+
+import msgspec
+
+from deltaloop.apiserver.core.writes.patch_rules import PatchRule
+
+_PATCH: Final = "$patch"
+_RETAIN_KEYS: Final = "$retainKeys"
+_ORDER: Final = "$setElementOrder/"
+_DELETE: Final = "$deleteFromPrimitiveList/"
+_encode: Final = msgspec.json.Encoder(order="sorted").encode
+
+
+class StrategicMergeError(ValueError):
+    """A strategic merge patch cannot be applied.
+
+    Attributes:
+        code: The HTTP status that the real server answers with.
+    """
+
+    def __init__(self, message: str, *, code: int = 400) -> None:
+        """Keep the code with the message."""
+        super().__init__(message)
+        self.code = code
+
+
+def strategic_merge(current: dict[str, Any], patch: dict[str, Any], rule: PatchRule) -> dict[str, Any]:
+    """Apply a strategic merge patch and return the result; neither argument is changed.
+
+    The result may share parts with both arguments.
+
+    Raises:
+        StrategicMergeError: If a directive is malformed, or an item of a merged list has no merge key.
+    """
+    return _merge_object(current, patch, rule)
+
+
+def _merge_object(current: dict[str, Any], patch: dict[str, Any], rule: PatchRule) -> dict[str, Any]:
+    if _PATCH in patch:
+        return _whole_object(patch)
+    result = _retained(current, patch)
+    ordered = {name.removeprefix(_ORDER) for name in patch if name.startswith(_ORDER)}
+    for name, value in patch.items():
+        if name.startswith("$") or name in ordered:
+            continue
+        if value is None:
+            result.pop(name, None)
+        else:
+            result[name] = _merge_value(result.get(name), value, rule.below(name))
+    for name in ordered:
+        _merge_ordered(result, patch, name, rule.below(name))
+    for directive, values in patch.items():
+        if directive.startswith(_DELETE):
+            _take_out(result, directive, values)
+    return result
+
+
+def _merge_value(current: Any, value: Any, rule: PatchRule) -> Any:
+    if isinstance(current, dict) and isinstance(value, dict) and not rule.replace:
+        return _merge_object(cast("dict[str, Any]", current), cast("dict[str, Any]", value), rule)
+    if isinstance(current, list) and isinstance(value, list) and rule.merge:
+        return _merge_list(cast("list[Any]", current), cast("list[Any]", value), rule)
+    return _added(value)
+
+
+def _whole_object(patch: dict[str, Any]) -> dict[str, Any]:
+    directive = patch[_PATCH]
+    if directive == "replace":
+        return {name: _added(value) for name, value in patch.items() if name != _PATCH}
+    if directive == "delete":
+        return {}
+    raise StrategicMergeError(f"unknown patch type: {_shown(directive)}", code=500)
+
+
+def _retained(current: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    if _RETAIN_KEYS not in patch:
+        return dict(current)
+    names = patch[_RETAIN_KEYS]
+    if not isinstance(names, list):
+        raise _bad_format(_RETAIN_KEYS)
+    kept = {name for name in cast("list[Any]", names) if isinstance(name, str)}
+    if any(value is not None and not name.startswith("$") and name not in kept for name, value in patch.items()):
+        raise _bad_format(_RETAIN_KEYS)
+    return {name: value for name, value in current.items() if name in kept}
+
+
+def _take_out(result: dict[str, Any], directive: str, values: Any) -> None:
+    if not isinstance(values, list):
+        raise _bad_format(_DELETE.rstrip("/"))
+    name = directive.removeprefix(_DELETE)
+    current = result.get(name)
+    if isinstance(current, list):
+        gone = {_token(value) for value in cast("list[Any]", values)}
+        result[name] = [item for item in cast("list[Any]", current) if _token(item) not in gone]
+
+
+def _merge_ordered(result: dict[str, Any], patch: dict[str, Any], name: str, rule: PatchRule) -> None:
+    order = _list_or_none(patch[_ORDER + name])
+    if order is None:
+        raise _bad_format(_ORDER.rstrip("/"))
+    current, changes = _list_or_none(result.get(name)), _list_or_none(patch.get(name))
+    if changes is None:
+        if name in patch:
+            result.pop(name, None)
+            return
+        if current is None:
+            return
+    _check_order(changes or [], order, rule)
+    merged = current or [] if changes is None else _merge_value(current, changes, rule)
+    result[name] = _arranged(merged, order, current or [], rule.key)
+
+
+def _list_or_none(value: Any) -> list[Any] | None:
+    if value is not None and not isinstance(value, list):
+        raise _bad_format(_ORDER.rstrip("/"))
+    return cast("list[Any] | None", value)
+
+
+def _check_order(changes: list[Any], order: list[Any], rule: PatchRule) -> None:
+    """Refuse changes whose order is not that of ``$setElementOrder``, or that it does not name."""
+    if not order:
+        return
+    keys = [_identity(item, rule.key) for item in changes if not _has_directive(item)]
+    remaining = iter([_identity(item, rule.key) for item in order])
+    for key in keys:
+        if key not in remaining:
+            raise StrategicMergeError("the order in the patch list doesn't match the $setElementOrder list", code=500)
+
+
+def _merge_list(current: list[Any], changes: list[Any], rule: PatchRule) -> list[Any]:
+    _check_items([*current, *changes])
+    if not any(isinstance(item, dict) for item in (*current, *changes)):
+        return _arranged(_distinct([*current, *changes]), changes, current, "")
+    if not rule.key:
+        raise StrategicMergeError("cannot merge lists of objects without a merge key", code=500)
+    if any(_directive(item) == "replace" for item in changes):
+        return [_added(item) for item in changes if not _has_directive(item)]
+    gone = {_deleted(item, rule.key) for item in changes if _has_directive(item)}
+    left = [old for old in current if _token_of(old, rule.key) not in gone]
+    plain = [item for item in changes if not _has_directive(item)]
+    merged = list(left)
+    places = {_token_of(old, rule.key): place for place, old in reversed([*enumerate(left)])}
+    for item in plain:
+        key = _identity(item, rule.key)
+        position = places.get(key)
+        if position is None:
+            places[key] = len(merged)
+            merged.append(_added(item))
+        else:
+            merged[position] = _merge_object(merged[position], item, rule)
+    return _arranged(merged, plain, left, rule.key)
+
+
+def _deleted(item: dict[str, Any], key: str) -> Hashable:
+    """Return what tells the items that a directive takes out of a list."""
+    directive = item[_PATCH]
+    if directive == "merge":
+        raise StrategicMergeError("merging lists cannot yet be specified in the patch", code=500)
+    if directive != "delete":
+        raise StrategicMergeError(f"unknown patch type: {_shown(directive)}", code=500)
+    return _identity(item, key)
+
+
+def _arranged(merged: list[Any], named: list[Any], before: list[Any], key: str) -> list[Any]:
+    """Put a merged list in order: ``named`` gives that of its items, the others are as they were, ``before``."""
+    order = _places((item for item in named if not _has_directive(item)), key)
+    places = _places(before, key)
+    chosen: deque[tuple[Hashable, Any]] = deque()
+    others: deque[tuple[Hashable, Any]] = deque()
+    for item in merged:
+        identity = _identity(item, key)
+        (chosen if identity in order else others).append((identity, item))
+    chosen = deque(sorted(chosen, key=lambda entry: order[entry[0]]))
+    result: list[Any] = []
+    while others and chosen:
+        other = places.get(others[0][0], len(before))
+        patched = places.get(chosen[0][0], len(before))
+        goes_first = patched < len(before) and other < patched
+        result.append((others if goes_first else chosen).popleft()[1])
+    return [*result, *(item for _, item in chosen), *(item for _, item in others)]
+
+
+def _places(values: Iterable[Any], key: str) -> dict[Hashable, int]:
+    """Return where each identity comes first."""
+    result: dict[Hashable, int] = {}
+    for place, value in enumerate(values):
+        result.setdefault(_identity(value, key), place)
+    return result
+
+
+def _added(value: Any) -> Any:
+    """Return a value that was not there before: without nulls in objects and without directives."""
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        if fields.get(_PATCH) == "delete":
+            return {}
+        return {
+            name: _added(item)
+            for name, item in fields.items()
+            if item is not None and name not in (_PATCH, _RETAIN_KEYS) and not name.startswith((_ORDER, _DELETE))
+        }
+    if isinstance(value, list):
+        return [_added(item) for item in cast("list[Any]", value) if not _has_directive(item)]
+    return value
+
+
+def _check_items(values: list[Any]) -> None:
+    if any(isinstance(item, list) for item in values):
+        raise StrategicMergeError("lists of lists are not supported", code=422)
+    if len({isinstance(item, dict) for item in values}) > 1:
+        raise StrategicMergeError("list element types are not identical", code=500)
+
+
+def _directive(item: Any) -> Any:
+    return cast("dict[str, Any]", item).get(_PATCH) if isinstance(item, dict) else None
+
+
+def _has_directive(item: Any) -> bool:
+    return isinstance(item, dict) and _PATCH in item
+
+
+def _identity(item: Any, key: str) -> Hashable:
+    """Return what tells an item from others: its merge key's value, or itself in a list of plain values."""
+    if not isinstance(item, dict):
+        return _token(item)
+    fields = cast("dict[str, Any]", item)
+    if not key or key not in fields:
+        raise StrategicMergeError(
+            f"an item of the list does not contain the declared merge key: {key or '-'}", code=500
+        )
+    return _token(fields[key])
+
+
+def _token_of(item: Any, key: str) -> Hashable:
+    return _token(cast("dict[str, Any]", item).get(key) if isinstance(item, dict) else None)
+
+
+def _token(value: Any) -> Hashable:
+    """Return what is equal for equal values only, and can be looked up: true is not 1."""
+    if isinstance(value, dict | list):
+        return "json", _encode(value)
+    return isinstance(value, bool), value
+
+
+def _distinct(values: list[Any]) -> list[Any]:
+    return [*{_token(value): value for value in reversed(values)}.values()][::-1]
+
+
+def _bad_format(directive: str) -> StrategicMergeError:
+    return StrategicMergeError(f"invalid patch format of {directive}")
+
+
+def _shown(directive: Any) -> str:
+    return directive if isinstance(directive, str) else type(directive).__name__

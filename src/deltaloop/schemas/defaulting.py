@@ -1,0 +1,81 @@
+"""Missing fields get their defaults; a null that may not be null is dropped, or replaced by the default.
+
+Defaults apply when an object is decoded, from a request or from the store, so a default that a CRD gains later shows
+in objects that are already there.
+
+Source: apiextensions-apiserver pkg/apiserver/schema/defaulting.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Final, cast
+
+from deltaloop.schemas.node import NO_DEFAULT, SchemaNode
+
+_CONTAINERS: Final = (dict, list)
+
+
+def apply_defaults(node: SchemaNode, value: object, *, keep_nulls: bool = False) -> bool:
+    """Fill in defaults in place and tell whether anything changed; ``keep_nulls`` leaves nulls without a default."""
+    changed = False if keep_nulls else _drop_nulls(node, value)
+    if node.has_defaults:
+        changed = _fill(node, value) or changed
+    return changed
+
+
+def _fill(node: SchemaNode, value: object) -> bool:
+    changed = False
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        for name, child in node.properties.items():
+            if not child.has_defaults:
+                continue
+            if child.default is not NO_DEFAULT and (
+                name not in fields or (fields[name] is None and not child.nullable)
+            ):
+                fields[name] = copy.deepcopy(child.default)
+                changed = True
+            if name in fields:
+                changed = _fill(child, fields[name]) or changed
+        other = node.additional
+        if other is not None and other.has_defaults:
+            for name in fields:
+                if name not in node.properties:
+                    changed = _fill_item(other, fields, name) or changed
+    elif isinstance(value, list) and node.items is not None and node.items.has_defaults:
+        entries = cast("list[Any]", value)
+        for position in range(len(entries)):
+            changed = _fill_item(node.items, entries, position) or changed
+    return changed
+
+
+def _fill_item(node: SchemaNode, container: Any, key: str | int) -> bool:
+    changed = False
+    if container[key] is None and not node.nullable and node.default is not NO_DEFAULT:
+        container[key] = copy.deepcopy(node.default)
+        changed = True
+    return _fill(node, container[key]) or changed
+
+
+def _drop_nulls(node: SchemaNode, value: object) -> bool:
+    changed = False
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        for name in list(fields):
+            child = node.properties.get(name) or node.additional
+            if child is None:
+                continue
+            inner = fields[name]
+            if type(inner) is str:
+                continue
+            if inner is None:
+                if not child.nullable and child.default is NO_DEFAULT:
+                    del fields[name]
+                    changed = True
+            elif isinstance(inner, _CONTAINERS):
+                changed = _drop_nulls(child, cast("object", inner)) or changed
+    elif isinstance(value, list) and node.items is not None:
+        for item in cast("list[Any]", value):
+            changed = _drop_nulls(node.items, item) or changed
+    return changed

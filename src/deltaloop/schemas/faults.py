@@ -1,0 +1,52 @@
+"""What is wrong with a field of an object: where, which of the API's field errors it is, and the text that follows.
+
+Source: apimachinery pkg/util/validation/field/errors.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One field that is wrong; ``text`` is what follows the field's name."""
+
+    field: str
+    reason: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.text}"
+
+
+def required(field: str, text: str = "") -> FieldError:
+    """A field that has to be there is not."""
+    return FieldError(field, "FieldValueRequired", f"Required value: {text}" if text else "Required value")
+
+
+def invalid_value(field: str, shown: str, text: str) -> FieldError:
+    """A field has a value that it cannot have; ``shown`` is the value as Go's ``%#v`` prints it."""
+    return FieldError(field, "FieldValueInvalid", f"Invalid value: {shown}: {text}")
+
+
+def duplicate(field: str, shown: str) -> FieldError:
+    """A value is there twice and may be there once."""
+    return FieldError(field, "FieldValueDuplicate", f"Duplicate value: {shown}")
+
+
+def missing(field: str, shown: str) -> FieldError:
+    """A field refers to something that is not there."""
+    return FieldError(field, "FieldValueNotFound", f"Not found: {shown}")
+
+
+def forbidden_field(field: str, text: str) -> FieldError:
+    """A field may not be set or changed."""
+    return FieldError(field, "FieldValueForbidden", f"Forbidden: {text}")
+
+
+def not_supported(field: str, value: str, supported: Iterable[str]) -> FieldError:
+    """A field has none of the values that it can have."""
+    listed = ", ".join(f'"{item}"' for item in supported)
+    return FieldError(field, "FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {listed}')

@@ -1,0 +1,293 @@
+"""The formats that a schema can ask of text and of numbers; one that is not known here says nothing.
+
+Source: kube-openapi pkg/validation/strfmt, pkg/internal/third_party/govalidator; apiextensions-apiserver
+pkg/apiserver/validation/formats.go; Go net, net/mail, net/url, time.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from deltaloop.schemas.patterns.matching import compile_pattern
+
+_NUMBERS: Final = {"integer": ("int32", "int64"), "number": ("float", "double")}
+_DAYS: Final = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_DATE: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
+_TIME: Final = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})([^\n][0-9]+)?(z|[+-][0-9]{2}:[0-9]{2})")
+_INT64: Final = 2**63
+# What Go's time.ParseDuration reads, and each part that the older form reads; the longest letter of a unit first.
+_GO_DURATION: Final = re.compile(r"[-+]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)")
+_GO_PART: Final = re.compile(r"([0-9]*)(\.[0-9]*)?(ns|us|µs|μs|ms|s|m|h)")
+_NANOSECONDS: Final = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,
+    "μs": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+}
+_DURATION_PART: Final = re.compile(r"([0-9]+)[\t\n\f\r ]*([A-Za-zµ]+)")
+_LONG_UNITS: Final = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
+_UNITS: Final = frozenset((*_LONG_UNITS, "ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"))
+_HEX: Final = "[0-9a-f]"
+_HOSTNAME: Final = (
+    r"^([a-zA-Z0-9\p{S}\p{L}]((-?[a-zA-Z0-9\p{S}\p{L}]{0,62})?)|([a-zA-Z0-9\p{S}\p{L}]"
+    r"(([a-zA-Z0-9-\p{S}\p{L}]{0,61}[a-zA-Z0-9\p{S}\p{L}])?)(\.)){1,}([a-zA-Z\p{L}]){2,63})$"
+)
+_CARD: Final = (
+    r"^(?:4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|6(?:011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}"
+    r"|3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:2131|1800|35\d{3})\d{11})$"
+)
+_COLOUR: Final = r"\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*"
+_LONGEST_HOSTNAME: Final = 255
+_LONGEST_LABEL: Final = 63
+_LONGEST_NAME: Final = 253
+_HOST_SIGNS: Final = frozenset("!$&'()*+,;=:[]<>\"-_.~")
+_USER_SIGNS: Final = frozenset("-._:~!$&'()*+,;=%@")
+_ATOM_SIGNS: Final = frozenset("!#$%&'*+-/=?^_`{|}~")
+
+
+def format_of(types: tuple[str, ...], name: str) -> str:
+    """Return the name of a format that counts for these types; "" if it does not."""
+    if len(types) == 1 and types[0] in _NUMBERS:
+        return name if name in _NUMBERS[types[0]] else ""
+    return name if types in ((), ("string",)) and name.replace("-", "") in FORMATS else ""
+
+
+def fits(name: str, value: str) -> bool:
+    """Tell whether a text has a format; every text has one that is not known."""
+    check = FORMATS.get(name.replace("-", ""))
+    return check is None or check(value)
+
+
+def _matches(pattern: str) -> Callable[[str], bool]:
+    return lambda value: compile_pattern(pattern).matches(value)
+
+
+def _is_date(value: str) -> bool:
+    match = _DATE.fullmatch(value)
+    if match is None:
+        return False
+    year, month, day = (int(part) for part in match.groups())
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    return 1 <= month <= 12 and 1 <= day <= _DAYS[month - 1] and (leap or (month, day) != (2, 29))
+
+
+def _is_date_time(value: str) -> bool:
+    parts = value.lower().split("t")
+    if len(parts) < 2 or not _is_date(parts[0]):
+        return False
+    match = _TIME.fullmatch(parts[1])
+    return match is not None and match[1] <= "23" and match[2] <= "59" and match[3] <= "59"
+
+
+def _is_duration(value: str) -> bool:
+    if _GO_DURATION.fullmatch(value) and _nanoseconds(value) < _INT64:
+        return True
+    known = False
+    for number, unit in _DURATION_PART.findall(value):
+        if len(number) > 19 or int(number) >= _INT64:
+            return False
+        lower = unit.lower()
+        known = known or lower in _UNITS or lower.startswith(_LONG_UNITS)
+    return known
+
+
+def _nanoseconds(value: str) -> int:
+    total = 0
+    for whole, fraction, unit in _GO_PART.findall(value):
+        if len(whole) > 19:
+            return _INT64
+        total += int(whole or "0") * _NANOSECONDS[unit]
+        digits = fraction[1:19]
+        total += int(digits or "0") * _NANOSECONDS[unit] // 10 ** len(digits)
+    return total
+
+
+def _is_email(value: str) -> bool:
+    """Tell whether a text is an address, or a name with an address in angle brackets."""
+    rest = value.strip(" \t\r\n")
+    if rest.endswith(">"):
+        name, _, address = rest[:-1].rpartition("<")
+        return (not name.strip() or _is_phrase(name.strip())) and "<" in rest and _is_address(address)
+    if rest.endswith(")"):
+        rest = re.sub(r"[ \t]*\([^()]*\)$", "", rest)
+    return _is_address(rest)
+
+
+def _is_phrase(name: str) -> bool:
+    words = re.findall(r'"(?:[^"\\]|\\.)*"|[^ \t"]+', name)
+    return all(word.startswith('"') or _is_atom(word, dots=True) for word in words) and '"' not in re.sub(
+        r'"(?:[^"\\]|\\.)*"', "", name
+    )
+
+
+def _is_address(address: str) -> bool:
+    local, at_sign, domain = address.rpartition("@")
+    if not at_sign or not domain:
+        return False
+    quoted = re.fullmatch(r'"(?:[^"\\\x00-\x08\x0a-\x1f]|\\.)+"', local)
+    if not (quoted or _is_atom(local, dots=True)):
+        return False
+    if domain.startswith("[") and domain.endswith("]"):
+        return _is_ip(domain[1:-1])
+    return _is_atom(domain, dots=True)
+
+
+def _is_atom(text: str, *, dots: bool) -> bool:
+    parts = text.split(".") if dots else [text]
+    return all(
+        part and all(not sign.isascii() or sign.isalnum() or sign in _ATOM_SIGNS for sign in part) for part in parts
+    )
+
+
+def _is_hostname(value: str) -> bool:
+    size = len(value.encode())
+    if not compile_pattern(_HOSTNAME).matches(value) or size > _LONGEST_HOSTNAME:
+        return False
+    return all(len(part.encode()) <= _LONGEST_LABEL for part in value.split("."))
+
+
+def _is_ip(value: str, *, sloppy: bool = False) -> bool:
+    """Tell whether a text is an address without a zone; a sloppy one may have zeros before its decimal numbers."""
+    if "%" in value:
+        return False
+    head, colon, tail = value.rpartition(":")
+    if sloppy and "." in tail and re.fullmatch(r"[0-9]+(\.[0-9]+){3}", tail):
+        tail = ".".join(number.lstrip("0") or "0" for number in tail.split("."))
+    try:
+        ipaddress.ip_address(head + colon + tail)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_ipv4(value: str) -> bool:
+    return "." in value and _is_ip(value, sloppy=True)
+
+
+def _is_ipv6(value: str) -> bool:
+    return ":" in value and _is_ip(value)
+
+
+def _is_cidr(value: str) -> bool:
+    address, slash, size = value.partition("/")
+    if not slash or not _is_ip(address, sloppy=True) or not re.fullmatch("[0-9]{1,8}", size):
+        return False
+    return int(size) <= (128 if ":" in address else 32)
+
+
+def _is_mac(value: str) -> bool:
+    if re.fullmatch(r"[0-9a-fA-F]{4}(\.[0-9a-fA-F]{4})+", value):
+        return value.count(".") + 1 in (3, 4, 10)
+    match = re.fullmatch(r"[0-9a-fA-F]{2}(([:-])[0-9a-fA-F]{2}(\2[0-9a-fA-F]{2})*)", value)
+    return match is not None and value.count(match[2]) + 1 in (6, 8, 20)
+
+
+def _is_isbn10(value: str) -> bool:
+    digits = re.sub(r"[\t\n\f\r -]+", "", value)
+    if not re.fullmatch("[0-9]{9}X|[0-9]{10}", digits):
+        return False
+    return sum((place + 1) * (10 if digit == "X" else int(digit)) for place, digit in enumerate(digits)) % 11 == 0
+
+
+def _is_isbn13(value: str) -> bool:
+    digits = re.sub(r"[\t\n\f\r -]+", "", value)
+    if not re.fullmatch("[0-9]{13}", digits):
+        return False
+    return sum((1, 3)[place % 2] * int(digit) for place, digit in enumerate(digits)) % 10 == 0
+
+
+def _is_card(value: str) -> bool:
+    digits = re.sub("[^0-9]+", "", value)
+    if not compile_pattern(_CARD).matches(digits):
+        return False
+    doubled = (int(digit) * (1 + place % 2) for place, digit in enumerate(reversed(digits)))
+    return sum(number - 9 if number > 9 else number for number in doubled) % 10 == 0
+
+
+def _is_uri(value: str) -> bool:
+    """Tell whether a text could be asked for: a URI with a scheme, or a path from the root."""
+    if not value or any(ord(sign) < 0x20 or sign == "\x7f" for sign in value):
+        return False
+    if value == "*":
+        return True
+    match = re.match("([a-zA-Z][a-zA-Z0-9+.-]*):", value)
+    if value.startswith(":"):
+        return False
+    rest = value[match.end() :] if match else value
+    rest = rest.partition("?")[0]
+    if not rest.startswith("/"):
+        return match is not None
+    if match and rest.startswith("//"):
+        authority, slash, path = rest[2:].partition("/")
+        if not _is_authority(authority):
+            return False
+        rest = slash + path
+    return not re.search("%(?![0-9A-Fa-f]{2})", rest)
+
+
+def _is_authority(authority: str) -> bool:
+    user, _, host = authority.rpartition("@")
+    if not all((sign.isascii() and sign.isalnum()) or sign in _USER_SIGNS for sign in user):
+        return False
+    if re.search("%(?![0-9A-Fa-f]{2})", user):
+        return False
+    if host.startswith("["):
+        inside, closing, port = host[1:].rpartition("]")
+        address = inside.partition("%25")[0]
+        return bool(closing) and _is_ipv6(address) and re.fullmatch("(:[0-9]*)?", port) is not None
+    name, colon, port = host.rpartition(":")
+    if colon and not re.fullmatch("[0-9]*", port):
+        return False
+    # Escapes stand only for what is not ASCII.
+    name = re.sub("%[89A-Fa-f][0-9A-Fa-f]", "", name if colon else host)
+    return all(not sign.isascii() or sign.isalnum() or sign in _HOST_SIGNS for sign in name)
+
+
+def _is_short_name(value: str) -> bool:
+    return len(value) <= _LONGEST_LABEL and re.fullmatch("[a-z0-9]([-a-z0-9]*[a-z0-9])?", value) is not None
+
+
+def _is_long_name(value: str) -> bool:
+    segment = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+    return len(value) <= _LONGEST_NAME and re.fullmatch(rf"{segment}(\.{segment})*", value) is not None
+
+
+def _uuid(version: str, variant: str = _HEX) -> str:
+    return f"(?i)^{_HEX}{{8}}-?{_HEX}{{4}}-?{version}{_HEX}{{3}}-?{variant}{_HEX}{{3}}-?{_HEX}{{12}}$"
+
+
+FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
+    "bsonobjectid": _matches("^[0-9a-fA-F]{24}$"),
+    "byte": _matches("^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$"),
+    "cidr": _is_cidr,
+    "creditcard": _is_card,
+    "date": _is_date,
+    "datetime": _is_date_time,
+    "duration": _is_duration,
+    "email": _is_email,
+    "hexcolor": _matches("^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$"),
+    "hostname": _is_hostname,
+    "ipv4": _is_ipv4,
+    "ipv6": _is_ipv6,
+    "isbn": lambda value: _is_isbn10(value) or _is_isbn13(value),
+    "isbn10": _is_isbn10,
+    "isbn13": _is_isbn13,
+    "k8slongname": _is_long_name,
+    "k8sshortname": _is_short_name,
+    "mac": _is_mac,
+    "password": lambda _: True,
+    "rgbcolor": _matches(rf"^rgb\({_COLOUR},{_COLOUR},{_COLOUR}\)$"),
+    "ssn": lambda value: len(value) == 11 and compile_pattern(r"^\d{3}[- ]?\d{2}[- ]?\d{4}$").matches(value),
+    "uri": _is_uri,
+    "uuid": _matches(_uuid(_HEX)),
+    "uuid3": _matches(_uuid("3")),
+    "uuid4": _matches(_uuid("4", "[89ab]")),
+    "uuid5": _matches(_uuid("5", "[89ab]")),
+}

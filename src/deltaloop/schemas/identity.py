@@ -1,0 +1,90 @@
+"""Lists whose items have an identity, and objects inside objects.
+
+Items of a set are all different; items of a map differ in their keys. An embedded object has an apiVersion, a kind, and
+metadata as any object.
+
+Source: apiextensions-apiserver pkg/apiserver/schema/listtype, pkg/apiserver/schema/objectmeta.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, cast
+
+import msgspec
+
+from deltaloop.schemas.dns_names import label_problems
+from deltaloop.schemas.faults import FieldError, invalid_value, required
+from deltaloop.schemas.json_values import mapping
+from deltaloop.schemas.node import NO_DEFAULT, SchemaNode
+
+_encode: Final = msgspec.json.Encoder(order="deterministic").encode
+
+
+def identity_errors(
+    node: SchemaNode, value: object, path: str, errors: list[FieldError], *, lists: bool = True
+) -> None:
+    """Add what is wrong with embedded objects to ``errors``, and unless ``lists`` is False with sets and maps."""
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        if node.embedded:
+            _check_embedded(fields, path, errors)
+        for name, inner in fields.items():
+            child = node.properties.get(name) or node.additional
+            if child is not None and child.checks_lists:
+                identity_errors(child, inner, f"{path}.{name}" if path else name, errors, lists=lists)
+    elif isinstance(value, list):
+        entries = cast("list[Any]", value)
+        if lists and node.list_type in ("set", "map"):
+            _check_duplicates(node, entries, path, errors)
+        if node.items is not None and node.items.checks_lists:
+            for position, item in enumerate(entries):
+                identity_errors(node.items, item, f"{path}[{position}]", errors, lists=lists)
+
+
+def _check_duplicates(node: SchemaNode, entries: list[Any], path: str, errors: list[FieldError]) -> None:
+    seen: set[bytes] = set()
+    told: set[bytes] = set()
+    for position, item in enumerate(entries):
+        key = _encode(_key_of(node, item) if node.list_type == "map" else item)
+        if key in seen and key not in told:
+            told.add(key)
+            errors.append(FieldError(f"{path}[{position}]", "FieldValueDuplicate", f"Duplicate value: {key.decode()}"))
+        seen.add(key)
+
+
+def _key_of(node: SchemaNode, item: object) -> dict[str, Any]:
+    fields = mapping(item)
+    key: dict[str, Any] = {}
+    for name in node.list_keys:
+        if name in fields:
+            key[name] = fields[name]
+        elif node.items is not None and name in node.items.properties:
+            default = node.items.properties[name].default
+            if default is not NO_DEFAULT:
+                key[name] = default
+    return key
+
+
+def _version_problem(version: str) -> str:
+    return f"unexpected GroupVersion string: {version}" if version.count("/") > 1 else ""
+
+
+def _kind_problem(kind: str) -> str:
+    problems = ",".join(label_problems(kind.lower()))
+    return f"may have mixed case, but should otherwise match: {problems}" if problems else ""
+
+
+def _check_embedded(fields: dict[str, Any], path: str, errors: list[FieldError]) -> None:
+    prefix = f"{path}." if path else ""
+    for name, rule in (("apiVersion", _version_problem), ("kind", _kind_problem)):
+        found = fields.get(name)
+        if name not in fields:
+            errors.append(required(f"{prefix}{name}"))
+            continue
+        words = rule(found) if isinstance(found, str) and found else ""
+        words = "must be a string" if not isinstance(found, str) else words if found else "must not be empty"
+        if words:
+            errors.append(invalid_value(f"{prefix}{name}", _encode(found).decode(), words))
+    metadata = fields.get("metadata")
+    if metadata is not None and not isinstance(metadata, dict):
+        errors.append(invalid_value(f"{prefix}metadata", _encode(metadata).decode(), "must be an object"))

@@ -1,0 +1,151 @@
+"""Sets of characters, as sorted ranges of code points that neither touch nor overlap; and those that Unicode names.
+
+Source: Go unicode, regexp/syntax (``unicodeTable``, ``cleanClass``).
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Final, TypeAlias
+
+RuneSet: TypeAlias = tuple[tuple[int, int], ...]
+
+LAST: Final = 0x10FFFF
+ANY: Final[RuneSet] = ((0, LAST),)
+ASCII: Final[RuneSet] = ((0, 0x7F),)
+NEWLINE: Final = 0x0A
+DIGIT: Final[RuneSet] = ((0x30, 0x39),)
+SPACE: Final[RuneSet] = ((0x09, 0x0A), (0x0C, 0x0D), (0x20, 0x20))
+WORD: Final[RuneSet] = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
+POSIX: Final[dict[str, RuneSet]] = {
+    "alnum": ((0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A)),
+    "alpha": ((0x41, 0x5A), (0x61, 0x7A)),
+    "ascii": ASCII,
+    "blank": ((0x09, 0x09), (0x20, 0x20)),
+    "cntrl": ((0x00, 0x1F), (0x7F, 0x7F)),
+    "digit": DIGIT,
+    "graph": ((0x21, 0x7E),),
+    "lower": ((0x61, 0x7A),),
+    "print": ((0x20, 0x7E),),
+    "punct": ((0x21, 0x2F), (0x3A, 0x40), (0x5B, 0x60), (0x7B, 0x7E)),
+    "space": ((0x09, 0x0D), (0x20, 0x20)),
+    "upper": ((0x41, 0x5A),),
+    "word": WORD,
+    "xdigit": ((0x30, 0x39), (0x41, 0x46), (0x61, 0x66)),
+}
+_DATA: Final = "unicode_tables.txt.gz"
+_BASE: Final = 36
+
+
+def joined(ranges: Iterable[tuple[int, int]]) -> RuneSet:
+    """Return the set of what is in any of these ranges."""
+    result: list[tuple[int, int]] = []
+    for low, high in sorted(ranges):
+        if result and low <= result[-1][1] + 1:
+            result[-1] = result[-1][0], max(high, result[-1][1])
+        else:
+            result.append((low, high))
+    return tuple(result)
+
+
+def negated(runes: RuneSet) -> RuneSet:
+    """Return what is not in the set."""
+    result: list[tuple[int, int]] = []
+    start = 0
+    for low, high in runes:
+        if start < low:
+            result.append((start, low - 1))
+        start = high + 1
+    if start <= LAST:
+        result.append((start, LAST))
+    return tuple(result)
+
+
+def folded(runes: RuneSet) -> RuneSet:
+    """Return the set with all letters that are the same without regard to case."""
+    return joined([*runes, *((other, other) for other in _others(runes))])
+
+
+def _others(runes: RuneSet) -> Iterable[int]:
+    orbits = _tables().orbits
+    if sum(high - low for low, high in runes) < len(orbits):
+        for low, high in runes:
+            for rune in range(low, high + 1):
+                yield from orbits.get(rune, ())
+        return
+    place = 0
+    for rune in sorted(orbits):
+        while place < len(runes) and runes[place][1] < rune:
+            place += 1
+        if place < len(runes) and runes[place][0] <= rune:
+            yield from orbits[rune]
+
+
+def named(name: str) -> RuneSet | None:
+    """Return the set that Unicode has by a name: a category, by either name, or a script; None if there is none.
+
+    Case, spaces, hyphens and underscores of a name do not matter.
+    """
+    name = canonical(name)
+    if name in ("Any", "Ascii"):
+        return ANY if name == "Any" else ASCII
+    tables = _tables()
+    if name == "Assigned":
+        return negated(_set("Cn"))
+    name = "LC" if name == "Lc" else name
+    if name not in tables.packed and name not in tables.aliases:
+        return None
+    return _set(tables.aliases.get(name, name))
+
+
+def canonical(name: str) -> str:
+    """Return a name as Unicode's own are kept: its first letter is great and all others are small."""
+    kept = [sign for sign in name if sign not in "_- "]
+    return "".join(sign.upper() if place == 0 else _lower(sign) for place, sign in enumerate(kept))
+
+
+def _lower(sign: str) -> str:
+    return sign.lower() if sign.isascii() else sign
+
+
+@dataclass(frozen=True, slots=True)
+class _Tables:
+    """The data file: sets by name, not unpacked; other names; and for each letter those that differ only in case."""
+
+    packed: dict[str, str]
+    aliases: dict[str, str]
+    orbits: dict[int, tuple[int, ...]]
+
+
+@cache
+def _tables() -> _Tables:
+    tables = _Tables({}, {}, {})
+    text = gzip.decompress(resources.files("deltaloop.schemas").joinpath(_DATA).read_bytes()).decode()
+    for line in text.splitlines():
+        kind, _, rest = line.partition(" ")
+        name, _, numbers = rest.partition(" ")
+        if kind == "set":
+            tables.packed[name] = numbers
+        elif kind == "alias":
+            tables.aliases[canonical(name)] = numbers
+        elif kind == "fold":
+            orbit: list[int] = []
+            for number in numbers.split():
+                orbit.append(int(number, _BASE) + (orbit[-1] if orbit else 0))
+            tables.orbits.update({rune: tuple(orbit) for rune in orbit})
+    return tables
+
+
+@cache
+def _set(name: str) -> RuneSet:
+    result: list[tuple[int, int]] = []
+    end = 0
+    numbers = iter(int(number, _BASE) for number in _tables().packed[name].split())
+    for distance, length in zip(numbers, numbers, strict=True):
+        end += distance + length
+        result.append((end - length, end))
+    return tuple(result)

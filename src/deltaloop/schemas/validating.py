@@ -1,0 +1,285 @@
+"""An object against its schema: everything that is wrong with it, in the real server's words.
+
+First the schema is checked from the root down: type, allOf and its kin, text, format, number, list, enum, object; then
+lists that are sets or maps, and embedded objects. A value of the wrong type is still checked for what fits its own
+type, as the real server does. The order among fields is the object's (there it is that of a Go map, so any).
+
+What an update leaves as it was is not checked again, so that an object can be changed whose schema has become
+stricter.
+
+Source: kube-openapi pkg/validation/validate and pkg/validation/errors; apiextensions-apiserver
+pkg/apiserver/validation/validation.go, pkg/apiserver/schema/listtype, pkg/apiserver/schema/objectmeta.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final, cast
+
+import msgspec
+
+from deltaloop.schemas.faults import FieldError, invalid_value, required
+from deltaloop.schemas.formats import fits, format_of
+from deltaloop.schemas.go_numbers import as_sent, is_whole, shown_number
+from deltaloop.schemas.identity import identity_errors
+from deltaloop.schemas.json_values import at, mapping
+from deltaloop.schemas.node import SchemaNode
+from deltaloop.schemas.numbers import number_errors
+
+_TYPE_NAMES: Final[dict[type, str]] = {
+    type(None): "null",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    str: "string",
+    list: "array",
+}
+_UNKNOWN: Final = object()
+_ANY: Final = SchemaNode(properties={})
+_MANY: Final = "FieldValueTooMany"
+_encode: Final = msgspec.json.Encoder(order="deterministic").encode
+Errors = list[FieldError]
+
+
+def validate(node: SchemaNode, fields: dict[str, Any], old: dict[str, Any] | None = None) -> Errors:
+    """Return what is wrong with an object; empty if it is right.
+
+    Args:
+        node: Its schema.
+        fields: The object.
+        old: The object that it replaces, if it does: what an update leaves as it was is not held against it (KEP-4008).
+    """
+    errors: Errors = []
+    _check(node, fields, "", errors)
+    if errors and old is not None:
+        errors = []
+        _check(node, fields, "", errors, old)
+    if node.checks_lists:
+        identity_errors(node, fields, "", errors)
+    return errors
+
+
+def validate_value(node: SchemaNode, value: object) -> Errors:
+    """Return what is wrong with a default; of a set, items may come twice."""
+    errors: Errors = []
+    if node.checks_lists:
+        identity_errors(node, value, "", errors, lists=False)
+    if not errors:
+        _check(node, value, "", errors)
+    return errors
+
+
+def shown(value: object) -> str:
+    """Return a value as messages have it."""
+    return shown_number(value) if isinstance(value, float) else _encode(value).decode()
+
+
+def type_name(value: object) -> str:
+    """Return the JSON type of a value; a float is a number even without a fraction."""
+    return _TYPE_NAMES.get(type(value), "object")
+
+
+def _wrong(path: str, value: object, rule: str, errors: Errors) -> None:
+    errors.append(invalid_value(path or "<nil>", shown(value), f"{path} in body {rule}"))
+
+
+def _wrong_type(path: str, wanted: str, found: str, errors: Errors) -> None:
+    text = f"Invalid value: {shown(found)}: {path} in body must be of type {wanted}: {shown(found)}"
+    errors.append(FieldError(path or "<nil>", "FieldValueTypeInvalid", text))
+
+
+def _check(node: SchemaNode, value: object, path: str, errors: Errors, old: object = _UNKNOWN) -> None:
+    """Check a value; ``old`` is what there was in its place, as far as that can be told."""
+    if old is not _UNKNOWN and _is_same(node, old, value):
+        return
+    if type(value) is int:
+        value = as_sent(value)
+    kind = _TYPE_NAMES.get(type(value), "object")
+    types = node.types
+    if value is None:
+        if types and not node.nullable:
+            _wrong_type(path, ",".join(types), "null", errors)
+        if node.enum is not None:
+            _check_enum(node, value, path, errors)
+        return
+    if types and kind not in types and not _is_number_of(types, value):
+        _check_wrong_type(node, kind, path, errors)
+    if node.all_of or node.any_of or node.one_of or node.not_ is not None:
+        _check_alternatives(node, value, path, errors)
+    checker = _CHECKERS.get(kind)
+    if checker is not None:
+        checker(node, value, path, errors)
+    elif kind == "array":
+        _check_list(node, cast("list[Any]", value), path, errors, old)
+    if node.enum is not None:
+        _check_enum(node, value, path, errors)
+    if kind == "object":
+        _check_object(node, value, path, errors, old)
+
+
+def _check_wrong_type(node: SchemaNode, kind: str, path: str, errors: Errors) -> None:
+    """Say that a value has another type, in the terms of its format where the schema has one that is known."""
+    form = format_of(node.types, node.format)
+    if not form:
+        _wrong_type(path, ",".join(node.types), kind, errors)
+    elif kind in ("string", "array"):
+        if node.types[0] in ("integer", "number"):
+            _wrong_type(path, node.types[0], kind, errors)
+    else:
+        _wrong_type(path, form, {"number": "float64", "integer": "int64"}.get(kind, ""), errors)
+
+
+def _is_same(node: SchemaNode, old: Any, value: Any) -> bool:
+    """Tell whether a value is what it was; where items are told apart, their order is no matter."""
+    if isinstance(old, list) and isinstance(value, list) and node.list_type == "map" and node.items is not None:
+        before, after = _by_keys(node, cast("Any", old)), _by_keys(node, cast("Any", value))
+        item = node.items
+        return before.keys() == after.keys() and all(_is_same(item, before[key], after[key]) for key in after)
+    if isinstance(old, dict) and isinstance(value, dict):
+        fields, others = cast("dict[str, Any]", old), cast("dict[str, Any]", value)
+        if fields.keys() != others.keys():
+            return False
+        return all(_is_same(_child(node, name), before, others[name]) for name, before in fields.items())
+    return shown(cast("Any", old)) == shown(cast("Any", value))
+
+
+def _child(node: SchemaNode, name: str) -> SchemaNode:
+    return node.properties.get(name) or node.additional or _ANY
+
+
+def _is_number_of(types: tuple[str, ...], value: object) -> bool:
+    if isinstance(value, bool):
+        return False
+    if isinstance(value, int):
+        return "number" in types
+    return isinstance(value, float) and "integer" in types and is_whole(value)
+
+
+def _check_enum(node: SchemaNode, value: object, path: str, errors: Errors) -> None:
+    allowed = node.enum or ()
+    if any(_same(item, value) for item in allowed if item is not None):
+        return
+    listed = ", ".join(shown(item if isinstance(item, str) else shown(item)) for item in allowed)
+    text = f"Unsupported value: {shown(value)}: supported values: {listed}"
+    errors.append(FieldError(path or "<nil>", "FieldValueNotSupported", text))
+
+
+def _same(item: object, value: object) -> bool:
+    """Tell whether a value is an item of an enum; a number is first made the kind of number that the item is."""
+    if isinstance(item, int) and isinstance(value, float) and not isinstance(item, bool):
+        return math.isfinite(value) and int(value) == item
+    return item == value and isinstance(item, bool) == isinstance(value, bool)
+
+
+def _check_text(node: SchemaNode, value: Any, path: str, errors: Errors) -> None:
+    if node.max_length is not None and len(value) > node.max_length:
+        text = f"Too long: may not be more than {node.max_length} byte{'' if node.max_length == 1 else 's'}"
+        errors.append(FieldError(path, "FieldValueTooLong", text))
+    if node.min_length is not None and len(value) < node.min_length:
+        _wrong(path, value, f"should be at least {node.min_length} chars long", errors)
+    if node.pattern is not None and not node.pattern.matches(value):
+        _wrong(path, value, f"should match '{node.pattern_text}'", errors)
+    if node.format and not fits(node.format, value):
+        _wrong_type(path, node.format, value, errors)
+
+
+def _check_number(node: SchemaNode, value: Any, path: str, errors: Errors) -> None:
+    errors.extend(number_errors(node, value, path))
+
+
+def _check_list(node: SchemaNode, value: list[Any], path: str, errors: Errors, old: object) -> None:
+    if node.items is not None:
+        before = _by_keys(node, old)
+        for position, item in enumerate(value):
+            _check(node.items, item, f"{path}[{position}]", errors, before.get(_keys_of(node, item), _UNKNOWN))
+    if node.min_items is not None and len(value) < node.min_items:
+        _wrong_size(path, len(value), f"should have at least {node.min_items} items", errors)
+    if node.max_items is not None and len(value) > node.max_items:
+        _too_many(path, len(value), node.max_items, errors)
+
+
+def _by_keys(node: SchemaNode, old: Any) -> dict[str, Any]:
+    """Return the items of a list by what they are told apart by; those of other lists have no place of their own."""
+    if node.list_type != "map" or not isinstance(old, list):
+        return {}
+    return {_keys_of(node, item): item for item in cast("list[Any]", old)}
+
+
+def _keys_of(node: SchemaNode, item: object) -> str:
+    return shown([at(item, name) for name in node.list_keys])
+
+
+def _wrong_size(path: str, size: int, rule: str, errors: Errors) -> None:
+    _wrong(path, size, rule, errors)
+
+
+def _too_many(path: str, size: int, most: int, errors: Errors) -> None:
+    noun = "item" if most == 1 else "items"
+    errors.append(FieldError(path or "<nil>", _MANY, f"Too many: {size}: must have at most {most} {noun}"))
+
+
+def _check_object(node: SchemaNode, value: object, path: str, errors: Errors, old: object) -> None:
+    fields = cast("dict[str, Any]", value)
+    if node.min_properties is not None and len(fields) < node.min_properties:
+        _wrong_size(path, len(fields), f"should have at least {node.min_properties} properties", errors)
+        if old is _UNKNOWN:
+            return
+    if node.max_properties is not None and len(fields) > node.max_properties:
+        _too_many(path, len(fields), node.max_properties, errors)
+        if old is _UNKNOWN:
+            return
+    prefix = f"{path}." if path else ""
+    errors.extend(required(prefix + name) for name in node.required if name not in fields)
+    properties, additional = node.properties, node.additional
+    before = mapping(old)
+    for name, inner in fields.items():
+        child = properties.get(name) or additional
+        if child is not None:
+            _check(child, inner, prefix + name, errors, before.get(name, _UNKNOWN))
+
+
+def _check_alternatives(node: SchemaNode, value: object, path: str, errors: Errors) -> None:
+    if node.any_of:
+        results = [_errors_of(part, value, path) for part in node.any_of]
+        if all(results):
+            errors.append(_composite(path, "must validate at least one schema (anyOf)"))
+            errors.extend(_fewest(results))
+    if node.one_of:
+        results = [_errors_of(part, value, path) for part in node.one_of]
+        valid = sum(not result for result in results)
+        if valid != 1:
+            found = f"Found {valid} valid alternatives" if valid else "Found none valid"
+            errors.append(_composite(path, f"must validate one and only one schema (oneOf). {found}"))
+            if not valid:
+                errors.extend(_fewest(results))
+    if node.all_of:
+        results = [_errors_of(part, value, path) for part in node.all_of]
+        for result in results:
+            errors.extend(result)
+        if any(results):
+            tail = ". None validated" if all(results) else ""
+            errors.append(_composite(path, f"must validate all the schemas (allOf){tail}"))
+    if node.not_ is not None and not _errors_of(node.not_, value, path):
+        errors.append(_composite(path, "must not validate the schema (not)"))
+
+
+def _fewest(results: list[Errors]) -> Errors:
+    return min(results, key=len)
+
+
+def _composite(path: str, rule: str) -> FieldError:
+    return invalid_value("<nil>", '""', f"{shown(path)} {rule}")
+
+
+def _errors_of(node: SchemaNode, value: object, path: str) -> Errors:
+    errors: Errors = []
+    _check(node, value, path, errors)
+    return errors
+
+
+_CHECKERS: Final[dict[str, Callable[[SchemaNode, Any, str, Errors], None]]] = {
+    "string": _check_text,
+    "integer": _check_number,
+    "number": _check_number,
+}

@@ -1,0 +1,164 @@
+"""Events and autoscalers in two forms: there and back nothing is lost; seeded bugs are found."""
+
+# Seeded bugs and examples are of any type here.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from deltaloop.apiserver.core.builtin import autoscaler_conversion, conversion
+from deltaloop.apiserver.core.builtin.autoscaler_conversion import has_metrics_beside
+from deltaloop.apiserver.core.builtin.conversion import CONVERSIONS, event_from_core, event_to_core
+from deltaloop.apiserver.core.builtin.defaulting import complete_object
+
+_V1 = CONVERSIONS["autoscaling/v1", "HorizontalPodAutoscaler"]
+_AMOUNTS = st.sampled_from(("1", "500m", "1Gi"))
+_REFERENCE = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
+_METRIC = st.fixed_dictionaries(
+    {"name": st.sampled_from("mn")}, optional={"selector": st.just({"matchLabels": {"a": "b"}})}
+)
+_AVERAGE = st.fixed_dictionaries({"type": st.just("AverageValue"), "averageValue": _AMOUNTS})
+_VALUE = st.fixed_dictionaries({"type": st.just("Value"), "value": _AMOUNTS})
+_USE = st.fixed_dictionaries({"type": st.just("Utilization"), "averageUtilization": st.integers(1, 99)})
+
+
+def _metric(kind: str, field: str, **parts: Any) -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries({"type": st.just(kind), field: st.fixed_dictionaries(parts)})
+
+
+_METRICS = st.one_of(
+    _metric("Resource", "resource", name=st.just("memory"), target=st.one_of(_AVERAGE, _USE)),
+    _metric("ContainerResource", "containerResource", name=st.just("cpu"), container=st.just("c"), target=_USE),
+    _metric("Pods", "pods", metric=_METRIC, target=_AVERAGE),
+    _metric(
+        "Object", "object", describedObject=st.just(_REFERENCE), metric=_METRIC, target=st.one_of(_AVERAGE, _VALUE)
+    ),
+    _metric("External", "external", metric=_METRIC, target=st.one_of(_AVERAGE, _VALUE)),
+)
+_RULES = st.fixed_dictionaries(
+    {
+        "selectPolicy": st.sampled_from(("Max", "Disabled")),
+        "policies": st.just([{"type": "Pods", "value": 4, "periodSeconds": 15}]),
+    },
+    optional={"stabilizationWindowSeconds": st.integers(0, 9), "tolerance": _AMOUNTS},
+)
+_AUTOSCALERS = st.fixed_dictionaries(
+    {
+        "metadata": st.fixed_dictionaries({"name": st.just("a")}, optional={"annotations": st.just({"x": "y"})}),
+        "spec": st.fixed_dictionaries(
+            {
+                "maxReplicas": st.integers(1, 9),
+                "scaleTargetRef": st.just(_REFERENCE),
+                # Of v1 the use of the processor comes last.
+                "metrics": st.builds(
+                    lambda others, use: [
+                        *others,
+                        {"type": "Resource", "resource": {"name": "cpu", "target": use}},
+                    ],
+                    st.lists(_METRICS, max_size=3),
+                    _USE,
+                ),
+            },
+            optional={"behavior": st.fixed_dictionaries({"scaleUp": _RULES, "scaleDown": _RULES})},
+        ),
+        "status": st.fixed_dictionaries(
+            {
+                "desiredReplicas": st.integers(0, 3),
+                "currentMetrics": st.none(),
+            },
+            optional={
+                "currentReplicas": st.integers(1, 3),
+                "conditions": st.just([{"type": "AbleToScale", "status": "True", "reason": "r"}]),
+            },
+        ),
+    }
+)
+_EVENTS = st.fixed_dictionaries(
+    {"metadata": st.just({"name": "a"}), "involvedObject": st.just({"kind": "Pod", "name": "p"})},
+    optional={
+        "message": st.sampled_from("mn"),
+        "count": st.integers(1, 9),
+        "type": st.just("Normal"),
+        "reportingComponent": st.just("c"),
+        "source": st.just({"component": "c"}),
+        "firstTimestamp": st.just("2026-01-02T03:04:05Z"),
+        "lastTimestamp": st.just("2026-01-02T03:04:06Z"),
+        "eventTime": st.just("2026-01-02T03:04:05.000000Z"),
+    },
+)
+SHORT = settings(max_examples=40, derandomize=True, database=None, phases=[Phase.generate])
+
+
+def check_autoscalers() -> None:
+    @SHORT
+    @given(_AUTOSCALERS)
+    def check(stored: dict[str, Any]) -> None:
+        given_ = copy.deepcopy(stored)
+        served = _V1.from_stored(stored)
+        assert stored == given_
+        assert "metrics" not in served["spec"]
+        assert _V1.to_stored(served) == stored
+        assert _V1.from_stored(_V1.to_stored(served)) == served
+
+    check()
+
+
+def check_events() -> None:
+    @SHORT
+    @given(_EVENTS)
+    def check(event: dict[str, Any]) -> None:
+        stored = event_to_core(event_from_core(event))
+        assert {name: value for name, value in stored.items() if name in event} == event
+        served = event_from_core(stored)
+        assert event_from_core(event_to_core(served)) == served
+        assert "involvedObject" not in served
+        assert ("message" in event) == ("note" in served)
+
+    check()
+
+
+def test_autoscalers_there_and_back() -> None:
+    check_autoscalers()
+
+
+def test_events_there_and_back() -> None:
+    check_events()
+
+
+def _nothing(*_: object) -> dict[str, Any]:
+    return {}
+
+
+@pytest.mark.parametrize(
+    ("module", "part", "broken"),
+    [
+        (autoscaler_conversion, "_behavior_from_go", _nothing),
+        (autoscaler_conversion, "_behavior_to_go", _nothing),
+        (autoscaler_conversion, "_CONDITION_NAMES", ("type", "status")),
+        (autoscaler_conversion, "_target_type", lambda _: "Value"),
+        (autoscaler_conversion, "_plain_annotations", _nothing),
+        (autoscaler_conversion, "_RULE_NAMES", ()),
+        (autoscaler_conversion, "_SAME_STATUS", ()),
+        (conversion, "_EVENT_NAMES", {"note": "message"}),
+        (conversion, "_EVENT_NAMES_BACK", {"message": "regarding"}),
+    ],
+)
+def test_seeded_bugs_are_found(module: object, part: str, broken: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, part, broken)
+    with pytest.raises((AssertionError, ExceptionGroup)):
+        (check_events if module is conversion else check_autoscalers)()
+
+
+def test_an_autoscaler_of_v1_without_metrics_aims_at_four_fifths() -> None:
+    annotation = "autoscaling.alpha.kubernetes.io/metrics"
+    for value, found in (("[]", False), ("{", False), ('[{"type":"Pods"}]', True)):
+        assert has_metrics_beside({annotation: value}) is found
+        fields: dict[str, Any] = {"metadata": {"annotations": {annotation: value}}, "spec": {"maxReplicas": 1}}
+        complete_object("autoscaling/v1", "HorizontalPodAutoscaler", fields)
+        assert fields["spec"].get("targetCPUUtilizationPercentage") == (None if found else 80)

@@ -1,0 +1,82 @@
+"""Built-in kinds as Go reads them: types, and what is empty."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from deltaloop.api.status import BadRequestError
+from deltaloop.apiserver.core.builtin.decoding import decode_builtin
+from deltaloop.apiserver.core.kinds.strategies import immutability_errors, prepare_builtin
+from deltaloop.apiserver.core.registry import Registry
+from deltaloop.apiserver.core.served_resource import ServedResource
+
+
+def served(group: str, plural: str) -> ServedResource:
+    found = Registry().find(group, "v1", plural)
+    assert found is not None
+    return found
+
+
+CONFIG_MAP, SECRET, DEPLOYMENT = served("", "configmaps"), served("", "secrets"), served("apps", "deployments")
+
+
+def decoded(resource: ServedResource, **fields: Any) -> dict[str, Any]:
+    decode_builtin(resource, fields)
+    return fields
+
+
+def test_what_is_empty_is_left_out_and_structs_stay() -> None:
+    assert decoded(CONFIG_MAP, data={}, binaryData=None, immutable=False) == {"immutable": False}
+    pod: dict[str, Any] = {
+        "containers": [{"name": "c", "args": [], "resources": {}, "env": None}],
+        "securityContext": {},
+    }
+    found = decoded(DEPLOYMENT, spec={"replicas": None, "template": {"spec": pod}})
+    kept: dict[str, Any] = {"containers": [{"name": "c", "resources": {}}], "securityContext": {}}
+    assert found == {"spec": {"template": {"spec": kept}}}
+
+
+@pytest.mark.parametrize(
+    ("resource", "fields", "message"),
+    [
+        (CONFIG_MAP, {"data": {"k": 1}}, "number into Go struct field ConfigMap.data of type string"),
+        (CONFIG_MAP, {"data": []}, "array into Go struct field ConfigMap.data of type map[string]string"),
+        (
+            DEPLOYMENT,
+            {"spec": {"replicas": "1"}},
+            "string into Go struct field DeploymentSpec.spec.replicas of type int32",
+        ),
+        (DEPLOYMENT, {"spec": {"paused": 1}}, "number into Go struct field DeploymentSpec.spec.paused of type bool"),
+        (
+            DEPLOYMENT,
+            {"spec": {"replicas": True}},
+            "bool into Go struct field DeploymentSpec.spec.replicas of type int32",
+        ),
+    ],
+)
+def test_wrong_types_are_a_400_in_gos_words(resource: ServedResource, fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadRequestError) as raised:
+        decode_builtin(resource, fields)
+    assert raised.value.status.message.endswith(f"json: cannot unmarshal {message}")
+
+
+def test_string_data_of_a_secret_is_encoded_over_its_data() -> None:
+    fields: dict[str, Any] = {"data": {"a": "MQ==", "b": "MQ=="}, "stringData": {"b": "é"}}
+    prepare_builtin(SECRET, fields)
+    assert fields == {"data": {"a": "MQ==", "b": "w6k="}, "type": "Opaque"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "fields"),
+    [
+        ({"data": {"a": "1"}}, {"data": {"a": "2"}}, []),
+        ({"immutable": True, "data": {"a": "1"}}, {"immutable": True, "data": {"a": "1"}}, []),
+        ({"immutable": True, "data": {"a": "1"}}, {"immutable": True, "data": {"a": "2"}}, ["data"]),
+        ({"immutable": True}, {}, ["immutable"]),
+        ({"immutable": True}, {"immutable": True, "binaryData": {"a": "MQ=="}}, ["binaryData"]),
+    ],
+)
+def test_what_is_immutable_stays(before: dict[str, Any], after: dict[str, Any], fields: list[str]) -> None:
+    assert [error.field for error in immutability_errors(CONFIG_MAP, before, after)] == fields

@@ -1,0 +1,139 @@
+"""Defaults of any object of any built-in kind: given once they stay, and what was given stays; seeded bugs are found.
+
+Which defaults there are is in ``tests/conformance/builtin_facts.json``.
+"""
+
+# Seeded bugs and examples are of any type here.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from deltaloop.apiserver.core.builtin import defaulting
+from deltaloop.apiserver.core.builtin.defaulting import complete_object, empty_object, initial_status, without_zeros
+from deltaloop.apiserver.core.builtin.tables import FieldType, builtin_tables
+from deltaloop.schemas.quantity import MalformedQuantityError, canonical_quantity
+
+KINDS = [
+    (entry.api_version, entry.kind, entry.type)
+    for entry in builtin_tables().kinds
+    if entry.plural and entry.kind != "CustomResourceDefinition"
+]
+# What follows from another field even where it is given: the old name of one, settings of what is switched off.
+DERIVED = ("serviceAccount", "serviceAccountName", "sessionAffinityConfig", "kind", "apiVersion")
+
+
+def some(shape: FieldType, chance: random.Random, depth: int) -> Any:
+    """Return a value of a type that is not empty, or None."""
+    if isinstance(shape, str):
+        if shape.startswith("#"):
+            return some_struct(shape[1:], chance, depth - 1) if depth else None
+        choices: dict[str, tuple[Any, ...]] = {
+            "string": ("a", "b"),
+            "integer": (1, 7),
+            "number": (1.5,),
+            "boolean": (True,),
+            "intstr": (3, "25%"),
+            "quantity": ("0.5", "1024Mi", "2"),
+        }
+        return chance.choice(choices.get(shape, ({"k": "v"},)))
+    if shape.of is not None:
+        return some(shape.of, chance, depth)
+    inner = some(shape.item or shape.value or "string", chance, depth)
+    if inner is None:
+        return None
+    return [inner] if shape.item is not None else {"k": inner}
+
+
+def some_struct(name: str, chance: random.Random, depth: int) -> dict[str, Any]:
+    fields = builtin_tables().types[name].fields
+    made = {field: some(shape, chance, depth) for field, shape in fields.items() if chance.random() < 0.4}
+    return {field: value for field, value in made.items() if value is not None and field != "metadata"}
+
+
+def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    if isinstance(value, dict) and value:
+        for key in value:
+            yield from leaves(value[key], (*path, key))
+    elif isinstance(value, list) and value:
+        for place, item in enumerate(value):
+            yield from leaves(item, (*path, place))
+    else:
+        yield path, value
+
+
+def same(given: Any, found: Any) -> bool:
+    if given == found or isinstance(given, dict | list):
+        return True
+    try:
+        return isinstance(found, str) and found == canonical_quantity(str(given), of_resource=True)
+    except MalformedQuantityError:
+        return False
+
+
+def check(times: int) -> None:
+    for number in range(times):
+        chance = random.Random(number)
+        for api_version, kind, name in KINDS:
+            given = {"metadata": {"name": "a"}, **some_struct(name, chance, 5)}
+            once = copy.deepcopy(given)
+            complete_object(api_version, kind, once)
+            twice = copy.deepcopy(once)
+            complete_object(api_version, kind, twice)
+            assert twice == once, (kind, given)
+            for path, value in leaves(given):
+                if not any(step in DERIVED for step in path):
+                    found: Any = once
+                    for step in path:
+                        found = found[step]
+                    assert same(value, found), (kind, path, value, found)
+
+
+def test_defaults_stay_and_so_does_what_was_given() -> None:
+    check(2)
+
+
+def test_a_default_is_nobodys_object() -> None:
+    made: list[dict[str, Any]] = [{"spec": {"template": {}, "selector": {}}, "metadata": {}} for _ in range(2)]
+    first, second = made
+    complete_object("apps/v1", "Deployment", first)
+    complete_object("apps/v1", "Deployment", second)
+    first["spec"]["strategy"]["rollingUpdate"]["maxSurge"] = 99
+    assert second["spec"]["strategy"]["rollingUpdate"]["maxSurge"] == "25%"
+
+
+def test_an_empty_object_has_nothing_that_somebody_has_set() -> None:
+    for api_version, kind, _ in KINDS:
+        empty = copy.deepcopy(dict(empty_object(api_version, kind)))
+        assert without_zeros(api_version, kind, {**empty, "x": 1})["x"] == 1
+        assert not {name for name, value in without_zeros(api_version, kind, empty).items() if value}
+        assert initial_status(api_version, kind) == initial_status(api_version, kind)
+
+
+def _overwrites(plan: Any, fields: dict[str, Any]) -> None:
+    fields.update({name: value for name, value, _ in plan.fill})
+
+
+def _grows(fields: dict[str, Any], name: str, **_: object) -> None:
+    fields[name] = f"{fields[name]}0"
+
+
+@pytest.mark.parametrize(
+    ("part", "broken"),
+    [
+        ("_complete", _overwrites),
+        ("_canonical", _grows),
+        ("_is_zero", lambda _: True),
+        ("canonical_quantity", lambda _, **__: "1"),
+    ],
+)
+def test_seeded_bugs_are_found(part: str, broken: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(defaulting, part, broken)
+    with pytest.raises((AssertionError, KeyError)):
+        check(1)

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import pytest
+
+from deltaloop.api import kinds
+from deltaloop.apiserver.core.builtin.resources import BUILT_IN_RESOURCES
+from deltaloop.apiserver.core.served_resource import ALL_VERBS
+
+BY_TYPE = {served.type: served for served in BUILT_IN_RESOURCES}
+
+
+def test_every_built_in_kind_is_served_once() -> None:
+    assert len(BUILT_IN_RESOURCES) == len(BY_TYPE)
+    assert set(BY_TYPE) >= set(kinds.BUILT_IN)
+
+
+def test_what_clients_use_besides_is_served() -> None:
+    others = {str(served.type) for served in set(BUILT_IN_RESOURCES) if served.type not in kinds.BUILT_IN}
+    assert others == {
+        "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy",
+        "admissionregistration.k8s.io/v1/MutatingAdmissionPolicyBinding",
+        "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy",
+        "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicyBinding",
+        "flowcontrol.apiserver.k8s.io/v1/FlowSchema",
+        "flowcontrol.apiserver.k8s.io/v1/PriorityLevelConfiguration",
+        "networking.k8s.io/v1/IPAddress",
+        "networking.k8s.io/v1/ServiceCIDR",
+        "resource.k8s.io/v1/DeviceClass",
+        "resource.k8s.io/v1/ResourceClaim",
+        "autoscaling/v1/HorizontalPodAutoscaler",
+        "resource.k8s.io/v1/ResourceClaimTemplate",
+        "resource.k8s.io/v1/ResourceSlice",
+        "storage.k8s.io/v1/CSIStorageCapacity",
+        "storage.k8s.io/v1/VolumeAttributesClass",
+    }
+
+
+def test_the_names_of_a_group_version_are_unique() -> None:
+    seen: set[tuple[str, str]] = set()
+    for served in BUILT_IN_RESOURCES:
+        names = {served.type.plural, served.singular, *served.short_names}
+        for name in names:
+            assert (served.type.api_version, name) not in seen
+            seen.add((served.type.api_version, name))
+
+
+def test_only_a_few_lack_verbs() -> None:
+    partial = {str(served.type): served.verbs for served in BUILT_IN_RESOURCES if served.verbs != ALL_VERBS}
+    assert partial == {
+        "v1/Binding": ("create",),
+        "v1/ComponentStatus": ("get", "list"),
+        "v1/Namespace": ("create", "delete", "get", "list", "patch", "update", "watch"),
+    }
+
+
+def test_scale_is_where_replicas_are() -> None:
+    assert {served.type.kind for served in BUILT_IN_RESOURCES if served.scale} == {
+        "Deployment",
+        "ReplicaSet",
+        "ReplicationController",
+        "StatefulSet",
+    }
+    assert all(served.scale is (served.scale_paths is not None) for served in BUILT_IN_RESOURCES)
+
+
+@pytest.mark.parametrize(
+    "kind", [kinds.CONFIG_MAP, kinds.SECRET, kinds.LEASE, kinds.SERVICE, kinds.NODE, kinds.EVENT, kinds.NAMESPACE]
+)
+def test_kinds_whose_generation_is_not_counted(kind: object) -> None:
+    assert not next(served for served in BUILT_IN_RESOURCES if served.type == kind).generation
+
+
+def test_kinds_whose_generation_is_counted() -> None:
+    for kind in (kinds.DEPLOYMENT, kinds.POD, kinds.JOB, kinds.INGRESS, kinds.CUSTOM_RESOURCE_DEFINITION):
+        assert BY_TYPE[kind].generation
+
+
+def test_a_lease_and_a_crd_need_a_resource_version_to_be_updated() -> None:
+    assert not BY_TYPE[kinds.LEASE].unconditional_update
+    assert not BY_TYPE[kinds.CUSTOM_RESOURCE_DEFINITION].unconditional_update
+    assert BY_TYPE[kinds.CONFIG_MAP].unconditional_update
+
+
+def test_the_names_that_people_type() -> None:
+    short = {name: served.type.plural for served in BUILT_IN_RESOURCES for name in served.short_names}
+    assert short | {"deploy": "deployments", "po": "pods", "svc": "services", "cm": "configmaps"} == short
+    everything = {served.type.plural for served in BUILT_IN_RESOURCES if "all" in served.categories}
+    assert {"pods", "deployments", "services", "jobs"} <= everything
+    assert "secrets" not in everything

@@ -1,0 +1,102 @@
+"""The data file: what is in it, and that it is what its sources give."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from deltaloop.apiserver.core.builtin.tables import builtin_tables, kind_types
+from deltaloop.apiserver.core.builtin.unknown_fields import drop_unknown_fields
+from deltaloop.apiserver.core.writes.apply.merge_type import MergeType, built_in_type
+
+GENERATE = Path(__file__).parents[4] / "tools" / "builtin_tables" / "generate.py"
+_SOURCES = importlib.util.find_spec("kubernetes_validate") is not None
+
+
+@pytest.mark.skipif(not _SOURCES, reason="needs the dependency group `tables`")
+def test_the_data_file_is_what_the_sources_give() -> None:
+    checked = subprocess.run([sys.executable, GENERATE, "--check"], capture_output=True, text=True, check=False)
+    assert (checked.returncode, checked.stdout) == (0, "builtin_kinds.json.gz: up to date\n"), checked.stderr
+
+
+def test_every_type_that_is_named_is_there() -> None:
+    for entry in builtin_tables().kinds:
+        assert entry.type in builtin_tables().types
+        found = built_in_type(entry.api_version, entry.kind)
+        assert found is not None
+        assert {"metadata"} <= set(found.fields) or not entry.plural
+    assert kind_types()["apps/v1", "Deployment"] == "apps.v1.Deployment"
+    assert built_in_type("apps/v9", "Deployment") is None
+
+
+def at(kind: MergeType, *path: str) -> MergeType:
+    for step in path:
+        below = kind.element if step == "*" else kind.field(step)
+        assert below is not None, step
+        kind = below
+    return kind
+
+
+@pytest.mark.parametrize(
+    ("path", "form", "keys"),
+    [
+        ("metadata finalizers", "set", ()),
+        ("metadata ownerReferences", "keyed", ("uid",)),
+        ("metadata ownerReferences *", "scalar", ()),
+        ("spec containers", "keyed", ("name",)),
+        ("spec containers * ports", "keyed", ("containerPort", "protocol")),
+        ("spec containers * command", "scalar", ()),
+        ("spec containers * resources limits", "map", ()),
+        ("spec tolerations", "scalar", ()),
+        ("spec nodeSelector", "scalar", ()),
+        ("spec topologySpreadConstraints", "keyed", ("topologyKey", "whenUnsatisfiable")),
+        ("status conditions", "keyed", ("type",)),
+    ],
+)
+def test_how_the_fields_of_a_pod_merge(path: str, form: str, keys: tuple[str, ...]) -> None:
+    pod = built_in_type("v1", "Pod")
+    assert pod is not None
+    found = at(pod, *path.split())
+    assert (found.form, found.keys) == (form, keys)
+
+
+def test_what_go_writes_even_when_nobody_set_it() -> None:
+    deployment = built_in_type("apps/v1", "Deployment")
+    assert deployment is not None
+    assert deployment.zero["spec"]["template"]["spec"] == {"containers": None}
+    assert set(deployment.zero["spec"]) == {"selector", "strategy", "template"}
+    assert at(deployment, "spec", "template", "spec", "containers", "*", "ports").defaults == {"protocol": "TCP"}
+
+
+def test_schemas_that_contain_themselves_are_no_trap() -> None:
+    crd = built_in_type("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+    assert crd is not None
+    # The list of versions is one value, so there is nothing to walk into.
+    assert at(crd, "spec", "versions").form == "scalar"
+
+
+def test_unknown_fields_are_dropped_wherever_they_are() -> None:
+    container = {
+        "name": "c",
+        "imagee": "x",
+        "envFrom": [{"prefix": "p", "other": 1}],
+        "resources": {"limits": {"x": "1"}},
+    }
+    pod = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a", "namo": 1}, "spec": {"containers": [container]}}
+    assert drop_unknown_fields("v1", "Pod", pod) == [
+        "metadata.namo",
+        "spec.containers[0].envFrom[0].other",
+        "spec.containers[0].imagee",
+    ]
+    assert drop_unknown_fields("v1", "Pod", pod) == []
+    assert container == {"name": "c", "envFrom": [{"prefix": "p"}], "resources": {"limits": {"x": "1"}}}
+    assert drop_unknown_fields("example.com/v1", "Widget", {"anything": 1}) == []
+
+
+def test_what_is_open_is_left_alone() -> None:
+    revision = {"metadata": {"name": "a"}, "revision": 1, "data": {"any": {"thing": [1]}}}
+    assert drop_unknown_fields("apps/v1", "ControllerRevision", revision) == []

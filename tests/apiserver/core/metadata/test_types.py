@@ -1,0 +1,113 @@
+"""Metadata as Go reads it: which wrong type is told, and what ends the reading."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from deltaloop.api.status import BadRequestError
+from deltaloop.apiserver.core.metadata.types import (
+    check_metadata_types,
+    drop_unreadable,
+    metadata_problem,
+    reads_as_entries,
+    unreadable_type,
+)
+from deltaloop.apiserver.core.registry import Registry
+from deltaloop.apiserver.core.served_resource import ServedResource
+from tests.apiserver.core.custom_resources import served_foo
+
+FOO = served_foo()
+
+
+def config_maps() -> ServedResource:
+    served = Registry().find("", "v1", "configmaps")
+    assert served is not None
+    return served
+
+
+@pytest.mark.parametrize(
+    ("metadata", "why"),
+    [
+        (1, "number into Go struct field ConfigMap.metadata of type v1.ObjectMeta"),
+        ({"uid": 1}, "number into Go struct field ObjectMeta.metadata.uid of type types.UID"),
+        ({"labels": {"a": 1}}, "number into Go struct field ObjectMeta.metadata.labels of type string"),
+        ({"selfLink": True}, "bool into Go struct field ObjectMeta.metadata.selfLink of type string"),
+        ({"generation": 2.0}, "number 2.0 into Go struct field ObjectMeta.metadata.generation of type int64"),
+        (
+            {"generation": 1 << 70},
+            f"number {1 << 70} into Go struct field ObjectMeta.metadata.generation of type int64",
+        ),
+        (
+            {"managedFields": [{"manager": 1}]},
+            "number into Go struct field ManagedFieldsEntry.metadata.managedFields.manager of type string",
+        ),
+    ],
+)
+def test_a_wrong_type_is_told(metadata: Any, why: str) -> None:
+    fields: dict[str, Any] = {"metadata": metadata}
+    assert metadata_problem(config_maps(), fields) == (f"json: cannot unmarshal {why}", False)
+    with pytest.raises(BadRequestError, match="cannot be handled as a ConfigMap"):
+        check_metadata_types(config_maps(), fields)
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"labels": 1, "creationTimestamp": "x"},
+        {"deletionTimestamp": ""},
+        {"managedFields": [{"time": "yesterday"}, {"manager": 1}]},
+    ],
+)
+def test_a_time_that_is_none_ends_the_reading(metadata: dict[str, Any]) -> None:
+    why, ends = metadata_problem(config_maps(), {"metadata": metadata})
+    assert why.startswith("parsing time as")
+    assert ends
+
+
+def test_a_custom_resource_may_write_whole_numbers_with_a_point() -> None:
+    fields: dict[str, Any] = {"metadata": {"generation": 2.0}}
+    assert metadata_problem(FOO, fields) == ("", False)
+    assert type(fields["metadata"]["generation"]) is int
+
+
+def test_what_it_says_that_it_is_comes_first() -> None:
+    fields: dict[str, Any] = {"kind": "Other", "apiVersion": "example.com/v7", "metadata": {"labels": 1}}
+    with pytest.raises(BadRequestError, match=f'^Other in version "v7" cannot be handled as a {FOO.type.kind}: '):
+        check_metadata_types(FOO, fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        ({"kind": 1}, "number into Go struct field .kind"),
+        ({"kind": "x", "apiVersion": []}, "array into Go struct field .apiVersion"),
+        ({"kind": None, "apiVersion": "v1"}, ""),
+        ({}, ""),
+    ],
+)
+def test_a_kind_is_text(fields: dict[str, Any], found: str) -> None:
+    assert found in unreadable_type(fields)
+    assert bool(unreadable_type(fields)) is bool(found)
+
+
+def test_what_cannot_be_read_is_dropped_from_what_is_applied() -> None:
+    metadata: dict[str, Any] = {
+        "name": "a",
+        "creationTimestamp": "x",
+        "deletionTimestamp": "2026-01-02T03:04:05Z",
+        "generation": 1.5,
+        "deletionGracePeriodSeconds": 5,
+    }
+    drop_unreadable(metadata)
+    assert metadata == {"name": "a", "deletionTimestamp": "2026-01-02T03:04:05Z", "deletionGracePeriodSeconds": 5}
+
+
+def test_managers_that_cannot_be_read_are_none() -> None:
+    empty: list[dict[str, Any]] = [{}]
+    assert reads_as_entries(empty)
+    assert reads_as_entries([])
+    assert not reads_as_entries(None)
+    assert not reads_as_entries([{"time": "x"}])
+    assert not reads_as_entries([1])

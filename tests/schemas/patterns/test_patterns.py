@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaloop.schemas.patterns.matching import Pattern, compile_pattern, pattern_error
+from deltaloop.schemas.patterns.syntax import PatternSyntaxError, parse_pattern
+
+# Here Go and Python agree. They do not about a "$" before a last newline, nor (before Python 3.14) about a "\\B" in an
+# empty text.
+PIECES = st.sampled_from(
+    [
+        "a",
+        "b",
+        "-",
+        ".",
+        "[ab]",
+        "[^a]",
+        "[a-c0-9]",
+        r"\d",
+        r"\w",
+        r"\s",
+        r"\b",
+        "^",
+        r"\A",
+        "(?:ab|c)",
+        "(a|)",
+        "(?:x?)",
+    ]
+)
+REPEATED = st.tuples(PIECES, st.sampled_from(["", "*", "+", "?", "{2}", "{1,3}", "{0,2}", "{2,}", "*?", "+?"])).map(
+    lambda pair: pair[0] + (pair[1] if pair[0] not in ("^", r"\A", r"\b") else "")
+)
+PATTERNS = st.recursive(
+    st.lists(REPEATED, min_size=1, max_size=4).map("".join),
+    lambda inner: st.lists(inner, min_size=1, max_size=3).map(lambda parts: f"(?:{'|'.join(parts)})"),
+    max_leaves=6,
+)
+
+
+@given(PATTERNS, st.text("abc0-_x \n", max_size=12))
+def test_python_agrees(pattern: str, text: str) -> None:
+    assert compile_pattern(pattern).matches(text) is (re.search(pattern, text, re.ASCII) is not None)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "right", "wrong"),
+    [
+        ("^a$", ["a"], ["a\n", "ba", ""]),
+        ("(?m)^a$", ["a\n", "b\na"], ["ab"]),
+        ("a.b", ["a b"], ["a\nb"]),
+        ("(?s)a.b", ["a\nb"], ["ab"]),
+        ("^(?i)kelvin$", ["KELVIN", "\u212aelvin"], ["kelvi"]),
+        ("(?i:a)b", ["Ab", "ab"], ["aB"]),
+        (r"^\pL+$", ["aβ", "Ж"], ["a1"]),
+        (r"^\p{Greek}$", ["β"], ["b"]),
+        (r"^\P{^Lu}$", ["A"], ["a"]),
+        (r"^\w$", ["a", "_"], ["é"]),
+        (r"^\s$", [" ", "\t"], ["\v", "\u00a0"]),
+        (r"^[[:space:]]$", ["\v"], ["\u00a0"]),
+        (r"^\Qa.b\E+$", ["a.b", "a.bb"], ["axb"]),
+        (r"^\x{1F600}$", ["😀"], ["a"]),
+        (r"\z", ["", "a"], []),
+        ("a{2,3}$", ["aa", "xaaa"], ["a"]),
+        ("^(?:a{2}){2}$", ["aaaa"], ["aaa", "aaaaa"]),
+        ("^(?:a?){3}$", ["", "aaa"], ["aaaa"]),
+        ("^(?:(?:a|b)*c)*$", ["", "abc", "cc"], ["ab"]),
+        ("^$", [""], ["\n"]),
+        ("", ["", "a"], []),
+        ("a||b", ["", "x"], []),
+        (r"\bfoo\b", ["a foo"], ["foobar", "afoo"]),
+        (r"\Boo", ["foo"], ["oo"]),
+    ],
+)
+def test_what_matches(pattern: str, right: list[str], wrong: list[str]) -> None:
+    compiled = compile_pattern(pattern)
+    assert [text for text in right if not compiled.matches(text)] == []
+    assert [text for text in wrong if compiled.matches(text)] == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        ("a(?=b)", "invalid or unsupported Perl syntax: `(?=`"),
+        (r"(a)\1", r"invalid escape sequence: `\1`"),
+        ("(" * 1002 + ")" * 1002, f"expression nests too deeply: `{'(' * 1002 + ')' * 1002}`"),
+        ("(?:a{1000}){2}", "invalid repeat count: `{2}`"),
+        ("ab)", "unexpected ): `ab)`"),
+        ("(?P<1a b>x)", "invalid named capture: `(?P<1a b>`"),
+    ],
+)
+def test_what_is_no_pattern(pattern: str, why: str) -> None:
+    assert pattern_error(pattern) == f"error parsing regexp: {why}"
+    with pytest.raises(PatternSyntaxError):
+        compile_pattern(pattern)
+
+
+def test_a_program_that_is_too_long_is_none() -> None:
+    pattern = "(?:abcdefgh){1000}" * 420
+    assert pattern_error(pattern).startswith("error parsing regexp: expression too large: ")
+    assert pattern_error("(?:abcdefgh){1000}" * 400) == ""
+
+
+def steps(run: Callable[[], object]) -> int:
+    """Count the lines that are run."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal count
+        if frame.f_globals.get("__name__", "").startswith("deltaloop."):
+            count += event == "line"
+            return trace
+        return None
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        run()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("^(a+)+$", "a"),
+        ("^(a|a)*$", "a"),
+        ("(.*)(.*)(.*)(.*)(.*)x$", "ab"),
+        (r"^(\w+\s?)*$", "ab "),
+        ("(a?){40}a{40}b", "a"),
+        ("(?:a|b)*c(?:a|b|c){12}$", "abcabbcaacbc"),
+        ("^([a-z0-9]([-a-z0-9]*[a-z0-9])?\\.)+$", "a-b."),
+    ],
+)
+def test_time_grows_no_faster_than_the_text(pattern: str, text: str) -> None:
+    def needed(size: int) -> int:
+        compiled = Pattern(parse_pattern(pattern))
+        whole = (text * size)[:size] + "!"
+        return steps(lambda: compiled.matches(whole))
+
+    short, long = needed(1500), needed(3000)
+    assert long < 2.2 * short
+
+
+def test_what_was_read_before_costs_little() -> None:
+    compiled = Pattern(parse_pattern("^([a-z0-9]([-a-z0-9]*[a-z0-9])?\\.)+$"))
+    text = "a-b." * 500
+    compiled.matches(text)
+    assert steps(lambda: compiled.matches(text)) < 12 * len(text)
+
+
+def test_states_that_are_forgotten_are_made_again() -> None:
+    # Each of the last 12 letters is remembered: 4096 sets of places, twice as many as are kept.
+    compiled = Pattern(parse_pattern("(?:a|b)*a(?:a|b){11}c"))
+    text = "".join("ab"[number.bit_count() % 2] for number in range(20_000))
+    assert not compiled.matches(text)
+    assert compiled.matches(text + "a" + "b" * 11 + "c")

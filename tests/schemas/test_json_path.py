@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaloop.schemas.json_path import InvalidJsonPathError, JsonPath
+
+OBJECT: dict[str, Any] = {
+    "metadata": {"labels": {"app.kubernetes.io/name": "web", "tier": "front"}},
+    "spec": {"replicas": 3, "hosts": ["a", "b", "c"], "empty": None},
+    "status": {
+        "conditions": [
+            {"type": "Ready", "status": "True", "count": 1},
+            {"type": "Synced", "status": "False", "count": True},
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        (".spec.replicas", [3]),
+        ("{.spec.replicas}", [3]),
+        ("$.spec.replicas", [3]),
+        (".spec.hosts", [["a", "b", "c"]]),
+        (".spec.hosts[0]", ["a"]),
+        (".spec.hosts[-1]", ["c"]),
+        (".spec.hosts[3]", []),
+        (".spec.hosts[-4]", []),
+        (".spec.hosts[*]", ["a", "b", "c"]),
+        (".metadata.labels.tier", ["front"]),
+        (".metadata.labels['tier']", ["front"]),
+        ('.metadata.labels["app.kubernetes.io/name"]', ["web"]),
+        (r".metadata.labels.app\.kubernetes\.io/name", ["web"]),
+        (".metadata.labels.*", ["web", "front"]),
+        ('.status.conditions[?(@.type=="Ready")].status', ["True"]),
+        (".status.conditions[?(@.type == 'Synced')].status", ["False"]),
+        ('.status.conditions[?(@.type!="Ready")].type', ["Synced"]),
+        (".status.conditions[?(@.count==1)].type", ["Ready"]),
+        (".status.conditions[?(@.count==true)].type", ["Synced"]),
+        ('.status.conditions[?(@.missing=="x")].type', []),
+        (".spec.missing.deeper", []),
+        (".spec.replicas.deeper", []),
+        (".spec.empty", [None]),
+    ],
+)
+def test_a_path_finds_what_it_leads_to(path: str, found: list[Any]) -> None:
+    assert JsonPath.parse(path).find(OBJECT) == found
+
+
+def test_the_first_value_counts_and_nothing_is_none() -> None:
+    assert JsonPath.parse(".spec.hosts[*]").first(OBJECT) == "a"
+    assert JsonPath.parse(".spec.missing").first(OBJECT) is None
+
+
+@pytest.mark.parametrize(
+    "path", ["", "spec", ".", "..", ".spec[", ".spec[x]", ".a b", ".a[?(@.b~1)]", ".a[?(@.b==x y)]", ".a[?(@.b==x)]"]
+)
+def test_what_is_no_simple_path_is_refused_with_its_text(path: str) -> None:
+    with pytest.raises(InvalidJsonPathError) as caught:
+        JsonPath.parse(path)
+    assert repr(path) in str(caught.value)
+
+
+_names = st.text(st.characters(codec="utf-8", exclude_characters="'\"[]"), min_size=1, max_size=6)
+
+
+@given(st.lists(_names, min_size=1, max_size=4), st.integers())
+def test_quoted_names_reach_any_field(names: list[str], value: int) -> None:
+    nested: Any = value
+    for name in reversed(names):
+        nested = {name: nested, f"{name} too": None}
+    path = "".join(f"['{name}']" for name in names)
+    assert JsonPath.parse(path).find(nested) == [value]
+
+
+@given(st.lists(st.from_regex(r"[A-Za-z0-9./-]{1,8}", fullmatch=True), min_size=1, max_size=4))
+def test_dots_in_names_are_escaped(names: list[str]) -> None:
+    nested: Any = "here"
+    for name in reversed(names):
+        nested = {name: nested}
+    path = "".join("." + name.replace(".", "\\.") for name in names)
+    assert JsonPath.parse(path).find(nested) == ["here"]
