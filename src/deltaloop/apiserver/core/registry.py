@@ -14,10 +14,10 @@ import hashlib
 from collections.abc import Iterable
 from typing import Any, Final, final
 
-from deltaloop.apiserver.core.builtin.resources import BUILT_IN_RESOURCES
 from deltaloop.apiserver.core.builtin.virtual_resources import REVIEWS
 from deltaloop.apiserver.core.crds.definition import crd_resources, crd_status
 from deltaloop.apiserver.core.crds.version_order import version_order
+from deltaloop.apiserver.core.kinds.resources import BUILT_IN_RESOURCES
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.schemas.json_values import at, text
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
+from deltaloop.apiserver.core.strategy import PLAIN, Strategy
 
 ALL_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 # What of metadata is the client's to change.
@@ -71,6 +72,7 @@ class ServedResource:
         parts: Subresources that read and write the object but change one part of it only.
         stored_in: Plural and group of the resource whose objects these are; empty means its own.
         converted: Whether objects are stored in another form than they are served in (``conversion``).
+        strategy: What this kind does with its objects beyond what all kinds have in common.
         deprecation: The warning that goes with every answer about this version; empty if it is not deprecated.
     """
 
@@ -98,6 +100,7 @@ class ServedResource:
     stored_in: str = ""
     converted: bool = False
     deprecation: str = ""
+    strategy: Strategy = field(default=PLAIN, repr=False, compare=False)
 
     @property
     def storage(self) -> str:

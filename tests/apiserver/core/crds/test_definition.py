@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from deltaloop.apiserver.core.builtin.resources import BUILT_IN_RESOURCES
 from deltaloop.apiserver.core.crds.definition import (
     crd_resources,
     crd_status,
@@ -15,6 +14,7 @@ from deltaloop.apiserver.core.crds.definition import (
     storage_version,
 )
 from deltaloop.apiserver.core.crds.validation import validate_crd
+from deltaloop.apiserver.core.kinds.resources import BUILT_IN_RESOURCES
 from deltaloop.apiserver.core.served_resource import PrinterColumn, ScalePaths
 from tests.apiserver.core.custom_resources import GROUP, foo_crd, version
 

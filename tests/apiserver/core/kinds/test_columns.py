@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from deltaloop.api import kinds
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.apiserver.core.builtin.resources import BUILT_IN_RESOURCES
 from deltaloop.apiserver.core.builtin.tables import KindEntry, builtin_tables
 from deltaloop.apiserver.core.kinds.cells.shared import format_selector
 from deltaloop.apiserver.core.kinds.columns import CELLS, Printer, printer_of, shared_cells
+from deltaloop.apiserver.core.kinds.resources import BUILT_IN_RESOURCES
 
 NOW = 3600.0
 CREATED = "1970-01-01T00:59:00Z"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from deltaloop.api.status import BadRequestError
 from deltaloop.apiserver.core.builtin.decoding import decode_builtin
-from deltaloop.apiserver.core.builtin.resources import BUILT_IN_RESOURCES
+from deltaloop.apiserver.core.kinds.resources import BUILT_IN_RESOURCES
 from deltaloop.apiserver.core.metadata.values import read_bytes, read_micro_time, read_time
 from deltaloop.apiserver.core.served_resource import ServedResource
 

@@ -23,7 +23,7 @@ from typing import Any, Final, Protocol, final
 
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
-from deltaloop.apiserver.core.storage.label_match import selects
+from deltaloop.apiserver.core.metadata.label_match import selects
 from deltaloop.apiserver.core.storage.store import Store
 from deltaloop.apiserver.core.wire.request_info import MASTERS, User
 from deltaloop.schemas.json_values import at, items, mapping, text, texts

@@ -26,7 +26,7 @@ from deltaloop.apiserver.core.kinds.columns import NAME, Printer, printer_of
 from deltaloop.apiserver.core.kinds.human_duration import age
 from deltaloop.apiserver.core.served_resource import PrinterColumn, ServedResource
 from deltaloop.apiserver.core.wire.media_types import AcceptClause, parse_accept
-from deltaloop.schemas.json_path import JsonPath
+from deltaloop.schemas.json_path import InvalidJsonPathError, JsonPath
 from deltaloop.schemas.json_values import at, mapping, text
 
 Form = Literal["object", "table", "partial", "partial_list"]
@@ -241,7 +241,7 @@ def _printer(resource: ServedResource) -> Printer | _CustomPrinter:
 def _path(column: PrinterColumn) -> JsonPath | None:
     try:
         return JsonPath.parse(column.json_path)
-    except InvalidInputError:
+    except InvalidJsonPathError:
         return None
 
 

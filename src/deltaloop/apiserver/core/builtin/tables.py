@@ -100,6 +100,11 @@ class KindEntry(msgspec.Struct, frozen=True):
     selector: str = ""
 
     @property
+    def group_resource(self) -> str:
+        """``plural.group``, or the bare plural for the core group."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
     def api_version(self) -> str:
         """``group/version``, or the bare version for the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version

@@ -23,7 +23,7 @@ from deltaloop.apiserver.core.kinds.service_allocation import Taken, allocate, k
 from deltaloop.apiserver.core.kinds.validation.workloads import job_selector_errors
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.stamp import Stamp
-from deltaloop.apiserver.core.storage.store import Objects
+from deltaloop.apiserver.core.strategy import Stored
 from deltaloop.schemas.faults import FieldError
 from deltaloop.schemas.json_values import at, integer, items, mapping, text
 from deltaloop.schemas.quantity import canonical_quantity
@@ -53,7 +53,7 @@ def prepare_new(served: ServedResource, created: Fields) -> None:
         metadata["annotations"] = {**mapping(metadata.get("annotations")), TEMPLATE_GENERATION: "1"}
 
 
-def finish_new(served: ServedResource, created: Fields, store: Objects, stamp: Stamp) -> list[FieldError]:
+def finish_new(served: ServedResource, created: Fields, store: Stored, stamp: Stamp) -> list[FieldError]:
     """Fill in what the server adds to a new object, in place, and return what it asks for and cannot have."""
     finish = _NEW.get(served.type.group_resource) if not served.custom else None
     return finish(created, store, stamp) if finish is not None else []
@@ -87,7 +87,7 @@ def keep_given(served: ServedResource, before: Fields, after: Fields) -> None:
 
 
 def finish_update(
-    served: ServedResource, before: Fields, after: Fields, store: Objects, stamp: Stamp
+    served: ServedResource, before: Fields, after: Fields, store: Stored, stamp: Stamp
 ) -> list[FieldError]:
     """Fill in what the server adds to a changed object, in place, and return what it asks for and cannot have."""
     if served.custom:
@@ -100,18 +100,18 @@ def finish_update(
     return allocate(spec, _taken(store), before=old, chance=stamp.chance)
 
 
-def _taken(store: Objects) -> Taken:
+def _taken(store: Stored) -> Taken:
     services = store.list(kinds.SERVICE.group_resource).items
     taken = Taken.by(mapping(service.to_dict().get("spec")) for service in services)
     taken.addresses.update(address.name for address in store.list("ipaddresses.networking.k8s.io").items)
     return taken
 
 
-def _service(created: Fields, store: Objects, stamp: Stamp) -> list[FieldError]:
+def _service(created: Fields, store: Stored, stamp: Stamp) -> list[FieldError]:
     return allocate(mapping(created.get("spec")), _taken(store), before={}, chance=stamp.chance)
 
 
-def _pod(created: Fields, store: Objects, stamp: Stamp) -> list[FieldError]:
+def _pod(created: Fields, store: Stored, stamp: Stamp) -> list[FieldError]:
     spec = mapping(created.get("spec"))
     name = text(spec.get("priorityClassName"))
     value, policy = _priority(store, name)
@@ -135,7 +135,7 @@ def _pod(created: Fields, store: Objects, stamp: Stamp) -> list[FieldError]:
     return []
 
 
-def _priority(store: Objects, name: str) -> tuple[int | None, str]:
+def _priority(store: Stored, name: str) -> tuple[int | None, str]:
     if name in SYSTEM_CLASSES:
         return SYSTEM_CLASSES[name], "PreemptLowerPriority"
     if name:
@@ -188,7 +188,7 @@ def _counted(amounts: object) -> dict[str, str]:
     return {name: value for name, value in found.items() if value != "0"}
 
 
-def _node(created: Fields, _store: Objects, _stamp: Stamp) -> list[FieldError]:
+def _node(created: Fields, _store: Stored, _stamp: Stamp) -> list[FieldError]:
     spec = mapping(created.get("spec"))
     taints = items(spec.get("taints"))
     if not any(
@@ -198,12 +198,12 @@ def _node(created: Fields, _store: Objects, _stamp: Stamp) -> list[FieldError]:
     return []
 
 
-def _persistent_volume(created: Fields, _store: Objects, stamp: Stamp) -> list[FieldError]:
+def _persistent_volume(created: Fields, _store: Stored, stamp: Stamp) -> list[FieldError]:
     created["status"] = {"phase": "Pending", "lastPhaseTransitionTime": stamp.time}
     return []
 
 
-def _job(created: Fields, _store: Objects, _stamp: Stamp) -> list[FieldError]:
+def _job(created: Fields, _store: Stored, _stamp: Stamp) -> list[FieldError]:
     spec, metadata = mapping(created.get("spec")), created["metadata"]
     if spec.get("manualSelector") is True:
         return [*job_selector_errors(created)]
@@ -232,7 +232,7 @@ def _count_template(before: Fields, after: Fields) -> None:
     metadata["annotations"] = {**mapping(metadata.get("annotations")), TEMPLATE_GENERATION: shown}
 
 
-_NEW: Final[Mapping[str, Callable[[Fields, Objects, Stamp], list[FieldError]]]] = {
+_NEW: Final[Mapping[str, Callable[[Fields, Stored, Stamp], list[FieldError]]]] = {
     "jobs.batch": _job,
     "nodes": _node,
     "persistentvolumes": _persistent_volume,

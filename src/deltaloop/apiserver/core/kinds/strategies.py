@@ -2,7 +2,6 @@
 
     Secret               ``stringData`` is written into ``data``; the type is ``Opaque`` unless it is said
     Secret, ConfigMap    once ``immutable``, neither the data nor that can be changed; keys could be names of files
-    Lease                a duration is more than 0, transitions are at least 0
     Pod, Node            one address, or range of them, and the first of several are the same
     those with structs   ``spec`` and ``status`` are always written, be they empty, and nobody owns them then
 
@@ -76,18 +75,7 @@ def rule_errors(served: ServedResource, fields: dict[str, Any]) -> list[FieldErr
         return replicas_errors(served.scale_paths, fields)
     if served.type.group == "" and served.type.plural in _DATA:
         return _key_errors(_DATA[served.type.plural], fields)
-    if (served.type.group, served.type.plural) != ("coordination.k8s.io", "leases"):
-        return []
-    spec = mapping(fields.get("spec"))
-    found: list[FieldError] = []
-    for name, least, text in (
-        ("leaseDurationSeconds", 1, "must be greater than 0"),
-        ("leaseTransitions", 0, "must be greater than or equal to 0"),
-    ):
-        value = spec.get(name)
-        if isinstance(value, int) and value < least:
-            found.append(invalid_value(f"spec.{name}", str(value), text))
-    return found
+    return []
 
 
 def _key_errors(names: tuple[str, ...], fields: dict[str, Any]) -> list[FieldError]:

@@ -23,7 +23,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError, Status, StatusCause, StatusDetails, error_from_status
 from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.storage.label_match import selects
+from deltaloop.apiserver.core.metadata.label_match import selects
 from deltaloop.apiserver.core.storage.store import Objects
 from deltaloop.schemas.json_values import at, integer, items, mapping, text
 

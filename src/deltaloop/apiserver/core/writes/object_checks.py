@@ -31,6 +31,7 @@ def new_errors(served: ServedResource, created: Fields) -> list[FieldError]:
         + rule_errors(served, created)
         + object_errors(served, created)
         + new_object_errors(served, created)
+        + [*served.strategy.validate(created), *served.strategy.validate_new(created)]
     )
 
 
@@ -50,8 +51,10 @@ def changed_errors(served: ServedResource, before: Fields, after: Fields, *, who
     errors += rule_errors(served, after) + immutability_errors(served, before, after)
     if whole:
         errors += object_errors(served, after) + update_errors(served, before, after)
+        errors += [*served.strategy.validate(after), *served.strategy.validate_update(before, after)]
     else:
         errors += status_errors(served, after)
+        errors += served.strategy.validate_status(after)
     if "deletionTimestamp" in after["metadata"]:
         old, new = before["metadata"].get("finalizers", []), after["metadata"].get("finalizers", [])
         errors += new_finalizer_errors(old, new)

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
+from deltaloop.apiserver.core.metadata.label_match import selects
 from deltaloop.apiserver.core.metadata.rules import label_errors
-from deltaloop.apiserver.core.storage.label_match import selects
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
 from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, text
 

@@ -22,8 +22,8 @@ from deltaloop.apiserver.core.kinds.validation.checks import (
 from deltaloop.apiserver.core.kinds.validation.pods import pod_template_errors
 from deltaloop.apiserver.core.kinds.validation.schedules import schedule_problem
 from deltaloop.apiserver.core.kinds.validation.storage import claim_spec_errors
+from deltaloop.apiserver.core.metadata.label_match import selects
 from deltaloop.apiserver.core.metadata.rules import label_name_errors
-from deltaloop.apiserver.core.storage.label_match import selects
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
 from deltaloop.schemas.json_values import at, integer, items, mapping, text
 

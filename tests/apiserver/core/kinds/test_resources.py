@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from deltaloop.api import kinds
-from deltaloop.apiserver.core.builtin.resources import BUILT_IN_RESOURCES
+from deltaloop.apiserver.core.kinds.resources import BUILT_IN_RESOURCES
 from deltaloop.apiserver.core.served_resource import ALL_VERBS
 
 BY_TYPE = {served.type: served for served in BUILT_IN_RESOURCES}

@@ -15,7 +15,9 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.builtin.conversion import CONVERSIONS
 from deltaloop.apiserver.core.builtin.tables import KindEntry, builtin_tables
+from deltaloop.apiserver.core.kinds.all_kinds import STRATEGIES
 from deltaloop.apiserver.core.served_resource import CLIENTS_METADATA, ScalePaths, ServedResource
+from deltaloop.apiserver.core.strategy import PLAIN
 
 _REVIEWS: Final = ("authentication.k8s.io", "authorization.k8s.io")
 # Two groups, one storage.
@@ -93,6 +95,7 @@ def _served(entry: KindEntry) -> ServedResource:
         label_refusal=entry.label_refusal,
         parts=tuple(name for name in entry.subresources if name in _PARTS),
         stored_in=_STORED_IN.get((entry.group, entry.plural), ""),
+        strategy=STRATEGIES.get(entry.group_resource, PLAIN),
         deprecation=_DEPRECATIONS.get((entry.api_version, entry.kind), ""),
         converted=(entry.api_version, entry.kind) in CONVERSIONS,
     )
