@@ -18,7 +18,7 @@ import typer.main
 import deltaloop
 from deltaloop.cli.commands import app
 
-WITHOUT_A_PAGE = frozenset({"cli", "kinds"})
+WITHOUT_A_PAGE = frozenset({"cli", "kinds", "schemas"})
 
 
 def rooms() -> list[str]:
