@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from deltaloop.apiserver.core.builtin import autoscaler_conversion, conversion, defaulting, defaulting_rules
-from deltaloop.apiserver.core.kinds import additions as builtin_writes
-from deltaloop.apiserver.core.kinds import service_allocation
+from deltaloop.apiserver.core.kinds import daemon_set, job, node, pod, service, service_allocation
 from deltaloop.apiserver.core.kinds.validation import (
     addresses,
     checks,
@@ -91,15 +90,15 @@ def no_errors(*_: object, **__: object) -> tuple[object, ...]:
         (defaulting_rules, "_SCALE_UP", {}, "horizontalpodautoscalers"),
         (defaulting_rules, "_labels_of_template", nothing, "jobs"),
         (defaulting_rules, "_ENDLESS", 6, "jobs"),
-        (builtin_writes, "qos_class", best_effort, "pods"),
-        (builtin_writes, "_covers", false, "pods"),
-        (builtin_writes, "_TOLERATED_SECONDS", 30, "pods"),
-        (builtin_writes, "SYSTEM_CLASSES", {}, "pods"),
-        (builtin_writes, "_NOT_READY", {"key": "a", "effect": "NoSchedule"}, "nodes"),
-        (builtin_writes, "_JOB_NAME", (), "jobs"),
-        (builtin_writes, "_count_template", nothing, "daemonsets"),
-        (builtin_writes, "keep_allocated", nothing, "services"),
-        (builtin_writes, "job_selector_errors", no_errors, "jobs"),
+        (pod, "qos_class", best_effort, "pods"),
+        (pod, "_covers", false, "pods"),
+        (pod, "_TOLERATED_SECONDS", 30, "pods"),
+        (pod, "SYSTEM_CLASSES", {}, "pods"),
+        (node, "_NOT_READY", {"key": "a", "effect": "NoSchedule"}, "nodes"),
+        (job, "_JOB_NAME", (), "jobs"),
+        (daemon_set, "_count_template", nothing, "daemonsets"),
+        (service, "keep_allocated", nothing, "services"),
+        (job, "job_selector_errors", no_errors, "jobs"),
         (service_allocation, "needs_ports", false, "services"),
         (service_allocation, "needs_address", true, "services"),
         (service_allocation, "_drop", nothing, "services"),

@@ -7,9 +7,11 @@ plain: it changes the object that it is given, or returns what it finds. The ste
     default          an object as sent gets what its author left out
     keep             an update gets what the server has added before, where it does not say it
     prepare          what the server sets in a new or a changed object that counts as written by its author
+    part             what a subresource of its own writes, such as ``resize``
     validate         what is wrong with it: always, when it is new, when it changes, in its status
     warn             what its author is to be warned about
     finish           what the server adds last, which has no field manager; it may ask the store
+    store            what else is done when it is stored; and when it is marked to be deleted, or removed
 
 Source: apiserver pkg/registry/rest ``RESTCreateStrategy``, ``RESTUpdateStrategy``, ``TableConvertor``.
 """
@@ -17,13 +19,15 @@ Source: apiserver pkg/registry/rest ``RESTCreateStrategy``, ``RESTUpdateStrategy
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeAlias
 
 from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
 from deltaloop.schemas.faults import FieldError
 
 Fields: TypeAlias = dict[str, Any]
+Part: TypeAlias = Callable[[Fields, Fields], Fields]
 
 
 class Listed(Protocol):
@@ -65,6 +69,57 @@ class Given(Protocol):
         """A number in [0, 1)."""
         ...
 
+    @property
+    def uid(self) -> str:
+        """For the object, if it is new."""
+        ...
+
+
+class Definitions(Protocol):
+    """The custom resource definitions (``CrdLifecycle``)."""
+
+    def check_open(self, name: str) -> None:
+        """Refuse a new object of a definition that is being deleted."""
+        ...
+
+    def applied(self, crd: Fields, given: Given) -> Fields:
+        """Serve what a definition says, and return it as it is to be stored."""
+        ...
+
+    def finish(self, name: str, *, now: float) -> None:
+        """Let go of a definition that is being deleted and has no objects any more."""
+        ...
+
+    def stop_serving(self, name: str, *, now: float) -> None:
+        """Serve a definition no longer."""
+        ...
+
+
+class Writes(Protocol):
+    """What a strategy may do to other objects, and to what is served (``Operations``)."""
+
+    @property
+    def objects(self) -> Stored:
+        """What is stored."""
+        ...
+
+    @property
+    def crds(self) -> Definitions:
+        """The custom resource definitions."""
+        ...
+
+    def create_beside(self, kind: ResourceType[Resource], fields: Fields, *, uid: str, now: float) -> None:
+        """Create an object without a namespace that belongs to another one."""
+        ...
+
+    def remove_beside(self, kind: ResourceType[Resource], name: str) -> None:
+        """Remove such an object."""
+        ...
+
+    def delete_all(self, resource: str, *, now: float) -> None:
+        """Delete all objects of a definition's resource, by its plural and group."""
+        ...
+
 
 def _nothing(*_: object) -> None:
     return
@@ -72,6 +127,18 @@ def _nothing(*_: object) -> None:
 
 def _none(*_: object) -> tuple[()]:
     return ()
+
+
+def _as_it_is(_before: Fields | None, after: Fields, _writes: Writes, _given: Given) -> Fields:
+    return after
+
+
+def _no_holders(_obj: Fields) -> bool:
+    return False
+
+
+def _no_grace(_obj: Fields, _asked: int | None) -> int:
+    return 0
 
 
 def _no_cells(_obj: Mapping[str, Any], _now: float) -> dict[str, Any]:
@@ -86,6 +153,9 @@ class Strategy:
         default: Completes an object as sent.
         keep: Carries over, from the object as it is into the one that is to be, what the server has added.
         prepare_new: Sets what counts as written by a new object's author.
+        prepare_update: Sets, in the second of two objects, what an update of the whole leaves as it was.
+        prepare_status: The same for an update of the status.
+        parts: By the name of a subresource, what the object becomes when the second one is written to it.
         validate: Finds what is wrong with an object, new or changed as a whole.
         validate_new: Finds what a new object may not have.
         validate_update: Finds what a change of the first object into the second may not change.
@@ -94,12 +164,29 @@ class Strategy:
         warn_update: Finds what the author of a change of the first object into the second is to be warned about.
         finish_new: Adds what the server adds to a new object, and finds what it asks for and cannot have.
         finish_update: The same for a change of the first object into the second.
+        check_new: Refuses a new object, by the resource's plural and group, before it is looked at.
+        store: Does what storing an object (the first one is what it was, None for a new one) brings with it, and
+            returns it as it is to be stored.
+        mark: Changes an object that gets its mark of deletion.
+        marked: Does what else comes with the mark.
+        removed: Does what comes with an object's removal.
+        is_held: Tells whether something besides ``metadata.finalizers`` holds an object that is being deleted.
+        grace: Tells the seconds that an object gets to end, by those that were asked for, if any.
+        finalizers: What every object gets with its mark.
+        undeletable: Names of objects that cannot be deleted.
+        marked_when_removed: Whether an object is marked even if it is removed at once.
+        status_when_new: Whether the author of a new object may write its status.
+        reset_fields: By subresource, fields that a write to it resets, which are nobody's then, in the form of
+            ``fieldsV1``; besides those that all kinds have.
         cells: Computes the cells of an object by the names of its columns, but for those that all kinds have alike.
     """
 
     default: Callable[[Fields], None] = _nothing
     keep: Callable[[Fields, Fields], None] = _nothing
     prepare_new: Callable[[Fields], None] = _nothing
+    prepare_update: Callable[[Fields, Fields], None] = _nothing
+    prepare_status: Callable[[Fields, Fields], None] = _nothing
+    parts: Mapping[str, Part] = field(default_factory=dict[str, Part])
     validate: Callable[[Fields], Iterable[FieldError]] = _none
     validate_new: Callable[[Fields], Iterable[FieldError]] = _none
     validate_update: Callable[[Fields, Fields], Iterable[FieldError]] = _none
@@ -108,6 +195,18 @@ class Strategy:
     warn_update: Callable[[Fields, Fields], Iterable[str]] = _none
     finish_new: Callable[[Fields, Stored, Given], Iterable[FieldError]] = _none
     finish_update: Callable[[Fields, Fields, Stored, Given], Iterable[FieldError]] = _none
+    check_new: Callable[[str, Writes], None] = _nothing
+    store: Callable[[Fields | None, Fields, Writes, Given], Fields] = _as_it_is
+    mark: Callable[[Fields], None] = _nothing
+    marked: Callable[[Resource, Writes, float], None] = _nothing
+    removed: Callable[[str, Resource, Writes, float], None] = _nothing
+    is_held: Callable[[Fields], bool] = _no_holders
+    grace: Callable[[Fields, int | None], int] = _no_grace
+    finalizers: tuple[str, ...] = ()
+    undeletable: frozenset[str] = frozenset()
+    marked_when_removed: bool = False
+    status_when_new: bool = False
+    reset_fields: Mapping[str, Fields] = field(default_factory=dict[str, Fields])
     cells: Callable[[Mapping[str, Any], float], dict[str, Any]] = _no_cells
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from deltaloop.api.status import BadRequestError
 from deltaloop.apiserver.core.builtin.decoding import decode_builtin
-from deltaloop.apiserver.core.kinds.strategies import immutability_errors, prepare_builtin
+from deltaloop.apiserver.core.kinds import config_map, secret
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 
@@ -64,7 +64,7 @@ def test_wrong_types_are_a_400_in_gos_words(resource: ServedResource, fields: di
 
 def test_string_data_of_a_secret_is_encoded_over_its_data() -> None:
     fields: dict[str, Any] = {"data": {"a": "MQ==", "b": "MQ=="}, "stringData": {"b": "é"}}
-    prepare_builtin(SECRET, fields)
+    secret.STRATEGY.default(fields)
     assert fields == {"data": {"a": "MQ==", "b": "w6k="}, "type": "Opaque"}
 
 
@@ -79,4 +79,4 @@ def test_string_data_of_a_secret_is_encoded_over_its_data() -> None:
     ],
 )
 def test_what_is_immutable_stays(before: dict[str, Any], after: dict[str, Any], fields: list[str]) -> None:
-    assert [error.field for error in immutability_errors(CONFIG_MAP, before, after)] == fields
+    assert [error.field for error in config_map.STRATEGY.validate_update(before, after)] == fields

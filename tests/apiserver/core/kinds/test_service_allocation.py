@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from deltaloop.api.status import ApiError
-from deltaloop.apiserver.core.kinds import additions as builtin_writes
-from deltaloop.apiserver.core.kinds import service_allocation
+from deltaloop.apiserver.core.kinds import service, service_allocation
 from deltaloop.apiserver.core.kinds.service_allocation import Taken, allocate
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.writes.deletion import DeleteOptions
@@ -155,8 +154,8 @@ def _false(*_: object) -> bool:
         (service_allocation, "_FIRST_PORT", 40_000),
         (service_allocation, "needs_ports", _false),
         (service_allocation, "needs_address", _false),
-        (builtin_writes, "keep_allocated", _nothing),
-        (builtin_writes, "_taken", _nothing_taken),
+        (service, "keep_allocated", _nothing),
+        (service, "_taken", _nothing_taken),
     ],
 )
 def test_seeded_bugs_are_found(module: object, part: str, broken: object, monkeypatch: pytest.MonkeyPatch) -> None:

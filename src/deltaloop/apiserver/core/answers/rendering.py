@@ -21,7 +21,7 @@ from deltaloop.apiserver.core.answers.table import (
     partial_object,
     to_table,
 )
-from deltaloop.apiserver.core.kinds.strategies import struct_fields
+from deltaloop.apiserver.core.builtin.defaulting import struct_fields
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import (
     bookmark,
@@ -239,7 +239,8 @@ class WatchRendering:
         rendering = self._rendering
         if sighting.object is None:
             mark = bookmark(rendering.served, sighting.revision, ends_initial_events=sighting.ends_initial_events)
-            mark |= {name: {} for name in struct_fields(rendering.served)}
+            kind = rendering.served.type
+            mark |= {name: {} for name in struct_fields(kind.api_version, kind.kind)}
             if rendering.output.form == "partial":
                 return partial_object(mark, rendering.output)
             if rendering.output.form == "object":

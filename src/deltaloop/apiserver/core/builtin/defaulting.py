@@ -54,11 +54,22 @@ def complete_object(api_version: str, kind: str, fields: Fields) -> None:
         rule(fields)
     if plan is not None:
         _complete(plan, fields)
+    for name in struct_fields(api_version, kind):
+        fields.setdefault(name, {})
 
 
 def empty_object(api_version: str, kind: str) -> Mapping[str, Any]:
     """Return what Go writes for an object of a built-in kind in which nothing is set, without metadata."""
     return _empty_of(api_version, kind)
+
+
+@cache
+def struct_fields(api_version: str, kind: str) -> tuple[str, ...]:
+    """Return which of ``spec`` and ``status`` every object of a built-in kind has, be they empty."""
+    name = kind_types().get((api_version, kind))
+    fields = builtin_tables().types[name].fields if name is not None else {}
+    shapes = ((field, fields.get(field)) for field in ("spec", "status"))
+    return tuple(field for field, shape in shapes if isinstance(shape, str) and shape.startswith("#"))
 
 
 def initial_status(api_version: str, kind: str) -> Fields | None:

@@ -14,7 +14,7 @@ import ipaddress
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from deltaloop.apiserver.core.kinds.additions import SYSTEM_CLASSES
+from deltaloop.apiserver.core.kinds.priority_class import SYSTEM_CLASSES
 from deltaloop.apiserver.core.kinds.service_allocation import FIRST_ADDRESS, SERVICE_RANGE
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.stamp import Stamp

@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import Final
 
 from deltaloop.api import kinds
+from deltaloop.apiserver.core.kinds.namespace import NAMESPACE_FINALIZER
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.writes.deletion import DeleteOptions
-from deltaloop.apiserver.core.writes.objects import NAMESPACE_FINALIZER
 from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.schemas.json_values import at, texts
 

@@ -24,6 +24,7 @@ import msgspec
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.times import format_time, from_epoch
+from deltaloop.apiserver.core.crds.custom_resources import custom_strategy
 from deltaloop.apiserver.core.crds.version_order import version_order
 from deltaloop.apiserver.core.served_resource import PrinterColumn, ScalePaths, ServedResource
 from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, text, texts
@@ -129,6 +130,7 @@ def storage_version(crd: dict[str, Any]) -> str:
 def _served_version(crd: dict[str, Any], names: dict[str, Any], version: dict[str, Any]) -> ServedResource:
     schema, stored = _schema_of(version), _schema_of(_stored_version(crd))
     scale = at(version, "subresources", "scale")
+    paths = _scale_paths(scale) if is_mapping(scale) else None
     return ServedResource(
         type=ResourceType[Resource](
             group=text(at(crd, "spec", "group")),
@@ -143,8 +145,9 @@ def _served_version(crd: dict[str, Any], names: dict[str, Any], version: dict[st
         categories=texts(names.get("categories")),
         status=isinstance(at(version, "subresources", "status"), dict),
         scale=is_mapping(scale),
-        scale_paths=_scale_paths(scale) if is_mapping(scale) else None,
+        scale_paths=paths,
         custom=True,
+        strategy=custom_strategy(paths),
         unconditional_update=False,
         generation=True,
         schema=schema,

@@ -5,9 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds import lease
+from deltaloop.apiserver.core.kinds import (
+    certificate_signing_request,
+    config_map,
+    custom_resource_definition,
+    daemon_set,
+    job,
+    lease,
+    namespace,
+    node,
+    persistent_volume,
+    pod,
+    secret,
+    service,
+)
 from deltaloop.apiserver.core.strategy import Strategy
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {
+    "certificatesigningrequests.certificates.k8s.io": certificate_signing_request.STRATEGY,
+    "configmaps": config_map.STRATEGY,
+    "customresourcedefinitions.apiextensions.k8s.io": custom_resource_definition.STRATEGY,
+    "daemonsets.apps": daemon_set.STRATEGY,
+    "jobs.batch": job.STRATEGY,
     "leases.coordination.k8s.io": lease.STRATEGY,
+    "namespaces": namespace.STRATEGY,
+    "nodes": node.STRATEGY,
+    "persistentvolumes": persistent_volume.STRATEGY,
+    "pods": pod.STRATEGY,
+    "secrets": secret.STRATEGY,
+    "services": service.STRATEGY,
 }

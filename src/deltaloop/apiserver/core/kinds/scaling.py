@@ -11,18 +11,10 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.served_resource import ScalePaths, ServedResource
-from deltaloop.schemas.faults import FieldError, invalid_value
+from deltaloop.schemas.faults import invalid_value
 from deltaloop.schemas.json_path import InvalidJsonPathError, JsonPath
-from deltaloop.schemas.json_values import at, integer, is_mapping, items, json_type, mapping, text
+from deltaloop.schemas.json_values import at, integer, is_mapping, json_type, mapping, text
 
-_GO_TYPES: Final = {
-    "str": "string",
-    "int": "int64",
-    "float": "float64",
-    "bool": "bool",
-    "list": "[]interface {}",
-    "NoneType": "<nil>",
-}
 _SCALE: Final = ResourceType[Resource]("autoscaling", "v1", "Scale", "scales", True)
 _MOST_REPLICAS: Final = 2**31 - 1
 # What a patch is shown of a custom resource that says nothing about its replicas: the smallest number of 32 bits.
@@ -62,57 +54,6 @@ def scale_of(served: ServedResource, fields: dict[str, Any], *, may_be_unset: bo
         "spec": {"replicas": replicas} if replicas else {},
         "status": status,
     }
-
-
-def replicas_errors(paths: ScalePaths, fields: dict[str, Any]) -> list[FieldError]:
-    """Return what is wrong with the numbers and the selector of a custom resource that can be scaled.
-
-    Source: apiextensions-apiserver pkg/registry/customresource/validator.go; apimachinery pkg/apis/meta/v1/unstructured
-    helpers.go.
-    """
-    found: list[FieldError] = []
-    for path in (paths.spec_replicas, paths.status_replicas):
-        value, why = _reach(path, fields)
-        if why or (value is not None and type(value) is not int):
-            found.append(invalid_value(path, "0", why or _another_type(path, value, "int64")))
-        elif value is not None and value < 0:
-            found.append(invalid_value(path, str(value), "should be a non-negative integer"))
-        elif value is not None and value > _MOST_REPLICAS:
-            found.append(invalid_value(path, str(value), f"should be less than or equal to {_MOST_REPLICAS}"))
-    if paths.label_selector:
-        value, why = _reach(paths.label_selector, fields)
-        if why or (value is not None and not isinstance(value, str)):
-            shown = why or _another_type(paths.label_selector, value, "string")
-            found.append(invalid_value(paths.label_selector, '""', shown))
-    return found
-
-
-def _reach(path: str, fields: dict[str, Any]) -> tuple[Any, str]:
-    """Return the value at a simple path, None for none; or why there cannot be one."""
-    value: Any = fields
-    names = path.strip(".").split(".")
-    for count, name in enumerate(names, start=1):
-        if value is None:
-            return None, ""
-        if not is_mapping(value):
-            return None, _another_type(f".{'.'.join(names[:count])}", value, "map[string]interface{}")
-        value = value.get(name)
-    return value, ""
-
-
-def _another_type(path: str, value: object, wanted: str) -> str:
-    kind = _GO_TYPES.get(type(value).__name__, "map[string]interface {}")
-    return f"{path} accessor error: {_as_go_prints(value)} is of the type {kind}, expected {wanted}"
-
-
-def _as_go_prints(value: object) -> str:
-    if is_mapping(value):
-        return f"map[{' '.join(f'{name}:{_as_go_prints(inner)}' for name, inner in sorted(value.items()))}]"
-    if type(value).__name__ == "list":
-        return f"[{' '.join(map(_as_go_prints, items(value)))}]"
-    if value is None or isinstance(value, bool):
-        return {None: "<nil>", True: "true", False: "false"}[value]
-    return str(value)
 
 
 def check_scale(scale: dict[str, Any], *, patched: bool) -> None:

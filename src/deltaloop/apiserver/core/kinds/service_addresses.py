@@ -10,9 +10,11 @@ import ipaddress
 from collections.abc import Mapping
 from typing import Any, Final
 
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
 from deltaloop.schemas.json_values import at, mapping, texts
 
-IP_ADDRESSES: Final = ("networking.k8s.io", "v1", "ipaddresses")
+IP_ADDRESS: Final = ResourceType[Resource]("networking.k8s.io", "v1", "IPAddress", "ipaddresses", namespaced=False)
 _FAMILY: Final = "ipaddress.kubernetes.io/ip-family"
 _MANAGED_BY: Final = "ipaddress.kubernetes.io/managed-by"
 _ALLOCATOR: Final = "ipallocator.k8s.io"

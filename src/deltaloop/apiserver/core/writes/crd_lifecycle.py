@@ -10,26 +10,24 @@ Source: apiextensions-apiserver pkg/controller/finalizer, pkg/controller/status.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any, Final, final
 
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.crds.definition import CLEANUP_FINALIZER, default_crd, is_established
-from deltaloop.apiserver.core.crds.validation import validate_crd
+from deltaloop.apiserver.core.crds.definition import CLEANUP_FINALIZER, is_established
 from deltaloop.apiserver.core.registry import Registry
-from deltaloop.apiserver.core.served_resource import ServedResource, is_crd
+from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.store import Objects
+from deltaloop.apiserver.core.strategy import Given
 from deltaloop.apiserver.core.writes.managed_fields import with_updated
-from deltaloop.apiserver.core.writes.object_checks import refuse
-from deltaloop.schemas.faults import FieldError
-from deltaloop.schemas.json_values import at, mapping, text
+from deltaloop.schemas.json_values import mapping
 
 Fields = dict[str, Any]
 _NO_STATUS: Final[Fields] = {"conditions": [], "acceptedNames": {"plural": "", "kind": ""}}
 _MANAGER: Final = "kube-apiserver"
+_CRD: Final = ("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 CRDS: Final = kinds.CUSTOM_RESOURCE_DEFINITION.group_resource
 
 
@@ -47,54 +45,24 @@ class CrdLifecycle:
         crds = sorted(self._store.list(CRDS).items, key=lambda crd: not is_established(crd.to_dict()))
         self._apply(crds, now=now)
 
-    def checked(
-        self, served: ServedResource, fields: Fields, *, old: Fields | None, found: Iterable[FieldError] = ()
-    ) -> Fields:
-        """Return a CRD with its defaults, and any other object as it is.
-
-        Args:
-            served: What it is.
-            fields: The object.
-            old: The one that it replaces, if it does.
-            found: What is known to be wrong with it, to be told with the rest.
-
-        Raises:
-            InvalidError: If anything is wrong.
-        """
-        if not is_crd(served):
-            refuse(served, text(at(fields, "metadata", "name")), [*found])
-            return fields
-        crd = default_crd(fields)
-        errors = [*found, *validate_crd(crd, old=old)]
-        if errors:
-            raise failures.invalid(served.type, crd["metadata"]["name"], errors)
-        return crd
-
-    def applied(self, served: ServedResource, fields: Fields, *, stamp: Stamp) -> Fields:
-        """Serve what a CRD that is about to be stored says, and return it with its status, which is the server's own.
-
-        Objects of other kinds stay as they are.
-        """
-        if not is_crd(served):
-            return fields
-        status = self._registry.apply_crd(fields, now=stamp.now)
+    def applied(self, crd: Fields, given: Given) -> Fields:
+        """Serve what a CRD that is about to be stored says; return it with its status, which is the server's own."""
+        served = self._registry.find(*_CRD)
+        assert served is not None
+        status = self._registry.apply_crd(crd, now=given.now)
         # Which versions are stored is written with the CRD itself, the rest later: by the server.
-        stored = {**_NO_STATUS, **mapping(fields.get("status")), "storedVersions": status["storedVersions"]}
-        before = {**fields, "status": stored}
-        own = replace(stamp, manager=_MANAGER)
-        return with_updated(
-            self._registry, served, before, {**fields, "status": status}, None, own, subresource="status"
-        )
+        stored = {**_NO_STATUS, **mapping(crd.get("status")), "storedVersions": status["storedVersions"]}
+        before = {**crd, "status": stored}
+        own = Stamp(now=given.now, manager=_MANAGER)
+        return with_updated(self._registry, served, before, {**crd, "status": status}, None, own, subresource="status")
 
-    def check_open(self, served: ServedResource) -> None:
-        """Refuse a new custom resource whose CRD is being deleted.
+    def check_open(self, name: str) -> None:
+        """Refuse a new custom resource whose CRD, of this name, is being deleted.
 
         Raises:
             MethodNotAllowedError: If it is.
         """
-        if not served.custom:
-            return
-        crd = self._store.get(CRDS, served.type.group_resource)
+        crd = self._store.get(CRDS, name)
         if crd is not None and crd.deletion_timestamp is not None:
             raise failures.method_not_allowed(
                 "create not allowed while custom resource definition is terminating",
@@ -104,19 +72,6 @@ class CrdLifecycle:
         """Return one of the resources that a CRD serves, by the CRD's name; its objects are those of all versions."""
         found = (item for item in self._registry.resources() if item.custom and item.type.group_resource == name)
         return next(found, None)
-
-    def removed(self, resource: str, name: str, *, now: float) -> None:
-        """Follow up on an object that has left the store: its CRD may end with it, or be it.
-
-        Args:
-            resource: What it was, plural and group.
-            name: Its name.
-            now: Seconds since 1970.
-        """
-        if resource == CRDS:
-            self._stop_serving(name, now=now)
-        else:
-            self.finish(resource, now=now)
 
     def finish(self, name: str, *, now: float) -> None:
         """Let go of a CRD that is being deleted and has no objects any more; otherwise do nothing."""
@@ -128,13 +83,13 @@ class CrdLifecycle:
         finalizers = [item for item in crd.finalizers if item != CLEANUP_FINALIZER]
         if not finalizers:
             self._store.delete(CRDS, crd.key)
-            self._stop_serving(crd.name, now=now)
+            self.stop_serving(crd.name, now=now)
         elif len(finalizers) < len(crd.finalizers):
             fields = crd.to_dict()
             fields["metadata"]["finalizers"] = finalizers
             self._store.update(CRDS, crd.key, fields)
 
-    def _stop_serving(self, name: str, *, now: float) -> None:
+    def stop_serving(self, name: str, *, now: float) -> None:
         """Serve a CRD no longer; its names may now be free for another that waits for them."""
         self._registry.remove_crd(name)
         self._apply(self._store.list(CRDS).items, now=now)

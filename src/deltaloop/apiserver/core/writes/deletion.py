@@ -1,10 +1,10 @@
 """What a delete does to one object: remove it, mark it, or nothing.
 
-    nothing holds it, no grace        removed; a pod is marked first
-    finalizers, or a grace period     marked: deletionTimestamp, and but for namespaces deletionGracePeriodSeconds
+    nothing holds it, no grace        removed; an object of some kinds is marked first
+    finalizers, or a grace period     marked: deletionTimestamp and deletionGracePeriodSeconds
     marked already                    nothing, unless grace is shortened or the propagation policy changes
 
-Only pods that run on a node have a grace period here.
+What holds an object besides its finalizers, and how long it has to end, is in the strategy of its kind.
 
 Source: apiserver pkg/registry/rest/delete.go, pkg/registry/generic/registry/store.go.
 """
@@ -18,16 +18,13 @@ import msgspec
 
 from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.crds.definition import CLEANUP_FINALIZER
-from deltaloop.apiserver.core.served_resource import ServedResource, is_core, is_crd
+from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.writes.objects import has_finalizers
 from deltaloop.schemas.faults import FieldError, invalid_value, not_supported
-from deltaloop.schemas.json_values import at, mapping
 
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
 _POLICIES: Final = ("Foreground", "Background", "Orphan")
-_POD_GRACE: Final = 30
 
 
 class _Preconditions(msgspec.Struct, frozen=True, rename="camel"):
@@ -115,8 +112,8 @@ def delete_object(
         now: Seconds since 1970.
 
     Returns:
-        What becomes of it, and the object: to answer with, and to store unless it is as it was. A pod that is removed
-        is marked first, and its watchers see both.
+        What becomes of it, and the object: to answer with, and to store unless it is as it was. What is marked when it
+        is removed is stored once more before, and its watchers see both.
 
     Raises:
         ConflictError: If a precondition fails.
@@ -126,17 +123,15 @@ def delete_object(
     if not metadata["finalizers"]:
         del metadata["finalizers"]
     marked = {**current, "metadata": metadata}
-    grace = _grace(served, current, options)
+    grace = served.strategy.grace(current, options.grace_period_seconds)
     if "deletionTimestamp" in metadata:
         return _again(served, current, marked, grace, now=now)
     removed = grace == 0 and not has_finalizers(served, marked)
-    if removed and not is_core(served, "pods"):
+    if removed and not served.strategy.marked_when_removed:
         return Fate.REMOVED, current
     metadata["deletionTimestamp"] = format_time(from_epoch(now + grace))
-    if is_core(served, "namespaces"):
-        marked["status"] = {**mapping(current.get("status")), "phase": "Terminating"}
-    else:
-        metadata["deletionGracePeriodSeconds"] = grace
+    metadata["deletionGracePeriodSeconds"] = grace
+    served.strategy.mark(marked)
     if metadata.get("generation"):
         metadata["generation"] += 1
     return Fate.REMOVED if removed else Fate.MARKED, marked
@@ -151,7 +146,7 @@ def _again(
         metadata["deletionTimestamp"] = format_time(from_epoch(now + grace))
         metadata["deletionGracePeriodSeconds"] = before = grace
     if before == 0 and not has_finalizers(served, marked):
-        return Fate.REMOVED, marked if is_core(served, "pods") else current
+        return Fate.REMOVED, marked if served.strategy.marked_when_removed else current
     return (Fate.UNCHANGED, current) if marked == current else (Fate.MARKED, marked)
 
 
@@ -166,17 +161,6 @@ def _finalizers(served: ServedResource, current: dict[str, Any], options: Delete
         present.append(FOREGROUND)
     elif policy == "Orphan":
         present.append(ORPHAN)
-    if is_crd(served) and CLEANUP_FINALIZER not in present and "deletionTimestamp" not in current["metadata"]:
-        present.append(CLEANUP_FINALIZER)
+    if "deletionTimestamp" not in current["metadata"]:
+        present += [name for name in served.strategy.finalizers if name not in present]
     return present
-
-
-def _grace(served: ServedResource, current: dict[str, Any], options: DeleteOptions) -> int:
-    if not is_core(served, "pods") or not at(current, "spec", "nodeName"):
-        return 0
-    if at(current, "status", "phase") in ("Succeeded", "Failed"):
-        return 0
-    if options.grace_period_seconds is not None:
-        return options.grace_period_seconds
-    seconds = at(current, "spec", "terminationGracePeriodSeconds")
-    return seconds if isinstance(seconds, int) and seconds >= 0 else _POD_GRACE

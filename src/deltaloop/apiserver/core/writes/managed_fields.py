@@ -18,7 +18,7 @@ from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.kinds.scaling import SCALE_VERSION
 from deltaloop.apiserver.core.metadata.types import reads_as_entries
 from deltaloop.apiserver.core.registry import Registry
-from deltaloop.apiserver.core.served_resource import CLIENTS_METADATA, ServedResource, is_core
+from deltaloop.apiserver.core.served_resource import CLIENTS_METADATA, ServedResource
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.writes.apply.checking import type_errors
 from deltaloop.apiserver.core.writes.apply.field_manager import (
@@ -37,7 +37,6 @@ from deltaloop.schemas.json_values import at, mapping, text
 Fields = dict[str, Any]
 
 _STATUS: Final = "f:status"
-_FINALIZERS: Final[FieldSet] = {"f:spec": {"f:finalizers": {}}}
 
 
 def with_created(registry: Registry, served: ServedResource, created: Fields, stamp: Stamp) -> Fields:
@@ -197,9 +196,7 @@ def _target(registry: Registry, served: ServedResource, subresource: str) -> Tar
     if subresource == "status":
         only, ignored = _reset_by_status(served)
     elif served.status:
-        ignored = {_STATUS: {}}
-        if is_core(served, "namespaces"):
-            ignored |= _FINALIZERS
+        ignored = {_STATUS: {}, **served.strategy.reset_fields.get("", {})}
     return Target(served.type.api_version, _types_of(registry, served), ignored=ignored, only=only)
 
 
@@ -211,9 +208,7 @@ def _reset_by_status(served: ServedResource) -> tuple[str, FieldSet]:
     ignored: FieldSet = {"f:spec": LEAF}
     if kept:
         ignored["f:metadata"] = kept
-    if served.type.plural == "certificatesigningrequests":
-        ignored["f:status"] = {"f:conditions": LEAF}  # /approval sets some of them
-    return "", ignored
+    return "", {**ignored, **served.strategy.reset_fields.get("status", {})}
 
 
 def _types_of(registry: Registry, served: ServedResource) -> Callable[[str], MergeType | None]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final
 
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.kinds.strategies import immutability_errors, rule_errors
 from deltaloop.apiserver.core.kinds.validation.kinds import (
     new_object_errors,
     object_errors,
@@ -28,7 +28,6 @@ def new_errors(served: ServedResource, created: Fields) -> list[FieldError]:
     return (
         metadata_errors(served, created["metadata"], new=True)
         + schema_errors(served.schema, created)
-        + rule_errors(served, created)
         + object_errors(served, created)
         + new_object_errors(served, created)
         + [*served.strategy.validate(created), *served.strategy.validate_new(created)]
@@ -48,7 +47,6 @@ def changed_errors(served: ServedResource, before: Fields, after: Fields, *, who
     found = schema_errors(served.schema, after, before)
     # The real server looks at the status alone then: what names no field is said of it.
     errors += found if whole else [replace(error, field="status") if error.field == _ROOT else error for error in found]
-    errors += rule_errors(served, after) + immutability_errors(served, before, after)
     if whole:
         errors += object_errors(served, after) + update_errors(served, before, after)
         errors += [*served.strategy.validate(after), *served.strategy.validate_update(before, after)]
@@ -61,11 +59,12 @@ def changed_errors(served: ServedResource, before: Fields, after: Fields, *, who
     return errors
 
 
-def refuse(served: ServedResource, name: str, errors: list[FieldError]) -> None:
+def refuse(served: ServedResource, name: str, errors: Iterable[FieldError]) -> None:
     """Refuse a write if there are errors.
 
     Raises:
         InvalidError: Naming all of them.
     """
-    if errors:
-        raise failures.invalid(served.type, name, errors)
+    found = [*errors]
+    if found:
+        raise failures.invalid(served.type, name, found)

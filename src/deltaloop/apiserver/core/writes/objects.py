@@ -19,12 +19,11 @@ from deltaloop.apiserver.core.builtin.defaulting import initial_status
 from deltaloop.apiserver.core.builtin.tables import kind_types
 from deltaloop.apiserver.core.metadata.rules import normalized_metadata
 from deltaloop.apiserver.core.metadata.types import unreadable_type
-from deltaloop.apiserver.core.served_resource import ServedResource, is_core
+from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.schemas.faults import FieldError, invalid_value
-from deltaloop.schemas.json_values import at, items, mapping, text, texts
+from deltaloop.schemas.json_values import at
 
-NAMESPACE_FINALIZER: Final = "kubernetes"
 GENERATED_TRIES: Final = 8
 _SERVER_FIELDS: Final = (
     "uid",
@@ -200,19 +199,11 @@ def new_object(
     if served.generation:
         kept["generation"] = 1
     result = {**fields, "metadata": kept}
-    if served.status and not is_core(served, "nodes"):  # kubelets register nodes together with what they have
+    if served.status and not served.strategy.status_when_new:
         result.pop("status", None)
         status = None if served.custom else initial_status(served.type.api_version, served.type.kind)
         if status is not None:
             result["status"] = status
-    if is_core(served, "pods"):
-        result["status"] = {"phase": "Pending"}
-    elif is_core(served, "namespaces"):
-        spec = dict(mapping(result.get("spec")))
-        finalizers = [*texts(spec.get("finalizers"))]
-        spec["finalizers"] = finalizers if NAMESPACE_FINALIZER in finalizers else [NAMESPACE_FINALIZER, *finalizers]
-        result["spec"] = spec
-        result["status"] = {"phase": "Active"}
     return result
 
 
@@ -237,17 +228,12 @@ def updated_object(
     if subresource == "status":
         result = {name: value for name, value in current.items() if name != "status"}
         result["metadata"] = _with_status_metadata(served, old, metadata)
-        status = fields.get("status")
-        quality = at(current, "status", "qosClass") if is_core(served, "pods") else None
-        if quality and not mapping(status).get("qosClass"):
-            status = {**mapping(status), "qosClass": quality}
-        return {**result, "status": status} if status is not None else result
-    if subresource in served.parts:
-        return _with_part(current, fields, subresource)
-    if subresource == "finalize":
-        finalizers = [*texts(at(fields, "spec", "finalizers"))]
-        kept = _with_status_metadata(served, old, metadata)
-        return {**current, "metadata": kept, "spec": {**mapping(current.get("spec")), "finalizers": finalizers}}
+        if fields.get("status") is not None:
+            result["status"] = fields["status"]
+        served.strategy.prepare_status(current, result)
+        return result
+    if subresource:
+        return served.strategy.parts[subresource](current, {**fields, "metadata": metadata})
     kept = {name: value for name, value in metadata.items() if name not in _SERVER_FIELDS}
     kept.pop("generation", None)
     kept.update({name: old[name] for name in _KEPT_FIELDS if name in old})
@@ -256,10 +242,8 @@ def updated_object(
         result.pop("status", None)
         if "status" in current:
             result["status"] = current["status"]
-    if is_core(served, "namespaces"):
-        finalizers = [*texts(at(current, "spec", "finalizers"))]
-        result["spec"] = {**mapping(fields.get("spec")), "finalizers": finalizers}
-        result["metadata"] = kept = with_name_label(kept)
+    served.strategy.prepare_update(current, result)
+    kept = result["metadata"]
     counted = served.generation and _desired(result) != _desired(current)
     also = _ALSO_COUNTED.get((served.type.group, served.type.plural))
     if counted or (also and kept.get(also) != old.get(also)):
@@ -268,13 +252,12 @@ def updated_object(
 
 
 def _with_status_metadata(served: ServedResource, old: dict[str, Any], sent: dict[str, Any]) -> dict[str, Any]:
-    """Return the metadata that a write to ``/status`` or ``/finalize`` leaves."""
+    """Return the metadata that a write to ``/status`` leaves."""
     taken = served.status_metadata
     if not taken:
         return old
     result = {name: value for name, value in old.items() if name not in taken}
-    result |= {name: sent[name] for name in sent if name in taken}
-    return with_name_label(result) if is_core(served, "namespaces") else result
+    return result | {name: sent[name] for name in sent if name in taken}
 
 
 def told_by_status(served: ServedResource, errors: list[FieldError]) -> list[FieldError]:
@@ -289,43 +272,11 @@ def told_by_status(served: ServedResource, errors: list[FieldError]) -> list[Fie
     return errors
 
 
-def with_name_label(metadata: dict[str, Any]) -> dict[str, Any]:
-    """Return a namespace's metadata with the label by which its name is selected."""
-    return {**metadata, "labels": {**mapping(metadata.get("labels")), "kubernetes.io/metadata.name": metadata["name"]}}
-
-
-def _with_part(current: dict[str, Any], fields: dict[str, Any], subresource: str) -> dict[str, Any]:
-    """Return an object with that part of another one which a subresource may change."""
-    spec, sent = dict(mapping(current.get("spec"))), mapping(fields.get("spec"))
-    match subresource:
-        case "ephemeralcontainers":
-            spec["ephemeralContainers"] = sent.get("ephemeralContainers")
-        case "resize":
-            for name in ("containers", "initContainers"):
-                wanted = {text(at(item, "name")): item for item in items(sent.get(name))}
-                spec[name] = [_resized(item, wanted.get(text(at(item, "name")))) for item in items(spec.get(name))]
-        case _:  # approval
-            conditions = at(fields, "status", "conditions")
-            return {**current, "status": {**mapping(current.get("status")), "conditions": conditions}}
-    spec = {name: value for name, value in spec.items() if value not in (None, [])}
-    result = {**current, "spec": spec}
-    if _desired(result) != _desired(current):
-        result["metadata"] = {**current["metadata"], "generation": current["metadata"].get("generation", 0) + 1}
-    return result
-
-
-def _resized(container: Any, wanted: Any) -> Any:
-    if wanted is None:
-        return container
-    changed = {name: wanted[name] for name in ("resources", "resizePolicy") if name in wanted}
-    return {**container, **changed}
-
-
 def has_finalizers(served: ServedResource, fields: dict[str, Any]) -> bool:
     """Tell whether something still holds an object that is being deleted."""
     if fields["metadata"].get("finalizers"):
         return True
-    return is_core(served, "namespaces") and bool(at(fields, "spec", "finalizers"))
+    return served.strategy.is_held(fields)
 
 
 def ends_with_update(served: ServedResource, fields: dict[str, Any]) -> bool:

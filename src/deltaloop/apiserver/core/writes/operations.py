@@ -9,22 +9,21 @@ Source: apiserver pkg/registry/generic/registry/store.go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, final
 
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.builtin.conversion import to_stored
-from deltaloop.apiserver.core.kinds.additions import finish_new, finish_update, keep_given, prepare_new
+from deltaloop.apiserver.core.builtin.defaulting import without_zeros
 from deltaloop.apiserver.core.kinds.scaling import apply_scale, check_scale
-from deltaloop.apiserver.core.kinds.service_addresses import IP_ADDRESSES, addresses_of, ip_address, uid_beside
-from deltaloop.apiserver.core.kinds.strategies import without_empty_structs
 from deltaloop.apiserver.core.kinds.validation.warnings import changed_object_warnings, new_object_warnings
 from deltaloop.apiserver.core.metadata.rules import mark_errors
 from deltaloop.apiserver.core.registry import Registry
-from deltaloop.apiserver.core.served_resource import ServedResource, is_core, is_crd
+from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.draft import Ask, Commit, Draft
 from deltaloop.apiserver.core.storage.encoding import decode_object, with_resource_version
@@ -51,16 +50,14 @@ from deltaloop.apiserver.core.writes.objects import (
     new_object,
     told_by_status,
     updated_object,
-    with_name_label,
 )
 from deltaloop.apiserver.core.writes.pod_binding import bound_pod, check_binding
 from deltaloop.apiserver.core.writes.sent_objects import AsSent, check_version_sent, check_versions, decode_sent
 from deltaloop.apiserver.core.writes.stored_forms import DEFAULTS, NOTHING, StoredForms, hidden_in
 from deltaloop.apiserver.core.writes.stored_numbers import settle_numbers
 from deltaloop.schemas.decoding import decode_by_schema
-from deltaloop.schemas.json_values import at, copied, mapping
+from deltaloop.schemas.json_values import copied
 
-_UNDELETABLE: Final = frozenset({"default", "kube-public", "kube-system"})
 _NAMESPACES: Final = kinds.NAMESPACE.group_resource
 
 Fields = dict[str, Any]
@@ -166,12 +163,12 @@ class Operations:
         if updated:
             check_version_sent(metadata)
         self._check_namespace(served, namespace, metadata)
-        self.crds.check_open(served)
+        served.strategy.check_new(served.type.group_resource, self)
         stamp.admit(served, namespace, None, fields)
         version = metadata.pop("resourceVersion", "")
         created = new_object(served, fields, metadata, stamp=stamp)
-        prepare_new(served, created)
         generated = self._name(served, namespace, created["metadata"], stamp)
+        served.strategy.prepare_new(created)
         name = created["metadata"].get("name", "")
         key = key_of(served, namespace, name)
         if entries is None and not can_be_owned(self.registry, served, fields):
@@ -191,10 +188,8 @@ class Operations:
                 served, created, resource_version=version, link=metadata.get("selfLink") if updated else None
             )
         self._forms.differs(stamp.uid, hidden)
-        self._claim_addresses(served, None, created, stamp)
-        return self._objects.create(
-            served.storage, key, _stored(served, self.crds.applied(served, created, stamp=stamp))
-        )
+        created = served.strategy.store(None, created, self, stamp)
+        return self._objects.create(served.storage, key, _stored(served, created))
 
     def update(
         self,
@@ -245,7 +240,7 @@ class Operations:
         if subresource == "status":
             errors = told_by_status(served, errors)
         if not subresource:
-            keep_given(served, before, {**fields, "metadata": metadata})
+            served.strategy.keep(before, {**fields, "metadata": metadata})
         after = updated_object(served, before, fields, metadata, subresource=subresource)
         refuse(served, name, errors + changed_errors(served, before, after, whole=not subresource))
         if written in ("", "scale"):
@@ -260,9 +255,8 @@ class Operations:
         if ends or dry_run:
             link = metadata.get("selfLink") if dry_run and not (subresource and served.custom) else None
             return _unstored(served, after, resource_version=current.resource_version, link=link)
-        after = self.crds.applied(served, after, stamp=stamp)
         another = self._forms.differs(current.uid, hidden)
-        self._claim_addresses(served, before, after, stamp)
+        after = served.strategy.store(before, after, self, stamp)
         return self._objects.update(served.storage, current.key, _stored(served, after), always=another)
 
     def patch(
@@ -324,8 +318,8 @@ class Operations:
             ApiError: 404, 409 for preconditions, 403 for the first namespaces.
         """
         current = self.read(served, namespace, name)
-        if is_core(served, "namespaces") and name in _UNDELETABLE:
-            raise failures.protected(served.type, name, "this namespace may not be deleted")
+        if name in served.strategy.undeletable:
+            raise failures.protected(served.type, name, f"this {served.singular} may not be deleted")
         before = decode_object(served, current)
         fate, after = delete_object(served, before, options, now=now)
         if dry_run:
@@ -337,8 +331,7 @@ class Operations:
             return Deleted(with_resource_version(current, self._objects.revision), removed=True)
         if fate is Fate.MARKED:
             current = self._objects.update(served.storage, current.key, _stored(served, after))
-            if is_crd(served):
-                self._delete_objects_of(name, now=now)
+            served.strategy.marked(current, self, now)
         return Deleted(current, removed=False)
 
     def selected(self, served: ServedResource, namespace: str, selection: Selection) -> tuple[Resource, ...]:
@@ -350,18 +343,17 @@ class Operations:
     ) -> Fields:
         """Return a new object, checked, with its owners and what the server adds; it may not be stored yet."""
         name = created["metadata"].get("name", "")
-        if name and is_core(served, "namespaces"):
-            created = {**created, "metadata": with_name_label(created["metadata"])}
-        created = self.crds.checked(served, created, old=None, found=new_errors(served, created))
+        refuse(served, name, new_errors(served, created))
         stamp.warn(new_object_warnings(served, created))
         if served.custom:
             settle_numbers(created)
         if entries is None:
-            owned = with_created(self.registry, served, without_empty_structs(served, created), stamp)
+            set_by_author = without_zeros(served.type.api_version, served.type.kind, created)
+            owned = with_created(self.registry, served, set_by_author, stamp)
             created = {**created, "metadata": owned["metadata"]}
         else:
             created = with_entries(created, entries)
-        refuse(served, name, finish_new(served, created, self._objects, stamp))
+        refuse(served, name, served.strategy.finish_new(created, self._objects, stamp))
         return created
 
     def _finished_update(
@@ -377,8 +369,6 @@ class Operations:
     ) -> Fields:
         """Return a changed object with its owners and what the server adds; ``written`` is the subresource."""
         whole = written in ("", "scale")
-        if whole:
-            after = self.crds.checked(served, after, old=before)
         if served.custom:
             settle_numbers(after)
         if entries is None:
@@ -386,7 +376,8 @@ class Operations:
         else:
             after = with_old_times(before, with_entries(after, entries))
         if whole:
-            refuse(served, after["metadata"]["name"], finish_update(served, before, after, self._objects, stamp))
+            errors = served.strategy.finish_update(before, after, self._objects, stamp)
+            refuse(served, after["metadata"]["name"], errors)
         return after
 
     def _name(self, served: ServedResource, namespace: str, metadata: Fields, stamp: Stamp) -> bool:
@@ -411,42 +402,30 @@ class Operations:
             raise failures.namespace_terminating(served.type, name, namespace)
 
     def _remove(self, served: ServedResource, current: Resource, *, now: float) -> None:
-        if is_core(served, "services"):
-            self._release_addresses(current.namespace, current.name, addresses_of(current.to_dict()))
         self._objects.delete(served.storage, current.key)
         self._forms.forget(current.uid)
-        self.crds.removed(served.storage, current.name, now=now)
+        served.strategy.removed(served.storage, current, self, now)
 
-    def _claim_addresses(self, served: ServedResource, before: Fields | None, after: Fields, stamp: Stamp) -> None:
-        """Make the objects of the addresses that a Service gets, and remove those of addresses that it loses."""
-        objects = self.registry.find(*IP_ADDRESSES)
-        if objects is None or not is_core(served, "services"):
-            return
-        old, new = addresses_of(before), addresses_of(after)
-        namespace, name = after["metadata"]["namespace"], after["metadata"]["name"]
-        for address in new:
-            if address not in old:
-                own = Stamp(now=stamp.now, uid=uid_beside(stamp.uid, address))
-                self.create(objects, "", ip_address(address, namespace=namespace, name=name), stamp=own)
-        self._release_addresses(namespace, name, [address for address in old if address not in new])
-
-    def _release_addresses(self, namespace: str, name: str, addresses: Iterable[str]) -> None:
-        objects = self.registry.find(*IP_ADDRESSES)
-        for address in addresses:
-            found = self._objects.get(objects.storage, address) if objects is not None else None
-            parent = mapping(at(found.to_dict(), "spec", "parentRef")) if found is not None else {}
-            if objects is not None and (parent.get("namespace"), parent.get("name")) == (namespace, name):
-                self._objects.delete(objects.storage, address)
-
-    def _delete_objects_of(self, crd_name: str, *, now: float) -> None:
-        served = self.crds.resource_of(crd_name)
+    def create_beside(self, kind: ResourceType[Resource], fields: Fields, *, uid: str, now: float) -> None:
+        """Create an object without a namespace that belongs to another one, if its kind is served."""
+        served = self.registry.find(kind.group, kind.version, kind.plural)
         if served is not None:
-            for item in self.selected(served, "", EVERYTHING):
-                if item.finalizers:
-                    self.delete(served, item.namespace, item.name, DeleteOptions(), now=now)
-                else:  # nothing holds it, and there may be very many: it need not be read
-                    self._remove(served, item, now=now)
-        self.crds.finish(crd_name, now=now)
+            self.create(served, "", fields, stamp=Stamp(now=now, uid=uid))
+
+    def remove_beside(self, kind: ResourceType[Resource], name: str) -> None:
+        """Remove such an object; it is there."""
+        self._objects.delete(kind.group_resource, name)
+
+    def delete_all(self, resource: str, *, now: float) -> None:
+        """Delete all objects of a definition's resource, by its plural and group."""
+        served = self.crds.resource_of(resource)
+        if served is None:
+            return
+        for item in self.selected(served, "", EVERYTHING):
+            if item.finalizers:
+                self.delete(served, item.namespace, item.name, DeleteOptions(), now=now)
+            else:  # nothing holds it, and there may be very many: it need not be read
+                self._remove(served, item, now=now)
 
 
 def _stored(served: ServedResource, fields: Fields) -> Fields:

@@ -15,9 +15,9 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.builtin.decoding import decode_builtin
+from deltaloop.apiserver.core.builtin.defaulting import complete_object
 from deltaloop.apiserver.core.builtin.tables import builtin_tables
 from deltaloop.apiserver.core.failures import UnreadableObjectError
-from deltaloop.apiserver.core.kinds.strategies import prepare_builtin
 from deltaloop.apiserver.core.metadata.types import check_metadata_types, drop_unreadable
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import encode_json
@@ -57,7 +57,8 @@ def decode_sent(served: ServedResource, fields: Fields, *, as_sent: AsSent) -> N
         if as_sent == "applied" and not served.custom:
             raise failures.not_convertible(served.type, fields, error.why) from None
         raise
-    prepare_builtin(served, fields)
+    complete_object(served.type.api_version, served.type.kind, fields)
+    served.strategy.default(fields)
 
 
 def _convert(served: ServedResource, fields: Fields) -> None:

@@ -1,0 +1,94 @@
+"""The strategy of custom resources: what a scale reads is checked, and the last object may let its definition go.
+
+Source: apiextensions-apiserver pkg/registry/customresource/{strategy,validator}.go; apimachinery
+pkg/apis/meta/v1/unstructured/helpers.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, Final
+
+from deltaloop.api.resource import Resource
+from deltaloop.apiserver.core.served_resource import ScalePaths
+from deltaloop.apiserver.core.strategy import Fields, Strategy, Writes
+from deltaloop.schemas.faults import FieldError, invalid_value
+from deltaloop.schemas.json_values import is_mapping, items
+
+_MOST_REPLICAS: Final = 2**31 - 1
+_GO_TYPES: Final = {
+    "str": "string",
+    "int": "int64",
+    "float": "float64",
+    "bool": "bool",
+    "list": "[]interface {}",
+    "NoneType": "<nil>",
+}
+
+
+def custom_strategy(scale: ScalePaths | None) -> Strategy:
+    """Return the strategy of a version's objects.
+
+    Args:
+        scale: Where its ``scale`` subresource reads and writes, if it has one.
+    """
+    check = partial(replicas_errors, scale) if scale is not None else _no_errors
+    return Strategy(validate=check, validate_status=check, check_new=_check_open, removed=_removed)
+
+
+def _no_errors(_fields: Fields) -> tuple[()]:
+    return ()
+
+
+def _check_open(resource: str, writes: Writes) -> None:
+    writes.crds.check_open(resource)
+
+
+def _removed(resource: str, _obj: Resource, writes: Writes, now: float) -> None:
+    writes.crds.finish(resource, now=now)
+
+
+def replicas_errors(paths: ScalePaths, fields: Fields) -> Iterator[FieldError]:
+    """Yield what is wrong with the numbers and the selector of a custom resource that can be scaled."""
+    for path in (paths.spec_replicas, paths.status_replicas):
+        value, why = _reach(path, fields)
+        if why or (value is not None and type(value) is not int):
+            yield invalid_value(path, "0", why or _another_type(path, value, "int64"))
+        elif value is not None and value < 0:
+            yield invalid_value(path, str(value), "should be a non-negative integer")
+        elif value is not None and value > _MOST_REPLICAS:
+            yield invalid_value(path, str(value), f"should be less than or equal to {_MOST_REPLICAS}")
+    if paths.label_selector:
+        value, why = _reach(paths.label_selector, fields)
+        if why or (value is not None and not isinstance(value, str)):
+            shown = why or _another_type(paths.label_selector, value, "string")
+            yield invalid_value(paths.label_selector, '""', shown)
+
+
+def _reach(path: str, fields: Fields) -> tuple[Any, str]:
+    """Return the value at a simple path, None for none; or why there cannot be one."""
+    value: Any = fields
+    names = path.strip(".").split(".")
+    for count, name in enumerate(names, start=1):
+        if value is None:
+            return None, ""
+        if not is_mapping(value):
+            return None, _another_type(f".{'.'.join(names[:count])}", value, "map[string]interface{}")
+        value = value.get(name)
+    return value, ""
+
+
+def _another_type(path: str, value: object, wanted: str) -> str:
+    kind = _GO_TYPES.get(type(value).__name__, "map[string]interface {}")
+    return f"{path} accessor error: {_as_go_prints(value)} is of the type {kind}, expected {wanted}"
+
+
+def _as_go_prints(value: object) -> str:
+    if is_mapping(value):
+        return f"map[{' '.join(f'{name}:{_as_go_prints(inner)}' for name, inner in sorted(value.items()))}]"
+    if type(value).__name__ == "list":
+        return f"[{' '.join(map(_as_go_prints, items(value)))}]"
+    if value is None or isinstance(value, bool):
+        return {None: "<nil>", True: "true", False: "false"}[value]
+    return str(value)

@@ -1,0 +1,45 @@
+"""CustomResourceDefinition: its defaults and rules, and that what it says is served while it is there.
+
+    stored      its names are accepted or not, and its resources are served
+    deleted     its finalizer holds it until the last of its objects is gone
+    removed     its resources are not served any more
+
+Source: apiextensions-apiserver pkg/registry/customresourcedefinition, pkg/controller/finalizer.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from deltaloop.api.resource import Resource
+from deltaloop.apiserver.core.crds.definition import CLEANUP_FINALIZER, default_crd
+from deltaloop.apiserver.core.crds.validation import validate_crd
+from deltaloop.apiserver.core.strategy import Fields, Given, Strategy, Writes
+
+
+def _default(crd: Fields) -> None:
+    crd.update(default_crd(crd))
+
+
+def _store(_before: Fields | None, after: Fields, writes: Writes, given: Given) -> Fields:
+    return writes.crds.applied(after, given)
+
+
+def _marked(crd: Resource, writes: Writes, now: float) -> None:
+    writes.delete_all(crd.name, now=now)
+    writes.crds.finish(crd.name, now=now)
+
+
+def _removed(_resource: str, crd: Resource, writes: Writes, now: float) -> None:
+    writes.crds.stop_serving(crd.name, now=now)
+
+
+STRATEGY: Final = Strategy(
+    default=_default,
+    validate_new=validate_crd,
+    validate_update=lambda before, after: validate_crd(after, old=before),
+    finalizers=(CLEANUP_FINALIZER,),
+    store=_store,
+    marked=_marked,
+    removed=_removed,
+)

@@ -1,0 +1,53 @@
+"""The data of a ConfigMap or a Secret: keys could be names of files, and nothing changes once it is immutable.
+
+Source: Kubernetes pkg/apis/core/validation/validation.go; apimachinery pkg/util/validation (``IsConfigMapKey``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from deltaloop.apiserver.core.strategy import Fields
+from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value
+from deltaloop.schemas.json_values import mapping
+
+_IMMUTABLE: Final = "field is immutable when `immutable` is set"
+_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
+_LONGEST_KEY: Final = 253
+
+
+def key_errors(fields: Fields, names: tuple[str, ...]) -> Iterator[FieldError]:
+    """Yield what is wrong with the keys of the fields of these names."""
+    for name in names:
+        for key in mapping(fields.get(name)):
+            for text in _key_texts(key):
+                yield invalid_value(f"{name}[{key}]", f'"{key}"', text)
+            if name == "data" and key in mapping(fields.get("binaryData")) and "binaryData" in names:
+                yield invalid_value(f"data[{key}]", f'"{key}"', "duplicate of key present in binaryData")
+
+
+def _key_texts(key: str) -> Iterator[str]:
+    if len(key) > _LONGEST_KEY:
+        yield f"must be no more than {_LONGEST_KEY} characters"
+    if not _KEY.fullmatch(key):
+        yield (
+            "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or "
+            f"'KEY_NAME',  or 'key-name', regex used for validation is '{_KEY.pattern}')"
+        )
+    if key in (".", ".."):
+        yield f"must not be '{key}'"
+    elif key.startswith(".."):
+        yield "must not start with '..'"
+
+
+def immutable_errors(before: Fields, after: Fields, names: tuple[str, ...]) -> Iterator[FieldError]:
+    """Yield what an update changes of an immutable object: the fields of these names, and that it is immutable."""
+    if before.get("immutable") is not True:
+        return
+    if after.get("immutable") is not True:
+        yield forbidden_field("immutable", _IMMUTABLE)
+    for name in names:
+        if mapping(before.get(name)) != mapping(after.get(name)):
+            yield forbidden_field(name, _IMMUTABLE)

@@ -1,0 +1,73 @@
+"""Namespace: what finalizers hold it, the label of its name, and those that stay.
+
+Its finalizers are in ``spec``: ``kubernetes`` goes when its last object has (``namespace_cleanup``). Only ``/finalize``
+changes them.
+
+Source: Kubernetes pkg/registry/core/namespace/strategy.go, storage/storage.go.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from deltaloop.apiserver.core.served_resource import CLIENTS_METADATA
+from deltaloop.apiserver.core.strategy import Fields, Strategy
+from deltaloop.schemas.json_values import at, mapping, texts
+
+NAMESPACE_FINALIZER: Final = "kubernetes"
+_NAME_LABEL: Final = "kubernetes.io/metadata.name"
+_SPEC_FINALIZERS: Final[Fields] = {"f:spec": {"f:finalizers": {}}}
+
+
+def _label(namespace: Fields) -> None:
+    """Give a namespace the label by which its name is selected."""
+    metadata = namespace["metadata"]
+    if metadata.get("name"):
+        labels = {**mapping(metadata.get("labels")), _NAME_LABEL: metadata["name"]}
+        namespace["metadata"] = {**metadata, "labels": labels}
+
+
+def _prepare_new(namespace: Fields) -> None:
+    finalizers = [*texts(at(namespace, "spec", "finalizers"))]
+    if NAMESPACE_FINALIZER not in finalizers:
+        finalizers.insert(0, NAMESPACE_FINALIZER)
+    namespace["spec"] = {**mapping(namespace.get("spec")), "finalizers": finalizers}
+    namespace["status"] = {"phase": "Active"}
+    _label(namespace)
+
+
+def _prepare_update(before: Fields, after: Fields) -> None:
+    finalizers = [*texts(at(before, "spec", "finalizers"))]
+    after["spec"] = {**mapping(after.get("spec")), "finalizers": finalizers}
+    _label(after)
+
+
+def _prepare_status(_before: Fields, after: Fields) -> None:
+    _label(after)
+
+
+def _finalize(current: Fields, sent: Fields) -> Fields:
+    old, new = current["metadata"], sent["metadata"]
+    metadata = {name: value for name, value in old.items() if name not in CLIENTS_METADATA}
+    metadata |= {name: new[name] for name in new if name in CLIENTS_METADATA}
+    spec = {**mapping(current.get("spec")), "finalizers": [*texts(at(sent, "spec", "finalizers"))]}
+    result = {**current, "metadata": metadata, "spec": spec}
+    _label(result)
+    return result
+
+
+def _mark(namespace: Fields) -> None:
+    namespace["metadata"].pop("deletionGracePeriodSeconds", None)
+    namespace["status"] = {**mapping(namespace.get("status")), "phase": "Terminating"}
+
+
+STRATEGY: Final = Strategy(
+    prepare_new=_prepare_new,
+    prepare_update=_prepare_update,
+    prepare_status=_prepare_status,
+    parts={"finalize": _finalize},
+    mark=_mark,
+    is_held=lambda namespace: bool(at(namespace, "spec", "finalizers")),
+    undeletable=frozenset({"default", "kube-public", "kube-system"}),
+    reset_fields={"": _SPEC_FINALIZERS},
+)

@@ -1,0 +1,154 @@
+"""Pod: priority, tolerations and quality of a new one, the parts that can be changed, and the grace that it has.
+
+What is added to a new pod (``finish``) belongs to no field manager.
+
+Source: Kubernetes pkg/registry/core/pod/strategy.go; plugin/pkg/admission/defaulttolerationseconds, priority;
+pkg/apis/core/v1/conversion.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from deltaloop.api import kinds
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.kinds.agreeing_fields import agree_on_first
+from deltaloop.apiserver.core.kinds.pod_quality import qos_class
+from deltaloop.apiserver.core.kinds.priority_class import SYSTEM_CLASSES
+from deltaloop.apiserver.core.strategy import Fields, Given, Stored, Strategy
+from deltaloop.schemas.json_values import at, integer, items, mapping, text
+
+_TOLERATED: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_TOLERATED_SECONDS: Final = 300
+_PREEMPTS: Final = "PreemptLowerPriority"
+_GATED: Final = {
+    "type": "PodScheduled",
+    "status": "False",
+    "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
+}
+_GRACE: Final = 30
+_RESIZED: Final = ("resources", "resizePolicy")
+
+
+def _default(pod: Fields) -> None:
+    agree_on_first(mapping(pod["status"]), "podIP", "podIPs", key="ip")
+
+
+def _keep(before: Fields, after: Fields) -> None:
+    spec, old = mapping(after.get("spec")), mapping(before.get("spec"))
+    _tolerate(spec)
+    for name in ("priority", "preemptionPolicy"):
+        if spec.get(name) is None and old.get(name) is not None:
+            spec[name] = old[name]
+
+
+def _prepare_new(pod: Fields) -> None:
+    pod["status"] = {"phase": "Pending"}
+
+
+def _prepare_status(before: Fields, after: Fields) -> None:
+    quality = at(before, "status", "qosClass")
+    if quality and not at(after, "status", "qosClass"):
+        after["status"] = {**mapping(after.get("status")), "qosClass": quality}
+
+
+def _finish_new(pod: Fields, store: Stored, given: Given) -> tuple[()]:
+    spec = mapping(pod.get("spec"))
+    name = text(spec.get("priorityClassName"))
+    value, policy = _priority(store, name)
+    pod_name = text(at(pod, "metadata", "name"))
+    if value is None:
+        raise failures.protected(kinds.POD, pod_name, f"no PriorityClass with name {name} was found")
+    if spec.get("priority") not in (None, value):
+        text_ = (
+            f"the integer value of priority ({spec['priority']}) must not be provided in pod spec; priority admission "
+            f"controller computed {value} from the given PriorityClass name"
+        )
+        raise failures.protected(kinds.POD, pod_name, text_)
+    spec["priority"] = value
+    if spec.get("preemptionPolicy") is None:
+        spec["preemptionPolicy"] = policy
+    _tolerate(spec)
+    status: Fields = {"phase": "Pending", "qosClass": qos_class(spec)}
+    if items(spec.get("schedulingGates")):
+        status["conditions"] = [{**_GATED, "lastProbeTime": None, "lastTransitionTime": given.time}]
+    pod["status"] = status
+    return ()
+
+
+def _priority(store: Stored, name: str) -> tuple[int | None, str]:
+    if name in SYSTEM_CLASSES or not name:
+        return SYSTEM_CLASSES.get(name, 0), _PREEMPTS
+    found = store.get(kinds.PRIORITY_CLASS.group_resource, name)
+    if found is None:
+        return None, ""
+    fields = found.to_dict()
+    return integer(fields.get("value")), text(fields.get("preemptionPolicy")) or _PREEMPTS
+
+
+def _tolerate(spec: Fields) -> None:
+    tolerations = items(spec.get("tolerations"))
+    added = [
+        {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _TOLERATED_SECONDS}
+        for key in _TOLERATED
+        if not any(_covers(toleration, key) for toleration in tolerations)
+    ]
+    if added:
+        spec["tolerations"] = [*tolerations, *added]
+
+
+def _covers(toleration: object, key: str) -> bool:
+    return at(toleration, "key") in (key, None, "") and at(toleration, "effect") in ("NoExecute", None, "")
+
+
+def _with_ephemeral_containers(current: Fields, sent: Fields) -> Fields:
+    return _with_spec(current, {"ephemeralContainers": at(sent, "spec", "ephemeralContainers")})
+
+
+def _resized(current: Fields, sent: Fields) -> Fields:
+    changed = {
+        name: [*_resized_containers(items(at(current, "spec", name)), items(at(sent, "spec", name)))]
+        for name in ("containers", "initContainers")
+    }
+    return _with_spec(current, changed)
+
+
+def _resized_containers(present: list[Fields], sent: list[Fields]) -> Iterator[Fields]:
+    wanted = {text(at(container, "name")): container for container in sent}
+    for container in present:
+        found = wanted.get(text(at(container, "name")), {})
+        yield {**container, **{name: found[name] for name in _RESIZED if name in found}}
+
+
+def _with_spec(current: Fields, changed: Fields) -> Fields:
+    """Return a pod with another spec, and count it if it differs."""
+    spec = {**mapping(current.get("spec")), **changed}
+    spec = {name: value for name, value in spec.items() if value not in (None, [])}
+    result = {**current, "spec": spec}
+    if spec != current.get("spec"):
+        result["metadata"] = {**current["metadata"], "generation": current["metadata"].get("generation", 0) + 1}
+    return result
+
+
+def _grace(pod: Fields, asked: int | None) -> int:
+    """Return the seconds that a pod has to end: none unless it runs on a node."""
+    if not at(pod, "spec", "nodeName") or at(pod, "status", "phase") in ("Succeeded", "Failed"):
+        return 0
+    if asked is not None:
+        return asked
+    seconds = at(pod, "spec", "terminationGracePeriodSeconds")
+    return seconds if isinstance(seconds, int) and seconds >= 0 else _GRACE
+
+
+STRATEGY: Final = Strategy(
+    default=_default,
+    keep=_keep,
+    prepare_new=_prepare_new,
+    prepare_status=_prepare_status,
+    parts={"ephemeralcontainers": _with_ephemeral_containers, "resize": _resized},
+    finish_new=_finish_new,
+    grace=_grace,
+    marked_when_removed=True,
+)
