@@ -254,7 +254,7 @@ def make() -> bytes:
         if len(schema["x-kubernetes-group-version-kind"]) == 1
     }
     hand_kept = tomllib.loads((HERE / "hand_kept.toml").read_text())
-    key_defaults = hand_kept.pop("key_defaults")
+    key_defaults, of_kinds = hand_kept["key_defaults"], hand_kept["kinds"]
     table = parse_table(gzip.decompress((SERVER / "protobuf_fields.txt.gz").read_bytes()).decode())
     types = Types(schemas)
     entries: dict[tuple[str, str, str], dict[str, Any]] = {}
@@ -268,12 +268,12 @@ def make() -> bytes:
         types.made[called]["fill"] = values
     for (group, version_name, kind_name), entry in entries.items():
         api_version = f"{group}/{version_name}" if group else version_name
-        entry.update(hand_kept.pop(f"{api_version} {kind_name}", {}))
+        entry.update(of_kinds.pop(f"{api_version} {kind_name}", {}))
         message = table.kinds.get((api_version, kind_name))
         if message is not None:
             _mark_always(types.made, table, entry["type"], message)
-    if hand_kept:
-        raise ValueError(f"hand_kept.toml has entries for kinds that there are not: {sorted(hand_kept)}")
+    if of_kinds:
+        raise ValueError(f"hand_kept.toml has entries for kinds that there are not: {sorted(of_kinds)}")
     for name, defaults in key_defaults.items():
         types.made[name]["defaults"] = defaults
     content = {

@@ -7,7 +7,7 @@ import random
 import uuid
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Final, final
+from typing import final
 
 from aiohttp import web
 
@@ -26,8 +26,6 @@ from deltaloop.apiserver.core.storage.selection import Selection
 from deltaloop.apiserver.core.wire.requests import ListQuery
 from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.apiserver.large_writes import LARGE
-
-_LABEL_REFUSAL: Final = "field label not supported: {}"
 
 
 @final
@@ -105,7 +103,7 @@ class Answering:
                 query.label_selector,
                 query.field_selector,
                 supported=served.field_labels,
-                refusal=served.label_refusal or (_LABEL_REFUSAL if served.custom else ""),
+                refusal=served.label_refusal,
             )
         except InvalidSelectorError as error:
             raise failures.bad_request(str(error)) from None

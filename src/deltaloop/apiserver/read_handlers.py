@@ -108,7 +108,7 @@ class ReadHandlers:
             resource=served.storage,
             prefix=prefix_of(served, route.namespace),
             selection=selection,
-            custom=served.custom,
+            always_continue=served.flags.self_described,
         )
         return json_answer(await self._answering.written_list(rendering, listed), self._answering.headers)
 

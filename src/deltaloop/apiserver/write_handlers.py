@@ -20,10 +20,9 @@ from deltaloop.apiserver.answering import Answering
 from deltaloop.apiserver.body import REPEATED, decode_fields, read_body, read_fields
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.answers.rendering import Rendering
-from deltaloop.apiserver.core.crds.definition import crd_warnings
 from deltaloop.apiserver.core.kinds.scaling import scale_of
 from deltaloop.apiserver.core.metadata.rules import finalizer_warnings, owner_warnings
-from deltaloop.apiserver.core.served_resource import ServedResource, is_crd
+from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.draft import Ask, Commit
 from deltaloop.apiserver.core.storage.encoding import list_metadata
@@ -54,19 +53,6 @@ T = TypeVar("T")
 _REFUSED_BY_STORAGE: Final = (409, 500)
 # Deletions of a collection between two turns of the loop.
 _AT_ONCE: Final = 16
-_RETURNED_WHEN_DELETED: Final = frozenset(
-    {
-        "customresourcedefinitions.apiextensions.k8s.io",
-        "namespaces",
-        "persistentvolumeclaims",
-        "persistentvolumes",
-        "pods",
-        "podtemplates",
-        "resourcequotas",
-        "serviceaccounts",
-        "services",
-    }
-)
 
 
 @final
@@ -134,8 +120,6 @@ class WriteHandlers:
         def write(operations: Operations, stamp: Stamp) -> tuple[Resource, tuple[str, ...]]:
             fields = decode_fields(request, body, protobuf_kind=_protobuf_kind(route))
             warnings = self._checked(request, route, fields, body, mode, operations)
-            if is_crd(route.served):
-                warnings += crd_warnings(fields)
             try:
                 created = operations.create(route.served, route.namespace, fields, stamp=stamp, dry_run=dry_run)
             except ApiError as error:
@@ -290,7 +274,7 @@ class WriteHandlers:
 
         deleted, commit = await self._carry_out(request, route, "", b"", write)
         kind = route.served.type
-        if not deleted.removed or kind.group_resource in _RETURNED_WHEN_DELETED:
+        if not deleted.removed or route.served.flags.returned_when_deleted:
             body = await self._answering.written(rendering, deleted.object, commit=commit)
             return json_answer(body, self._answering.headers)
         details = StatusDetails(name=route.name, group=kind.group, kind=kind.plural, uid=deleted.object.uid)
@@ -317,7 +301,7 @@ class WriteHandlers:
             # As on the real server they go one by one, and one that has gone meanwhile is gone.
             with suppress(NotFoundError):
                 operations.delete(served, item.namespace, item.name, options, now=now, dry_run=dry_run)
-        metadata = list_metadata(listed_at, always_continue=served.custom)
+        metadata = list_metadata(listed_at, always_continue=served.flags.self_described)
         return json_answer(
             await self._answering.written_list(rendering, Listed(found, metadata)), self._answering.headers
         )
@@ -337,7 +321,7 @@ def _manager(request: web.BaseRequest, options: str) -> str:
 
 def _creates(route: Route, operations: Operations) -> bool:
     """Tell whether a PUT is of an object that is not there, and of a kind that it creates."""
-    if not route.served.create_on_update or route.subresource:
+    if not route.served.flags.create_on_update or route.subresource:
         return False
     return operations.find(route.served, route.namespace, route.name) is None
 
@@ -355,4 +339,4 @@ def _protobuf_kind(route: Route) -> tuple[str, str] | None:
     if route.subresource == "scale":
         return "autoscaling/v1", "Scale"
     kind = route.served.type
-    return None if route.served.custom else (kind.api_version, kind.kind)
+    return (kind.api_version, kind.kind) if route.served.flags.protobuf else None

@@ -7,11 +7,9 @@ from typing import Final
 
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.apiserver.core.strategy import PLAIN, Strategy
+from deltaloop.apiserver.core.strategy import PLAIN, PLAIN_FLAGS, Flags, Strategy
 
 ALL_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
-# What of metadata is the client's to change.
-CLIENTS_METADATA: Final = frozenset({"annotations", "finalizers", "generateName", "labels", "ownerReferences"})
 SUBRESOURCE_VERBS: Final = ("get", "patch", "update")
 
 
@@ -54,15 +52,12 @@ class ServedResource:
         categories: Such as ``all``.
         verbs: What can be done with it.
         status: Whether ``status`` is a subresource of its own.
-        status_metadata: Fields of metadata that a write to ``/status`` changes, too.
         scale: Whether there is a ``scale`` subresource.
         scale_paths: Where ``scale`` reads and writes; None without that subresource.
         finalize: Whether there is a ``finalize`` subresource (namespaces).
         custom: Whether it was made from a CRD: items of lists carry their kind, strategic merge patch is refused, an
             update needs a resource version.
-        unconditional_update: Whether an update may come without a resource version; the last writer then wins.
-        create_on_update: Whether a PUT of an object that is not there creates it.
-        generation: Whether the server counts ``metadata.generation``.
+        flags: What it does so or otherwise.
         schema: The CRD version's OpenAPI v3 schema as JSON bytes, if any.
         storage_schema: That of the version that objects are stored in, where it is another one; what it does not have
             is lost.
@@ -71,6 +66,7 @@ class ServedResource:
         label_refusal: The words that refuse another field, with ``{}`` for it; empty means the usual ones.
         parts: Subresources that read and write the object but change one part of it only.
         stored_in: Plural and group of the resource whose objects these are; empty means its own.
+        etcd_prefix: What etcd's keys of its objects begin with, where a message shows one.
         converted: Whether objects are stored in another form than they are served in (``conversion``).
         strategy: What this kind does with its objects beyond what all kinds have in common.
         deprecation: The warning that goes with every answer about this version; empty if it is not deprecated.
@@ -83,14 +79,11 @@ class ServedResource:
     categories: tuple[str, ...] = ()
     verbs: tuple[str, ...] = ALL_VERBS
     status: bool = False
-    status_metadata: frozenset[str] = frozenset()
     scale: bool = False
     scale_paths: ScalePaths | None = None
     finalize: bool = False
     custom: bool = False
-    unconditional_update: bool = True
-    create_on_update: bool = False
-    generation: bool = False
+    flags: Flags = PLAIN_FLAGS
     schema: bytes = b""
     storage_schema: bytes = b""
     columns: tuple[PrinterColumn, ...] = ()
@@ -98,6 +91,7 @@ class ServedResource:
     label_refusal: str = ""
     parts: tuple[str, ...] = ()
     stored_in: str = ""
+    etcd_prefix: str = ""
     converted: bool = False
     deprecation: str = ""
     strategy: Strategy = field(default=PLAIN, repr=False, compare=False)
@@ -106,13 +100,3 @@ class ServedResource:
     def storage(self) -> str:
         """Plural and group under which the store has the objects."""
         return self.stored_in or self.type.group_resource
-
-
-def is_core(served: ServedResource, plural: str) -> bool:
-    """Tell whether a resource is that one of the core group."""
-    return served.type.group == "" and served.type.plural == plural
-
-
-def is_crd(served: ServedResource) -> bool:
-    """Tell whether a resource is CustomResourceDefinition."""
-    return served.type.group == "apiextensions.k8s.io" and served.type.plural == "customresourcedefinitions"

@@ -20,7 +20,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias
+
+import msgspec
 
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
@@ -121,6 +123,49 @@ class Writes(Protocol):
         ...
 
 
+CLIENTS_METADATA: Final = frozenset({"annotations", "finalizers", "generateName", "labels", "ownerReferences"})
+"""What of metadata is the client's to change."""
+
+
+class Flags(msgspec.Struct, frozen=True, kw_only=True):
+    """What a kind does so or otherwise; those of the built-in kinds are in their table.
+
+    Attributes:
+        generation: Whether the server counts ``metadata.generation`` (``PrepareForCreate``).
+        counted: What of metadata raises it, too: a slice's labels say which Service it is of, and annotations of a
+            Deployment are copied to its replica sets.
+        unconditional_update: Whether an update may come without a resource version; the last writer then wins
+            (``AllowUnconditionalUpdate``).
+        create_on_update: Whether a PUT of an object that is not there creates it (``AllowCreateOnUpdate``).
+        returned_when_deleted: Whether a DELETE that removes an object answers with it (``ReturnDeletedObject``).
+        name_form: What a name has to be: a subdomain, a label, or a segment of a path.
+        base_rechecked: Whether an update of a whole object has its ``generateName`` looked at again.
+        any_finalizer: Whether finalizers need no domain.
+        status_metadata: Fields of metadata that a write to ``/status`` changes, too (``PrepareForUpdate``).
+        status_restores: What that write puts back before metadata is looked at: nothing, the mark of its deletion, or
+            all of metadata.
+        self_described: Whether items of lists and discovery say group, version and kind in full.
+        protobuf: Whether objects can be sent in protobuf.
+    """
+
+    generation: bool = False
+    counted: str = ""
+    unconditional_update: bool = True
+    create_on_update: bool = False
+    returned_when_deleted: bool = False
+    name_form: Literal["subdomain", "label", "path"] = "subdomain"
+    base_rechecked: bool = True
+    any_finalizer: bool = False
+    status_metadata: frozenset[str] = CLIENTS_METADATA
+    status_restores: Literal["", "deletion", "metadata"] = ""
+    self_described: bool = False
+    protobuf: bool = True
+
+
+PLAIN_FLAGS: Final = Flags()
+"""Those of most built-in kinds."""
+
+
 def _nothing(*_: object) -> None:
     return
 
@@ -135,6 +180,10 @@ def _as_it_is(_before: Fields | None, after: Fields, _writes: Writes, _given: Gi
 
 def _no_holders(_obj: Fields) -> bool:
     return False
+
+
+def _no_text(_obj: Fields) -> str:
+    return ""
 
 
 def _no_grace(_obj: Fields, _asked: int | None) -> int:
@@ -178,6 +227,7 @@ class Strategy:
         status_when_new: Whether the author of a new object may write its status.
         reset_fields: By subresource, fields that a write to it resets, which are nobody's then, in the form of
             ``fieldsV1``; besides those that all kinds have.
+        why_unserved: Tells why what an object defines is not served, "" if it is.
         cells: Computes the cells of an object by the names of its columns, but for those that all kinds have alike.
     """
 
@@ -207,6 +257,7 @@ class Strategy:
     marked_when_removed: bool = False
     status_when_new: bool = False
     reset_fields: Mapping[str, Fields] = field(default_factory=dict[str, Fields])
+    why_unserved: Callable[[Fields], str] = _no_text
     cells: Callable[[Mapping[str, Any], float], dict[str, Any]] = _no_cells
 
 

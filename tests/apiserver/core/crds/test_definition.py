@@ -314,9 +314,9 @@ def test_a_served_version_carries_everything_the_crd_says() -> None:
         ("all",),
     )
     assert served.custom
-    assert served.generation
+    assert served.flags.generation
     assert served.status
-    assert not served.unconditional_update
+    assert not served.flags.unconditional_update
     assert served.scale
     assert served.scale_paths == ScalePaths(label_selector=".status.selector")
     assert served.columns == (PrinterColumn("Ready", "string", ".status.ready", "d", "", 1),)

@@ -67,18 +67,18 @@ def test_scale_is_where_replicas_are() -> None:
     "kind", [kinds.CONFIG_MAP, kinds.SECRET, kinds.LEASE, kinds.SERVICE, kinds.NODE, kinds.EVENT, kinds.NAMESPACE]
 )
 def test_kinds_whose_generation_is_not_counted(kind: object) -> None:
-    assert not next(served for served in BUILT_IN_RESOURCES if served.type == kind).generation
+    assert not next(served for served in BUILT_IN_RESOURCES if served.type == kind).flags.generation
 
 
 def test_kinds_whose_generation_is_counted() -> None:
     for kind in (kinds.DEPLOYMENT, kinds.POD, kinds.JOB, kinds.INGRESS, kinds.CUSTOM_RESOURCE_DEFINITION):
-        assert BY_TYPE[kind].generation
+        assert BY_TYPE[kind].flags.generation
 
 
 def test_a_lease_and_a_crd_need_a_resource_version_to_be_updated() -> None:
-    assert not BY_TYPE[kinds.LEASE].unconditional_update
-    assert not BY_TYPE[kinds.CUSTOM_RESOURCE_DEFINITION].unconditional_update
-    assert BY_TYPE[kinds.CONFIG_MAP].unconditional_update
+    assert not BY_TYPE[kinds.LEASE].flags.unconditional_update
+    assert not BY_TYPE[kinds.CUSTOM_RESOURCE_DEFINITION].flags.unconditional_update
+    assert BY_TYPE[kinds.CONFIG_MAP].flags.unconditional_update
 
 
 def test_the_names_that_people_type() -> None:

@@ -11,11 +11,13 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import BadRequestError, InvalidError, NotFoundError
 from deltaloop.apiserver.authentication import is_own_host
+from deltaloop.apiserver.core.kinds.resources import BUILT_IN_RESOURCES
 from deltaloop.apiserver.core.kinds.scaling import apply_scale, check_scale, scale_of
 from deltaloop.apiserver.core.metadata.rules import metadata_errors, normalized_metadata
 from deltaloop.apiserver.core.served_resource import ScalePaths, ServedResource
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.selection import Selection
+from deltaloop.apiserver.core.strategy import Flags
 from deltaloop.apiserver.core.writes.deletion import DeleteOptions, Fate, delete_object, parse_delete_options
 from deltaloop.apiserver.core.writes.objects import generated_name, new_object, updated_object
 
@@ -24,9 +26,10 @@ def served(kind: ResourceType[Resource], **traits: Any) -> ServedResource:
     return ServedResource(type=kind, singular=kind.kind.lower(), list_kind=f"{kind.kind}List", **traits)
 
 
+BY_TYPE = {item.type: item for item in BUILT_IN_RESOURCES}
 CONFIG_MAP = served(kinds.CONFIG_MAP)
 DEPLOYMENT = served(
-    kinds.DEPLOYMENT, status=True, generation=True, scale_paths=ScalePaths(label_selector=".spec.selector")
+    kinds.DEPLOYMENT, status=True, flags=Flags(generation=True), scale_paths=ScalePaths(label_selector=".spec.selector")
 )
 STAMP = Stamp(now=0, uid="u", chance=0.25)
 
@@ -52,10 +55,10 @@ def test_bad_names(name: str) -> None:
 
 
 def test_some_kinds_have_their_own_names() -> None:
-    assert texts(served(kinds.NAMESPACE), name="a.b")
-    assert texts(served(kinds.SERVICE), name="a.b")
-    assert not texts(served(kinds.CLUSTER_ROLE), name="system:admin")
-    assert texts(served(kinds.CLUSTER_ROLE), name="a/b")
+    assert texts(BY_TYPE[kinds.NAMESPACE], name="a.b")
+    assert texts(BY_TYPE[kinds.SERVICE], name="a.b")
+    assert not texts(BY_TYPE[kinds.CLUSTER_ROLE], name="system:admin")
+    assert texts(BY_TYPE[kinds.CLUSTER_ROLE], name="a/b")
 
 
 def test_metadata_is_checked_field_by_field() -> None:

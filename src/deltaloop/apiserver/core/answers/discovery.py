@@ -200,7 +200,7 @@ def _aggregated_resource(resource: ServedResource) -> dict[str, Any]:
     kind = resource.type
     scope = "Namespaced" if kind.namespaced else "Cluster"
     # As the real server has it: its own kinds leave it to the reader that the group version is the document's.
-    place = (kind.group, kind.version) if resource.custom else ("", "")
+    place = (kind.group, kind.version) if resource.flags.self_described else ("", "")
     own = {"group": place[0], "version": place[1], "kind": kind.kind}
     entry: dict[str, Any] = {
         "resource": kind.plural,

@@ -4,8 +4,10 @@ The data file is made by ``tools/builtin_tables`` from published schemas and fro
 It is a part of the code, and read with it. Its form is JSON:
 
     kinds   group, version, kind, plural, namespaced, verbs, type; subresources with their verbs; columns of its table;
-            and where a kind has them: short_names, categories, generation, unconditional (false), field_labels,
-            label_refusal (the words that refuse others), selector
+            and where a kind has them: short_names, categories, field_labels, label_refusal (the words that refuse
+            others), selector (where ``scale`` finds the pods' selector: pkg/registry/apps/*/storage), stored_in
+            (another resource whose storage it shares), etcd_prefix (where etcd has the objects, if not at the plural),
+            deprecation (the warning that goes with every answer: pkg/apis), flags (``strategy.Flags``)
     types   by name: fields; atomic; always (fields that Go's JSON has even when nobody set them);
             zeros (what it has there); defaults (of fields that are part of a list's key); fill (what the server writes
             where nothing is set); fill_zero (which of these it writes in the place of a zero, too); omit_zero (fields
@@ -35,6 +37,8 @@ from importlib import resources
 from typing import Any, Final, TypeAlias
 
 import msgspec
+
+from deltaloop.apiserver.core.strategy import PLAIN_FLAGS, Flags
 
 _DATA: Final = "builtin_kinds.json.gz"
 
@@ -92,12 +96,14 @@ class KindEntry(msgspec.Struct, frozen=True):
     subresources: dict[str, tuple[str, ...]] = {}
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
-    generation: bool = False
-    unconditional: bool = True
     columns: tuple[Column, ...] = ()
     field_labels: tuple[str, ...] = ()
     label_refusal: str = ""
     selector: str = ""
+    stored_in: str = ""
+    etcd_prefix: str = ""
+    deprecation: str = ""
+    flags: Flags = PLAIN_FLAGS
 
     @property
     def group_resource(self) -> str:

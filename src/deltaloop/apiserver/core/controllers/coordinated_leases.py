@@ -30,6 +30,7 @@ from deltaloop.api.times import format_micro_time, from_epoch, parse_time
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.encoding import decode_object
+from deltaloop.apiserver.core.strategy import Flags
 from deltaloop.apiserver.core.writes.deletion import DeleteOptions
 from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.schemas.json_values import at, integer, mapping, text
@@ -42,7 +43,8 @@ LEASE_CANDIDATES: Final = ServedResource(
     type=ResourceType[Resource]("coordination.k8s.io", "v1beta1", "LeaseCandidate", "leasecandidates"),
     singular="leasecandidate",
     list_kind="LeaseCandidateList",
-    unconditional_update=False,
+    flags=Flags(unconditional_update=False, any_finalizer=True),
+    etcd_prefix="leasecandidates",
 )
 _CANDIDATES: Final = LEASE_CANDIDATES.type.group_resource
 _LEASES: Final = kinds.LEASE.group_resource

@@ -14,7 +14,6 @@ import msgspec
 
 from deltaloop.api.errors import DeltaloopError
 from deltaloop.api.status import ApiError
-from deltaloop.apiserver.core.served_resource import is_crd
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.storage_keys import key_of
 from deltaloop.apiserver.core.writes.operations import Operations
@@ -100,12 +99,6 @@ def load_manifest(operations: Operations, manifest: Manifest, *, stamp: Stamp) -
         raise manifest.error(str(error)) from error
     except PatchError as error:
         raise manifest.error(error.message) from error
-    if is_crd(served):
-        _check_established(manifest, stored.to_dict())
-
-
-def _check_established(manifest: Manifest, crd: dict[str, Any]) -> None:
-    conditions = {text(item.get("type")): item for item in map(mapping, items(at(crd, "status", "conditions")))}
-    if text(at(conditions, "Established", "status")) != "True":
-        reason = text(at(conditions, "NamesAccepted", "message")) or "no reason is given"
-        raise manifest.error(f"the CRD is not served: {reason}")
+    unserved = served.strategy.why_unserved(stored.to_dict())
+    if unserved:
+        raise manifest.error(unserved)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.served_resource import ScalePaths
-from deltaloop.apiserver.core.strategy import Fields, Strategy, Writes
+from deltaloop.apiserver.core.strategy import Fields, Flags, Strategy, Writes
 from deltaloop.schemas.faults import FieldError, invalid_value
 from deltaloop.schemas.json_values import is_mapping, items
 
@@ -25,6 +25,19 @@ _GO_TYPES: Final = {
     "list": "[]interface {}",
     "NoneType": "<nil>",
 }
+
+LABEL_REFUSAL: Final = "field label not supported: {}"
+FLAGS: Final = Flags(
+    generation=True,
+    unconditional_update=False,
+    base_rechecked=False,
+    any_finalizer=True,
+    status_metadata=frozenset(),
+    status_restores="metadata",
+    self_described=True,
+    protobuf=False,
+)
+"""What all custom resources do so."""
 
 
 def custom_strategy(scale: ScalePaths | None) -> Strategy:

@@ -24,7 +24,7 @@ import msgspec
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.times import format_time, from_epoch
-from deltaloop.apiserver.core.crds.custom_resources import custom_strategy
+from deltaloop.apiserver.core.crds.custom_resources import FLAGS, LABEL_REFUSAL, custom_strategy
 from deltaloop.apiserver.core.crds.version_order import version_order
 from deltaloop.apiserver.core.served_resource import PrinterColumn, ScalePaths, ServedResource
 from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, text, texts
@@ -129,11 +129,11 @@ def storage_version(crd: dict[str, Any]) -> str:
 
 def _served_version(crd: dict[str, Any], names: dict[str, Any], version: dict[str, Any]) -> ServedResource:
     schema, stored = _schema_of(version), _schema_of(_stored_version(crd))
-    scale = at(version, "subresources", "scale")
+    group, scale = text(at(crd, "spec", "group")), at(version, "subresources", "scale")
     paths = _scale_paths(scale) if is_mapping(scale) else None
     return ServedResource(
         type=ResourceType[Resource](
-            group=text(at(crd, "spec", "group")),
+            group=group,
             version=text(version.get("name")),
             kind=text(names.get("kind")),
             plural=text(names.get("plural")),
@@ -148,14 +148,15 @@ def _served_version(crd: dict[str, Any], names: dict[str, Any], version: dict[st
         scale_paths=paths,
         custom=True,
         strategy=custom_strategy(paths),
-        unconditional_update=False,
-        generation=True,
+        flags=FLAGS,
         schema=schema,
         storage_schema=stored if stored != schema else b"",
         columns=tuple(_column(mapping(column)) for column in items(version.get("additionalPrinterColumns"))),
         field_labels=tuple(
             text(at(field, "jsonPath")).removeprefix(".") for field in items(version.get("selectableFields"))
         ),
+        label_refusal=LABEL_REFUSAL,
+        etcd_prefix=f"{group}/{text(names.get('plural'))}",
         deprecation=_deprecation(crd, version),
     )
 

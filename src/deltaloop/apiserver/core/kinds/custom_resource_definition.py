@@ -12,9 +12,10 @@ from __future__ import annotations
 from typing import Final
 
 from deltaloop.api.resource import Resource
-from deltaloop.apiserver.core.crds.definition import CLEANUP_FINALIZER, default_crd
+from deltaloop.apiserver.core.crds.definition import CLEANUP_FINALIZER, crd_warnings, default_crd
 from deltaloop.apiserver.core.crds.validation import validate_crd
 from deltaloop.apiserver.core.strategy import Fields, Given, Strategy, Writes
+from deltaloop.schemas.json_values import at, items, text
 
 
 def _default(crd: Fields) -> None:
@@ -34,12 +35,21 @@ def _removed(_resource: str, crd: Resource, writes: Writes, now: float) -> None:
     writes.crds.stop_serving(crd.name, now=now)
 
 
+def _why_unserved(crd: Fields) -> str:
+    conditions = {text(at(item, "type")): item for item in items(at(crd, "status", "conditions"))}
+    if text(at(conditions, "Established", "status")) == "True":
+        return ""
+    return f"the CRD is not served: {text(at(conditions, 'NamesAccepted', 'message')) or 'no reason is given'}"
+
+
 STRATEGY: Final = Strategy(
     default=_default,
     validate_new=validate_crd,
     validate_update=lambda before, after: validate_crd(after, old=before),
+    warn_new=crd_warnings,
     finalizers=(CLEANUP_FINALIZER,),
     store=_store,
     marked=_marked,
     removed=_removed,
+    why_unserved=_why_unserved,
 )

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from deltaloop.apiserver.core.served_resource import CLIENTS_METADATA
-from deltaloop.apiserver.core.strategy import Fields, Strategy
+from deltaloop.apiserver.core.strategy import CLIENTS_METADATA, Fields, Strategy
 from deltaloop.schemas.json_values import at, mapping, texts
 
 NAMESPACE_FINALIZER: Final = "kubernetes"

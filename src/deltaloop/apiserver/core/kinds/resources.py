@@ -3,7 +3,7 @@
 They come from the tables (``builtin_tables``). Reviews, which are answered and never stored, are no resources here.
 
 Source: Kubernetes 1.36, ``api/discovery`` for names and verbs; the ``strategy.go`` of each kind in ``pkg/registry`` for
-generations, for updates without a resource version, and for what writes to ``/status`` change.
+the flags.
 """
 
 from __future__ import annotations
@@ -16,55 +16,12 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.builtin.conversion import CONVERSIONS
 from deltaloop.apiserver.core.builtin.tables import KindEntry, builtin_tables
 from deltaloop.apiserver.core.kinds.all_kinds import STRATEGIES
-from deltaloop.apiserver.core.served_resource import CLIENTS_METADATA, ScalePaths, ServedResource
+from deltaloop.apiserver.core.served_resource import ScalePaths, ServedResource
 from deltaloop.apiserver.core.strategy import PLAIN
 
 _REVIEWS: Final = ("authentication.k8s.io", "authorization.k8s.io")
-# Two groups, one storage.
-_STORED_IN: Final = {("events.k8s.io", "events"): "events"}
 _PARTS: Final = ("approval", "ephemeralcontainers", "resize")
 _KNOWN: Final = {(known.group, known.version, known.kind): known for known in kinds.BUILT_IN}
-
-# Published schemas do not say this; it is AllowCreateOnUpdate of the strategies in Kubernetes pkg/registry.
-_CREATED_ON_UPDATE: Final = frozenset(
-    {
-        "endpoints.",
-        "events.",
-        "events.events.k8s.io",
-        "limitranges.",
-        "services.",
-        "leases.coordination.k8s.io",
-        "runtimeclasses.node.k8s.io",
-        "clusterrolebindings.rbac.authorization.k8s.io",
-        "clusterroles.rbac.authorization.k8s.io",
-        "rolebindings.rbac.authorization.k8s.io",
-        "roles.rbac.authorization.k8s.io",
-    }
-)
-
-# What PrepareForUpdate of a status strategy does not take back from the object as it was; most kinds take nothing back.
-_STATUS_METADATA: Final = {
-    "deployments.apps": CLIENTS_METADATA - {"labels"},
-    "pods.": CLIENTS_METADATA - {"ownerReferences"},
-    **dict.fromkeys(
-        (
-            "apiservices.apiregistration.k8s.io",
-            "flowschemas.flowcontrol.apiserver.k8s.io",
-            "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
-            "resourceclaims.resource.k8s.io",
-            "servicecidrs.networking.k8s.io",
-            "validatingadmissionpolicies.admissionregistration.k8s.io",
-            "volumeattachments.storage.k8s.io",
-        ),
-        frozenset[str](),
-    ),
-}
-
-
-_DEPRECATIONS: Final = {
-    ("v1", "ComponentStatus"): "v1 ComponentStatus is deprecated in v1.19+",
-    ("v1", "Endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
-}
 
 
 def _type(entry: KindEntry) -> ResourceType[Resource]:
@@ -84,19 +41,17 @@ def _served(entry: KindEntry) -> ServedResource:
         categories=entry.categories,
         verbs=entry.verbs,
         status="status" in entry.subresources,
-        status_metadata=_STATUS_METADATA.get(f"{entry.plural}.{entry.group}", CLIENTS_METADATA),
         scale=scale,
         scale_paths=ScalePaths(label_selector=entry.selector) if scale else None,
         finalize="finalize" in entry.subresources,
-        unconditional_update=entry.unconditional,
-        create_on_update=f"{entry.plural}.{entry.group}" in _CREATED_ON_UPDATE,
-        generation=entry.generation,
+        flags=entry.flags,
         field_labels=entry.field_labels,
         label_refusal=entry.label_refusal,
         parts=tuple(name for name in entry.subresources if name in _PARTS),
-        stored_in=_STORED_IN.get((entry.group, entry.plural), ""),
+        stored_in=entry.stored_in,
+        etcd_prefix=entry.etcd_prefix or entry.plural,
         strategy=STRATEGIES.get(entry.group_resource, PLAIN),
-        deprecation=_DEPRECATIONS.get((entry.api_version, entry.kind), ""),
+        deprecation=entry.deprecation,
         converted=(entry.api_version, entry.kind) in CONVERSIONS,
     )
 

@@ -22,48 +22,6 @@ _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _QUALIFIED: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _LABEL_VALUE: Final = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?"
 _STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
-# Kinds of these groups, and events of the core group, are not validated by the code that all others share.
-_LENIENT_GROUPS: Final = frozenset(
-    {
-        "admissionregistration.k8s.io",
-        "apiextensions.k8s.io",
-        "apiregistration.k8s.io",
-        "coordination.k8s.io",
-        "node.k8s.io",
-        "policy",
-    }
-)
-# Kinds whose updates are held against the present metadata only.
-_BASE_PASSED_OVER: Final = frozenset(
-    {
-        "certificatesigningrequests.certificates.k8s.io",
-        "clusterrolebindings.rbac.authorization.k8s.io",
-        "clusterroles.rbac.authorization.k8s.io",
-        "cronjobs.batch",
-        "csidrivers.storage.k8s.io",
-        "customresourcedefinitions.apiextensions.k8s.io",
-        "daemonsets.apps",
-        "deployments.apps",
-        "deviceclasses.resource.k8s.io",
-        "events",
-        "events.events.k8s.io",
-        "horizontalpodautoscalers.autoscaling",
-        "leases.coordination.k8s.io",
-        "networkpolicies.networking.k8s.io",
-        "poddisruptionbudgets.policy",
-        "podtemplates",
-        "priorityclasses.scheduling.k8s.io",
-        "replicasets.apps",
-        "replicationcontrollers",
-        "resourcequotas",
-        "resourceslices.resource.k8s.io",
-        "rolebindings.rbac.authorization.k8s.io",
-        "roles.rbac.authorization.k8s.io",
-        "servicecidrs.networking.k8s.io",
-        "services",
-        "statefulsets.apps",
-    }
-)
 _MAX_ANNOTATIONS: Final = 256 * 1024
 
 _PREFIXED: Final = " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
@@ -150,12 +108,10 @@ def finalizer_warnings(served: ServedResource, sent: dict[str, Any], old: Iterab
 
 def name_errors(served: ServedResource, name: str, field: str = "metadata.name") -> Iterator[FieldError]:
     """Yield what is wrong with an object's name."""
-    if served.type.group == "rbac.authorization.k8s.io":
+    if served.flags.name_form == "path":
         yield from _path_segment_errors(name, field)
         return
-    pattern = _SUBDOMAIN
-    if served.type.group == "" and served.type.plural in ("namespaces", "services"):
-        pattern = _LABEL
+    pattern = _LABEL if served.flags.name_form == "label" else _SUBDOMAIN
     longest = 253 if pattern == _SUBDOMAIN else 63
     if len(name) > longest:
         yield invalid_value(field, f'"{name}"', f"must be no more than {longest} characters")
@@ -232,14 +188,9 @@ def metadata_errors(served: ServedResource, metadata: dict[str, Any], *, new: bo
     errors.extend(label_errors(metadata.get("labels", {})))
     errors.extend(annotation_errors(metadata.get("annotations", {})))
     for position, finalizer in enumerate(metadata.get("finalizers", [])):
-        errors.extend(_finalizer_errors(finalizer, position, strict=_names_finalizers(served)))
+        errors.extend(_finalizer_errors(finalizer, position, strict=not served.flags.any_finalizer))
     errors.extend(_owner_errors(metadata.get("ownerReferences", [])))
     return errors
-
-
-def looks_at_base(served: ServedResource) -> bool:
-    """Tell whether an update of a whole object has its ``generateName`` looked at again."""
-    return not served.custom and served.type.group_resource not in _BASE_PASSED_OVER
 
 
 def mark_errors(old: dict[str, Any], sent: dict[str, Any]) -> list[FieldError]:
@@ -299,15 +250,6 @@ def annotation_errors(annotations: dict[str, str], field: str = "metadata.annota
     if sum(len(key) + len(value.encode()) for key, value in annotations.items()) > _MAX_ANNOTATIONS:
         text = f"Too long: may not be more than {_MAX_ANNOTATIONS} bytes"
         yield FieldError(field, "FieldValueTooLong", text)
-
-
-def _names_finalizers(served: ServedResource) -> bool:
-    """Tell whether a resource takes qualified and well known finalizers only."""
-    return not (served.custom or served.type.group in _LENIENT_GROUPS or _is_core_event(served))
-
-
-def _is_core_event(served: ServedResource) -> bool:
-    return served.type.group == "" and served.type.plural == "events"
 
 
 def _finalizer_errors(finalizer: str, position: int, *, strict: bool) -> Iterator[FieldError]:

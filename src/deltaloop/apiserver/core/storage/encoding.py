@@ -80,8 +80,8 @@ def list_metadata(
 
 
 def object_list(served: ServedResource, objects: Iterable[Resource], metadata: Mapping[str, Any]) -> bytes:
-    """Return a list; only items of custom resources carry their kind and version."""
-    if served.custom:
+    """Return a list; only items that describe themselves carry their kind and version."""
+    if served.flags.self_described:
         written = [whole_object(served, obj) for obj in objects]
     else:
         written = [_converted(served, obj) if served.converted else obj.raw for obj in objects]

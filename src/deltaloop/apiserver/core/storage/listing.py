@@ -99,7 +99,9 @@ def lagging(plan: ListPlan, revision: int | None) -> ListPlan:
     return replace(plan, at=revision)
 
 
-def run_list(store: Store, plan: ListPlan, *, resource: str, prefix: str, selection: Selection, custom: bool) -> Listed:
+def run_list(
+    store: Store, plan: ListPlan, *, resource: str, prefix: str, selection: Selection, always_continue: bool
+) -> Listed:
     """Read what a plan says; the store has reached ``not_older_than``.
 
     Raises:
@@ -117,5 +119,5 @@ def run_list(store: Store, plan: ListPlan, *, resource: str, prefix: str, select
         raise failures.expired_list() from None
     token = encode_continue(page.revision, page.next_start) if page.next_start else ""
     remaining = page.remaining if selection.everything else None
-    metadata = list_metadata(page.revision, continue_=token, remaining=remaining, always_continue=custom)
+    metadata = list_metadata(page.revision, continue_=token, remaining=remaining, always_continue=always_continue)
     return Listed(page.items, metadata)

@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from deltaloop.api.keys import join_key
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.served_resource import ServedResource
-
-# Where etcd has the objects of kinds that have moved since.
-_PLACES: Final = {
-    "endpoints": "services/endpoints",
-    "ingresses.networking.k8s.io": "ingress",
-    "nodes": "minions",
-    "replicationcontrollers": "controllers",
-    "services": "services/specs",
-}
 
 
 def key_of(served: ServedResource, namespace: str, name: str) -> str:
@@ -39,6 +28,5 @@ def precondition_conflict(
 ) -> ApiError:
     """409: a write is about another object of that name, or another version of it."""
     kind = served.type
-    place = f"{kind.group}/{kind.plural}" if served.custom else _PLACES.get(kind.group_resource, kind.plural)
-    key = f"/registry/{place}/{key_of(served, namespace, name)}"
+    key = f"/registry/{served.etcd_prefix}/{key_of(served, namespace, name)}"
     return failures.precondition_conflict(kind, name, storage_key=key, field=field, wanted=wanted, found=found)

@@ -18,8 +18,9 @@ from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.kinds.scaling import SCALE_VERSION
 from deltaloop.apiserver.core.metadata.types import reads_as_entries
 from deltaloop.apiserver.core.registry import Registry
-from deltaloop.apiserver.core.served_resource import CLIENTS_METADATA, ServedResource
+from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.stamp import Stamp
+from deltaloop.apiserver.core.strategy import CLIENTS_METADATA
 from deltaloop.apiserver.core.writes.apply.checking import type_errors
 from deltaloop.apiserver.core.writes.apply.field_manager import (
     Writer,
@@ -202,9 +203,9 @@ def _target(registry: Registry, served: ServedResource, subresource: str) -> Tar
 
 def _reset_by_status(served: ServedResource) -> tuple[str, FieldSet]:
     """Return the one field that counts on ``/status``, or "" and the fields that do not."""
-    if not served.status_metadata:
+    if not served.flags.status_metadata:
         return _STATUS, {}
-    kept = {field_step(name): LEAF for name in CLIENTS_METADATA - served.status_metadata}
+    kept = {field_step(name): LEAF for name in CLIENTS_METADATA - served.flags.status_metadata}
     ignored: FieldSet = {"f:spec": LEAF}
     if kept:
         ignored["f:metadata"] = kept

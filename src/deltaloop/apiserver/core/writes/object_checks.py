@@ -13,7 +13,7 @@ from deltaloop.apiserver.core.kinds.validation.kinds import (
     status_errors,
     update_errors,
 )
-from deltaloop.apiserver.core.metadata.rules import looks_at_base, metadata_errors, new_finalizer_errors
+from deltaloop.apiserver.core.metadata.rules import metadata_errors, new_finalizer_errors
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.schemas.decoding import schema_errors
 from deltaloop.schemas.faults import FieldError
@@ -43,7 +43,7 @@ def changed_errors(served: ServedResource, before: Fields, after: Fields, *, who
         after: The object as it is to be.
         whole: Whether it was written as a whole, not through a subresource.
     """
-    errors = metadata_errors(served, after["metadata"], new=whole and looks_at_base(served))
+    errors = metadata_errors(served, after["metadata"], new=whole and served.flags.base_rechecked)
     found = schema_errors(served.schema, after, before)
     # The real server looks at the status alone then: what names no field is said of it.
     errors += found if whole else [replace(error, field="status") if error.field == _ROOT else error for error in found]

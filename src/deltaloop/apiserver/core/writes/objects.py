@@ -33,22 +33,6 @@ _SERVER_FIELDS: Final = (
     "selfLink",
     "managedFields",
 )
-# What of metadata raises the generation: a slice's labels say which Service it is of, and annotations of a deployment
-# are copied to its replica sets.
-_ALSO_COUNTED: Final = {("apps", "deployments"): "annotations", ("discovery.k8s.io", "endpointslices"): "labels"}
-# Kinds whose /status puts all metadata back before it is looked at, and those that put back when the object goes.
-_METADATA_PUT_BACK: Final = frozenset(
-    {"flowschemas.flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io"}
-)
-_MARK_PUT_BACK: Final = frozenset(
-    {
-        "pods",
-        "resourceclaims.resource.k8s.io",
-        "servicecidrs.networking.k8s.io",
-        "validatingadmissionpolicies.admissionregistration.k8s.io",
-        "volumeattachments.storage.k8s.io",
-    }
-)
 _KEPT_FIELDS: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
 _LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5
@@ -196,7 +180,7 @@ def new_object(
     kept = {name: value for name, value in metadata.items() if name not in _SERVER_FIELDS}
     kept["uid"] = stamp.uid
     kept["creationTimestamp"] = stamp.time
-    if served.generation:
+    if served.flags.generation:
         kept["generation"] = 1
     result = {**fields, "metadata": kept}
     if served.status and not served.strategy.status_when_new:
@@ -244,8 +228,8 @@ def updated_object(
             result["status"] = current["status"]
     served.strategy.prepare_update(current, result)
     kept = result["metadata"]
-    counted = served.generation and _desired(result) != _desired(current)
-    also = _ALSO_COUNTED.get((served.type.group, served.type.plural))
+    counted = served.flags.generation and _desired(result) != _desired(current)
+    also = served.flags.counted
     if counted or (also and kept.get(also) != old.get(also)):
         kept["generation"] = kept.get("generation", 0) + 1
     return result
@@ -253,7 +237,7 @@ def updated_object(
 
 def _with_status_metadata(served: ServedResource, old: dict[str, Any], sent: dict[str, Any]) -> dict[str, Any]:
     """Return the metadata that a write to ``/status`` leaves."""
-    taken = served.status_metadata
+    taken = served.flags.status_metadata
     if not taken:
         return old
     result = {name: value for name, value in old.items() if name not in taken}
@@ -265,11 +249,10 @@ def told_by_status(served: ServedResource, errors: list[FieldError]) -> list[Fie
 
     Source: Kubernetes pkg/registry (``PrepareForUpdate`` of status strategies), pkg/registry/core/pod/strategy.go.
     """
-    if served.custom or served.type.group_resource in _METADATA_PUT_BACK:
+    restores = served.flags.status_restores
+    if restores == "metadata":
         return []
-    if served.type.group_resource in _MARK_PUT_BACK:
-        return [error for error in errors if error.field != "metadata.deletionTimestamp"]
-    return errors
+    return [error for error in errors if restores != "deletion" or error.field != "metadata.deletionTimestamp"]
 
 
 def has_finalizers(served: ServedResource, fields: dict[str, Any]) -> bool:

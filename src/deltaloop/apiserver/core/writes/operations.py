@@ -327,8 +327,8 @@ class Operations:
         if fate is Fate.REMOVED:
             if after != before:
                 current = self._objects.update(served.storage, current.key, _stored(served, after))
-            self._remove(served, current, now=now)
-            return Deleted(with_resource_version(current, self._objects.revision), removed=True)
+            removed_at = self._remove(served, current, now=now)
+            return Deleted(with_resource_version(current, removed_at), removed=True)
         if fate is Fate.MARKED:
             current = self._objects.update(served.storage, current.key, _stored(served, after))
             served.strategy.marked(current, self, now)
@@ -344,7 +344,7 @@ class Operations:
         """Return a new object, checked, with its owners and what the server adds; it may not be stored yet."""
         name = created["metadata"].get("name", "")
         refuse(served, name, new_errors(served, created))
-        stamp.warn(new_object_warnings(served, created))
+        stamp.warn((*new_object_warnings(served, created), *served.strategy.warn_new(created)))
         if served.custom:
             settle_numbers(created)
         if entries is None:
@@ -401,10 +401,13 @@ class Operations:
             name = metadata.get("name") or metadata.get("generateName", "")
             raise failures.namespace_terminating(served.type, name, namespace)
 
-    def _remove(self, served: ServedResource, current: Resource, *, now: float) -> None:
+    def _remove(self, served: ServedResource, current: Resource, *, now: float) -> int:
+        """Remove an object and what goes with it, and return the revision of its own removal."""
         self._objects.delete(served.storage, current.key)
+        removed_at = self._objects.revision
         self._forms.forget(current.uid)
         served.strategy.removed(served.storage, current, self, now)
+        return removed_at
 
     def create_beside(self, kind: ResourceType[Resource], fields: Fields, *, uid: str, now: float) -> None:
         """Create an object without a namespace that belongs to another one, if its kind is served."""

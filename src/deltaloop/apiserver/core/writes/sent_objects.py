@@ -116,7 +116,7 @@ def check_versions(served: ServedResource, current: Resource, metadata: Fields, 
         raise uid_conflict(served, current.namespace, current.name, wanted=uid, found=current.uid)
     wanted = metadata.get("resourceVersion", "")
     number = check_version_sent(metadata)
-    if number == 0 and (served.custom or not served.unconditional_update):
+    if number == 0 and not served.flags.unconditional_update:
         error = invalid_value("metadata.resourceVersion", "0", "must be specified for an update")
         raise failures.unversioned_update(served.type, current.name, error)
     if number and wanted != current.resource_version:
