@@ -13,13 +13,16 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
 from deltaloop.apiserver.core.access.escalation import missing_rules
 from deltaloop.apiserver.core.access.rbac import Rule
+from deltaloop.apiserver.core.crds.definition import default_crd
 from deltaloop.apiserver.core.metadata.rules import new_finalizer_errors
+from deltaloop.apiserver.core.registry import Registry
 from tests.apiserver.serving import CONFIG_MAPS, CRDS, Caller, config_map, serving
 from tests.conformance.target import widget_crd
 
@@ -338,6 +341,19 @@ def test_what_a_role_grants_is_compared_within_bounds(size: int) -> None:
     assert calls(lambda: missing.extend(missing_rules(held, [role]))) < 1_000_000
     assert missing
     assert missing_rules([*held, role], [role]) == ()
+
+
+def test_one_more_definition_costs_the_same_where_there_are_many() -> None:
+    def served(size: int) -> Registry:
+        registry = Registry()
+        for number in range(size):
+            registry.apply_crd(default_crd(widget_crd(f"g{number}.example.com")), now=0)
+        return registry
+
+    crd = default_crd(widget_crd("example.com"))
+    crd["status"] = Registry().apply_crd(crd, now=0)
+    few, many = (calls(partial(served(size).apply_crd, crd, now=0)) for size in (3, 100))
+    assert many < few * 1.4, (few, many)
 
 
 def replace_verbs(rule: Rule, count: int) -> Rule:

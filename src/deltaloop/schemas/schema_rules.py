@@ -46,11 +46,12 @@ def schema_errors(schema: dict[str, Any], field: str, *, with_status: bool) -> l
         with_status: Whether status is a subresource: it then has a schema of its own, so that the root may say less.
     """
     errors = list(_root_errors(schema, field, with_status=with_status))
-    if not _has_unsupported(schema):
+    unsupported = _has_unsupported(schema)
+    if not unsupported:
         found = structural_errors(schema, field) or list(_default_errors(schema, field, is_root=True))
         errors += found
     errors += _rule_errors(schema, field, _Inside(), is_root=True)
-    if not errors and _has_unsupported(schema):
+    if not errors and unsupported:
         errors.append(invalid_value(field, '""', "OpenAPIV3Schema 'schema' is not supported"))
     return errors
 

@@ -1,8 +1,7 @@
 """What the server serves at the moment: the built-in kinds and the resources made from CRDs.
 
 Resources are found by group, version and plural or kind. Groups have an order (core first, then as the real server
-lists them, then those of CRDs by name), and so have the versions of a group (v2 before v1 before v1beta1). The hash
-changes whenever the answer to a discovery or OpenAPI request would.
+lists them, then those of CRDs by name), and so have the versions of a group (v2 before v1 before v1beta1).
 
 Source: Kubernetes pkg/controlplane/apiserver (group priorities); apimachinery pkg/version
 ``CompareKubeAwareVersionStrings``.
@@ -10,8 +9,9 @@ Source: Kubernetes pkg/controlplane/apiserver (group priorities); apimachinery p
 
 from __future__ import annotations
 
-import hashlib
+from bisect import insort
 from collections.abc import Iterable
+from itertools import groupby
 from typing import Any, Final, final
 
 from deltaloop.apiserver.core.builtin.virtual_resources import REVIEWS
@@ -55,15 +55,14 @@ class Registry:
         """Serve the built-in resources and, at first, no others."""
         self._built_in = tuple(built_in)
         self._custom: dict[str, tuple[ServedResource, ...]] = {}
-        self._ordered: tuple[ServedResource, ...] = ()
-        self._by_plural: dict[tuple[str, str, str], ServedResource] = {}
-        self._by_kind: dict[tuple[str, str, str], ServedResource] = {}
-        self._hash = ""
+        self._ordered = tuple(sorted(self._built_in, key=_order))
+        self._by_plural = {_by_plural(item): item for item in self._ordered}
+        self._by_kind = {_by_kind(item): item for item in self._ordered}
+        self._groups: dict[str, dict[str, tuple[ServedResource, ...]]] | None = None  # made when it is asked for
         self._changes = 0
         self._branched_at = 0
         self._applied: list[tuple[dict[str, Any], float, dict[str, Any]]] | None = None  # only of a branch
         self._has_removed = False
-        self._rebuild()
 
     def branch(self) -> Registry:
         """Return a copy that goes its own way, until ``adopt``."""
@@ -93,17 +92,14 @@ class Registry:
             return
         for crd, _, _ in branch._applied or ():
             name = text(at(crd, "metadata", "name"))
-            self._custom.pop(name, None)
-            if name in branch._custom:
-                self._custom[name] = branch._custom[name]
-        self._rebuild()
+            self._serve(name, branch._custom.get(name, ()))
 
     def _take(self, other: Registry) -> None:
         self._built_in = other._built_in
         self._custom = dict(other._custom)
         self._ordered = other._ordered
-        self._by_plural, self._by_kind = other._by_plural, other._by_kind
-        self._hash = other._hash
+        self._by_plural, self._by_kind = dict(other._by_plural), dict(other._by_kind)
+        self._groups = other._groups
         self._changes = other._changes
 
     def find(self, group: str, version: str, plural: str) -> ServedResource | None:
@@ -124,15 +120,22 @@ class Registry:
 
     def groups(self) -> tuple[str, ...]:
         """Return the groups in order; the core group, the empty string, comes first."""
-        return tuple(dict.fromkeys(resource.type.group for resource in self._ordered))
+        return tuple(self._versions())
 
     def versions(self, group: str) -> tuple[str, ...]:
         """Return the served versions of a group, the preferred one first; empty if the group is not served."""
-        return tuple(dict.fromkeys(item.type.version for item in self._ordered if item.type.group == group))
+        return tuple(self._versions().get(group, ()))
 
     def in_version(self, group: str, version: str) -> tuple[ServedResource, ...]:
         """Return the resources of one group version, by plural."""
-        return tuple(item for item in self._ordered if (item.type.group, item.type.version) == (group, version))
+        return self._versions().get(group, {}).get(version, ())
+
+    def _versions(self) -> dict[str, dict[str, tuple[ServedResource, ...]]]:
+        if self._groups is None:
+            self._groups = {}
+            for (group, version), served in groupby(self._ordered, lambda item: (item.type.group, item.type.version)):
+                self._groups.setdefault(group, {})[version] = tuple(served)
+        return self._groups
 
     def crd_names(self) -> tuple[str, ...]:
         """Return the names of the CRDs that are served from."""
@@ -152,11 +155,7 @@ class Registry:
         status = self._status_of(crd, now=now)
         if self._applied is not None:
             self._applied.append((crd, now, status))
-        served = crd_resources({**crd, "status": status})
-        self._custom.pop(name, None)
-        if served:
-            self._custom[name] = served
-        self._rebuild()
+        self._serve(name, crd_resources({**crd, "status": status}))
         return status
 
     def _status_of(self, crd: dict[str, Any], *, now: float) -> dict[str, Any]:
@@ -167,24 +166,36 @@ class Registry:
 
     def remove_crd(self, name: str) -> tuple[ServedResource, ...]:
         """Stop serving a CRD's resources and return them; none if it was not served."""
-        removed = self._custom.pop(name, ())
+        removed = self._custom.get(name, ())
         self._has_removed = True
         if removed:
-            self._rebuild()
+            self._serve(name, ())
         return removed
 
-    def hash(self) -> str:
-        """Return a hash of everything served, for ETags; equal registries have equal hashes."""
-        return self._hash
-
-    def _rebuild(self) -> None:
+    def _serve(self, name: str, served: tuple[ServedResource, ...]) -> None:
+        """Serve these resources of a CRD instead of those that it had."""
         self._changes += 1
-        everything = [*self._built_in, *(item for served in self._custom.values() for item in served)]
-        everything.sort(key=_order)
-        self._ordered = tuple(everything)
-        self._by_plural = {(item.type.group, item.type.version, item.type.plural): item for item in everything}
-        self._by_kind = {(item.type.group, item.type.version, item.type.kind): item for item in everything}
-        self._hash = hashlib.sha512(repr(self._ordered).encode()).hexdigest()
+        self._groups = None
+        ordered = list(self._ordered)
+        for item in self._custom.pop(name, ()):
+            ordered = [other for other in ordered if other is not item]
+            del self._by_plural[_by_plural(item)], self._by_kind[_by_kind(item)]
+        for item in served:
+            insort(ordered, item, key=_order)
+            self._by_plural[_by_plural(item)] = self._by_kind[_by_kind(item)] = item
+        if served:
+            self._custom[name] = served
+        self._ordered = tuple(ordered)
+
+
+def _by_plural(resource: ServedResource) -> tuple[str, str, str]:
+    kind = resource.type
+    return kind.group, kind.version, kind.plural
+
+
+def _by_kind(resource: ServedResource) -> tuple[str, str, str]:
+    kind = resource.type
+    return kind.group, kind.version, kind.kind
 
 
 def _order(resource: ServedResource) -> tuple[int, str, tuple[int, int, int, int, str], str]:

@@ -15,7 +15,6 @@ Source: apiextensions-apiserver pkg/controller/status, pkg/controller/establish.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
@@ -27,7 +26,7 @@ from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core.crds.custom_resources import FLAGS, LABEL_REFUSAL, custom_strategy
 from deltaloop.apiserver.core.crds.version_order import version_order
 from deltaloop.apiserver.core.served_resource import PrinterColumn, ScalePaths, ServedResource
-from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, text, texts
+from deltaloop.schemas.json_values import at, copied, integer, is_mapping, items, mapping, text, texts
 from deltaloop.schemas.structural import has_rules, unknown_formats
 
 _WEBHOOK_PORT: Final = 443
@@ -36,7 +35,7 @@ CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
 
 def default_crd(crd: dict[str, Any]) -> dict[str, Any]:
     """Return a copy of a CRD with singular name, list kind and conversion filled in."""
-    result = copy.deepcopy(crd)
+    result: dict[str, Any] = copied(crd)
     spec = result.get("spec")
     if not is_mapping(spec):
         return result
