@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel clean bench bench-setup bench-row bench-page bench-check profile bench-workqueue kube conformance world example storm fuzz-apiserver corpus mutants docs docs-look diagrams corpus-own corpus-record
+.PHONY: help setup kubernetes demo test test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel clean bench bench-setup bench-row bench-page bench-check profile bench-workqueue kube conformance world example storm fuzz-apiserver corpus mutants docs docs-look diagrams corpus-own corpus-record
 
 help:  ## Show the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -80,6 +80,10 @@ explore-election: $(VENV)/.dev  ## Visit every state of two and three candidates
 # Some ten minutes the first time: it compiles both with Go. KUBEBUILDER_ASSETS names binaries that are there already.
 kube: $(VENV)/.dev  ## Build a real kube-apiserver and etcd, into a cache outside the tree
 	@$(BIN)/python -m tests.kube.build
+
+# Needs Go, its module proxy, and pip's index; half an hour, most of it for building the server. See docs/how-to.
+kubernetes: $(VENV)/.dev  ## Raise Kubernetes, or go back: make kubernetes VERSION=1.x.y rewrites all that follows from it
+	@$(BIN)/python -m tools.kubernetes $(VERSION)
 
 # The real server's column appears where its binaries are: make kube.
 conformance: $(VENV)/.dev  ## Run the conformance suite on the embedded and on the real API server

@@ -22,6 +22,7 @@ from typing import Any, Protocol
 import aiohttp
 import pytest
 
+from deltaloop.api.kubernetes_version import MINOR
 from deltaloop.api.redaction import SecretText
 from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.testing.control_plane import ControlPlane
@@ -296,7 +297,7 @@ class Target(Protocol):
 class EmbeddedTarget:
     """A server for each case, on the loop of the case."""
 
-    version: tuple[int, int] = (1, 36)
+    version: tuple[int, int] = field(default_factory=lambda: version_of(MINOR))
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[Api]:
@@ -371,7 +372,7 @@ class RealTarget:
     """One server for all cases, in processes of its own."""
 
     server: ControlPlane = field(repr=False)
-    version: tuple[int, int] = (1, 36)
+    version: tuple[int, int] = field(default_factory=lambda: version_of(MINOR))
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[Api]:
@@ -413,7 +414,7 @@ async def session_with(context: ssl.SSLContext | None, token: str) -> AsyncGener
 Case = Callable[..., Awaitable[None]]
 
 
-def _version(text: str) -> tuple[int, int]:
+def version_of(text: str) -> tuple[int, int]:
     found = re.fullmatch(r"(\d+)\.(\d+)", text)
     assert found is not None, text
     return int(found[1]), int(found[2])
@@ -435,7 +436,7 @@ def conformance(
         names = list(inspect.signature(body).parameters)[1:]
 
         async def test(target: Target, **arguments: Any) -> None:
-            if target.version < _version(min_version):
+            if target.version < version_of(min_version):
                 pytest.skip(f"since Kubernetes {min_version}")
             opened = target.open_secured() if secured else target.open()
             async with asyncio.timeout(CASE_SECONDS), opened as api:

@@ -1,6 +1,6 @@
 """Who may do what: refusals by RBAC and their words, what roles and bindings allow, and acting as somebody else.
 
-Source: Kubernetes documentation, "Using RBAC Authorization" and "User impersonation"; kube-apiserver 1.36.
+Source: Kubernetes documentation, "Using RBAC Authorization" and "User impersonation".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Bindings: a scheduler gives a pod its node. kube-scheduler was the first to miss what these cases hold.
 
-Source: kube-apiserver 1.36.
+Source: what a real kube-apiserver answers.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deltaloop.api.kubernetes_version import MINOR
 from tests.conformance.builtin_facts import ask, expected, plural_of, read_facts, sender
 from tests.conformance.target import Api, conformance
 
@@ -11,7 +12,7 @@ FACTS = read_facts()
 @conformance(
     "built-in kinds: defaults, refusals, conversions and updates",
     *((kind, kind) for kind in dict.fromkeys(plural_of(fact) for fact in FACTS)),
-    min_version="1.36",
+    min_version=MINOR,
 )
 async def test_facts(api: Api, plural: str) -> None:
     chosen = [(place, fact) for place, fact in enumerate(FACTS) if plural_of(fact) == plural]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from deltaloop.api.kubernetes_version import MINOR
 from tests.conformance.crd_facts import CASES, CRDS, ask, read_facts
 from tests.conformance.target import Api, conformance
 
 FACTS = read_facts()
 
 
-@conformance("CRDs: which are taken, and what is said of the others", min_version="1.36")
+@conformance("CRDs: which are taken, and what is said of the others", min_version=MINOR)
 async def test_facts(api: Api) -> None:
     async def send(crd: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         answer = await api.post(f"{CRDS}?dryRun=All", crd)

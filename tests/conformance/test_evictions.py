@@ -1,6 +1,6 @@
 """Evictions: a delete of a pod that a disruption budget may refuse. The cases write the budget's status themselves.
 
-Source: Kubernetes documentation, "API-initiated Eviction"; kube-apiserver 1.36.
+Source: Kubernetes documentation, "API-initiated Eviction".
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ipaddress
 from typing import Any
 
+from deltaloop.api.kubernetes_version import MINOR
 from deltaloop.apiserver.bootstrap_policy import bootstrap_policy
 from tests.conformance.target import Api, conformance
 
@@ -244,7 +245,7 @@ async def test_a_taken_address(api: Api) -> None:
     "first objects: roles and bindings with RBAC",
     *((plural, plural) for plural in ("clusterroles", "clusterrolebindings", "roles", "rolebindings")),
     secured=True,
-    min_version="1.36",
+    min_version=MINOR,
 )
 async def test_policy(api: Api, plural: str) -> None:
     of_the_server = ("uid", "resourceVersion", "creationTimestamp")

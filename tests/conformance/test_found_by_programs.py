@@ -1,6 +1,6 @@
 """What a controller manager, a scheduler, KWOK and Helm were first to find: small cases of what ``make world`` showed.
 
-Source: kube-apiserver 1.36.
+Source: what a real kube-apiserver answers.
 """
 
 from __future__ import annotations

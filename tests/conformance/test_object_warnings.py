@@ -1,6 +1,6 @@
 """What a server warns about in objects that it accepts: deprecated, doubled, hidden or ignored fields.
 
-``object_warnings.json`` has the objects, and what a real server 1.36 said of each.
+``object_warnings.json`` has the objects, and what a real server said of each.
 
 Source: Kubernetes pkg/registry (``WarningsOnCreate``, ``WarningsOnUpdate``), pkg/api/pod/warnings.go.
 """
@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from multidict import CIMultiDict
 
+from deltaloop.api.kubernetes_version import MINOR
 from tests.apiserver.serving import Answer
 from tests.conformance.target import Api, conformance, deployment
 
@@ -28,7 +29,7 @@ def said(answer: Answer) -> list[str]:
 @conformance(
     "warnings: about new objects",
     *((f"{place} {fact['case']}", place) for place, fact in enumerate(json.loads(TEXT))),
-    min_version="1.36",
+    min_version=MINOR,
 )
 async def test_new_objects(api: Api, place: int) -> None:
     fact: dict[str, Any] = json.loads(TEXT.replace("$NS", api.namespace))[place]

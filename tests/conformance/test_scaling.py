@@ -1,6 +1,6 @@
 """The scale subresource of custom resources whose objects do not have what its paths point to.
 
-Source: apiextensions-apiserver pkg/registry/customresource; kube-apiserver 1.36.
+Source: apiextensions-apiserver pkg/registry/customresource.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from deltaloop.api.kubernetes_version import MINOR
 from tests.conformance.builtin_facts import CLUSTER_WIDE, read_facts
 from tests.conformance.target import Api, conformance, pod, widget_crd
 
@@ -94,7 +95,7 @@ def body_of(group_version: str, plural: str) -> dict[str, Any]:
     ("servicecidrs", "/apis/networking.k8s.io/v1", "servicecidrs", NOTHING),
     ("admission policies", "/apis/admissionregistration.k8s.io/v1", "validatingadmissionpolicies", NOTHING),
     ("volumeattachments", "/apis/storage.k8s.io/v1", "volumeattachments", NOTHING),
-    min_version="1.36",
+    min_version=MINOR,
 )
 async def test_metadata_through_status(api: Api, group_version: str, plural: str, taken: tuple[str, ...]) -> None:
     name = f"status-{api.number}"

@@ -1,6 +1,6 @@
 """Tokens of service accounts, and the reviews: who am I, whose token is this, may I, may they, what may I.
 
-Source: Kubernetes API reference, authentication.k8s.io/v1 and authorization.k8s.io/v1; kube-apiserver 1.36.
+Source: Kubernetes API reference, authentication.k8s.io/v1 and authorization.k8s.io/v1.
 """
 
 from __future__ import annotations

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from deltaloop.api.kubernetes_version import MINOR
 from tests.conformance.target import Api, conformance, widget_crd
 from tests.conformance.value_facts import ask, read_facts, schema
 
 FACTS = read_facts()
 
 
-@conformance("CRDs: which numbers and texts of a format are taken, and how they are written", min_version="1.36")
+@conformance("CRDs: which numbers and texts of a format are taken, and how they are written", min_version=MINOR)
 async def test_facts(api: Api) -> None:
     path = await api.define(widget_crd(api.group(), schema=schema(), scale=False))
 

@@ -1,6 +1,6 @@
 """Each way by which one verb does the work of another, and which right it needs on a real server.
 
-Source: apiserver pkg/endpoints/handlers/create.go (``withAuthorization``), patch.go; kube-apiserver 1.36.
+Source: apiserver pkg/endpoints/handlers/create.go (``withAuthorization``), patch.go.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class Program:
 
 
 KUBE_APISERVER = Program(
-    "kube-apiserver", HERE / "apiserver_1_36", "k8s.io/kubernetes/cmd/kube-apiserver", "k8s.io/kubernetes"
+    "kube-apiserver", HERE / "apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", "k8s.io/kubernetes"
 )
 ETCD = Program("etcd", HERE / "etcd_3_6", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3")
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from deltaloop.api.kubernetes_version import KUBERNETES
 from deltaloop.testing.control_plane import ControlPlane, ControlPlaneAssets, ControlPlaneError, find_assets
 from deltaloop.testing.core.control_plane import DEFAULT_FOLDER
 
@@ -45,16 +46,16 @@ def test_where_nothing_was_built_and_nothing_is_named_there_is_none(tmp_path: Pa
         find_assets({"XDG_CACHE_HOME": str(tmp_path), "TEST_ASSET_KUBE_APISERVER": str(tmp_path / "none")})
 
 
-def test_the_cache_is_searched_newest_first(tmp_path: Path) -> None:
+def test_in_the_cache_the_version_of_the_embedded_server_comes_first(tmp_path: Path) -> None:
     from deltaloop.testing.control_plane import cache_folder
 
     environ = {"XDG_CACHE_HOME": str(tmp_path)}
-    for version in ("v1.9.9", "v1.36.3"):
+    for version in ("v1.9.9", f"v{KUBERNETES}", "v1.999.0"):
         for name in ("etcd", "kube-apiserver"):
             _program(cache_folder(version, environ) / name)
     found = find_assets(environ)
     assert found is not None
-    assert found.etcd == cache_folder("v1.36.3", environ) / "etcd"
+    assert found.etcd == cache_folder(f"v{KUBERNETES}", environ) / "etcd"
 
 
 def test_a_process_that_ends_is_reported_with_what_it_said(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ class WorldProgram:
 
 
 def _kubernetes(name: str) -> WorldProgram:
-    return WorldProgram(Program(name, HERE / "controllers_1_36", f"{KUBERNETES}/cmd/{name}", KUBERNETES))
+    return WorldProgram(Program(name, HERE / "controllers", f"{KUBERNETES}/cmd/{name}", KUBERNETES))
 
 
 def _helm(major: str) -> WorldProgram:
@@ -71,7 +71,7 @@ CONTROLLER_MANAGER = _kubernetes("kube-controller-manager")
 SCHEDULER = _kubernetes("kube-scheduler")
 KUBECTL = _kubernetes("kubectl")
 SAMPLE_CONTROLLER = WorldProgram(
-    Program("sample-controller", HERE / "controllers_1_36", "k8s.io/sample-controller", "k8s.io/sample-controller"),
+    Program("sample-controller", HERE / "controllers", "k8s.io/sample-controller", "k8s.io/sample-controller"),
     files=(("artifacts/examples", "crd-status-subresource.yaml"),),
 )
 KWOK = WorldProgram(

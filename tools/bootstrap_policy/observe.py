@@ -1,4 +1,4 @@
-"""Ask a real kube-apiserver which roles and bindings it makes: ``python tools/bootstrap_policy/observe.py``.
+"""Ask a real kube-apiserver which roles and bindings it makes: ``python -m tools.bootstrap_policy.observe``.
 
 It starts a server (``make kube`` first), reads its roles and bindings, and writes ``bootstrap_policy.json.gz`` of
 ``deltaloop.apiserver``. Uids, times and versions are left out, so that the same server gives the same file.

@@ -1,4 +1,4 @@
-"""Rewrite the tables of the built-in kinds: ``python tools/builtin_tables/generate.py``.
+"""Rewrite the tables of the built-in kinds: ``python -m tools.builtin_tables.generate``.
 
 Sources: the JSON schemas in ``kubernetes-validate`` (types, list types, merge keys; dependency group ``tables``),
 ``observed.json`` (what a real server says of its kinds: ``observe.py``), the protobuf table of this repository (which
@@ -18,13 +18,13 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from deltaloop.api.kubernetes_version import KUBERNETES, MINOR
 from deltaloop.apiserver.core.wire.protobuf_table import Field, FieldTable, parse_table
 from deltaloop.apiserver.core.wire.protobuf_values import EMPTY_SCALARS, SPECIAL_MESSAGES
 
 HERE: Final = Path(__file__).parent
 SERVER: Final = HERE.parents[1] / "src" / "deltaloop" / "apiserver"
 TARGET: Final = SERVER / "builtin_kinds.json.gz"
-KUBERNETES: Final = "1.36"
 _SCALARS: Final = ("string", "number", "boolean")
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _PREFIXES: Final = (
@@ -66,17 +66,27 @@ def folder_of(package: str, distribution: str) -> Path:
     return Path(next(iter(spec.submodule_search_locations)))
 
 
+def schemas_file(minor: str) -> Path:
+    """Return where the published schemas of a version are, such as ``1.36``."""
+    folder = folder_of("kubernetes_validate", "kubernetes-validate")
+    path = folder / "kubernetes-json-schema" / f"v{minor}.0-local" / "_definitions.json"
+    if not path.exists():
+        raise MissingSourceError(
+            f"kubernetes-validate has no schemas of {minor}: a newer one, by pyproject.toml and pip"
+        )
+    return path
+
+
 def definitions() -> dict[str, dict[str, Any]]:
     """Return the published schemas by name."""
-    folder = folder_of("kubernetes_validate", "kubernetes-validate")
-    path = folder / "kubernetes-json-schema" / f"v{KUBERNETES}.0-local" / "_definitions.json"
-    return cast("dict[str, dict[str, Any]]", msgspec.json.decode(path.read_bytes())["$defs"])
+    content = msgspec.json.decode(schemas_file(MINOR).read_bytes())
+    return cast("dict[str, dict[str, Any]]", content["$defs"])
 
 
 def observed() -> list[dict[str, Any]]:
     """Return what ``observe.py`` has found, without the kinds that have no schema."""
     content = msgspec.json.decode((HERE / "observed.json").read_bytes(), type=dict[str, Any])
-    if not content["kubernetes"].startswith(f"v{KUBERNETES}."):
+    if content["kubernetes"] != f"v{KUBERNETES}":
         raise MissingSourceError(f"observed.json is of {content['kubernetes']}; v{KUBERNETES} is needed: observe.py")
     return cast("list[dict[str, Any]]", content["kinds"])
 
@@ -87,6 +97,16 @@ def short_name(name: str) -> str:
         if name.startswith(prefix):
             return replacement + name.removeprefix(prefix)
     return name
+
+
+def schema_names(schemas: Mapping[str, dict[str, Any]]) -> dict[tuple[str, str, str], str]:
+    """Return the name of each kind's schema by group, version and kind."""
+    return {
+        (kind["group"], kind["version"], kind["kind"]): name
+        for name, schema in schemas.items()
+        for kind in schema.get("x-kubernetes-group-version-kind", ())
+        if len(schema["x-kubernetes-group-version-kind"]) == 1
+    }
 
 
 class Types:
@@ -247,12 +267,7 @@ def _struct_below(kind: Any) -> str:
 def make() -> bytes:
     """Return the data file's content, unpacked."""
     schemas = definitions()
-    names = {
-        (kind["group"], kind["version"], kind["kind"]): name
-        for name, schema in schemas.items()
-        for kind in schema.get("x-kubernetes-group-version-kind", ())
-        if len(schema["x-kubernetes-group-version-kind"]) == 1
-    }
+    names = schema_names(schemas)
     hand_kept = tomllib.loads((HERE / "hand_kept.toml").read_text())
     key_defaults, of_kinds = hand_kept["key_defaults"], hand_kept["kinds"]
     table = parse_table(gzip.decompress((SERVER / "protobuf_fields.txt.gz").read_bytes()).decode())
@@ -277,7 +292,7 @@ def make() -> bytes:
     for name, defaults in key_defaults.items():
         types.made[name]["defaults"] = defaults
     content = {
-        "kubernetes": KUBERNETES,
+        "kubernetes": MINOR,
         "kinds": [entries[key] for key in sorted(entries)],
         "types": {name: types.made[name] for name in sorted(types.made)},
     }

@@ -1,8 +1,9 @@
-"""Ask a real kube-apiserver what no schema says: ``python tools/builtin_tables/observe.py`` (``make kube`` first).
+"""Ask a real kube-apiserver what no schema says: ``python -m tools.builtin_tables.observe``.
 
-It starts a server, reads its discovery documents, the columns of every kind's table, and tries which fields can be
-selected by, and writes ``observed.json``, from which ``generate.py`` makes the data file. Only stable versions are
-looked at. Nothing of this machine or of the time gets into the file, so that the same server gives the same file.
+It starts the server of ``make kube``, reads its discovery documents, the columns of every kind's table, and tries which
+fields can be selected by, and writes ``observed.json``, from which ``generate.py`` makes the data file. Only stable
+versions are looked at. Nothing of this machine or of the time gets into the file, so that the same server gives the
+same file.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, cast
 from urllib.parse import quote
 
 import msgspec
+from tools.builtin_tables.generate import Types, definitions, schema_names, short_name
 
-from deltaloop.apiserver.core.builtin.tables import FieldShape, FieldType, builtin_tables
 from deltaloop.testing.control_plane import ControlPlane, ControlPlaneError, find_assets
 
 TARGET: Final = Path(__file__).with_name("observed.json")
@@ -108,29 +110,27 @@ def _select(server: Server, address: str, label: str) -> tuple[int, dict[str, An
 
 def _candidates(entry: dict[str, Any]) -> list[str]:
     """Return the paths of a kind's fields that hold one value; name and namespace go without saying."""
-    tables = builtin_tables()
-    known = {(kind.group, kind.version, kind.kind): kind.type for kind in tables.kinds}
-    name = known.get((entry["group"], entry["version"], entry["kind"]))
-    paths = list(_leaves(name, "", _DEPTH)) if name is not None else []
+    name = schema_names(_schemas()).get((entry["group"], entry["version"], entry["kind"]))
+    types = Types(_schemas())
+    if name is not None:
+        types.add(name)
+    paths = list(_leaves(types, short_name(name), "", _DEPTH)) if name is not None else []
     return sorted({path for path in (*paths, *_OTHER_LABELS) if not path.startswith("metadata.")})
 
 
-def _leaves(name: str, prefix: str, depth: int) -> Iterator[str]:
-    for field, shape in builtin_tables().types[name].fields.items():
-        word = _word(shape)
+@cache
+def _schemas() -> dict[str, dict[str, Any]]:
+    return definitions()
+
+
+def _leaves(types: Types, name: str, prefix: str, depth: int) -> Iterator[str]:
+    for field, shape in types.made[name]["fields"].items():
+        word = shape if isinstance(shape, str) else shape.get("type", "")
         if word.startswith("#"):
             if depth > 1:
-                yield from _leaves(word[1:], f"{prefix}{field}.", depth - 1)
+                yield from _leaves(types, word[1:], f"{prefix}{field}.", depth - 1)
         elif word:
             yield prefix + field
-
-
-def _word(shape: FieldType) -> str:
-    while isinstance(shape, FieldShape):
-        if shape.of is None:
-            return ""
-        shape = shape.of
-    return shape
 
 
 def main() -> None:

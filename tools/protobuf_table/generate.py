@@ -1,4 +1,4 @@
-"""Rewrite the table of protobuf fields: ``python tools/protobuf_table/generate.py``.
+"""Rewrite the table of protobuf fields: ``python -m tools.protobuf_table.generate``.
 
 Needs Go 1.26 or newer (``GO`` names another one) and access to Go modules.
 """
@@ -10,8 +10,9 @@ import os
 import subprocess
 from pathlib import Path
 
+from tools.builtin_tables.generate import definitions, observed, schema_names
+
 from deltaloop.api import kinds
-from deltaloop.apiserver.core.builtin.tables import builtin_tables
 
 HERE = Path(__file__).parent
 TARGET = HERE.parents[1] / "src" / "deltaloop" / "apiserver" / "protobuf_fields.txt.gz"
@@ -33,7 +34,13 @@ MORE = (
 
 def main() -> None:
     """Ask the Go types and write what they say."""
-    served = (f"{entry.api_version} {entry.kind}" for entry in builtin_tables().kinds)
+    published = schema_names(definitions())
+    found = sorted((kind["group"], kind["version"], kind["kind"]) for kind in observed())
+    served = (
+        f"{group}/{version} {kind}".removeprefix("/")
+        for group, version, kind in found
+        if (group, version, kind) in published
+    )
     known = (f"{kind.api_version} {kind.kind}" for kind in kinds.BUILT_IN)
     wanted = list(dict.fromkeys((*known, *served, *MORE)))
     made = subprocess.run(

@@ -1,6 +1,6 @@
 """The built-in kinds: constants, and a table to find them by name without asking a server.
 
-Source: the published API of Kubernetes 1.36, stable versions.
+Source: the published API of Kubernetes, stable versions.
 """
 
 from __future__ import annotations

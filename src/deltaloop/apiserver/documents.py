@@ -9,6 +9,7 @@ from typing import Any, Final, final
 import msgspec
 from aiohttp import web
 
+from deltaloop.api.kubernetes_version import KUBERNETES, MINOR
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.answers import discovery, openapi, openapi_v2
 from deltaloop.apiserver.core.registry import Registry
@@ -20,9 +21,9 @@ from deltaloop.apiserver.large_writes import LARGE
 from deltaloop.apiserver.published_schemas import published_definitions
 
 VERSION: Final = {
-    "major": "1",
-    "minor": "36",
-    "gitVersion": "v1.36.0+deltaloop",
+    "major": MINOR.partition(".")[0],
+    "minor": MINOR.partition(".")[2],
+    "gitVersion": f"v{KUBERNETES}+deltaloop",
     "gitCommit": "",
     "gitTreeState": "clean",
     "buildDate": "1970-01-01T00:00:00Z",

@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from deltaloop.apiserver.core.builtin.tables import builtin_tables
+from deltaloop.api.kubernetes_version import MINOR
 
 EXTRA: Final = "schemas"
 _PACKAGE: Final = "kubernetes_validate"
@@ -29,14 +29,13 @@ def published_definitions() -> dict[str, Any] | None:
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         return None
-    version = builtin_tables().kubernetes
-    folder = Path(next(iter(spec.submodule_search_locations))) / "kubernetes-json-schema" / f"v{version}.0-local"
+    folder = Path(next(iter(spec.submodule_search_locations))) / "kubernetes-json-schema" / f"v{MINOR}.0-local"
     try:
         content = (folder / "_definitions.json").read_bytes()
     except OSError:
         _log.warning(
             "kubernetes-validate has no schemas for our Kubernetes: explain shows no fields",
-            extra={"kubernetes": version, "extra": EXTRA},
+            extra={"kubernetes": MINOR, "extra": EXTRA},
         )
         return None
     return cast("dict[str, Any]", msgspec.json.decode(content)["$defs"])

@@ -5,7 +5,7 @@ form keeps the format, has no fraction, and takes the largest suffix that allows
 sight is kept as it was written, so ``+1Ki`` and ``1.234`` stay. Nothing is finer than a billionth: it is rounded up,
 away from zero. Amounts of resources (``limits``, ``capacity``) are rounded up to thousandths.
 
-Source: apimachinery pkg/api/resource/quantity.go (1.36), ``ParseQuantity`` and ``CanonicalizeBytes``.
+Source: apimachinery pkg/api/resource/quantity.go, ``ParseQuantity`` and ``CanonicalizeBytes``.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ from types import TracebackType
 from typing import IO, Any, Final, Self, final
 
 from deltaloop.api.errors import DeltaloopError, MissingExtraError
+from deltaloop.api.kubernetes_version import KUBERNETES
 from deltaloop.api.redaction import SecretText
 from deltaloop.testing.core import control_plane as core
 
@@ -90,7 +91,7 @@ def find_assets(environ: Mapping[str, str] | None = None) -> ControlPlaneAssets 
     environ = os.environ if environ is None else environ
     root = core.cache_root(environ, Path.home())
     mine = core.cache_folder_name("", system=platform.system(), machine=platform.machine())
-    names = core.newest_first(path.name for path in root.iterdir()) if root.is_dir() else []
+    names = core.best_first((path.name for path in root.iterdir()), f"v{KUBERNETES}") if root.is_dir() else []
     cached = [root / name for name in names if name.endswith(mine)]
     found: dict[str, Path] = {}
     for binary in (core.KUBE_APISERVER, core.ETCD):

@@ -8,12 +8,12 @@ import pytest
 
 from deltaloop.testing.core.control_plane import (
     apiserver_arguments,
+    best_first,
     cache_folder_name,
     cache_root,
     candidates,
     etcd_arguments,
     kubeconfig,
-    newest_first,
     token_file,
 )
 
@@ -37,9 +37,11 @@ def test_folders_are_named_as_envtest_names_them(system: str, machine: str, name
     assert cache_folder_name("v1.36.3", system=system, machine=machine) == name
 
 
-def test_the_newest_version_comes_first() -> None:
+def test_the_version_that_is_asked_for_comes_first_then_the_newest() -> None:
     names = ["v1.9.10-linux-amd64", "notes", "v1.36.3-linux-amd64", "v1.36.10-linux-amd64"]
-    assert newest_first(names) == ["v1.36.10-linux-amd64", "v1.36.3-linux-amd64", "v1.9.10-linux-amd64"]
+    newest = ["v1.36.10-linux-amd64", "v1.36.3-linux-amd64", "v1.9.10-linux-amd64"]
+    assert best_first(names, "v1.36.1") == newest
+    assert best_first(names, "v1.9.10") == [newest[2], *newest[:2]]
 
 
 def test_what_is_named_wins_over_the_cache() -> None:

@@ -4,7 +4,7 @@ The order of places is that of controller-runtime's envtest, with our own cache 
 
     TEST_ASSET_KUBE_APISERVER, TEST_ASSET_ETCD      one binary each
     KUBEBUILDER_ASSETS                              a folder with both
-    <cache>/deltaloop/kube/<version>-<os>-<arch>    what ``make kube`` built; the newest version first
+    <cache>/deltaloop/kube/<version>-<os>-<arch>    what ``make kube`` built: our own version, then the newest
     /usr/local/kubebuilder/bin                      envtest's default
 
 Source: controller-runtime pkg/internal/testing/process/bin_path_finder.go and controlplane/.
@@ -36,14 +36,14 @@ def cache_folder_name(version: str, *, system: str, machine: str) -> str:
     return f"{version}-{system.lower()}-{names.get(machine.lower(), machine.lower())}"
 
 
-def newest_first(folder_names: Iterable[str]) -> list[str]:
-    """Return the folders of a cache that are versions, the newest first."""
+def best_first(folder_names: Iterable[str], version: str) -> list[str]:
+    """Return the folders of a cache that are versions: that of ``version``, then the newest first."""
     found = [
         (tuple(int(part) for part in match.groups()), match.string)
         for match in map(_CACHED.fullmatch, folder_names)
         if match
     ]
-    return [name for _, name in sorted(found, reverse=True)]
+    return [name for _, name in sorted(found, key=lambda each: (each[1].startswith(f"{version}-"), each), reverse=True)]
 
 
 def candidates(binary: str, environ: Mapping[str, str], cached: Iterable[Path]) -> list[Path]:

@@ -13,13 +13,19 @@ from deltaloop.apiserver.core.builtin.tables import builtin_tables, kind_types
 from deltaloop.apiserver.core.builtin.unknown_fields import drop_unknown_fields
 from deltaloop.apiserver.core.writes.apply.merge_type import MergeType, built_in_type
 
-GENERATE = Path(__file__).parents[4] / "tools" / "builtin_tables" / "generate.py"
+ROOT = Path(__file__).parents[4]
 _SOURCES = importlib.util.find_spec("kubernetes_validate") is not None
 
 
 @pytest.mark.skipif(not _SOURCES, reason="needs the dependency group `tables`")
 def test_the_data_file_is_what_the_sources_give() -> None:
-    checked = subprocess.run([sys.executable, GENERATE, "--check"], capture_output=True, text=True, check=False)
+    checked = subprocess.run(
+        [sys.executable, "-m", "tools.builtin_tables.generate", "--check"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (checked.returncode, checked.stdout) == (0, "builtin_kinds.json.gz: up to date\n"), checked.stderr
 
 

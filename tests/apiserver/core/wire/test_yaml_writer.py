@@ -1,4 +1,4 @@
-"""YAML as the real server writes it; the expected text is what kube-apiserver 1.36 answered."""
+"""YAML as the real server writes it; the expected text is what a kube-apiserver answered."""
 
 from __future__ import annotations
 

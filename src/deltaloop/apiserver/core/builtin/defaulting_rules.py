@@ -3,7 +3,7 @@
 Each rule changes a struct in place, after the struct's plain defaults and before anything below it. It is given data
 that has been decoded, so its types are right, but anything may be missing.
 
-Source: Kubernetes pkg/apis/*/v1/defaults.go and conversion.go (1.36).
+Source: Kubernetes pkg/apis/*/v1/defaults.go and conversion.go.
 """
 
 from __future__ import annotations
@@ -254,7 +254,7 @@ DISABLED: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Fields of features that are off unless a cluster turns them on, by type; what is sent of them is dropped.
 
-Source: Kubernetes pkg/features/kube_features.go (1.36).
+Source: Kubernetes pkg/features/kube_features.go.
 """
 
 OBJECT_RULES: Final[Mapping[tuple[str, str], Rule]] = {

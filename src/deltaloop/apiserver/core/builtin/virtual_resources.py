@@ -3,7 +3,7 @@
 Reviews answer a question; an eviction is a delete with a condition; a token request makes a token; ``log``, ``exec``,
 ``attach``, ``portforward`` and ``proxy`` lead to a kubelet, which there is none of.
 
-Source: Kubernetes 1.36, api/discovery.
+Source: Kubernetes, api/discovery.
 """
 
 from __future__ import annotations

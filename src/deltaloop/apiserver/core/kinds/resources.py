@@ -2,7 +2,7 @@
 
 They come from the tables (``builtin_tables``). Reviews, which are answered and never stored, are no resources here.
 
-Source: Kubernetes 1.36, ``api/discovery`` for names and verbs; the ``strategy.go`` of each kind in ``pkg/registry`` for
+Source: Kubernetes, ``api/discovery`` for names and verbs; the ``strategy.go`` of each kind in ``pkg/registry`` for
 the flags.
 """
 

@@ -9,7 +9,7 @@
 
 What copies add up to is bounded, so that a small patch cannot grow without end.
 
-Source: gopkg.in/evanphx/json-patch.v4 v4.13.0, patch.go; observed on kube-apiserver 1.36.
+Source: gopkg.in/evanphx/json-patch.v4 v4.13.0, patch.go; observed on kube-apiserver.
 """
 
 from __future__ import annotations

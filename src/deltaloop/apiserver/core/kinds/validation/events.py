@@ -1,6 +1,6 @@
 """Events, which are about something in their namespace, and those of events.k8s.io, which have to say more.
 
-Source: Kubernetes pkg/apis/core/validation/events.go (1.36).
+Source: Kubernetes pkg/apis/core/validation/events.go.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Ingresses and network policies.
 
-Source: Kubernetes pkg/apis/networking/validation/validation.go (1.36).
+Source: Kubernetes pkg/apis/networking/validation/validation.go.
 """
 
 from __future__ import annotations

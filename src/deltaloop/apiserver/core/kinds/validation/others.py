@@ -1,6 +1,6 @@
 """Services, Secrets, autoscalers and ControllerRevisions.
 
-Source: Kubernetes pkg/apis/core/validation, autoscaling/validation, apps/validation (1.36).
+Source: Kubernetes pkg/apis/core/validation, autoscaling/validation, apps/validation.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a server warns about in pods and pod templates: what is deprecated, hidden, doubled or without effect.
 
-Source: Kubernetes pkg/api/pod/warnings.go, pkg/api/node/util.go (1.36).
+Source: Kubernetes pkg/api/pod/warnings.go, pkg/api/node/util.go.
 """
 
 from __future__ import annotations

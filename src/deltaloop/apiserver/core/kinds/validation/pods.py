@@ -1,6 +1,6 @@
 """Pods and pod templates: containers, ports, environment, volumes, probes, and what an update may change.
 
-Source: Kubernetes pkg/apis/core/validation/validation.go (1.36).
+Source: Kubernetes pkg/apis/core/validation/validation.go.
 """
 
 from __future__ import annotations

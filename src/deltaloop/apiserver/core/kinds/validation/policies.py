@@ -1,6 +1,6 @@
 """Roles and bindings, disruption budgets and priority classes.
 
-Source: Kubernetes pkg/apis/rbac/validation, pkg/apis/policy/validation, pkg/apis/scheduling/validation (1.36).
+Source: Kubernetes pkg/apis/rbac/validation, pkg/apis/policy/validation, pkg/apis/scheduling/validation.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Claims, volumes and storage classes.
 
-Source: Kubernetes pkg/apis/core/validation/validation.go, pkg/apis/storage/validation/validation.go (1.36).
+Source: Kubernetes pkg/apis/core/validation/validation.go, pkg/apis/storage/validation/validation.go.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a server warns about in objects that it accepts: what is deprecated, ignored, or not what it seems.
 
 Source: Kubernetes pkg/registry (``WarningsOnCreate``, ``WarningsOnUpdate``), pkg/api/service/warnings.go,
-pkg/api/{persistentvolume,persistentvolumeclaim,storage,job} (1.36).
+pkg/api/{persistentvolume,persistentvolumeclaim,storage,job}.
 """
 
 from __future__ import annotations

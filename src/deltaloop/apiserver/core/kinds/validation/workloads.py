@@ -1,6 +1,6 @@
 """Deployments and the other kinds that make pods: selectors, templates, numbers, and what an update may change.
 
-Source: Kubernetes pkg/apis/apps/validation, pkg/apis/batch/validation (1.36).
+Source: Kubernetes pkg/apis/apps/validation, pkg/apis/batch/validation.
 """
 
 from __future__ import annotations

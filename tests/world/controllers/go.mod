@@ -1,5 +1,5 @@
 // kube-controller-manager, kube-scheduler, kubectl and sample-controller, beside either server: `make world` builds them.
-module deltaloop.dev/world/controllers_1_36
+module deltaloop.dev/world/controllers
 
 go 1.26.0
 
