@@ -14,7 +14,7 @@ from deltaloop.apiserver import ApiServer
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.store import Store
-from deltaloop.apiserver.core.writes.deletion import DeleteOptions
+from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.operations import Operations
 from tests.apiserver.serving import Caller, config_map, serving, widget, widget_crd
 

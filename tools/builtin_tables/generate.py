@@ -3,7 +3,7 @@
 Sources: the JSON schemas in ``kubernetes-validate`` (types, list types, merge keys; dependency group ``tables``),
 ``observed.json`` (what a real server says of its kinds: ``observe.py``), the protobuf table of this repository (which
 fields Go always writes), ``defaults.toml`` (defaults), and ``hand_kept.toml`` (the rest). The format of the data file
-is described in ``core/builtin_tables.py``. With ``--check`` nothing is written.
+is described in ``core/builtin/tables.py``. With ``--check`` nothing is written.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Answers reviews and the subresources that are more than a part of their object.
 
-Cores: ``core/access_reviews.py``, ``core/escalation.py``, ``core/eviction.py``, ``core/pod_binding.py``,
-``core/service_tokens.py``.
+Cores: ``core/access/access_reviews.py``, ``escalation.py``, ``service_tokens.py``; ``Strategy.subresources`` of kinds.
 """
 
 from __future__ import annotations
@@ -10,10 +9,9 @@ import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, final
+from typing import Any, final
 
-from deltaloop.api import kinds
-from deltaloop.api.status import ApiError, Status, StatusDetails, error_from_status
+from deltaloop.api.status import ApiError
 from deltaloop.apiserver.authentication import ISSUER, Authenticator
 from deltaloop.apiserver.authorization import attributes_of, check_allowed
 from deltaloop.apiserver.body import read_fields
@@ -22,16 +20,13 @@ from deltaloop.apiserver.core.access import access_reviews
 from deltaloop.apiserver.core.access.escalation import check_escalation
 from deltaloop.apiserver.core.access.rbac import Authorizer
 from deltaloop.apiserver.core.access.service_tokens import bound_object, claims, parse_token_request, request_answer
-from deltaloop.apiserver.core.builtin.virtual_resources import TO_KUBELET, Subresource
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.stamp import Admit, Stamp
 from deltaloop.apiserver.core.storage.draft import Ask
-from deltaloop.apiserver.core.storage.encoding import decode_object
+from deltaloop.apiserver.core.strategy import Asked, Subresource
 from deltaloop.apiserver.core.wire.request_info import User
-from deltaloop.apiserver.core.wire.requests import check_dry_run
 from deltaloop.apiserver.core.wire.routing import Route
-from deltaloop.apiserver.core.writes.deletion import parse_delete_options
-from deltaloop.apiserver.core.writes.eviction import budget_to_spend, check_eviction
+from deltaloop.apiserver.core.write_options import check_dry_run
 from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.apiserver.exchange import Exchange
 from deltaloop.apiserver.large_writes import LargeWrites
@@ -40,13 +35,11 @@ from deltaloop.schemas.json_values import at, text, texts
 
 Answer = tuple[int, dict[str, Any]]
 Fields = dict[str, Any]
-_PODS: Final = ("", "v1", "pods")
-_PDB: Final = ("policy", "v1", "poddisruptionbudgets")
 
 
 @final
 class Access:
-    """What one server says about who may do what, and the special verbs of pods and service accounts."""
+    """What one server says about who may do what, and the subresources that are more than a part."""
 
     def __init__(
         self,
@@ -129,34 +122,20 @@ class Access:
         Raises:
             ApiError: 404 without the object, and what the subresource says.
         """
-        if extra.name in TO_KUBELET:
-            raise self._without_kubelet(route)
         protobuf_kind = (f"{extra.group}/{extra.version}" if extra.group else "v1", extra.kind)
-        fields = await read_fields(exchange.request, protobuf_kind=protobuf_kind)
-        match extra.name:
-            case "eviction":
-                return await self._write(route, partial(self._evict, exchange, route, fields))
-            case "token":
-                return self._make_token(route, fields)
-            case _:
-                return await self._write(route, partial(self._bind, exchange, route, fields))
+        fields = await read_fields(exchange.request, protobuf_kind=protobuf_kind) if extra.takes_object else Fields()
+        answer = extra.answer
+        if answer is None:
+            return self._make_token(route, fields)
+        dry_run = check_dry_run("CreateOptions", tuple(exchange.request.query.getall("dryRun", [])))
+        name = route.name or text(at(fields, "metadata", "name"))  # posted to a collection, it says what it is about
+        asked = Asked(namespace=route.namespace, name=name, fields=fields, dry_run=dry_run)
 
-    def _without_kubelet(self, route: Route) -> ApiError:
-        found = self._operations.read(route.served, route.namespace, route.name)
-        fields = found.to_dict()
-        node = text(at(fields, "spec", "nodeName"))
-        if route.served.type.plural == "pods":
-            # In the real server's words, as far as it gets without a kubelet.
-            if not node:
-                return failures.bad_request(f"pod {route.name} does not have a host assigned")
-            if self._operations.store.get("nodes", node) is None:
-                return failures.not_found(kinds.NODE, node)
-        message = (
-            f"{route.served.type.plural}/{route.subresource} needs a kubelet, and this server has none: "
-            "it keeps objects and runs no containers"
-        )
-        status = Status(message=message, reason="NotImplemented", details=StatusDetails(), code=501)
-        return error_from_status(status)
+        def write(operations: Operations, stamp: Stamp) -> Answer:
+            answer(asked, operations, stamp)
+            return 201, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+
+        return await self._write(replace(route, name=name), write)
 
     async def _write(self, route: Route, write: Callable[[Operations, Stamp], Answer]) -> Answer:
         """Change one object, a large one beside the loop."""
@@ -171,24 +150,6 @@ class Access:
         size = len(present.raw) if present is not None else 0
         return (await self._writes.run(run, size=size, refusal=refusal))[0]
 
-    def _evict(
-        self, exchange: Exchange, route: Route, fields: dict[str, Any], operations: Operations, stamp: Stamp
-    ) -> Answer:
-        raw = check_eviction(fields, namespace=route.namespace, name=route.name)
-        options = parse_delete_options(raw)
-        query = tuple(exchange.request.query.getall("dryRun", []))
-        dry_run = check_dry_run("DeleteOptions", options.dry_run or query)
-        pod = operations.read(route.served, route.namespace, route.name)
-        found = budget_to_spend(operations.objects, pod, now=stamp.now)
-        if found is not None and not dry_run:
-            budget, after = found
-            served = operations.registry.find(*_PDB)
-            if served is not None:
-                after = {**decode_object(served, budget), "status": after["status"]}
-                operations.update(served, pod.namespace, budget.name, after, stamp=stamp, subresource="status")
-        operations.delete(route.served, route.namespace, route.name, options, now=stamp.now, dry_run=dry_run)
-        return 201, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
-
     def _make_token(self, route: Route, fields: dict[str, Any]) -> Answer:
         stamp = self._stamp()
         store = self._operations.store
@@ -197,22 +158,3 @@ class Access:
         bound = bound_object(store, wish, namespace=route.namespace, account=route.name)
         said = claims(account, wish, bound, issuer=ISSUER, identity=str(uuid.uuid4()), now=stamp.now)
         return 201, request_answer(fields, wish, account, token=self._signer.sign(said), now=stamp.now)
-
-    async def bind(self, exchange: Exchange, route: Route) -> Answer:
-        """Give a pod the node that a binding, sent to their collection, says.
-
-        Raises:
-            ApiError: 404 without the pod, 409 if it may not be bound.
-        """
-        fields = await read_fields(exchange.request, protobuf_kind=("v1", "Binding"))
-        pods = self._operations.registry.find(*_PODS)
-        assert pods is not None
-        pod = replace(route, served=pods, name=text(at(fields, "metadata", "name")))
-        return await self._write(pod, partial(self._bind, exchange, pod, fields))
-
-    def _bind(
-        self, exchange: Exchange, route: Route, fields: dict[str, Any], operations: Operations, stamp: Stamp
-    ) -> Answer:
-        dry_run = check_dry_run("CreateOptions", tuple(exchange.request.query.getall("dryRun", [])))
-        operations.bind(route.served, route.namespace, route.name, fields, now=stamp.now, dry_run=dry_run)
-        return 201, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}

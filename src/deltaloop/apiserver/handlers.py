@@ -8,6 +8,7 @@ paths that belong to nothing, which get a plain text 404.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import final
 
@@ -16,8 +17,9 @@ from aiohttp import web
 from deltaloop.apiserver.access import Access
 from deltaloop.apiserver.answering import Answering
 from deltaloop.apiserver.change_signal import ChangeSignal
-from deltaloop.apiserver.core.builtin.virtual_resources import extra_subresource, is_binding, is_review
+from deltaloop.apiserver.core.kinds.reviews import is_review
 from deltaloop.apiserver.core.storage.encoding import encode_json
+from deltaloop.apiserver.core.strategy import Subresource
 from deltaloop.apiserver.core.wire.requests import ResourcePath
 from deltaloop.apiserver.core.wire.routing import Route, find_route
 from deltaloop.apiserver.core.writes.operations import Operations
@@ -77,11 +79,9 @@ class Handlers:
         route = find_route(self._registry, path, request.method, watch=exchange.info.verb == "watch")
         if route is None:
             return text_answer(404, "404 page not found\n", self._headers)
-        extra = extra_subresource(route.served, route.subresource)
+        route, extra = self._extra(route)
         if is_review(route.served):
             code, fields = await access.review(exchange, route)
-        elif is_binding(route.served):
-            code, fields = await access.bind(exchange, route)
         elif extra is not None:
             code, fields = await access.subresource(exchange, route, extra)
         else:
@@ -89,6 +89,16 @@ class Handlers:
             request[MAY_CREATE] = access.may_create(exchange)
             return await self._serve(exchange, route)
         return json_answer(encode_json(fields), self._headers, status=code)
+
+    def _extra(self, route: Route) -> tuple[Route, Subresource | None]:
+        """Return the subresource that a request is about, if it is more than a part of its object, and where it is."""
+        goes_to = route.served.strategy.posts_to
+        if goes_to is not None:
+            kind, subresource = goes_to
+            served = self._registry.find(kind.group, kind.version, kind.plural)
+            assert served is not None
+            route = replace(route, served=served, subresource=subresource)
+        return route, route.served.subresource(route.subresource)
 
     def _warn(self, request: web.BaseRequest, path: ResourcePath) -> None:
         """Note that the version is deprecated, for every answer to this request, refusals included."""

@@ -27,10 +27,10 @@ from deltaloop.apiserver.change_signal import ChangeSignal
 from deltaloop.apiserver.connections import http_server
 from deltaloop.apiserver.core.access.rbac import AlwaysAllow, Authorizer, RbacAuthorizer
 from deltaloop.apiserver.core.access.service_tokens import LAST_USED, day_of_use
-from deltaloop.apiserver.core.builtin.virtual_resources import REVIEWS
 from deltaloop.apiserver.core.controllers.first_objects import make_first_objects, make_own_service, make_policy
 from deltaloop.apiserver.core.controllers.manifests import Manifest, in_order, load_manifest
 from deltaloop.apiserver.core.kinds.resources import BUILT_IN_RESOURCES
+from deltaloop.apiserver.core.kinds.reviews import REVIEWS
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.store import Store

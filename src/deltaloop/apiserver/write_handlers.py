@@ -29,9 +29,9 @@ from deltaloop.apiserver.core.storage.encoding import list_metadata
 from deltaloop.apiserver.core.storage.listing import Listed
 from deltaloop.apiserver.core.wire import requests
 from deltaloop.apiserver.core.wire.routing import Route
+from deltaloop.apiserver.core.write_options import DeleteOptions, check_dry_run, parse_delete_options
 from deltaloop.apiserver.core.writes.apply.options import APPLY_PATCH, check_patch_options, manager_name, read_applied
 from deltaloop.apiserver.core.writes.applying import apply_object
-from deltaloop.apiserver.core.writes.deletion import DeleteOptions, parse_delete_options
 from deltaloop.apiserver.core.writes.field_validation import (
     FieldValidation,
     check_applied,
@@ -103,7 +103,7 @@ class WriteHandlers:
 
     def _dry_run(self, request: web.BaseRequest, kind: str, options: tuple[str, ...] | None = None) -> bool:
         given = options if options is not None else tuple(request.query.getall("dryRun", []))
-        return requests.check_dry_run(kind, given)
+        return check_dry_run(kind, given)
 
     async def create(self, request: web.BaseRequest, route: Route) -> web.Response:
         """Store a new object and answer with it.
@@ -328,7 +328,7 @@ def _creates(route: Route, operations: Operations) -> bool:
 
 def _finalizer_warnings(route: Route, fields: dict[str, Any], operations: Operations) -> tuple[str, ...]:
     sent = mapping(fields.get("metadata"))
-    if not route.served.custom or not sent.get("finalizers") or route.subresource == "status":
+    if not sent.get("finalizers") or route.subresource == "status":
         return ()
     current = operations.find(route.served, route.namespace, route.name) if route.name else None
     return finalizer_warnings(route.served, sent, current.finalizers if current is not None else ())

@@ -11,7 +11,8 @@ from deltaloop.api import kinds
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.store import Store
 from deltaloop.apiserver.core.storage.watching import REVISION_WAIT, Watcher, WatchPlan
-from deltaloop.apiserver.core.writes.deletion import Fate, delete_object, parse_delete_options
+from deltaloop.apiserver.core.write_options import parse_delete_options
+from deltaloop.apiserver.core.writes.deletion import Fate, delete_object
 
 RESOURCE = "pods."
 KEY = "default/web"

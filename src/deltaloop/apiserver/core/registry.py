@@ -14,10 +14,10 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Any, Final, final
 
-from deltaloop.apiserver.core.builtin.virtual_resources import REVIEWS
 from deltaloop.apiserver.core.crds.definition import crd_resources, crd_status
 from deltaloop.apiserver.core.crds.version_order import version_order
 from deltaloop.apiserver.core.kinds.resources import BUILT_IN_RESOURCES
+from deltaloop.apiserver.core.kinds.reviews import REVIEWS
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.schemas.json_values import at, text
 
@@ -136,6 +136,10 @@ class Registry:
             for (group, version), served in groupby(self._ordered, lambda item: (item.type.group, item.type.version)):
                 self._groups.setdefault(group, {})[version] = tuple(served)
         return self._groups
+
+    def resource_of(self, crd_name: str) -> ServedResource | None:
+        """Return one of the resources that a CRD serves; its objects are those of all versions."""
+        return next(iter(self._custom.get(crd_name, ())), None)
 
     def crd_names(self) -> tuple[str, ...]:
         """Return the names of the CRDs that are served from."""

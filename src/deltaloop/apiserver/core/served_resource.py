@@ -7,7 +7,7 @@ from typing import Final
 
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.apiserver.core.strategy import PLAIN, PLAIN_FLAGS, Flags, Strategy
+from deltaloop.apiserver.core.strategy import PLAIN, PLAIN_FLAGS, Flags, Strategy, Subresource
 
 ALL_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 SUBRESOURCE_VERBS: Final = ("get", "patch", "update")
@@ -33,11 +33,13 @@ class ScalePaths:
         spec_replicas: Number of replicas asked for.
         status_replicas: Number of replicas that there are.
         label_selector: Selector of the pods, as text in a custom resource; empty if it has none.
+        default: The replicas of an object that says nothing about them; None if it has to.
     """
 
     spec_replicas: str = ".spec.replicas"
     status_replicas: str = ".status.replicas"
     label_selector: str = ""
+    default: int | None = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +97,10 @@ class ServedResource:
     converted: bool = False
     deprecation: str = ""
     strategy: Strategy = field(default=PLAIN, repr=False, compare=False)
+
+    def subresource(self, name: str) -> Subresource | None:
+        """Return a subresource that is more than a part of its object, or None."""
+        return next((item for item in self.strategy.subresources if item.name == name), None)
 
     @property
     def storage(self) -> str:

@@ -26,6 +26,7 @@ import msgspec
 
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
+from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.schemas.faults import FieldError
 
 Fields: TypeAlias = dict[str, Any]
@@ -48,8 +49,8 @@ class Stored(Protocol):
         """Return an object, or None."""
         ...
 
-    def list(self, resource: str) -> Listed:
-        """Return a resource's objects."""
+    def list(self, resource: str, *, prefix: str = "") -> Listed:
+        """Return a resource's objects, or those of a namespace."""
         ...
 
 
@@ -110,6 +111,31 @@ class Writes(Protocol):
         """The custom resource definitions."""
         ...
 
+    def fields_of(self, kind: ResourceType[Resource], namespace: str, name: str) -> Fields:
+        """Return an object, or refuse with 404."""
+        ...
+
+    def put(self, kind: ResourceType[Resource], fields: Fields) -> None:
+        """Store an object that is there anew, as it is given."""
+        ...
+
+    def update_status(self, kind: ResourceType[Resource], fields: Fields, given: Given) -> None:
+        """Store an object with another status, as a write to its ``/status`` does."""
+        ...
+
+    def delete_as(
+        self,
+        kind: ResourceType[Resource],
+        namespace: str,
+        name: str,
+        options: DeleteOptions,
+        *,
+        now: float,
+        dry_run: bool,
+    ) -> object:
+        """Delete an object."""
+        ...
+
     def create_beside(self, kind: ResourceType[Resource], fields: Fields, *, uid: str, now: float) -> None:
         """Create an object without a namespace that belongs to another one."""
         ...
@@ -145,7 +171,9 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
         status_restores: What that write puts back before metadata is looked at: nothing, the mark of its deletion, or
             all of metadata.
         self_described: Whether items of lists and discovery say group, version and kind in full.
-        protobuf: Whether objects can be sent in protobuf.
+        protobuf: Whether objects can be sent and asked for in protobuf.
+        strategic_merge: Whether they can be patched so.
+        own_finalizers: Whether the names of finalizers are known, so that none is warned of.
     """
 
     generation: bool = False
@@ -160,10 +188,52 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
     status_restores: Literal["", "deletion", "metadata"] = ""
     self_described: bool = False
     protobuf: bool = True
+    strategic_merge: bool = True
+    own_finalizers: bool = True
 
 
 PLAIN_FLAGS: Final = Flags()
 """Those of most built-in kinds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a subresource is asked.
+
+    Attributes:
+        namespace: Namespace of the object.
+        name: Name of the object.
+        fields: What was sent.
+        dry_run: Whether nothing is to be stored.
+    """
+
+    namespace: str
+    name: str
+    fields: Fields
+    dry_run: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Subresource:
+    """A subresource that is more than a part of its object: the kind that it takes and gives, and what can be done.
+
+    Attributes:
+        name: Its name.
+        group: Group of the kind that it takes, if another than the resource's own.
+        version: The same for the version.
+        kind: That kind.
+        verbs: What can be done with it.
+        answer: Does what is asked; None if only the server's driver can.
+        takes_object: Whether what is sent is an object of that kind, and not a stream.
+    """
+
+    name: str
+    group: str
+    version: str
+    kind: str
+    verbs: tuple[str, ...]
+    answer: Callable[[Asked, Writes, Given], None] | None = None
+    takes_object: bool = True
 
 
 def _nothing(*_: object) -> None:
@@ -211,6 +281,9 @@ class Strategy:
         validate_status: Finds what is wrong with an object whose status was written.
         warn_new: Finds what the author of a new object is to be warned about.
         warn_update: Finds what the author of a change of the first object into the second is to be warned about.
+        subresources: Those that are more than a part of their object.
+        posts_to: What is posted to the collection goes to this subresource of the object of its name.
+        row_conditions: Tells the conditions of an object's row in a table.
         finish_new: Adds what the server adds to a new object, and finds what it asks for and cannot have.
         finish_update: The same for a change of the first object into the second.
         check_new: Refuses a new object, by the resource's plural and group, before it is looked at.
@@ -245,6 +318,9 @@ class Strategy:
     warn_update: Callable[[Fields, Fields], Iterable[str]] = _none
     finish_new: Callable[[Fields, Stored, Given], Iterable[FieldError]] = _none
     finish_update: Callable[[Fields, Fields, Stored, Given], Iterable[FieldError]] = _none
+    subresources: tuple[Subresource, ...] = ()
+    posts_to: tuple[ResourceType[Resource], str] | None = None
+    row_conditions: Callable[[Mapping[str, Any]], Sequence[Mapping[str, str]]] = _none
     check_new: Callable[[str, Writes], None] = _nothing
     store: Callable[[Fields | None, Fields, Writes, Given], Fields] = _as_it_is
     mark: Callable[[Fields], None] = _nothing

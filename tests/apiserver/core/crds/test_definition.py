@@ -318,7 +318,7 @@ def test_a_served_version_carries_everything_the_crd_says() -> None:
     assert served.status
     assert not served.flags.unconditional_update
     assert served.scale
-    assert served.scale_paths == ScalePaths(label_selector=".status.selector")
+    assert served.scale_paths == ScalePaths(label_selector=".status.selector", default=None)
     assert served.columns == (PrinterColumn("Ready", "string", ".status.ready", "d", "", 1),)
     assert served.field_labels == ("spec.color",)
     assert served.deprecation == "use v2"

@@ -13,7 +13,7 @@ from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core.kinds import service, service_allocation
 from deltaloop.apiserver.core.kinds.service_allocation import Taken, allocate
 from deltaloop.apiserver.core.storage.encoding import decode_object
-from deltaloop.apiserver.core.writes.deletion import DeleteOptions
+from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.patching import merge_patch
 from deltaloop.schemas.json_values import at, items
 from tests.apiserver.core.facts import NAMESPACE, Cores

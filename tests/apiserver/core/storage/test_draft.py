@@ -21,7 +21,7 @@ from deltaloop.apiserver.core.storage.store_errors import (
     KeyMissingError,
     StoreError,
 )
-from deltaloop.apiserver.core.writes.deletion import DeleteOptions
+from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.operations import Operations
 
 T = TypeVar("T")

@@ -8,7 +8,6 @@ from deltaloop.api.status import BadRequestError, InvalidError
 from deltaloop.apiserver.core.wire.requests import (
     ListQuery,
     ResourcePath,
-    check_dry_run,
     check_list_query,
     check_watch_query,
     delete_query,
@@ -17,6 +16,7 @@ from deltaloop.apiserver.core.wire.requests import (
     parse_path,
     parse_revision,
 )
+from deltaloop.apiserver.core.write_options import check_dry_run
 
 
 def path(text: str) -> ResourcePath | None:

@@ -18,7 +18,8 @@ from deltaloop.apiserver.core.served_resource import ScalePaths, ServedResource
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.selection import Selection
 from deltaloop.apiserver.core.strategy import Flags
-from deltaloop.apiserver.core.writes.deletion import DeleteOptions, Fate, delete_object, parse_delete_options
+from deltaloop.apiserver.core.write_options import DeleteOptions, parse_delete_options
+from deltaloop.apiserver.core.writes.deletion import Fate, delete_object
 from deltaloop.apiserver.core.writes.objects import generated_name, new_object, updated_object
 
 

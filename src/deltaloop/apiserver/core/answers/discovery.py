@@ -17,7 +17,6 @@ from typing import Any, Final
 
 import msgspec
 
-from deltaloop.apiserver.core.builtin.virtual_resources import EXTRA_SUBRESOURCES
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import SUBRESOURCE_VERBS, ServedResource
 from deltaloop.apiserver.core.wire.media_types import parse_accept
@@ -148,9 +147,8 @@ def _entries(resource: ServedResource) -> Iterator[dict[str, Any]]:
 def _subresources(resource: ServedResource) -> list[tuple[str, str, str, str, tuple[str, ...]]]:
     """Return name, group and version if another than the resource's own, kind, and verbs; by name."""
     found = [*_own_subresources(resource)]
-    if not resource.custom:
-        extras = EXTRA_SUBRESOURCES.get(resource.type.group_resource, ())
-        found += [(extra.name, extra.group, extra.version, extra.kind, extra.verbs) for extra in extras]
+    extras = resource.strategy.subresources
+    found += [(extra.name, extra.group, extra.version, extra.kind, extra.verbs) for extra in extras]
     return sorted(found)
 
 

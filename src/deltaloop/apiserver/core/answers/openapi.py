@@ -67,7 +67,7 @@ def document(
     paths: dict[str, Any] = {}
     schemas: dict[str, Any] = {}
     for resource in served:
-        published = None if resource.custom or definitions is None else published_name(definitions, resource)
+        published = None if definitions is None else published_name(definitions, resource)
         name = published or schema_name(resource)
         if published is not None and definitions is not None:
             _add_published(schemas, definitions, published)
@@ -99,7 +99,7 @@ def document_hash(registry: Registry, group: str, version: str, definitions: Def
 def schema_name(resource: ServedResource) -> str:
     """Return a kind's name among the schemas, such as ``com.example.v1.Foo`` or ``io.k8s.api.apps.v1.Deployment``."""
     kind = resource.type
-    if resource.custom:
+    if resource.schema:
         return ".".join([*reversed(kind.group.split(".")), kind.version, kind.kind])
     return ".".join(["io.k8s.api", kind.group.partition(".")[0] or "core", kind.version, kind.kind])
 
@@ -132,7 +132,7 @@ def _patch(resource: ServedResource, name: str, *, strategic: bool) -> dict[str,
 
 def _schema(resource: ServedResource) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": "object"}
-    if not resource.custom:
+    if not resource.schema:
         schema["description"] = _NO_SCHEMA
     if resource.schema:
         schema = mapping(_with_either(msgspec.json.decode(resource.schema)))

@@ -76,7 +76,7 @@ def document(resources: Iterable[ServedResource], definitions: Definitions | Non
     for name, schema in mapping(definitions).items():
         known[name] = _converted(schema)
     for resource in resources:
-        published = None if resource.custom or definitions is None else published_name(definitions, resource)
+        published = None if definitions is None else published_name(definitions, resource)
         name = published or schema_name(resource)
         if published is None:
             known[name] = _own_schema(resource)

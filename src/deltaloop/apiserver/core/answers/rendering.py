@@ -108,7 +108,7 @@ def choose_rendering(
     output = negotiate(accept, shape=shape)
     if output is None:
         known = any(clause.is_yaml or clause.accepts_json for clause in parse_accept(accept))
-        if served.custom or known:
+        if known or not served.flags.protobuf:
             raise failures.not_servable(_STREAMED if shape == "watch" and YAML in accept else _OFFERED)
         raise failures.not_acceptable((*_OFFERED, *(_STREAMED if shape != "object" else ())))
     try:

@@ -40,7 +40,6 @@ _FORMS: Final[Mapping[str, Form]] = {
     "PartialObjectMetadata": "partial",
     "PartialObjectMetadataList": "partial_list",
 }
-_ENDED: Final = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}
 _DEFAULT_COLUMNS: Final = (
     PrinterColumn("Age", "date", ".metadata.creationTimestamp", "Time since the object was created."),
 )
@@ -159,7 +158,7 @@ def to_table(
         "rows": [
             {
                 "cells": printer.cells(obj, now),
-                **_row_conditions(resource, obj),
+                **({"conditions": conditions} if (conditions := resource.strategy.row_conditions(obj)) else {}),
                 "object": _row_object(resource, obj, chosen, include_object),
             }
             for obj in listed
@@ -187,15 +186,6 @@ def partial_list(
         "metadata": dict(metadata),
         "items": [partial_object(obj, chosen) for obj in objects],
     }
-
-
-def _row_conditions(resource: ServedResource, obj: Mapping[str, Any]) -> dict[str, Any]:
-    """Say of a pod that has ended that it has: clients may leave its row out."""
-    message = _ENDED.get(text(at(obj, "status", "phase"))) if resource.type.group_resource == "pods" else None
-    if message is None:
-        return {}
-    phase = text(at(obj, "status", "phase"))
-    return {"conditions": [{"type": "Completed", "status": "True", "reason": phase, "message": message}]}
 
 
 def _row_object(

@@ -31,7 +31,7 @@ from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.strategy import Flags
-from deltaloop.apiserver.core.writes.deletion import DeleteOptions
+from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.schemas.json_values import at, integer, mapping, text
 

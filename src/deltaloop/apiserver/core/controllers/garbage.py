@@ -32,7 +32,8 @@ from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.storage.history import Change
 from deltaloop.apiserver.core.storage.store_errors import CompactedError
-from deltaloop.apiserver.core.writes.deletion import FOREGROUND, ORPHAN, DeleteOptions
+from deltaloop.apiserver.core.write_options import DeleteOptions
+from deltaloop.apiserver.core.writes.deletion import FOREGROUND, ORPHAN
 from deltaloop.apiserver.core.writes.operations import Operations
 
 

@@ -14,7 +14,7 @@ from deltaloop.api import kinds
 from deltaloop.apiserver.core.kinds.namespace import NAMESPACE_FINALIZER
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.encoding import decode_object
-from deltaloop.apiserver.core.writes.deletion import DeleteOptions
+from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.schemas.json_values import at, texts
 

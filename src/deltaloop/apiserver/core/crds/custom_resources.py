@@ -36,6 +36,8 @@ FLAGS: Final = Flags(
     status_restores="metadata",
     self_described=True,
     protobuf=False,
+    strategic_merge=False,
+    own_finalizers=False,
 )
 """What all custom resources do so."""
 

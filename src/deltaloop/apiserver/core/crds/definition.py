@@ -201,6 +201,7 @@ def _scale_paths(scale: dict[str, Any]) -> ScalePaths:
         spec_replicas=text(scale.get("specReplicasPath")),
         status_replicas=text(scale.get("statusReplicasPath")),
         label_selector=text(scale.get("labelSelectorPath")),
+        default=None,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from deltaloop.apiserver.core.kinds import (
+    binding,
     certificate_signing_request,
     config_map,
     custom_resource_definition,
@@ -18,10 +19,12 @@ from deltaloop.apiserver.core.kinds import (
     pod,
     secret,
     service,
+    service_account,
 )
 from deltaloop.apiserver.core.strategy import Strategy
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {
+    "bindings": binding.STRATEGY,
     "certificatesigningrequests.certificates.k8s.io": certificate_signing_request.STRATEGY,
     "configmaps": config_map.STRATEGY,
     "customresourcedefinitions.apiextensions.k8s.io": custom_resource_definition.STRATEGY,
@@ -33,5 +36,6 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
     "persistentvolumes": persistent_volume.STRATEGY,
     "pods": pod.STRATEGY,
     "secrets": secret.STRATEGY,
+    "serviceaccounts": service_account.STRATEGY,
     "services": service.STRATEGY,
 }

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from deltaloop.api import kinds
 from deltaloop.apiserver.core.kinds.agreeing_fields import agree_on_first
+from deltaloop.apiserver.core.kinds.kubelet_verbs import proxy_of
 from deltaloop.apiserver.core.strategy import Fields, Given, Stored, Strategy
 from deltaloop.schemas.json_values import at, items, mapping
 
@@ -29,5 +31,6 @@ def _finish_new(node: Fields, _store: Stored, _given: Given) -> tuple[()]:
 STRATEGY: Final = Strategy(
     default=_default,
     finish_new=_finish_new,
+    subresources=(proxy_of(kinds.NODE),),
     status_when_new=True,  # kubelets register nodes together with what they have
 )

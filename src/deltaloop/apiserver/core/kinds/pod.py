@@ -8,15 +8,18 @@ pkg/apis/core/v1/conversion.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from deltaloop.api import kinds
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.kinds.agreeing_fields import agree_on_first
+from deltaloop.apiserver.core.kinds.kubelet_verbs import verbs_of_pods
+from deltaloop.apiserver.core.kinds.pod_binding import bind
+from deltaloop.apiserver.core.kinds.pod_eviction import evict
 from deltaloop.apiserver.core.kinds.pod_quality import qos_class
 from deltaloop.apiserver.core.kinds.priority_class import SYSTEM_CLASSES
-from deltaloop.apiserver.core.strategy import Fields, Given, Stored, Strategy
+from deltaloop.apiserver.core.strategy import Fields, Given, Stored, Strategy, Subresource
 from deltaloop.schemas.json_values import at, integer, items, mapping, text
 
 _TOLERATED: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
@@ -28,6 +31,7 @@ _GATED: Final = {
     "reason": "SchedulingGated",
     "message": "Scheduling is blocked due to non-empty scheduling gates",
 }
+_ENDED: Final = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}
 _GRACE: Final = 30
 _RESIZED: Final = ("resources", "resizePolicy")
 
@@ -142,6 +146,14 @@ def _grace(pod: Fields, asked: int | None) -> int:
     return seconds if isinstance(seconds, int) and seconds >= 0 else _GRACE
 
 
+def _row_conditions(pod: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Say of a pod that has ended that it has: clients may leave its row out."""
+    phase = text(at(pod, "status", "phase"))
+    if phase not in _ENDED:
+        return []
+    return [{"type": "Completed", "status": "True", "reason": phase, "message": _ENDED[phase]}]
+
+
 STRATEGY: Final = Strategy(
     default=_default,
     keep=_keep,
@@ -149,6 +161,12 @@ STRATEGY: Final = Strategy(
     prepare_status=_prepare_status,
     parts={"ephemeralcontainers": _with_ephemeral_containers, "resize": _resized},
     finish_new=_finish_new,
+    subresources=(
+        Subresource("binding", "", "", "Binding", ("create",), bind),
+        Subresource("eviction", "policy", "v1", "Eviction", ("create",), evict),
+        *verbs_of_pods(),
+    ),
+    row_conditions=_row_conditions,
     grace=_grace,
     marked_when_removed=True,
 )

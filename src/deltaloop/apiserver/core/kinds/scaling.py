@@ -38,15 +38,15 @@ def scale_of(served: ServedResource, fields: dict[str, Any], *, may_be_unset: bo
     """
     paths = _paths(served)
     wanted = _first(paths.spec_replicas, fields)
-    if wanted is None and served.custom and not may_be_unset:
+    if wanted is None and paths.default is None and not may_be_unset:
         raise failures.internal(f'the spec replicas field "{paths.spec_replicas}" does not exist')
     metadata = {name: fields["metadata"][name] for name in _COPIED if name in fields["metadata"]}
     status: dict[str, Any] = {"replicas": integer(_first(paths.status_replicas, fields))}
     selector = _selector(_first(paths.label_selector, fields)) if paths.label_selector else ""
     if selector:
         status["selector"] = selector
-    # A built-in kind without the field has one replica, which is its default.
-    replicas = (_UNSET if served.custom else 1) if wanted is None else integer(wanted)
+    unset = _UNSET if paths.default is None else paths.default
+    replicas = unset if wanted is None else integer(wanted)
     return {
         "kind": "Scale",
         "apiVersion": SCALE_VERSION,
@@ -101,12 +101,12 @@ def apply_scale(served: ServedResource, current: dict[str, Any], scale: dict[str
     paths = _paths(served)
     replicas = at(scale, "spec", "replicas")
     replicas = 0 if replicas is None else replicas
-    if served.custom and replicas == _UNSET:
+    if paths.default is None and replicas == _UNSET:
         raise failures.bad_request(f'the spec replicas field "{paths.spec_replicas}" cannot be empty')
     name = text(current["metadata"].get("name"))
     # Another uid is looked at before, by the update.
     another = text(at(scale, "metadata", "uid")) not in ("", current["metadata"].get("uid"))
-    if replicas < 0 and not (served.custom or another):
+    if replicas < 0 and not (paths.default is None or another):
         error = invalid_value("spec.replicas", str(replicas), "must be greater than or equal to 0")
         raise failures.invalid(_SCALE, name, [error])
     metadata = {**current["metadata"]}

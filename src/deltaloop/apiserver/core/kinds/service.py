@@ -10,6 +10,7 @@ from typing import Final
 
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
+from deltaloop.apiserver.core.kinds.kubelet_verbs import proxy_of
 from deltaloop.apiserver.core.kinds.service_addresses import IP_ADDRESS, addresses_of, ip_address, uid_beside
 from deltaloop.apiserver.core.kinds.service_allocation import Taken, allocate, keep_allocated
 from deltaloop.apiserver.core.strategy import Fields, Given, Stored, Strategy, Writes
@@ -62,5 +63,10 @@ def _release(writes: Writes, namespace: str, name: str, addresses: Iterable[str]
 
 
 STRATEGY: Final = Strategy(
-    keep=_keep, finish_new=_finish_new, finish_update=_finish_update, store=_store, removed=_removed
+    keep=_keep,
+    finish_new=_finish_new,
+    finish_update=_finish_update,
+    subresources=(proxy_of(kinds.SERVICE),),
+    store=_store,
+    removed=_removed,
 )

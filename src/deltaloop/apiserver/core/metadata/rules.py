@@ -94,7 +94,7 @@ def owner_warnings(metadata: dict[str, Any], when: str = "") -> tuple[str, ...]:
 
 def finalizer_warnings(served: ServedResource, sent: dict[str, Any], old: Iterable[str] = ()) -> tuple[str, ...]:
     """Return a warning for each finalizer that is added to a custom resource and could be somebody else's, too."""
-    if not served.custom:
+    if served.flags.own_finalizers:
         return ()
     before = {*old, *_STANDARD_FINALIZERS}
     added = {item for item in items(sent.get("finalizers")) if isinstance(item, str) and "/" not in item} - before

@@ -11,7 +11,7 @@ Source: apiserver pkg/endpoints/request/requestinfo.go; apimachinery pkg/apis/me
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -207,29 +207,6 @@ def check_revision(text: str) -> int:
     if revision is None:
         raise failures.unexplained(f'resourceVersion: Invalid value: "{text[:64]}": {revision_error(text)}')
     return revision
-
-
-def check_dry_run(kind: str, values: tuple[str, ...]) -> bool:
-    """Tell whether nothing is to be stored.
-
-    Args:
-        kind: Name of the options in an error, such as ``CreateOptions``.
-        values: All values of ``dryRun``.
-
-    Raises:
-        InvalidError: If a value is not ``All``.
-    """
-    wrong = [value for value in values if value != "All"]
-    if wrong:
-        raise failures.invalid_options(kind, [dry_run_error(values)])
-    return bool(values)
-
-
-def dry_run_error(values: Iterable[str]) -> FieldError:
-    """Return what is wrong with a ``dryRun`` that has another value than ``All``; all its values are shown."""
-    shown = ", ".join(f'"{value[:64]}"' for value in values)
-    text = f'Unsupported value: [{shown}]: supported values: "All"'
-    return FieldError("dryRun", "FieldValueNotSupported", text)
 
 
 def parse_boolean(text: str | None) -> bool | None:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.builtin.virtual_resources import extra_subresource
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.wire.requests import ResourcePath
@@ -50,22 +49,23 @@ def find_route(registry: Registry, path: ResourcePath, method: str, *, watch: bo
         NotFoundError: If one of the server's own groups has no such path, or a custom resource no such subresource.
     """
     served = registry.find(path.group, path.version, path.plural)
+    own = registry.has_built_in(path.group)
     if served is None:
-        if registry.has_built_in(path.group):
+        if own:
             raise failures.path_not_found()
         return None
     everywhere = served.type.namespaced and not path.namespace
     if (path.namespace and not served.type.namespaced) or (everywhere and path.name):
-        if served.custom:
+        if not own:
             return None
         raise failures.path_not_found()
     if path.subresource and not _has(served, path.subresource):
-        if served.custom:
+        if not own:
             raise failures.not_found(served.type, path.name)
         raise failures.path_not_found()
-    extra = extra_subresource(served, path.subresource)
+    extra = served.subresource(path.subresource)
     methods = _CONNECT if extra is not None else _OF_OBJECT if path.name else _OF_COLLECTION
-    verb = methods.get("GET" if method == "HEAD" and served.custom else method)
+    verb = methods.get("GET" if method == "HEAD" and not own else method)
     if verb is None or (everywhere and verb != "list"):
         raise failures.method_not_allowed()
     if (verb == "list" and watch) or (verb == "get" and path.watch):
@@ -92,4 +92,4 @@ def _has(served: ServedResource, subresource: str) -> bool:
         case _ if subresource in served.parts:
             return True
         case _:
-            return extra_subresource(served, subresource) is not None
+            return served.subresource(subresource) is not None

@@ -70,8 +70,7 @@ class CrdLifecycle:
 
     def resource_of(self, name: str) -> ServedResource | None:
         """Return one of the resources that a CRD serves, by the CRD's name; its objects are those of all versions."""
-        found = (item for item in self._registry.resources() if item.custom and item.type.group_resource == name)
-        return next(found, None)
+        return self._registry.resource_of(name)
 
     def finish(self, name: str, *, now: float) -> None:
         """Let go of a CRD that is being deleted and has no objects any more; otherwise do nothing."""

@@ -14,57 +14,14 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Any, Final
 
-import msgspec
-
 from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.objects import has_finalizers
-from deltaloop.schemas.faults import FieldError, invalid_value, not_supported
 
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
-_POLICIES: Final = ("Foreground", "Background", "Orphan")
-
-
-class _Preconditions(msgspec.Struct, frozen=True, rename="camel"):
-    uid: str | None = None
-    resource_version: str | None = None
-
-
-class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
-    """The options of a delete, as its body has them."""
-
-    grace_period_seconds: int | None = None
-    preconditions: _Preconditions | None = None
-    orphan_dependents: bool | None = None
-    propagation_policy: str | None = None
-    dry_run: tuple[str, ...] | None = None
-
-
-def parse_delete_options(value: object) -> DeleteOptions:
-    """Read and check delete options.
-
-    Raises:
-        BadRequestError: If their types are wrong.
-        InvalidError: If their values are.
-    """
-    try:
-        options = msgspec.convert(value, DeleteOptions)
-    except msgspec.ValidationError as error:
-        raise failures.bad_request(f"the delete options cannot be read: {error}") from None
-    errors: list[FieldError] = []
-    policy = options.propagation_policy
-    if policy is not None and options.orphan_dependents is not None:
-        text = "orphanDependents and deletionPropagation cannot be both set"
-        errors.append(invalid_value("propagationPolicy", f'"{policy}"', text))
-    if policy is not None and policy not in _POLICIES:
-        errors.append(not_supported("propagationPolicy", policy, (*_POLICIES, "nil")))
-    if errors:
-        raise failures.invalid_options("DeleteOptions", errors)
-    if options.grace_period_seconds is not None and options.grace_period_seconds < 0:
-        return msgspec.structs.replace(options, grace_period_seconds=1)
-    return options
 
 
 class Fate(Enum):

@@ -30,9 +30,11 @@ from deltaloop.apiserver.core.storage.encoding import decode_object, with_resour
 from deltaloop.apiserver.core.storage.selection import EVERYTHING, Selection
 from deltaloop.apiserver.core.storage.storage_keys import key_of, prefix_of, uid_conflict
 from deltaloop.apiserver.core.storage.store import Objects, Store, encode_object
+from deltaloop.apiserver.core.strategy import Given
 from deltaloop.apiserver.core.wire.requests import parse_revision
+from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.crd_lifecycle import CrdLifecycle
-from deltaloop.apiserver.core.writes.deletion import DeleteOptions, Fate, delete_object
+from deltaloop.apiserver.core.writes.deletion import Fate, delete_object
 from deltaloop.apiserver.core.writes.managed_fields import (
     can_be_owned,
     with_created,
@@ -51,7 +53,6 @@ from deltaloop.apiserver.core.writes.objects import (
     told_by_status,
     updated_object,
 )
-from deltaloop.apiserver.core.writes.pod_binding import bound_pod, check_binding
 from deltaloop.apiserver.core.writes.sent_objects import AsSent, check_version_sent, check_versions, decode_sent
 from deltaloop.apiserver.core.writes.stored_forms import DEFAULTS, NOTHING, StoredForms, hidden_in
 from deltaloop.apiserver.core.writes.stored_numbers import settle_numbers
@@ -288,20 +289,6 @@ class Operations:
             as_sent="patched",
         )
 
-    def bind(
-        self, served: ServedResource, namespace: str, name: str, binding: Fields, *, now: float, dry_run: bool = False
-    ) -> None:
-        """Give a pod the node that a binding names.
-
-        Raises:
-            ApiError: 400 for a binding of another pod, 404 without the pod, 409 for one that may not be bound.
-        """
-        check_binding(binding, name=name)
-        current = self.read(served, namespace, name)
-        after = bound_pod(served, decode_object(served, current), binding, now=now)
-        if not dry_run:
-            self._objects.update(served.storage, current.key, _stored(served, after))
-
     def delete(
         self,
         served: ServedResource,
@@ -409,11 +396,49 @@ class Operations:
         served.strategy.removed(served.storage, current, self, now)
         return removed_at
 
-    def create_beside(self, kind: ResourceType[Resource], fields: Fields, *, uid: str, now: float) -> None:
-        """Create an object without a namespace that belongs to another one, if its kind is served."""
+    def _served(self, kind: ResourceType[Resource]) -> ServedResource:
         served = self.registry.find(kind.group, kind.version, kind.plural)
-        if served is not None:
-            self.create(served, "", fields, stamp=Stamp(now=now, uid=uid))
+        if served is None:
+            raise failures.path_not_found()
+        return served
+
+    def fields_of(self, kind: ResourceType[Resource], namespace: str, name: str) -> Fields:
+        """Return an object.
+
+        Raises:
+            NotFoundError: If there is none.
+        """
+        served = self._served(kind)
+        return decode_object(served, self.read(served, namespace, name))
+
+    def put(self, kind: ResourceType[Resource], fields: Fields) -> None:
+        """Store an object that is there anew, as it is given."""
+        served, metadata = self._served(kind), fields["metadata"]
+        key = key_of(served, metadata.get("namespace", ""), metadata["name"])
+        self._objects.update(served.storage, key, _stored(served, fields))
+
+    def update_status(self, kind: ResourceType[Resource], fields: Fields, given: Given) -> None:
+        """Store an object with another status, as a write to its ``/status`` does."""
+        metadata = fields["metadata"]
+        where = self._served(kind), metadata.get("namespace", ""), metadata["name"]
+        self.update(*where, fields, stamp=Stamp(now=given.now), subresource="status")
+
+    def delete_as(
+        self,
+        kind: ResourceType[Resource],
+        namespace: str,
+        name: str,
+        options: DeleteOptions,
+        *,
+        now: float,
+        dry_run: bool,
+    ) -> Deleted:
+        """Delete an object."""
+        return self.delete(self._served(kind), namespace, name, options, now=now, dry_run=dry_run)
+
+    def create_beside(self, kind: ResourceType[Resource], fields: Fields, *, uid: str, now: float) -> None:
+        """Create an object without a namespace that belongs to another one."""
+        self.create(self._served(kind), "", fields, stamp=Stamp(now=now, uid=uid))
 
     def remove_beside(self, kind: ResourceType[Resource], name: str) -> None:
         """Remove such an object; it is there."""

@@ -59,7 +59,7 @@ class PatchError(DeltaloopError):
 
 def patch_types(resource: ServedResource) -> tuple[str, ...]:
     """Return the content types that a PATCH of a resource may have."""
-    if resource.custom:
+    if not resource.flags.strategic_merge:
         return (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
     return (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
 
@@ -85,7 +85,7 @@ def apply_patch(
     media_type = content_type.partition(";")[0].strip().lower()
     accepted = patch_types(resource)
     if media_type not in accepted or media_type == APPLY_PATCH:
-        if resource.custom:
+        if not resource.flags.strategic_merge:
             raise failures.unsupported_media_type(accepted)
         raise PatchError(415, "UnsupportedMediaType", "415: Unsupported Media Type")
     try:

@@ -16,7 +16,7 @@ Source: Kubernetes pkg/registry/core/pod/storage/eviction.go.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
@@ -24,14 +24,29 @@ from deltaloop.api.status import ApiError, Status, StatusCause, StatusDetails, e
 from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.metadata.label_match import selects
-from deltaloop.apiserver.core.storage.store import Objects
+from deltaloop.apiserver.core.strategy import Asked, Fields, Given, Stored, Writes
+from deltaloop.apiserver.core.write_options import check_dry_run, parse_delete_options
 from deltaloop.schemas.json_values import at, integer, items, mapping, text
 
 _PDBS: Final = kinds.POD_DISRUPTION_BUDGET.group_resource
 _ALLOWED: Final = "DisruptionAllowed"
 _MOST_DISRUPTED: Final = 2000
 _FREE_PHASES: Final = ("Succeeded", "Failed", "Pending")
-Fields = dict[str, Any]
+
+
+def evict(asked: Asked, writes: Writes, given: Given) -> None:
+    """Delete a pod if its budget allows that, and take it from the budget.
+
+    Raises:
+        ApiError: 400 and 422 for an eviction that cannot be read, 404 without the pod; and by the table above.
+    """
+    options = parse_delete_options(check_eviction(asked.fields, namespace=asked.namespace, name=asked.name))
+    dry_run = check_dry_run("DeleteOptions", options.dry_run or ()) or asked.dry_run
+    pod = Resource.from_dict(writes.fields_of(kinds.POD, asked.namespace, asked.name))
+    after = budget_to_spend(writes.objects, pod, now=given.now)
+    if after is not None and not dry_run:
+        writes.update_status(kinds.POD_DISRUPTION_BUDGET, after, given)
+    writes.delete_as(kinds.POD, asked.namespace, asked.name, options, now=given.now, dry_run=dry_run)
 
 
 def check_eviction(eviction: Fields, *, namespace: str, name: str) -> Fields:
@@ -51,8 +66,8 @@ def check_eviction(eviction: Fields, *, namespace: str, name: str) -> Fields:
     return {key: value for key, value in options.items() if key not in ("kind", "apiVersion")}
 
 
-def budget_to_spend(store: Objects, pod: Resource, *, now: float) -> tuple[Resource, Fields] | None:
-    """Return the budget that an eviction takes from and what it looks like then; None if there is none to ask.
+def budget_to_spend(store: Stored, pod: Resource, *, now: float) -> Fields | None:
+    """Return the budget that an eviction takes from as it is then; None if there is none to ask.
 
     Raises:
         TooManyRequestsError: If the budget has nothing to give.
@@ -70,7 +85,7 @@ def budget_to_spend(store: Objects, pod: Resource, *, now: float) -> tuple[Resou
         )
     if _is_free(fields, found[0].to_dict()):
         return None
-    return found[0], _spend(found[0], pod, now=now)
+    return _spend(found[0], pod, now=now)
 
 
 def _selects(budget: Resource, pod: Resource) -> bool:

@@ -12,17 +12,26 @@ Source: Kubernetes pkg/registry/core/pod/storage/storage.go, BindingREST.
 
 from __future__ import annotations
 
-from typing import Any
-
+from deltaloop.api import kinds
 from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.storage.storage_keys import precondition_conflict
+from deltaloop.apiserver.core.strategy import Asked, Fields, Given, Writes
 from deltaloop.schemas.faults import FieldError, not_supported, required
 from deltaloop.schemas.json_values import at, items, mapping, text
 
-Fields = dict[str, Any]
 _SCHEDULED = "PodScheduled"
+
+
+def bind(asked: Asked, writes: Writes, given: Given) -> None:
+    """Give a pod the node that a binding names.
+
+    Raises:
+        ApiError: 400 for a binding of another pod, 404 without the pod, 409 for one that may not be bound.
+    """
+    check_binding(asked.fields, name=asked.name)
+    after = bound_pod(writes.fields_of(kinds.POD, asked.namespace, asked.name), asked.fields, now=given.now)
+    if not asked.dry_run:
+        writes.put(kinds.POD, after)
 
 
 def check_binding(binding: Fields, *, name: str) -> None:
@@ -45,11 +54,10 @@ def check_binding(binding: Fields, *, name: str) -> None:
         raise failures.unexplained(f"[{told}]" if len(errors) > 1 else told)
 
 
-def bound_pod(served: ServedResource, pod: Fields, binding: Fields, *, now: float) -> Fields:
+def bound_pod(pod: Fields, binding: Fields, *, now: float) -> Fields:
     """Return a pod with the node of a binding.
 
     Args:
-        served: The pods.
         pod: As it is.
         binding: Checked by ``check_binding``.
         now: Seconds since 1970.
@@ -62,15 +70,16 @@ def bound_pod(served: ServedResource, pod: Fields, binding: Fields, *, now: floa
     for field, shown in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
         wanted, found = text(told.get(field)), text(metadata.get(field))
         if wanted and wanted != found:
-            raise precondition_conflict(
-                served, text(metadata.get("namespace")), name, field=shown, wanted=wanted, found=found
+            key = f"/registry/pods/{text(metadata.get('namespace'))}/{name}"
+            raise failures.precondition_conflict(
+                kinds.POD, name, storage_key=key, field=shown, wanted=wanted, found=found
             )
     if metadata.get("deletionTimestamp"):
-        raise _refused(served, name, f"pod {name} is being deleted, cannot be assigned to a host")
+        raise _refused(name, f"pod {name} is being deleted, cannot be assigned to a host")
     if text(spec.get("nodeName")):
-        raise _refused(served, name, f'pod {name} is already assigned to node "{spec["nodeName"]}"')
+        raise _refused(name, f'pod {name} is already assigned to node "{spec["nodeName"]}"')
     if items(spec.get("schedulingGates")):
-        raise _refused(served, name, f"pod {name} has non-empty .spec.schedulingGates")
+        raise _refused(name, f"pod {name} has non-empty .spec.schedulingGates")
     marks = {field: {**mapping(metadata.get(field)), **mapping(told.get(field))} for field in ("labels", "annotations")}
     return {
         **pod,
@@ -80,8 +89,8 @@ def bound_pod(served: ServedResource, pod: Fields, binding: Fields, *, now: floa
     }
 
 
-def _refused(served: ServedResource, name: str, why: str) -> Exception:
-    return failures.conflict(served.type, name, why, subresource="binding")
+def _refused(name: str, why: str) -> Exception:
+    return failures.conflict(kinds.POD, name, why, subresource="binding")
 
 
 def _scheduled(status: Fields, now: float) -> Fields:

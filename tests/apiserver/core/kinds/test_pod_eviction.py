@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from deltaloop.api.status import ApiError
+from deltaloop.apiserver.core.kinds import pod_eviction
+from deltaloop.apiserver.core.kinds.pod_eviction import budget_to_spend
 from deltaloop.apiserver.core.storage.store import Store
-from deltaloop.apiserver.core.writes import eviction
-from deltaloop.apiserver.core.writes.eviction import budget_to_spend
 
 PDBS = "poddisruptionbudgets.policy"
 
@@ -106,7 +106,7 @@ def observe(world: World) -> str:
         return f"{error.status.code} in {wait}" if wait else str(error.status.code)
     if spent is None:
         return "free"
-    status = spent[1]["status"]
+    status = spent["status"]
     left = status["disruptionsAllowed"]
     assert list(status["disruptedPods"]) == ["p"]
     noted = [item["reason"] for item in status.get("conditions", [])]
@@ -160,7 +160,7 @@ def forgets_the_condition(budget: dict[str, Any], *, time: str) -> list[dict[str
     ],
 )
 def test_seeded_bugs_are_found(part: str, broken: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(eviction, part, broken)
+    monkeypatch.setattr(pod_eviction, part, broken)
     with pytest.raises((AssertionError, KeyError)):
         check_every_world()
 
@@ -176,5 +176,5 @@ def test_a_condition_keeps_the_time_of_its_last_change() -> None:
         store.update(PDBS, "a/b0", fields)
         spent = budget_to_spend(store, pod, now=0.0)
         assert spent is not None
-        other, condition = spent[1]["status"]["conditions"]
+        other, condition = spent["status"]["conditions"]
         assert (other["type"], condition["lastTransitionTime"]) == ("Other", wanted)

@@ -1,0 +1,79 @@
+"""The options of writes: whether they are carried out at all, and how a delete is meant.
+
+Source: apimachinery pkg/apis/meta/v1/types.go, pkg/apis/meta/v1/validation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from deltaloop.apiserver.core import failures
+from deltaloop.schemas.faults import FieldError, invalid_value, not_supported
+
+_POLICIES: Final = ("Foreground", "Background", "Orphan")
+
+
+def check_dry_run(kind: str, values: tuple[str, ...]) -> bool:
+    """Tell whether nothing is to be stored.
+
+    Args:
+        kind: Name of the options in an error, such as ``CreateOptions``.
+        values: All values of ``dryRun``.
+
+    Raises:
+        InvalidError: If a value is not ``All``.
+    """
+    wrong = [value for value in values if value != "All"]
+    if wrong:
+        raise failures.invalid_options(kind, [dry_run_error(values)])
+    return bool(values)
+
+
+def dry_run_error(values: Iterable[str]) -> FieldError:
+    """Return what is wrong with a ``dryRun`` that has another value than ``All``; all its values are shown."""
+    shown = ", ".join(f'"{value[:64]}"' for value in values)
+    text = f'Unsupported value: [{shown}]: supported values: "All"'
+    return FieldError("dryRun", "FieldValueNotSupported", text)
+
+
+class _Preconditions(msgspec.Struct, frozen=True, rename="camel"):
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
+    """The options of a delete, as its body has them."""
+
+    grace_period_seconds: int | None = None
+    preconditions: _Preconditions | None = None
+    orphan_dependents: bool | None = None
+    propagation_policy: str | None = None
+    dry_run: tuple[str, ...] | None = None
+
+
+def parse_delete_options(value: object) -> DeleteOptions:
+    """Read and check delete options.
+
+    Raises:
+        BadRequestError: If their types are wrong.
+        InvalidError: If their values are.
+    """
+    try:
+        options = msgspec.convert(value, DeleteOptions)
+    except msgspec.ValidationError as error:
+        raise failures.bad_request(f"the delete options cannot be read: {error}") from None
+    errors: list[FieldError] = []
+    policy = options.propagation_policy
+    if policy is not None and options.orphan_dependents is not None:
+        text = "orphanDependents and deletionPropagation cannot be both set"
+        errors.append(invalid_value("propagationPolicy", f'"{policy}"', text))
+    if policy is not None and policy not in _POLICIES:
+        errors.append(not_supported("propagationPolicy", policy, (*_POLICIES, "nil")))
+    if errors:
+        raise failures.invalid_options("DeleteOptions", errors)
+    if options.grace_period_seconds is not None and options.grace_period_seconds < 0:
+        return msgspec.structs.replace(options, grace_period_seconds=1)
+    return options
