@@ -33,6 +33,7 @@ def manager_keys() -> dict[str, bytes]:
     }
 
 
+@cache
 def known_keys() -> bytes:
     """The public keys, one below the other."""
     return b"".join(map(public_pem_of, manager_keys().values()))
