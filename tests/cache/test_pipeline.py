@@ -209,4 +209,4 @@ def test_the_cache_always_comes_to_equal_the_server(
         watch_list=watch_list,
         queue=queue,
     )
-    run_virtual(play.run(script), debug=False)
+    run_virtual(play.run(script))

@@ -438,8 +438,6 @@ def conformance(
         async def test(target: Target, **arguments: Any) -> None:
             if target.version < version_of(min_version):
                 pytest.skip(f"since Kubernetes {min_version}")
-            # What is judged is what goes over the wire; asyncio's debug mode would take a third of the time.
-            asyncio.get_running_loop().set_debug(False)
             opened = target.open_secured() if secured else target.open()
             async with asyncio.timeout(CASE_SECONDS), opened as api:
                 made = await api.post("/api/v1/namespaces", {"metadata": {"name": api.namespace}})

@@ -5,8 +5,6 @@ In test_hostile_server.py the same are played over plain HTTP, with the default 
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 import trustme
 
@@ -24,6 +22,5 @@ def authority() -> Authority:
 
 @pytest.mark.parametrize("name", SCENARIOS)
 async def test_over_tls(name: str, authority: Authority) -> None:
-    asyncio.get_running_loop().set_debug(False)  # it takes half of the time, and all of this was played with it once
     with played_as(Variant(authority, QueueKind.REAL_FIFO)), nothing_kept():
         await SCENARIOS[name]()

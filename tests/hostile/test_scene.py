@@ -169,7 +169,6 @@ async def test_memory_that_is_kept_is_found(what: str) -> None:
         async with scene() as made:
             hoard.append(made.informer.indexer.list()[0] if what == "object" else made.informer)
 
-    asyncio.get_running_loop().set_debug(False)
     with pytest.raises(AssertionError, match="are left" if what == "object" else "left"), nothing_kept():
         await keep()
     assert len(hoard) == 1

@@ -47,7 +47,7 @@ def test_timers_run_in_order_each_at_its_own_time(delays: list[float], start: fl
         await done
         return seen
 
-    seen = run_virtual(main(), start=start, debug=False)
+    seen = run_virtual(main(), start=start)
     assert seen == sorted(seen)
     assert all(moment == now for moment, now in seen)
 
@@ -214,17 +214,26 @@ async def test_peers_on_the_same_loop_talk_without_time_passing() -> None:
     await asyncio.gather(alarm, return_exceptions=True)
 
 
-async def test_debug_mode_is_on_and_slow_callbacks_are_measured_in_virtual_time(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    loop = asyncio.get_running_loop()
-    assert loop.get_debug()
-    assert isinstance(loop, VirtualLoop)
-    began = time.process_time()
-    while time.process_time() - began < 0.15:
-        pass
-    await asyncio.sleep(1)
+def test_slow_callbacks_are_measured_in_virtual_time(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> bool:
+        began = time.process_time()
+        while time.process_time() - began < 0.15:
+            pass
+        await asyncio.sleep(1)
+        return asyncio.get_running_loop().get_debug()
+
+    assert run_virtual(main(), debug=True)
     assert not [record for record in caplog.records if "took" in record.message]
+
+
+async def test_debug_mode_is_as_asyncio_decides_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> bool:
+        return asyncio.get_running_loop().get_debug()
+
+    assert isinstance(asyncio.get_running_loop(), VirtualLoop)
+    for wanted in ("", "1"):
+        monkeypatch.setenv("PYTHONASYNCIODEBUG", wanted)
+        assert await asyncio.to_thread(lambda: run_virtual(main())) is (wanted == "1")
 
 
 def test_cancelling_the_main_task_reaches_it() -> None:
@@ -281,3 +290,23 @@ def test_other_versions_of_python(python: str, tmp_path: Path) -> None:
     if done.returncode == 127:  # a version manager's stand-in for an interpreter that is not there
         pytest.skip(f"{python} is not installed")
     assert (done.stdout, done.stderr) == ("fine\n", ""), sys.version
+
+
+def test_a_call_from_another_thread_is_an_error_and_a_safe_one_is_not() -> None:
+    async def main() -> list[object]:
+        loop = asyncio.get_running_loop()
+        seen: list[object] = []
+        called = asyncio.Event()
+
+        def elsewhere() -> None:
+            try:
+                loop.call_soon(seen.append, "unsafe")
+            except RuntimeError as error:
+                seen.append(str(error))
+            loop.call_soon_threadsafe(called.set)
+
+        await asyncio.to_thread(elsewhere)
+        await called.wait()
+        return seen
+
+    assert run_virtual(main()) == ["call_soon was called from another thread than the loop's: use call_soon_threadsafe"]

@@ -147,7 +147,7 @@ async def churn(seed: int, queue: RateLimitingQueue[int]) -> None:
 @given(st.integers(min_value=0, max_value=10_000))
 def test_no_item_is_lost_whatever_is_cancelled(seed: int) -> None:
     queue = RateLimitingQueue[int](rate_limiter=ItemExponentialFailureRateLimiter(0.1, 2.0))
-    run_virtual(churn(seed, queue), debug=False)
+    run_virtual(churn(seed, queue))
 
 
 def test_a_woken_get_that_does_not_pass_its_turn_on_would_be_seen() -> None:

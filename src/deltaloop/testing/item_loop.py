@@ -77,12 +77,9 @@ class ItemLoop:
             self._runner.close()
 
     async def _test(self, make: Callable[[], Coroutine[Any, Any, object]]) -> None:
-        loop = asyncio.get_running_loop()
-        loop.set_debug(True)  # for the body only: it is the dearer part of a fixture that starts a server
         try:
             await make()
         finally:
-            loop.set_debug(False)
             await self._leave(self._guests)
         current = asyncio.current_task()
         for _ in range(3):  # tasks that were cancelled just now get their turn to end

@@ -14,6 +14,7 @@ stands still until the last of them has returned, also when what waited for it w
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import math
 import selectors
 import threading
@@ -123,6 +124,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self, *, start: float = 0.0) -> None:
         """Make a loop whose clock shows ``start`` seconds."""
         self._virtual_selector = _VirtualSelector(start)
+        self._thread: int | None = None  # in which the loop runs
         super().__init__(self._virtual_selector)
         self._virtual_selector.next_timer_at = self._next_timer_at
         self._virtual_selector.who_waits = self._who_waits
@@ -143,6 +145,26 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         """Return the virtual time in seconds."""
         return self._virtual_selector.now
+
+    def run_forever(self) -> None:
+        """Run until ``stop`` is called."""
+        self._thread = threading.get_ident()
+        try:
+            super().run_forever()
+        finally:
+            self._thread = None
+
+    def call_soon(
+        self, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None
+    ) -> asyncio.Handle:
+        """Have a callback called soon; from another thread that is an error, without asyncio's debug mode, too.
+
+        Raises:
+            RuntimeError: If the loop runs in another thread than this one.
+        """
+        if self._thread not in (None, threading.get_ident()):
+            raise RuntimeError("call_soon was called from another thread than the loop's: use call_soon_threadsafe")
+        return super().call_soon(callback, *args, context=context)
 
     def run_in_executor(self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
         """Run a function in a thread, holding virtual time until it has returned."""
@@ -180,13 +202,13 @@ def _place_of(task: asyncio.Task[Any]) -> str:
     return f"{code.co_name}, line {frames[0].f_lineno}" if code is not None else "not started"
 
 
-def run_virtual(main: Coroutine[Any, Any, T], *, start: float = 0.0, debug: bool = True) -> T:
+def run_virtual(main: Coroutine[Any, Any, T], *, start: float = 0.0, debug: bool | None = None) -> T:
     """Run a coroutine to its end in virtual time, as ``asyncio.run`` does in real time.
 
     Args:
         main: What to run.
         start: Virtual seconds at the beginning.
-        debug: asyncio's debug mode; on by default, because this is for tests.
+        debug: asyncio's debug mode; by default as asyncio decides it (``PYTHONASYNCIODEBUG``, ``python -X dev``).
 
     Raises:
         StalledError: If it waits for something that cannot come.
