@@ -761,7 +761,7 @@ def seen(code: int, answer: Json) -> list[Any]:
         return [code]
     causes = answer.get("details", {}).get("causes")
     if not causes:
-        return [code, answer["message"]]
+        return [code, re.sub(r" at input byte \d+$", "", answer["message"])]
     return [code, sorted(_WHOLE.sub("$WHOLE", f"{cause['field']}: {cause['message']}") for cause in causes)]
 
 

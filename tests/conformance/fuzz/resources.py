@@ -27,6 +27,7 @@ class Resource:
         changes: Fields of a patch.
         pointers: Places for JSON patches.
         least: Fields that every object must have, beneath ``spec``.
+        bytes: Pointer to a map of bytes.
         evicted: Whether evictions delete it.
     """
 
@@ -37,6 +38,7 @@ class Resource:
     changes: Objects
     pointers: tuple[str, ...]
     least: dict[str, Any] = field(default_factory=dict[str, Any])
+    bytes: str = ""
     status: bool = False
     scale: bool = False
     custom: bool = False
@@ -184,11 +186,11 @@ _PORTS: Final = st.sampled_from(
 
 RESOURCES: Final = (
     Resource(
-        kind="ConfigMap", api_version="v1", plural="configmaps", spec=_CONFIG, changes=_CONFIG,
+        kind="ConfigMap", api_version="v1", plural="configmaps", spec=_CONFIG, changes=_CONFIG, bytes="/binaryData",
         pointers=("/data", "/data/k", "/binaryData", "/binaryData/b", "/data/none", "/immutable"),
     ),
     Resource(
-        kind="Secret", api_version="v1", plural="secrets", spec=_SECRET, changes=_SECRET,
+        kind="Secret", api_version="v1", plural="secrets", spec=_SECRET, changes=_SECRET, bytes="/data",
         pointers=("/data", "/data/k", "/stringData", "/type"),
     ),
     Resource(

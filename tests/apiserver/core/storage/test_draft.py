@@ -148,10 +148,6 @@ def test_it_refuses_what_the_store_refuses() -> None:
             draft.delete("a", "x", condition=wrong)
     assert draft.update("a", "x", fields("x")) is store.get("a", "x"), "nothing differs"
     assert draft.commit().stored == ()
-    again = draft_of(store)
-    again.update("a", "x", fields("x"), always=True)
-    assert again.commit().stored == (store.get("a", "x"),)
-    assert store.revision == 3
 
 
 def test_all_its_questions_are_asked() -> None:
@@ -209,9 +205,9 @@ class AsTheStore(RuleBasedStateMachine):
     def create(self, key: str, value: int) -> None:
         self._both(lambda store: store.create("a", key, fields(key, value=value)))
 
-    @rule(key=_KEYS, value=st.integers(0, 2), always=st.booleans())
-    def update(self, key: str, value: int, always: bool) -> None:
-        self._both(lambda store: store.update("a", key, fields(key, value=value), always=always))
+    @rule(key=_KEYS, value=st.integers(0, 2))
+    def update(self, key: str, value: int) -> None:
+        self._both(lambda store: store.update("a", key, fields(key, value=value)))
 
     @rule(key=_KEYS)
     def delete(self, key: str) -> None:

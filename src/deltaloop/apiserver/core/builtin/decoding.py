@@ -9,8 +9,7 @@ Source: sigs.k8s.io/json; the words of the errors are those of Go's encoding/jso
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final, Never, cast
 
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.builtin.tables import FieldType, StructType, builtin_tables, kind_types
@@ -38,7 +37,6 @@ _READ: Final[dict[str, Callable[[str], str]]] = {
     "time": read_time,
     "micro_time": read_micro_time,
 }
-_READ_THEMSELVES: Final = frozenset({"intstr", "micro_time", "time"})
 _ZEROS: Final[dict[str, Any]] = {"string": "", "bytes": "", "int32": 0, "int64": 0, "boolean": False, "quantity": "0"}
 # Go reads what is no text as a number.
 _GO_NAMES: Final = {
@@ -51,14 +49,12 @@ _GO_NAMES: Final = {
 }
 
 
-def decode_builtin(served: ServedResource, fields: dict[str, Any], *, in_order: bool = True) -> None:
+def decode_builtin(served: ServedResource, fields: dict[str, Any]) -> None:
     """Check the types of an object's fields, write bytes and times in their own form, and drop what is empty, in place.
 
     Args:
         served: The resource.
         fields: The object; its metadata is checked and left as it is.
-        in_order: Whether the fields are in the order in which they were sent; a patch sorts them. The first one that is
-            wrong is named.
 
     Raises:
         BadRequestError: Naming the field and both types, or what is wrong with a value; never the data.
@@ -69,41 +65,36 @@ def decode_builtin(served: ServedResource, fields: dict[str, Any], *, in_order: 
     reading = _Reading(builtin_tables().types)
     struct, kind = reading.types[name], served.type.kind
     try:
-        for field in list(fields) if in_order else sorted(fields):
+        for field in list(fields):
             if field == "metadata":
-                why, ends = metadata_problem(served, fields)
-                reading.note(why, ends=ends)
+                _refuse(metadata_problem(served, fields)[0])
             elif field not in ("kind", "apiVersion"):
                 reading.field(struct, kind, fields, field, field)
-    except _EndError as error:
-        reading.first = str(error)
-    if reading.first:
-        raise failures.unreadable(kind, reading.first, version=served.type.version)
+    except _WrongValueError as error:
+        raise failures.unreadable(kind, error.why, version=served.type.version) from None
 
 
 _SCHEMA: Final = "#apiextensions.v1.JSONSchemaProps"
 
 
-class _EndError(Exception):
-    """Inside this module only: a value after which nothing more is read."""
+class _WrongValueError(Exception):
+    """Inside this module only: the first value that cannot be read."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
 
 
-@dataclass(slots=True)
+def _refuse(why: str) -> None:
+    if why:
+        raise _WrongValueError(why)
+
+
 class _Reading:
-    """One object that is being read.
+    """One object that is being read, up to the first value that is wrong."""
 
-    A decoder goes on after a wrong type, and tells the first of them if it comes to the end. What reads itself, such as
-    a time or a quantity, ends it.
-    """
-
-    types: Mapping[str, StructType]
-    first: str = ""
-
-    def note(self, why: str, *, ends: bool = False) -> None:
-        """Keep the first thing that is wrong, or end."""
-        if why and ends:
-            raise _EndError(why)
-        self.first = self.first or why
+    def __init__(self, types: Mapping[str, StructType]) -> None:
+        self.types = types
 
     def field(self, struct: StructType, go: str, fields: dict[str, Any], field: str, path: str) -> None:
         """Read a field of a struct, and drop it if it is empty."""
@@ -124,12 +115,12 @@ class _Reading:
             return self.value(shape.of, value, go, path)
         if shape.item is not None:
             if not isinstance(value, list):
-                return self._wrong(value, go, path, f"[]{_go_type(shape.item)}")
+                self._wrong(value, go, path, f"[]{_go_type(shape.item)}")
             values = cast("list[Any]", value)
             self._items(shape.item, values, enumerate(values), go, path)
         elif shape.value is not None:
             if not isinstance(value, dict):
-                return self._wrong(value, go, path, _go_map(shape.value))
+                self._wrong(value, go, path, _go_map(shape.value))
             fields = cast("dict[str, Any]", value)
             self._items(shape.value, fields, fields.items(), go, path)
         return cast("Any", value)
@@ -146,7 +137,7 @@ class _Reading:
     def _word(self, shape: str, value: Any, go: str, path: str) -> Any:
         if shape[0] == "#":
             if not isinstance(value, dict):
-                return self._wrong(value, go, path, _go_type(shape))
+                self._wrong(value, go, path, _go_type(shape))
             fields = cast("dict[str, Any]", value)
             name = shape[1:]
             struct, below = self.types[name], name.rpartition(".")[2]
@@ -159,43 +150,39 @@ class _Reading:
             self._schema(value, go, path)
             return value
         if shape == "quantity":
-            self.note(_quantity_problem(value), ends=True)
+            _refuse(_quantity_problem(value))
             return value
         return self._scalar(shape, value, go, path)
 
     def _schema(self, value: Any, go: str, path: str) -> None:
-        """Read a schema, a list of them, or a boolean; what is wrong in it ends the reading, as it reads itself."""
+        """Read a schema, a list of them, or a boolean."""
         if path.endswith(("additionalProperties", "additionalItems")) and not isinstance(value, dict | bool):
-            self.note("boolean or JSON schema expected", ends=True)
-        below = _Reading(self.types)
+            _refuse("boolean or JSON schema expected")
         if isinstance(value, list):
             for schema in cast("list[Any]", value):
-                below._word(_SCHEMA, schema, go, path)
+                self._word(_SCHEMA, schema, go, path)
         elif isinstance(value, dict):
-            below._word(_SCHEMA, value, go, path)
-        self.note(below.first, ends=True)
+            self._word(_SCHEMA, value, go, path)
 
     def _scalar(self, shape: str, value: Any, go: str, path: str) -> Any:
         found: object = value
         kind = type(found)
         limit = _SMALLEST_TOO_LARGE.get(shape, 0)
         if kind not in _SCALARS[shape] or (kind is int and limit and not -limit <= value < limit):
-            return self._wrong(value, go, path, _go_type(shape), ends=shape in _READ_THEMSELVES)
+            self._wrong(value, go, path, _go_type(shape))
         read = _READ.get(shape)
         if read is None:
             return value
         try:
             return read(value)
         except ValueError as error:
-            self.note(str(error), ends=shape in _READ_THEMSELVES)
-            return value
+            raise _WrongValueError(str(error)) from None
 
-    def _wrong(self, value: object, go: str, path: str, wanted: str, *, ends: bool = False) -> Any:
+    def _wrong(self, value: object, go: str, path: str, wanted: str) -> Never:
         found = json_type(value)
         if isinstance(value, int | float) and not isinstance(value, bool) and wanted in ("int32", "int64"):
             found = f"number {value}"
-        self.note(f"json: cannot unmarshal {found} into Go struct field {go}.{path} of type {wanted}", ends=ends)
-        return value
+        raise _WrongValueError(f"json: cannot unmarshal {found} into Go struct field {go}.{path} of type {wanted}")
 
 
 def _is_collection(shape: FieldType) -> bool:

@@ -14,7 +14,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.served_resource import ScalePaths
 from deltaloop.apiserver.core.strategy import Fields, Flags, Strategy, Writes
 from deltaloop.schemas.faults import FieldError, invalid_value
-from deltaloop.schemas.json_values import is_mapping, items
+from deltaloop.schemas.json_values import is_mapping
 
 _MOST_REPLICAS: Final = 2**31 - 1
 _GO_TYPES: Final = {
@@ -96,14 +96,4 @@ def _reach(path: str, fields: Fields) -> tuple[Any, str]:
 
 def _another_type(path: str, value: object, wanted: str) -> str:
     kind = _GO_TYPES.get(type(value).__name__, "map[string]interface {}")
-    return f"{path} accessor error: {_as_go_prints(value)} is of the type {kind}, expected {wanted}"
-
-
-def _as_go_prints(value: object) -> str:
-    if is_mapping(value):
-        return f"map[{' '.join(f'{name}:{_as_go_prints(inner)}' for name, inner in sorted(value.items()))}]"
-    if type(value).__name__ == "list":
-        return f"[{' '.join(map(_as_go_prints, items(value)))}]"
-    if value is None or isinstance(value, bool):
-        return {None: "<nil>", True: "true", False: "false"}[value]
-    return str(value)
+    return f"{path} accessor error: it is of the type {kind}, expected {wanted}"

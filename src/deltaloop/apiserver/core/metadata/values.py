@@ -19,8 +19,6 @@ _LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
 _MICRO_LAYOUT: Final = "2006-01-02T15:04:05.000000Z07:00"
 _MICRO_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[+-]\d\d:\d\d)")
 _BASE64: Final = re.compile(rb"[A-Za-z0-9+/]*={0,2}")
-_PADDING: Final = ord("=")
-_LETTERS: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 
 
 def read_bytes(value: str) -> str:
@@ -31,26 +29,8 @@ def read_bytes(value: str) -> str:
     """
     sent = re.sub(r"[\r\n]", "", value).encode()
     if len(sent) % 4 or not _BASE64.fullmatch(sent):
-        raise ValueError(f"illegal base64 data at input byte {_corrupt_at(sent)}")
+        raise ValueError("illegal base64 data")
     return base64.b64encode(base64.b64decode(sent)).decode()
-
-
-def _corrupt_at(sent: bytes) -> int:
-    """Return where bytes cease to be base64, as Go's decoder counts it."""
-    for start in range(0, len(sent), 4):
-        for place in range(4):
-            here = start + place
-            if here == len(sent):
-                return start
-            if sent[here] in _LETTERS:
-                continue
-            if sent[here] != _PADDING or place < 2:
-                return here
-            end = here + (4 - place)
-            if place == 2 and here + 1 < len(sent) and sent[here + 1] != _PADDING:
-                return here
-            return min(end, len(sent))
-    return len(sent)
 
 
 def read_time(value: str) -> str:

@@ -144,9 +144,7 @@ class Draft(Objects):
             raise KeyExistsError(f"{resource} {key}")
         return self._write(resource, key, fields, lambda: self._store.create(resource, key, fields))
 
-    def update(
-        self, resource: str, key: str, fields: dict[str, Any], *, condition: Condition = ANY, always: bool = False
-    ) -> Resource:
+    def update(self, resource: str, key: str, fields: dict[str, Any], *, condition: Condition = ANY) -> Resource:
         """Write an object anew; if nothing but key order differs, write nothing and return the present one.
 
         Raises:
@@ -154,7 +152,7 @@ class Draft(Objects):
             ConditionFailedError: If it is not as expected.
         """
         current = self._expect(resource, key, condition)
-        if not always and encode_object(fields, resource_version=current.resource_version) == current.raw:
+        if encode_object(fields, resource_version=current.resource_version) == current.raw:
             return current
         return self._write(resource, key, fields, lambda: self._store.update(resource, key, fields, always=True))
 

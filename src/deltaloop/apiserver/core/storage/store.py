@@ -99,9 +99,7 @@ class Objects(Protocol):
         """Write a new object."""
         ...
 
-    def update(
-        self, resource: str, key: str, fields: dict[str, Any], *, condition: Condition = ANY, always: bool = False
-    ) -> Resource:
+    def update(self, resource: str, key: str, fields: dict[str, Any], *, condition: Condition = ANY) -> Resource:
         """Write an object anew."""
         ...
 

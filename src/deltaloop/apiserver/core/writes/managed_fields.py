@@ -27,7 +27,6 @@ from deltaloop.apiserver.core.writes.apply.field_manager import (
     applied_object,
     conflict_message,
     created_entries,
-    stolen_entries,
     updated_entries,
 )
 from deltaloop.apiserver.core.writes.apply.field_set import LEAF, FieldSet, field_step
@@ -70,13 +69,7 @@ def with_updated(
     target = _target(registry, served, subresource)
     # The real server loses the time of an entry on its way through a Scale.
     time = "" if subresource == "scale" else stamp.time
-    entries = updated_entries(target, before, after, sent, Writer(stamp.manager, time, subresource))
-    if subresource == "scale" and served.scale_paths is not None:
-        names = served.scale_paths.spec_replicas.strip(".").split(".")
-        # Go leaves a zero out of a Scale: to write one is to remove the field, which nobody has then.
-        lost = not at(after, *names) and bool(at(before, *names))
-        entries = stolen_entries(entries, tuple(map(field_step, names)), lost=lost)
-    return with_entries(after, entries)
+    return with_entries(after, updated_entries(target, before, after, sent, Writer(stamp.manager, time, subresource)))
 
 
 def can_be_owned(registry: Registry, served: ServedResource, fields: Fields) -> bool:

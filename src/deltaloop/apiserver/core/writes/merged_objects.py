@@ -25,28 +25,6 @@ _GO_KINDS: Final[dict[type, str]] = {
 }
 
 
-# Go's order of fields, where several may be wrong at once: the first one is told.
-_ORDER: Final = {
-    "meta.v1.ObjectMeta": (
-        "name",
-        "generateName",
-        "namespace",
-        "selfLink",
-        "uid",
-        "resourceVersion",
-        "generation",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "labels",
-        "annotations",
-        "ownerReferences",
-        "finalizers",
-        "managedFields",
-    )
-}
-
-
 class _WrongTypeError(Exception):
     """Inside this module only."""
 
@@ -69,9 +47,8 @@ def convert_merged(served: ServedResource, fields: dict[str, Any]) -> str:
 
 def _struct(types: Mapping[str, StructType], name: str, fields: dict[str, Any]) -> None:
     known = types[name].fields
-    order = (*_ORDER.get(name, ("kind", "apiVersion", "metadata")), *fields)
-    for field in dict.fromkeys(name for name in order if name in fields):
-        shape, value = known.get(field), fields[field]
+    for field, value in fields.items():
+        shape = known.get(field)
         if shape is not None and value is not None:
             fields[field] = _value(types, shape, value)
 

@@ -136,22 +136,6 @@ def check_kind(served: ServedResource, fields: dict[str, Any]) -> None:
         raise failures.unrecognized(served.type.kind, "Object 'Kind' is missing in the body of the request")
 
 
-def check_patched_kind(served: ServedResource, fields: dict[str, Any]) -> None:
-    """Refuse another kind that a patch made of an object and left without a version: it is looked for in the group.
-
-    Raises:
-        BadRequestError: If it is another one.
-    """
-    kind, wanted = fields.get("kind") or served.type.kind, served.type.kind
-    if served.custom or fields.get("apiVersion") or kind == wanted:
-        return
-    group = served.type.group
-    why = f'no kind "{kind}" is registered for the internal version of group "{group}"'
-    if any(known == kind and version.rpartition("/")[0] == group for version, known in kind_types()):
-        why = _no_conversion(served, f"{_internal(served)}.{kind}")
-    raise failures.unreadable(wanted, why, said=kind)
-
-
 def _check_registered(served: ServedResource, api_version: str, kind: str) -> None:
     """Refuse another kind in the words of a server that decodes by what the body says it is."""
     version = api_version.rpartition("/")[2]
@@ -160,17 +144,9 @@ def _check_registered(served: ServedResource, api_version: str, kind: str) -> No
         why = f'no kind "{kind}" is registered for version "{api_version}"'
         raise failures.unreadable(wanted, why, said=kind, version=version)
     if kind != wanted:
-        why = _no_conversion(served, f"{version}.{kind}")
+        group = served.type.group.partition(".")[0] or "core"
+        why = f"converting ({version}.{kind}) to ({group}.{wanted}): unknown conversion"
         raise failures.unreadable(wanted, why, said=kind, version=version)
-
-
-def _no_conversion(served: ServedResource, found: str) -> str:
-    return f"converting ({found}) to ({_internal(served)}.{served.type.kind}): unknown conversion"
-
-
-def _internal(served: ServedResource) -> str:
-    """Return Go's name of what objects of any version are converted to: the group's first part."""
-    return served.type.group.partition(".")[0] or "core"
 
 
 def new_object(

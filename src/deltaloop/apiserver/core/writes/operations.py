@@ -54,7 +54,6 @@ from deltaloop.apiserver.core.writes.objects import (
     updated_object,
 )
 from deltaloop.apiserver.core.writes.sent_objects import AsSent, check_version_sent, check_versions, decode_sent
-from deltaloop.apiserver.core.writes.stored_forms import DEFAULTS, NOTHING, StoredForms, hidden_in
 from deltaloop.apiserver.core.writes.stored_numbers import settle_numbers
 from deltaloop.schemas.decoding import decode_by_schema
 from deltaloop.schemas.json_values import copied
@@ -82,7 +81,6 @@ class Operations:
         self.registry = registry
         self.crds: CrdLifecycle = CrdLifecycle(store, registry)
         self._objects: Objects = store
-        self._forms = StoredForms()
         self._draft: Draft | None = None
 
     @property
@@ -99,7 +97,6 @@ class Operations:
         drafted = Operations(self.store, self.registry.branch())
         drafted._objects = drafted._draft = draft = Draft(self.store, ask=ask)
         drafted.crds = CrdLifecycle(draft, drafted.registry)
-        drafted._forms = self._forms.branch()
         return drafted
 
     def is_current(self, drafted: Operations) -> bool:
@@ -111,7 +108,6 @@ class Operations:
         """Carry out what a draft that is current has worked out."""
         assert drafted._draft is not None
         self.registry.adopt(drafted.registry)
-        self._forms.adopt(drafted._forms)
         return drafted._draft.commit()
 
     def read(self, served: ServedResource, namespace: str, name: str, *, revision: int | None = None) -> Resource:
@@ -155,7 +151,6 @@ class Operations:
         Raises:
             ApiError: What the real server answers in each case; nothing has changed then.
         """
-        hidden = hidden_in(served, fields, applied=entries is not None)
         decode_sent(served, fields, as_sent="applied" if entries is not None else "whole")
         metadata = check_identity(served, fields, namespace=namespace, name=updated)
         decode_by_schema(served.schema, fields, applied=entries is not None)
@@ -185,10 +180,7 @@ class Operations:
             deleted = existing.deletion_timestamp is not None
             raise failures.already_exists(served.type, name, being_deleted=deleted, generated=generated)
         if dry_run:
-            return _unstored(
-                served, created, resource_version=version, link=metadata.get("selfLink") if updated else None
-            )
-        self._forms.differs(stamp.uid, hidden)
+            return _unstored(served, created, resource_version=version)
         created = served.strategy.store(None, created, self, stamp)
         return self._objects.create(served.storage, key, _stored(served, created))
 
@@ -227,11 +219,9 @@ class Operations:
             fields = apply_scale(served, decode_object(served, self.read(served, namespace, name)), fields)
             subresource = ""
         as_sent = "applied" if entries is not None else as_sent
-        hidden = NOTHING if subresource else hidden_in(served, fields, applied=entries is not None)
         decode_sent(served, fields, as_sent=as_sent)
         metadata = check_identity(served, fields, namespace=namespace, name=name, patched=as_sent == "patched")
-        if decode_by_schema(served.schema, fields, applied=entries is not None) and written == "scale":
-            hidden = DEFAULTS
+        decode_by_schema(served.schema, fields, applied=entries is not None)
         current = self.read(served, namespace, name)
         before = decode_object(served, current)
         stamp.admit(served, namespace, before, fields)
@@ -254,11 +244,9 @@ class Operations:
         if ends and not dry_run:
             self._remove(served, current, now=stamp.now)
         if ends or dry_run:
-            link = metadata.get("selfLink") if dry_run and not (subresource and served.custom) else None
-            return _unstored(served, after, resource_version=current.resource_version, link=link)
-        another = self._forms.differs(current.uid, hidden)
+            return _unstored(served, after, resource_version=current.resource_version)
         after = served.strategy.store(before, after, self, stamp)
-        return self._objects.update(served.storage, current.key, _stored(served, after), always=another)
+        return self._objects.update(served.storage, current.key, _stored(served, after))
 
     def patch(
         self,
@@ -392,7 +380,6 @@ class Operations:
         """Remove an object and what goes with it, and return the revision of its own removal."""
         self._objects.delete(served.storage, current.key)
         removed_at = self._objects.revision
-        self._forms.forget(current.uid)
         served.strategy.removed(served.storage, current, self, now)
         return removed_at
 
@@ -466,10 +453,6 @@ def _stored(served: ServedResource, fields: Fields) -> Fields:
     return fields
 
 
-def _unstored(
-    served: ServedResource, fields: Fields, *, resource_version: str = "", link: str | None = None
-) -> Resource:
-    """Return an object as it would be stored; only storing it takes its ``selfLink`` away."""
-    if link:
-        fields = {**fields, "metadata": {**fields["metadata"], "selfLink": link}}
+def _unstored(served: ServedResource, fields: Fields, *, resource_version: str = "") -> Resource:
+    """Return an object as it would be stored."""
     return Resource.from_json(encode_object(_stored(served, fields), resource_version=resource_version))

@@ -8,15 +8,12 @@ Source: apiserver pkg/endpoints/handlers/create.go, update.go, patch.go; pkg/reg
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 from deltaloop.api.resource import Resource
-from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.builtin.decoding import decode_builtin
 from deltaloop.apiserver.core.builtin.defaulting import complete_object
-from deltaloop.apiserver.core.builtin.tables import builtin_tables
 from deltaloop.apiserver.core.failures import UnreadableObjectError
 from deltaloop.apiserver.core.metadata.types import check_metadata_types, drop_unreadable
 from deltaloop.apiserver.core.served_resource import ServedResource
@@ -24,9 +21,9 @@ from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.storage.storage_keys import uid_conflict
 from deltaloop.apiserver.core.wire.requests import parse_revision, revision_error
 from deltaloop.apiserver.core.writes.merged_objects import convert_merged
-from deltaloop.apiserver.core.writes.objects import check_kind, check_patched_kind
+from deltaloop.apiserver.core.writes.objects import check_kind
 from deltaloop.schemas.faults import FieldError, invalid_value
-from deltaloop.schemas.json_values import copied, mapping
+from deltaloop.schemas.json_values import mapping
 
 Fields = dict[str, Any]
 AsSent: TypeAlias = Literal["whole", "patched", "applied"]
@@ -39,9 +36,6 @@ def decode_sent(served: ServedResource, fields: Fields, *, as_sent: AsSent) -> N
         ApiError: If it cannot be read; which one depends on how it came about.
     """
     try:
-        if as_sent == "patched":
-            check_patched_kind(served, fields)
-            _decode_as_said(served, fields)
         check_kind(served, fields)
         if as_sent == "applied":
             _convert(served, fields)
@@ -50,7 +44,7 @@ def decode_sent(served: ServedResource, fields: Fields, *, as_sent: AsSent) -> N
             return
         if as_sent == "patched" and not fields.get("apiVersion"):
             return  # what a patch left without a version is read as nothing, and refused for that
-        decode_builtin(served, fields, in_order=as_sent != "patched")
+        decode_builtin(served, fields)
     except UnreadableObjectError as error:
         if as_sent == "patched":
             raise failures.invalid_patch(invalid_value("patch", "the object that results", error.why)) from None
@@ -67,17 +61,6 @@ def _convert(served: ServedResource, fields: Fields) -> None:
         drop_unreadable(mapping(fields.get("metadata")))
     elif why := convert_merged(served, fields):
         raise failures.not_convertible(served.type, fields, why)
-
-
-def _decode_as_said(served: ServedResource, fields: Fields) -> None:
-    """Read what a patch made another built-in kind of as that kind: what is wrong with that is said first."""
-    api_version, kind = fields.get("apiVersion") or "", fields.get("kind") or ""
-    if served.custom or kind == served.type.kind:
-        return
-    for entry in builtin_tables().kinds:
-        if (entry.api_version, entry.kind) == (api_version, kind):
-            said = ResourceType[Resource](entry.group, entry.version, kind, entry.plural, entry.namespaced)
-            decode_builtin(replace(served, type=said), copied(fields), in_order=False)
 
 
 def check_version_sent(metadata: Fields) -> int:

@@ -19,7 +19,6 @@ from typing import Any, Final
 import msgspec
 
 from deltaloop.apiserver.core.writes.apply import field_set
-from deltaloop.apiserver.core.writes.apply.field_set import LEAF, FieldSet
 from deltaloop.apiserver.core.writes.apply.ownership import (
     APPLY,
     UPDATE,
@@ -83,35 +82,6 @@ def updated_entries(target: Target, live: Fields, new: Fields, sent: object, wri
         return []
     after = update_owners(owners, _bare(live), _bare(new), _updater(target, writer), target, time=writer.time)
     return write_owners(cap_updaters(after))
-
-
-def stolen_entries(entries: list[Fields], path: tuple[str, ...], *, lost: bool) -> list[Fields]:
-    """Return the entries that are left of these by a write through a subresource that shows one field.
-
-    The real server takes the field away from everybody who has updated it, and gives it back in an entry of its own,
-    without a time. The next write finds two entries of one manager and passes over the first: the field has no owner
-    then. Nor has it one if it is ``lost``.
-
-    Source: apimachinery pkg/util/managedfields/scalehandler.go (``ToParent``).
-    """
-    only: FieldSet = LEAF
-    for step in reversed(path):
-        only = {step: only}
-    result: list[Fields] = []
-    for entry in entries:
-        fields = entry.get("fieldsV1", {})
-        if entry["operation"] != UPDATE or not field_set.has(fields, path):
-            result.append(entry)
-            continue
-        rest = field_set.difference(fields, only)
-        result += [{**entry, "fieldsV1": rest}] if rest else []
-        if not lost:
-            result.append({name: value for name, value in entry.items() if name != "time"} | {"fieldsV1": only})
-    return sorted(result, key=_order)
-
-
-def _order(entry: Fields) -> tuple[str, ...]:
-    return tuple(entry.get(name, "") for name in ("operation", "time", "manager", "apiVersion", "subresource"))
 
 
 def _owners_before(live: Fields, sent: object) -> Owners:
