@@ -24,8 +24,13 @@ OBJECT: dict[str, Any] = {
     ("path", "found"),
     [
         (".spec.replicas", [3]),
-        ("{.spec.replicas}", [3]),
         ("$.spec.replicas", [3]),
+        (".spec.hosts[]", ["a"]),
+        (".spec.hosts[1:]", ["b", "c"]),
+        (".spec.hosts[0:3:2]", ["a", "c"]),
+        (".spec.hosts[2,0]", ["c", "a"]),
+        ("..tier", ["front"]),
+        (".status.conditions[?(@.count)].type", ["Ready", "Synced"]),
         (".spec.hosts", [["a", "b", "c"]]),
         (".spec.hosts[0]", ["a"]),
         (".spec.hosts[-1]", ["c"]),
@@ -34,14 +39,13 @@ OBJECT: dict[str, Any] = {
         (".spec.hosts[*]", ["a", "b", "c"]),
         (".metadata.labels.tier", ["front"]),
         (".metadata.labels['tier']", ["front"]),
-        ('.metadata.labels["app.kubernetes.io/name"]', ["web"]),
+        (r".metadata.labels['app\.kubernetes\.io/name']", ["web"]),
         (r".metadata.labels.app\.kubernetes\.io/name", ["web"]),
         (".metadata.labels.*", ["web", "front"]),
         ('.status.conditions[?(@.type=="Ready")].status', ["True"]),
         (".status.conditions[?(@.type == 'Synced')].status", ["False"]),
         ('.status.conditions[?(@.type!="Ready")].type', ["Synced"]),
-        (".status.conditions[?(@.count==1)].type", ["Ready"]),
-        (".status.conditions[?(@.count==true)].type", ["Synced"]),
+        (".status.conditions[?(@.count==1)].type", []),  # the other one's count cannot be compared with a number
         ('.status.conditions[?(@.missing=="x")].type', []),
         (".spec.missing.deeper", []),
         (".spec.replicas.deeper", []),
@@ -52,13 +56,9 @@ def test_a_path_finds_what_it_leads_to(path: str, found: list[Any]) -> None:
     assert JsonPath.parse(path).find(OBJECT) == found
 
 
-def test_the_first_value_counts_and_nothing_is_none() -> None:
-    assert JsonPath.parse(".spec.hosts[*]").first(OBJECT) == "a"
-    assert JsonPath.parse(".spec.missing").first(OBJECT) is None
-
-
 @pytest.mark.parametrize(
-    "path", ["", "spec", ".", "..", ".spec[", ".spec[x]", ".a b", ".a[?(@.b~1)]", ".a[?(@.b==x y)]", ".a[?(@.b==x)]"]
+    "path",
+    [".spec[", ".spec[x]", '.spec["a"]', "{.spec}", "....a", ".a[?(@.b==1", ".a[?(@.b==']", ".a,.b", ".a{", ".a[-]"],
 )
 def test_what_is_no_simple_path_is_refused_with_its_text(path: str) -> None:
     with pytest.raises(InvalidJsonPathError) as caught:
@@ -66,7 +66,7 @@ def test_what_is_no_simple_path_is_refused_with_its_text(path: str) -> None:
     assert repr(path) in str(caught.value)
 
 
-_names = st.text(st.characters(codec="utf-8", exclude_characters="'\"[]"), min_size=1, max_size=6)
+_names = st.text(st.characters(codec="utf-8", exclude_characters="'], \t\r\n.[${@}\\*"), min_size=1, max_size=6)
 
 
 @given(st.lists(_names, min_size=1, max_size=4), st.integers())

@@ -1,137 +1,253 @@
-r"""The simple JSON paths of printer columns, scale subresources and selectable fields.
+r"""The JSON paths of printer columns, which are the inside of a kubectl template: ``.spec.a`` stands for ``{.spec.a}``.
 
     .spec.replicas                                       fields
     .metadata.labels.app\.kubernetes\.io/name            a dot inside a name has a backslash before it
-    .metadata.labels['app']                              a name in quotes
-    .spec.hosts[0], .spec.hosts[-1], .spec.hosts[*]      items of a list
-    .status.conditions[?(@.type=="Ready")].status        items whose field equals (or does not equal) a value
+    .metadata.labels['app']                              a name in single quotes
+    .spec.hosts[0], [-1], [*], [], [1:], [0:4:2], [0,2]  items of a list; none in the brackets is the first one
+    .status.conditions[?(@.type=="Ready")].status        items for which a comparison holds, or where something is
+    .spec.*, ..name                                      all values, and all below
 
-A path yields every value that it leads to, in order; a column shows the first one. What is missing yields nothing.
+A path yields every value that it leads to, in order (that of a map is the object's; there it is any); a column shows
+the first one. What is missing yields nothing, and so does a path that asks for what cannot be, such as an item of a
+text.
 
-Source: client-go util/jsonpath; apiextensions-apiserver pkg/registry/customresource/tableconvertor.
+Source: client-go util/jsonpath (parser.go, jsonpath.go), third_party/forked/golang/template.
 """
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, final
-
-import msgspec
+from typing import Final, TypeAlias, final
 
 from deltaloop.errors import DeltaloopError
 from deltaloop.schemas.json_values import is_mapping, items, mapping
 
-_Step = Callable[[Any], list[Any]]
+_Values: TypeAlias = list[object]
+_Step: TypeAlias = Callable[[_Values], _Values]
 
-_FIELD: Final = re.compile(r"\.((?:\\.|[^.\[\]\\\s])+)")
-_QUOTED: Final = re.compile(r"\[(?:'([^']*)'|\"([^\"]*)\")\]")
-_INDEX: Final = re.compile(r"\[(-?\d+)\]")
-_ALL: Final = re.compile(r"\[\*\]|\.\*")
-_FILTER: Final = re.compile(
-    r"""\[\?\(\s*@((?:\.[^.=!<>\[\]\s)]+)+)\s*(==|!=)\s*("[^"]*"|'[^']*'|[^\s"')]+)\s*\)\]""",
-)
+_FIELD: Final = re.compile(r"((?:\\.|[^\\ \t\r\n.,\[\]$@{}])*)", re.DOTALL)
+_WORD: Final = re.compile(r"\w[^ \t\r\n.,\[\]$@{}]*")
+_NUMBER: Final = re.compile(r"[+-]?[\d.]*")
+_BRACKETS: Final = re.compile(r"\[([^\]\n]*)\]")
+_QUOTED_NAME: Final = re.compile(r"'([^']*)'")
+_SLICE: Final = re.compile(r"(-?[0-9]*)(:-?[0-9]*)?(:-?[0-9]*)?")
+_QUOTED: Final = re.compile(r"'((?:[^'\\\n]|\\.)*)'|\"((?:[^\"\\\n]|\\.)*)\"")
+_FILTER: Final = re.compile(r"\[\?\(((?:[^'\")\n]|'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\")*)\)\]")
+_COMPARISON: Final = re.compile(r"([^!<>=]+)([!<>=]+)(.+)")
+_OPERATORS: Final[dict[str, Callable[..., bool]]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_INT64: Final = 2**63
 
 
 class InvalidJsonPathError(DeltaloopError, ValueError):
-    """A path is no simple JSON path; the message has the position."""
+    """A path is no JSON path; the message has the position."""
+
+
+class _NoAnswerError(Exception):
+    """A path asks for what this object cannot answer, such as an item beyond a list's end."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class JsonPath:
-    """A parsed simple JSON path."""
+    """A parsed JSON path."""
 
     text: str
     steps: tuple[_Step, ...]
 
     @classmethod
     def parse(cls, text: str) -> JsonPath:
-        """Parse a path; it may be wrapped in braces and start with ``$``.
+        """Parse a path; what is there after a closing brace is read, and not looked at.
 
         Raises:
-            InvalidJsonPathError: If it is not a simple JSON path; the message has the position.
+            InvalidJsonPathError: If it is not a JSON path; the message has the position.
         """
-        body = text.strip()
-        if body.startswith("{") and body.endswith("}"):
-            body = body[1:-1].strip()
-        body = body.removeprefix("$")
-        if not body.startswith((".", "[")):
-            raise InvalidJsonPathError(f"JSON path {text!r} must start with a dot, such as .spec.replicas")
-        steps: list[_Step] = []
-        position = 0
-        while position < len(body):
-            step, position = _step(text, body, position)
-            steps.append(step)
+        template = f"{{{text}}}"
+        steps, position = _block(template, 1)
+        while (position := template.find("{", position)) >= 0:
+            _, position = _block(template, position + 1)
         return cls(text, tuple(steps))
 
-    def find(self, value: object) -> list[Any]:
+    def find(self, value: object) -> _Values:
         """Return every value that the path leads to; none if any part is missing."""
-        found: list[Any] = [value]
-        for step in self.steps:
-            found = [result for item in found for result in step(item)]
-        return found
-
-    def first(self, value: object) -> Any:
-        """Return the first value that the path leads to, or None."""
-        found = self.find(value)
-        return found[0] if found else None
+        try:
+            return _walked(self.steps, [value])
+        except _NoAnswerError:
+            return []
 
 
-def _step(text: str, body: str, position: int) -> tuple[_Step, int]:
-    if match := _ALL.match(body, position):
-        return _every, match.end()
-    if match := _QUOTED.match(body, position):
-        return _field(match[1] if match[1] is not None else match[2]), match.end()
-    if match := _INDEX.match(body, position):
-        return _index(int(match[1])), match.end()
-    if match := _FILTER.match(body, position):
-        return _filter(tuple(match[1].split(".")[1:]), _literal(text, match[3]), negated=match[2] == "!="), match.end()
-    if match := _FIELD.match(body, position):
-        return _field(re.sub(r"\\(.)", r"\1", match[1])), match.end()
-    raise InvalidJsonPathError(
-        f"JSON path {text!r} cannot be read at position {position}; write it as .spec.field, .list[0] or "
+def _walked(steps: tuple[_Step, ...], values: _Values) -> _Values:
+    for step in steps:
+        values = step(values)
+    return values
+
+
+def _wrong(text: str, position: int) -> InvalidJsonPathError:
+    return InvalidJsonPathError(
+        f"JSON path {text[1:-1]!r} cannot be read at position {position - 1}; write it as .spec.field, .list[0] or "
         '.status.conditions[?(@.type=="Ready")].status'
     )
 
 
-def _field(name: str) -> _Step:
-    def step(value: Any) -> list[Any]:
-        fields = mapping(value)
-        return [fields[name]] if name in fields else []
-
-    return step
-
-
-def _index(position: int) -> _Step:
-    def step(value: Any) -> list[Any]:
-        found = items(value)
-        return [found[position]] if -len(found) <= position < len(found) else []
-
-    return step
-
-
-def _every(value: Any) -> list[Any]:
-    return list(value.values()) if is_mapping(value) else list(items(value))
+def _block(text: str, position: int) -> tuple[list[_Step], int]:
+    """Read what stands between braces, and return it with the position after the closing one."""
+    steps: list[_Step] = []
+    while not text.startswith("}", position):
+        if text.startswith((" ", "@", "$"), position):
+            position += 1
+            continue
+        found = _step(text, position, after_all_below=bool(steps) and steps[-1] is _all_below)
+        if found is None:
+            raise _wrong(text, position)
+        more, position = found
+        steps += more
+    return steps, position + 1
 
 
-def _filter(names: tuple[str, ...], wanted: Any, *, negated: bool) -> _Step:
-    def chosen(item: Any) -> bool:
-        for name in names:
-            fields = mapping(item)
-            if name not in fields:
-                return False
-            item = fields[name]
-        return (item == wanted and isinstance(item, bool) is isinstance(wanted, bool)) is not negated
-
-    return lambda value: [item for item in items(value) if chosen(item)]
+def _inside(text: str) -> tuple[_Step, ...]:
+    """Read a part of a path as one of its own."""
+    return tuple(_block(f"{{{text}}}", 1)[0])
 
 
-def _literal(text: str, written: str) -> Any:
-    if written[0] in "\"'":
-        return written[1:-1]
+def _step(text: str, position: int, *, after_all_below: bool) -> tuple[list[_Step], int] | None:
+    """Read what stands at a position; None for what is nothing."""
+    if text.startswith("[?", position):
+        match = _FILTER.match(text, position)
+        return ([_filter(match[1])], match.end()) if match else None
+    if text.startswith("..", position):
+        following = _WORD.match(text, position + 2)
+        name = _FIELD.match(text, position + 2) if following else None
+        if after_all_below:
+            return None
+        return ([_all_below, _field(name[1])], name.end()) if name else ([_all_below], position + 2)
+    if text.startswith(".", position):
+        match = _FIELD.match(text, position + 1)
+        return ([_field(match[1])], match.end()) if match else None
+    if match := _BRACKETS.match(text, position):
+        return _bracketed(text, position, match[1]), match.end()
+    if match := _QUOTED.match(text, position):
+        return [_constant(re.sub(r"\\(.)", r"\1", match[1] or match[2] or ""), once=True)], match.end()
+    if text[position : position + 1] in ("+", "-") or text[position : position + 1].isdigit():
+        match = _NUMBER.match(text, position)
+        return ([_constant(_number(text, position, match[0]))], match.end()) if match else None
+    if match := _WORD.match(text, position):
+        truth = {"true": True, "false": False}.get(match[0])
+        return [_refused if truth is None else _constant(truth)], match.end()
+    return None
+
+
+def _number(text: str, position: int, written: str) -> int | float:
     try:
-        return msgspec.json.decode(written.encode())
-    except msgspec.DecodeError:
-        raise InvalidJsonPathError(f"JSON path {text!r} compares with {written!r}: quote it if it is text") from None
+        return float(written) if "." in written else int(written)
+    except ValueError:
+        raise _wrong(text, position) from None
+
+
+def _bracketed(text: str, position: int, inside: str) -> list[_Step]:
+    """Read what stands between square brackets: a name in quotes, items of a list, or several of these."""
+    parts = inside.split(",")
+    if len(parts) > 1:
+        return [_union([_inside(f"[{part.strip(' ')}]") for part in parts])]
+    if name := _QUOTED_NAME.fullmatch(inside):
+        return [*_inside(f".{name[1]}")]
+    match = _SLICE.fullmatch(":" if inside == "*" else inside)
+    if match is None:
+        raise _wrong(text, position)
+    first, end, step = (part and part.removeprefix(":") for part in match.groups())
+    bounds = [int(part) if part and part != "-" else None for part in (first, end, step)]
+    if "-" in (first, end, step) or any(bound is not None and abs(bound) >= _INT64 for bound in bounds):
+        raise _wrong(text, position)
+    return [_slice(bounds[0] or 0, bounds[1], bounds[2], only=end is None)]
+
+
+def _field(written: str) -> _Step:
+    if written == "*":
+        return _every
+    name = written.replace("\\", "")
+    return lambda values: [fields[name] for value in values if name in (fields := mapping(value))]
+
+
+def _every(values: _Values) -> _Values:
+    return [inner for value in values for inner in (value.values() if is_mapping(value) else items(value))]
+
+
+def _all_below(values: _Values) -> _Values:
+    found: _Values = []
+    for value in values:
+        if value and isinstance(value, str | dict | list):
+            found += [value, *_all_below(_every([value]))]
+    return found
+
+
+def _constant(value: object, *, once: bool = False) -> _Step:
+    return lambda values: [value] if once else [value] * len(values)
+
+
+def _refused(_values: _Values) -> _Values:
+    raise _NoAnswerError
+
+
+def _union(parts: list[tuple[_Step, ...]]) -> _Step:
+    return lambda values: [found for part in parts for found in _walked(part, values)]
+
+
+def _slice(first: int, end: int | None, step: int | None, *, only: bool) -> _Step:
+    """Return the step to items of a list; ``only`` to the first of them."""
+
+    def chosen(value: object) -> _Values:
+        listed = items(value)
+        if listed is not value:
+            raise _NoAnswerError
+        size = len(listed)
+        begin = first + size if first < 0 else first
+        last = first + 1 if only else size if end is None else end
+        if last < 0 or (last == 0 and only):
+            last += size
+        if begin == last:
+            return []
+        if not 0 <= begin < size or not begin < last <= size or (step is not None and step <= 0):
+            raise _NoAnswerError
+        return listed[begin : last : step or 1]
+
+    return lambda values: [item for value in values if value is not None for item in chosen(value)]
+
+
+def _filter(text: str) -> _Step:
+    """Return the step to those items of lists for which a comparison holds, or where a path leads to something."""
+    parts = _COMPARISON.fullmatch(text)
+    left = _inside(parts[1] if parts else text)
+    right = _inside(parts[3]) if parts else ()
+
+    def holds(item: object) -> bool:
+        found = _walked(left, [item])
+        if parts is None or not found:
+            return bool(found)
+        others = _walked(right, [item])
+        return bool(others) and _compared(found, parts[2], others)
+
+    def step(values: _Values) -> _Values:
+        if not all(isinstance(value, list) for value in values):
+            raise _NoAnswerError
+        return [item for value in values for item in items(value) if holds(item)]
+
+    return step
+
+
+def _compared(left: _Values, name: str, right: _Values) -> bool:
+    """Tell whether one value compares to another; both must be of one simple type."""
+    (first, *more), (second, *others) = left, right
+    kind, compare = type(first), _OPERATORS.get(name)
+    if more or others or compare is None or kind is not type(second) or kind not in (bool, int, float, str):
+        raise _NoAnswerError
+    if kind is bool and name not in ("==", "!="):
+        raise _NoAnswerError
+    return compare(first, second)

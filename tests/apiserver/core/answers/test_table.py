@@ -162,7 +162,7 @@ def _cell(kind: str, path: str, **fields: Any) -> Any:
         ("string", 5, "5"),
         ("string", {"a": [1]}, '{"a":[1]}'),
         ("string", True, "true"),
-        ("string", None, None),
+        ("string", None, "<no value>"),
         ("integer", 5, 5),
         ("integer", 5.9, 5),
         ("integer", "5", None),

@@ -26,6 +26,7 @@ from deltaloop.apiserver.core.kinds.columns import NAME, Printer, printer_of
 from deltaloop.apiserver.core.kinds.human_duration import age
 from deltaloop.apiserver.core.served_resource import PrinterColumn, ServedResource
 from deltaloop.apiserver.core.wire.media_types import AcceptClause, parse_accept
+from deltaloop.schemas.go_numbers import shown_number
 from deltaloop.schemas.json_path import InvalidJsonPathError, JsonPath
 from deltaloop.schemas.json_values import at, mapping, text
 
@@ -43,6 +44,9 @@ _FORMS: Final[Mapping[str, Form]] = {
 _DEFAULT_COLUMNS: Final = (
     PrinterColumn("Age", "date", ".metadata.creationTimestamp", "Time since the object was created."),
 )
+_AGE: Final = JsonPath.parse(_DEFAULT_COLUMNS[0].json_path)
+_encode: Final = msgspec.json.Encoder(order="deterministic").encode
+_IN_JSON: Final = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"})
 
 
 @final
@@ -211,44 +215,57 @@ def _definition(column: PrinterColumn) -> dict[str, Any]:
 @dataclass(frozen=True, slots=True)
 class _CustomPrinter:
     columns: tuple[PrinterColumn, ...]
-    cells: Callable[[Mapping[str, Any], float], list[Any]]
+    cells: Callable[[Mapping[str, Any], float], list[object]]
 
 
 @lru_cache(maxsize=256)
 def _printer(resource: ServedResource) -> Printer | _CustomPrinter:
     if not resource.custom:
         return printer_of(resource.type.api_version, resource.type.kind)
-    columns = resource.columns or _DEFAULT_COLUMNS
-    paths = [_path(column) for column in columns]
+    columns, paths = _readable(resource.columns) if resource.columns else (_DEFAULT_COLUMNS, [_AGE])
 
-    def cells(obj: Mapping[str, Any], now: float) -> list[Any]:
+    def cells(obj: Mapping[str, Any], now: float) -> list[object]:
         values = [_cell(column, path, obj, now) for column, path in zip(columns, paths, strict=True)]
         return [text(at(obj, "metadata", "name")), *values]
 
     return _CustomPrinter((NAME, *columns), cells)
 
 
-def _path(column: PrinterColumn) -> JsonPath | None:
-    try:
-        return JsonPath.parse(column.json_path)
-    except InvalidJsonPathError:
+def _readable(columns: tuple[PrinterColumn, ...]) -> tuple[tuple[PrinterColumn, ...], list[JsonPath]]:
+    """Return the columns up to the first whose path cannot be read, and their paths; so does the real server."""
+    paths: list[JsonPath] = []
+    for column in columns:
+        try:
+            paths.append(JsonPath.parse(column.json_path))
+        except InvalidJsonPathError:
+            break
+    return columns[: len(paths)], paths
+
+
+def _cell(column: PrinterColumn, path: JsonPath, obj: Mapping[str, Any], now: float) -> object:
+    found = path.find(obj)
+    if not found:
         return None
-
-
-def _cell(column: PrinterColumn, path: JsonPath | None, obj: Mapping[str, Any], now: float) -> Any:
-    value = path.first(obj) if path is not None else None
+    value = found[0]
     match column.type:
-        case _ if value is None:
-            return None
         case "string":
-            return value if isinstance(value, str) else msgspec.json.encode(value).decode()
-        case "date":
-            return age(value, now) if isinstance(value, str) else None
-        case "boolean":
-            return value if isinstance(value, bool) else None
+            return _shown(value)
+        case "date" if isinstance(value, str):
+            return age(value, now)
+        case "boolean" if isinstance(value, bool):
+            return value
         case "integer" if isinstance(value, int | float) and not isinstance(value, bool):
             return int(value)
         case "number" if isinstance(value, int | float) and not isinstance(value, bool):
             return value
         case _:
             return None
+
+
+def _shown(value: object) -> str:
+    """Return a value as a column of text shows it: as Go writes it, lists and maps in JSON."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return "<no value>"
+    return shown_number(value) if isinstance(value, float) else _encode(value).decode().translate(_IN_JSON)

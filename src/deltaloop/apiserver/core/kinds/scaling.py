@@ -12,7 +12,6 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.served_resource import ScalePaths, ServedResource
 from deltaloop.schemas.faults import invalid_value
-from deltaloop.schemas.json_path import InvalidJsonPathError, JsonPath
 from deltaloop.schemas.json_values import at, integer, is_mapping, json_type, mapping, text
 
 _SCALE: Final = ResourceType[Resource]("autoscaling", "v1", "Scale", "scales", True)
@@ -155,10 +154,7 @@ def _paths(served: ServedResource) -> ScalePaths:
 
 
 def _first(path: str, fields: dict[str, Any]) -> Any:
-    try:
-        return JsonPath.parse(path).first(fields)
-    except InvalidJsonPathError:
-        return None
+    return at(fields, *path.removeprefix(".").split("."))
 
 
 def _selector(value: object) -> str:

@@ -1,0 +1,352 @@
+"""What a real server shows in printer columns: which JSON paths it reads, and what it writes of what it finds.
+
+``PATHS`` and ``VALUES`` are written by hand: each is the column of one version of a CRD. ``column_facts.json`` has for
+each the columns of the Table and the cells of one object; it is written by
+``python -m tests.conformance.column_facts``, which asks a real server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.conformance.target import CRDS, Api, widget_crd
+
+FILE = Path(__file__).with_name("column_facts.json")
+Json = dict[str, Any]
+SPEC: Json = {
+    "a": "text",
+    "n": 3,
+    "f": 1.5,
+    "large": 12345678901,
+    "small": 1e-7,
+    "round": 2.0,
+    "yes": True,
+    "no": False,
+    "nothing": None,
+    "empty": "",
+    "digits": "7",
+    "date": "2020-01-02T03:04:05Z",
+    "day": "2020-01-02",
+    "later": "2999-01-01T00:00:00Z",
+    "list": ["a", "b", "c"],
+    "numbers": [1, 2, 10],
+    "none": [],
+    "map": {"b": 1, "a": "<&>"},
+    "hollow": {},
+    "http": [{"x": "1", "n": 1}, {"x": "2", "n": 2, "y": {"z": "deep"}}, {"w": None}],
+    "deep": [["a", "b"], ["c"]],
+    "app.kubernetes.io/name": "web",
+    "with-dash": "dash",
+    "with space": "space",
+    "é": "accent",
+    "0": "zero",
+    "*": "star",
+}
+PATHS = (
+    # fields
+    ".spec.a",
+    ".spec",
+    ".",
+    ".spec.",
+    ".spec..a",
+    "..a",
+    "..x",
+    "...",
+    ".spec.missing",
+    ".spec.a.b",
+    ".spec.missing.b",
+    ".spec.nothing",
+    ".spec.nothing.x",
+    ".spec.with-dash",
+    ".spec.with space",
+    ".spec.é",
+    ".spec.0",
+    r".spec.app\.kubernetes\.io/name",
+    ".spec['app.kubernetes.io/name']",
+    '.spec["app.kubernetes.io/name"]',
+    r".spec['app\.kubernetes\.io/name']",
+    ".spec['a']",
+    ".spec[a]",
+    ".spec['a','n']",
+    '.spec["a","n"]',
+    ".spec['a'].b",
+    ".spec['missing']",
+    ".spec['with space']",
+    ".spec[ 'a' ]",
+    ".spec.['a']",
+    ".['spec'].a",
+    r".spec.\a",
+    ".spec.a ",
+    " .spec.a",
+    ".spec. a",
+    ".spec .a",
+    ".spec.a.spec",
+    ".metadata.name",
+    ".metadata.labels",
+    ".kind",
+    ".status.x",
+    ".spec.http.x",
+    ".spec.list.a",
+    ".spec.a[0]",
+    ".spec.map[0]",
+    # lists
+    ".spec.list[0]",
+    ".spec.list[2]",
+    ".spec.list[3]",
+    ".spec.list[-1]",
+    ".spec.list[-3]",
+    ".spec.list[-4]",
+    ".spec.list[*]",
+    ".spec.list.*",
+    ".spec.list[]",
+    ".spec.list[:]",
+    ".spec.list[0:2]",
+    ".spec.list[1:]",
+    ".spec.list[:2]",
+    ".spec.list[-2:]",
+    ".spec.list[:-1]",
+    ".spec.list[0:3:2]",
+    ".spec.list[::2]",
+    ".spec.list[::-1]",
+    ".spec.list[::0]",
+    ".spec.list[2:1]",
+    ".spec.list[1:1]",
+    ".spec.list[5:]",
+    ".spec.list[0:9]",
+    ".spec.list[0,2]",
+    ".spec.list[0,1,2]",
+    ".spec.list[0, 2]",
+    ".spec.list[ 1 ]",
+    ".spec.list[+1]",
+    ".spec.list[01]",
+    ".spec.list[1.5]",
+    ".spec.list[x]",
+    ".spec.list[0",
+    ".spec.list[0]]",
+    ".spec.list[0][0]",
+    ".spec.deep[0][1]",
+    ".spec.deep[*][0]",
+    ".spec.deep[*][*]",
+    ".spec.deep[0]",
+    ".spec.list[99999999999999999999]",
+    ".spec.list[(0)]",
+    ".spec.list[-]",
+    ".spec.none[0]",
+    ".spec.none[*]",
+    ".spec.none",
+    ".spec.none[:]",
+    ".spec.missing[0]",
+    ".spec.missing[*]",
+    ".spec.nothing[0]",
+    ".spec.nothing[*]",
+    ".spec.http[].x",
+    ".spec.http[*].x",
+    ".spec.http[0].x",
+    ".spec.http[1].y.z",
+    ".spec.http[0:2].x",
+    ".spec.http[*].y.z",
+    ".spec.http[*].w",
+    ".spec.http[2].w",
+    ".spec.http.[0].x",
+    ".spec.http.[*].x",
+    # filters
+    '.spec.http[?(@.x=="2")].n',
+    ".spec.http[?(@.x=='2')].n",
+    '.spec.http[?(@.x == "2")].n',
+    '.spec.http[?(@.x!="1")].n',
+    ".spec.http[?(@.n==2)].x",
+    ".spec.http[?(@.n>1)].x",
+    ".spec.http[?(@.n>=1)].x",
+    ".spec.http[?(@.n<2)].x",
+    ".spec.http[?(@.n<=2)].x",
+    '.spec.http[?(@.n=="2")].x',
+    ".spec.http[?(@.x==2)].n",
+    ".spec.http[?(@.x)].x",
+    ".spec.http[?(@.y)].x",
+    ".spec.http[?(@.missing)].x",
+    '.spec.http[?(@.y.z=="deep")].x',
+    ".spec.http[?(@.w==null)].x",
+    ".spec.http[?(@.n==1.0)].x",
+    '.spec.http[?(@.x=="2" && @.n==2)].n',
+    '.spec.http[?(@.x=~"2")].n',
+    ".spec.http[?(2==@.n)].x",
+    ".spec.http[?(@.n==@.n)].x",
+    '.spec.http[?@.x=="2"].n',
+    ".spec.http[?(@.x==two)].n",
+    '.spec.http[?(@.x=="2"].n',
+    '.spec.http[?(@.x=="2)].n',
+    ".spec.http[?()].n",
+    '.spec.list[?(@=="b")]',
+    ".spec.numbers[?(@>1)]",
+    ".spec.numbers[?(@ > 1)]",
+    ".spec.http[?(@.yes==true)]",
+    ".spec.map[?(@==1)]",
+    '.spec.list[?(@!="a")]',
+    '.spec.list[?(@>"a")]',
+    ".spec.numbers[?(@==10)]",
+    ".spec.numbers[?(@>1.5)]",
+    '.spec.http[?(@["x"]=="2")].n',
+    ".spec.http[?(@.x=='it\\'s')].n",
+    ".spec[?(@.a)]",
+    # unions, several, and what is no path
+    ".spec.a}{.spec.n",
+    ".spec.a} {.spec.n",
+    ".spec.a}x",
+    ".spec.a}",
+    ".spec.a{",
+    "{.spec.a}",
+    ".spec.a,.spec.n",
+    ".spec.a .spec.n",
+    ".spec['a']['b']",
+    ".$.spec.a",
+    ".@.spec.a",
+    ".spec.a|x",
+    ".spec.a/b",
+    ".spec.a-b",
+    ".spec.a+b",
+    ".spec.a'b'",
+    '.spec.a"b"',
+    ".spec.(a)",
+    ".spec.a()",
+    ".spec.a\\",
+    ".spec.a:b",
+    ".spec.a;b",
+    ".spec.a=b",
+    ".spec.a@b",
+    ".spec.a$",
+    ".spec.a?",
+    ".spec.a!",
+    ".spec.\n",
+    ".spec.a\n",
+    ".spec.a\t",
+    ".spec.list[0].",
+    ".spec.list[*].a",
+    '."a"',
+    ".'spec'.a",
+    ".range",
+    ".end",
+    ".spec.a}{'quoted'",
+    '.spec.a}{"quoted"',
+    ".spec.a}{1",
+    ".spec.a}{true",
+)
+VALUES = (
+    "a",
+    "n",
+    "f",
+    "large",
+    "small",
+    "round",
+    "yes",
+    "no",
+    "nothing",
+    "empty",
+    "digits",
+    "date",
+    "day",
+    "later",
+    "list",
+    "none",
+    "map",
+    "hollow",
+    "http[1]",
+)
+TYPES = ("string", "integer", "number", "boolean", "date")
+
+
+def _columns() -> dict[str, list[Json]]:
+    columns: dict[str, list[Json]] = {
+        f"path {path}": [{"name": "c", "type": "string", "jsonPath": path}] for path in PATHS
+    }
+    for field in VALUES:
+        columns[f"value {field}"] = [{"name": kind, "type": kind, "jsonPath": f".spec.{field}"} for kind in TYPES]
+    columns["one of two cannot be read"] = [
+        {"name": "a", "type": "string", "jsonPath": ".spec.a"},
+        {"name": "b", "type": "string", "jsonPath": ".spec[a]"},
+    ]
+    described = {"name": "c", "type": "integer", "format": "int32", "priority": 1, "description": "d"}
+    columns["all of a column"] = [{**described, "jsonPath": ".spec.n"}]
+    return columns
+
+
+COLUMNS = _columns()
+
+
+def crd(group: str, columns: list[list[Json]]) -> Json:
+    """Return a CRD whose versions have these columns."""
+    made = widget_crd(
+        group,
+        versions=[f"v{place}" for place in range(1, len(columns) + 1)],
+        schema={"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+        scale=False,
+        status=False,
+    )
+    for version, own in zip(made["spec"]["versions"], columns, strict=True):
+        version["additionalPrinterColumns"] = own
+    return made
+
+
+async def ask(api: Api) -> dict[str, Any]:
+    """Ask a server for the Table of an object in every version, or why it does not take a column."""
+    answers: dict[str, Any] = {}
+    taken: dict[str, list[Json]] = {}
+    for name, columns in COLUMNS.items():
+        answer = await api.post(f"{CRDS}?dryRun=All", crd(api.group(), [columns]))
+        if answer.status == 201:
+            taken[name] = columns
+        else:
+            answers[name] = [cause["message"] for cause in answer.json["details"]["causes"]]
+    collection = await api.define(crd(api.group(), [*taken.values()]))
+    made = {"apiVersion": f"{api.group()}/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": SPEC}
+    await api.created(collection, made)
+    for place, name in enumerate(taken, 1):
+        path = collection.replace("/v1/", f"/v{place}/") + "/w"
+        answer = await api.call("GET", path, Accept="application/json;as=Table;v=v1;g=meta.k8s.io")
+        answers[name] = _seen(answer.json) if answer.status == 200 else [answer.status]
+    return {name: answers[name] for name in COLUMNS}
+
+
+def _seen(table: Json) -> Json:
+    columns = table["columnDefinitions"][1:]
+    if [column["name"] for column in columns] == ["Age"]:
+        return {"columns": ["Age"]}
+    names = [column["name"] for column in columns]
+    shown = columns if any(column["priority"] or column["format"] for column in columns) else names
+    cells = [re.sub(r"^[0-9]+y([0-9]+d)?$", "years", cell) if isinstance(cell, str) else cell for cell in _cells(table)]
+    return {"columns": shown, "cells": cells}
+
+
+def _cells(table: Json) -> list[Any]:
+    cells: list[Any] = table["rows"][0]["cells"][1:]
+    return cells
+
+
+def read_facts() -> Json:
+    facts: Json = json.loads(FILE.read_text())
+    return facts
+
+
+async def _record() -> None:
+    from deltaloop.testing.control_plane import ControlPlane, find_assets
+    from tests.conformance.target import RealTarget
+
+    assets = find_assets()
+    assert assets is not None, "no kube-apiserver: run `make kube`"
+    with ControlPlane(assets) as server:
+        async with RealTarget(server).open() as api:
+            await api.post("/api/v1/namespaces", {"metadata": {"name": api.namespace}})
+            facts = await ask(api)
+    lines = [
+        f"{json.dumps(name, ensure_ascii=False)}: {json.dumps(fact, ensure_ascii=False)}"
+        for name, fact in facts.items()
+    ]
+    FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(_record()))

@@ -1,0 +1,15 @@
+"""Each fact of ``column_facts.json`` is still one: on the real server, and on the embedded one."""
+
+from __future__ import annotations
+
+from tests.conformance.column_facts import COLUMNS, ask, read_facts
+from tests.conformance.target import Api, conformance
+
+FACTS = read_facts()
+
+
+@conformance("CRDs: which printer columns can be read, and what they show", min_version="1.36")
+async def test_facts(api: Api) -> None:
+    answers = await ask(api)
+    assert {name: answer for name, answer in answers.items() if answer != FACTS[name]} == {}
+    assert list(FACTS) == [*COLUMNS]
