@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from deltaloop.schemas.json_values import at, is_mapping, items, mapping
+from deltaloop.schemas.json_values import at, is_mapping, items, mapping, text
 from tests.apiserver.serving import Answer
 
 _UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -90,10 +90,10 @@ def outcome_of(answer: Answer, part: Callable[[Any], Any] = lambda body: body) -
         return Outcome(answer.status, warnings=warnings, body=plain(part(body)))
     body = mapping(body)
     causes = tuple(
-        Cause(cause.get("field", ""), cause.get("reason", ""), cause.get("message", ""))
+        Cause(*(text(cause.get(name)) for name in ("field", "reason", "message")))
         for cause in map(mapping, items(at(body, "details", "causes")))
     )
-    return Outcome(answer.status, body.get("reason", ""), body.get("message", ""), causes, warnings)
+    return Outcome(answer.status, text(body.get("reason")), text(body.get("message")), causes, warnings)
 
 
 def _warning(header: str) -> str:
@@ -111,9 +111,9 @@ def plain(value: Any, name: str = "") -> Any:
     if isinstance(value, list):
         parts = items(cast("object", value))
         if name == "managedFields" and all(map(is_mapping, parts)):
-            parts = sorted(parts, key=lambda entry: [str(entry.get(key, "")) for key in _ENTRY])
+            parts = sorted(parts, key=lambda entry: [str(mapping(entry).get(key, "")) for key in _ENTRY])
         elif name == "conditions" and all(map(is_mapping, parts)):
-            parts = sorted(parts, key=lambda item: str(item.get("type", "")))
+            parts = sorted(parts, key=lambda item: str(at(item, "type")))
         return [plain(part, name) for part in parts]
     return value
 

@@ -332,7 +332,7 @@ def of_kind(request: Request, body: Any) -> Any:
     if request.action == "discovery":
         plural = request.kind.plural
         found = [each for each in items(at(body, "resources")) if text(at(each, "name")).partition("/")[0] == plural]
-        return sorted(found, key=lambda each: str(each["name"]))
+        return sorted(found, key=lambda each: str(at(each, "name")))
     if request.action == "OpenAPI v3":
         schemas = map(mapping, mapping(at(body, "components", "schemas")).values())
         return [_without_common(schema) for schema in schemas if request.kind.kind in _kinds(schema)]

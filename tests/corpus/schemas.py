@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from deltaloop.schemas.json_values import at, is_mapping, items, json_type, mapping, text
+from deltaloop.schemas.json_values import at, is_mapping, items, json_type, mapping, string_map, text
 
 Schema = Mapping[str, Any]
 # Of a property its name, of a list's item its number, of a map's value its key.
@@ -61,14 +61,14 @@ def kinds_of(crd: Mapping[str, Any]) -> list[Kind]:
         subresources = mapping(version.get("subresources"))
         found.append(
             Kind(
-                group=spec.get("group", ""),
-                version=version["name"],
-                kind=names.get("kind", ""),
-                plural=names.get("plural", ""),
+                group=text(spec.get("group")),
+                version=text(version["name"]),
+                kind=text(names.get("kind")),
+                plural=text(names.get("plural")),
                 namespaced=spec.get("scope") == "Namespaced",
                 schema=mapping(at(version, "schema", "openAPIV3Schema")),
                 status="status" in subresources,
-                scale=subresources.get("scale"),
+                scale=string_map(subresources["scale"]) if "scale" in subresources else None,
                 stored=version.get("storage") is True,
             )
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from deltaloop.schemas.json_values import items, mapping
+from deltaloop.schemas.json_values import items, mapping, texts
 
 ABSENT: Final = "<absent>"
 
@@ -55,7 +55,7 @@ def differences(embedded: Any, real: Any, path: str = "") -> list[Difference]:
     if _are(list, embedded, real):
         left, right = items(embedded), items(real)
         if all(isinstance(item, str) for item in (*left, *right)):
-            return _differing_lines(left, right, path)
+            return _differing_lines(texts(left), texts(right), path)
         if len(left) == len(right):
             for number, (one, another) in enumerate(zip(left, right, strict=True)):
                 found += differences(one, another, f"{path}/{number}")

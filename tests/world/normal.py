@@ -74,7 +74,7 @@ def normal_object(value: Any, names: Mapping[str, str] | None = None) -> Any:
         if key in _HIDDEN and isinstance(item, str):
             result[key] = f"<{key}>" if item else ""
         elif key == "managedFields":
-            result[key] = _owners(items(item), names)
+            result[key] = _owners([*map(mapping, items(item))], names)
         elif key in _UNORDERED and _is(list, item):
             result[key] = sorted((normal_object(each, names) for each in items(item)), key=_sort_key)
         else:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import deltaloop as dl
-from deltaloop.schemas.json_values import at, items, mapping
+from deltaloop.schemas.json_values import at, integer, items, mapping, text
 
 Object = dict[str, Any]
 
@@ -45,7 +45,7 @@ def has_condition(kind: str) -> Callable[[Object | dl.Resource], bool]:
 
 def _reason(obj: Object, kind: str) -> str:
     found = items(mapping(obj.get("status")).get("conditions"))
-    return next((str(each.get("reason", "")) for each in found if each["type"] == kind), "")
+    return next((text(at(each, "reason")) for each in found if at(each, "type") == kind), "")
 
 
 def _is_observed(obj: Object) -> bool:
@@ -54,7 +54,7 @@ def _is_observed(obj: Object) -> bool:
 
 def _counts(obj: Object, *names: str) -> set[int]:
     status = mapping(obj.get("status"))
-    return {status.get(name, 0) for name in names}
+    return {integer(status.get(name)) for name in names}
 
 
 def _deployment_is_settled(obj: Object) -> bool:

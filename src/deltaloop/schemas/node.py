@@ -105,7 +105,7 @@ def compile_schema(schema: object, *, either: bool = True) -> SchemaNode:
         schema: The schema.
         either: Whether an int-or-string must be one of both; the real server does not hold defaults to that.
     """
-    source = mapping(schema)
+    source: dict[str, Any] = mapping(schema)
     children = {name: compile_schema(child, either=either) for name, child in mapping(source.get("properties")).items()}
     given = source.get("additionalProperties")
     additional = compile_schema(given, either=either) if is_mapping(given) else None

@@ -15,7 +15,7 @@ from deltaloop.apiserver.core.kinds.service_allocation import Taken, allocate
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.patching import merge_patch
-from deltaloop.schemas.json_values import at, items
+from deltaloop.schemas.json_values import at, integer, items, mapping
 from tests.apiserver.core.facts import NAMESPACE, Cores
 
 TYPES = st.sampled_from(("ClusterIP", "NodePort", "LoadBalancer", "ExternalName"))
@@ -95,8 +95,8 @@ class ServiceMachine(RuleBasedStateMachine):
         return {spec["clusterIP"] for spec in self.specs.values() if spec.get("clusterIP")}
 
     def ports(self, protocol: str) -> set[int]:
-        ports = [port for spec in self.specs.values() for port in items(spec.get("ports"))]
-        return {port["nodePort"] for port in ports if port.get("nodePort") and port["protocol"] == protocol}
+        ports = [port for spec in self.specs.values() for port in map(mapping, items(spec.get("ports")))]
+        return {integer(port["nodePort"]) for port in ports if port.get("nodePort") and port["protocol"] == protocol}
 
     @invariant()
     def each_has_what_its_type_needs(self) -> None:

@@ -88,7 +88,7 @@ def crd_status(crd: dict[str, Any], others: Iterable[ServedResource], *, now: fl
         _changed(crd, "Established", established, now),
     ]
     known = {"NamesAccepted", "Established"}
-    conditions += [item for item in items(at(crd, "status", "conditions")) if at(item, "type") not in known]
+    conditions += [mapping(item) for item in items(at(crd, "status", "conditions")) if at(item, "type") not in known]
     stored = [*texts(at(crd, "status", "storedVersions"))]
     stored += [name for name in storage_versions(crd) if name not in stored]
     return {"conditions": conditions, "acceptedNames": accepted, "storedVersions": stored}

@@ -107,8 +107,8 @@ def _names_errors(crd: dict[str, Any]) -> Iterator[FieldError]:
             continue
         yield from _label_errors(name, path, mixed=mixed)
     for field in ("shortNames", "categories"):
-        for position, name in enumerate(items(names.get(field))):
-            yield from _label_errors(text(name), f"spec.names.{field}[{position}]")
+        for position, each in enumerate(items(names.get(field))):
+            yield from _label_errors(text(each), f"spec.names.{field}[{position}]")
     if names.get("kind") and names.get("kind") == names.get("listKind"):
         words = "kind and listKind may not be the same"
         yield invalid_value("spec.names.listKind", _written(names["listKind"]), words)

@@ -23,8 +23,8 @@ def _finish_new(job: Fields, _store: Stored, _given: Given) -> Iterator[FieldErr
         template = dict(mapping(spec.get("template")))
         template_metadata = dict(mapping(template.get("metadata")))
         labels = dict(mapping(template_metadata.get("labels")))
-        labels |= dict.fromkeys(_JOB_UID, metadata["uid"])
-        labels |= dict.fromkeys(_JOB_NAME, metadata.get("name", ""))
+        labels.update(dict.fromkeys(_JOB_UID, metadata["uid"]))
+        labels.update(dict.fromkeys(_JOB_NAME, metadata.get("name", "")))
         template_metadata["labels"] = labels
         selector = dict(mapping(spec.get("selector")))
         selector["matchLabels"] = {**mapping(selector.get("matchLabels")), _JOB_UID[0]: metadata["uid"]}

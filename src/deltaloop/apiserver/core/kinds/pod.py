@@ -113,15 +113,15 @@ def _with_ephemeral_containers(current: Fields, sent: Fields) -> Fields:
 
 def _resized(current: Fields, sent: Fields) -> Fields:
     changed = {
-        name: [*_resized_containers(items(at(current, "spec", name)), items(at(sent, "spec", name)))]
+        name: [*_resized_containers(at(current, "spec", name), at(sent, "spec", name))]
         for name in ("containers", "initContainers")
     }
     return _with_spec(current, changed)
 
 
-def _resized_containers(present: list[Fields], sent: list[Fields]) -> Iterator[Fields]:
-    wanted = {text(at(container, "name")): container for container in sent}
-    for container in present:
+def _resized_containers(present: object, sent: object) -> Iterator[Fields]:
+    wanted = {text(at(container, "name")): container for container in map(mapping, items(sent))}
+    for container in map(mapping, items(present)):
         found = wanted.get(text(at(container, "name")), {})
         yield {**container, **{name: found[name] for name in _RESIZED if name in found}}
 

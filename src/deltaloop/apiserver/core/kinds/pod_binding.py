@@ -97,7 +97,9 @@ def _scheduled(status: Fields, now: float) -> Fields:
     """Return a status whose condition says that the pod has a node, since it first did."""
     said = {"type": _SCHEDULED, "status": "True", "lastProbeTime": None}
     conditions = list(items(status.get("conditions")))
-    place = next((at_ for at_, each in enumerate(conditions) if each.get("type") == _SCHEDULED), len(conditions))
+    place = next(
+        (position for position, each in enumerate(conditions) if at(each, "type") == _SCHEDULED), len(conditions)
+    )
     before = mapping(conditions[place]) if place < len(conditions) else {}
     since = before.get("lastTransitionTime") if before.get("status") == "True" else format_time(from_epoch(now))
     conditions[place : place + 1] = [{**said, "lastTransitionTime": since}]

@@ -99,7 +99,7 @@ def apply_scale(served: ServedResource, current: dict[str, Any], scale: dict[str
     """
     paths = _paths(served)
     replicas = at(scale, "spec", "replicas")
-    replicas = 0 if replicas is None else replicas
+    replicas = integer(replicas)
     if paths.default is None and replicas == _UNSET:
         raise failures.bad_request(f'the spec replicas field "{paths.spec_replicas}" cannot be empty')
     name = text(current["metadata"].get("name"))

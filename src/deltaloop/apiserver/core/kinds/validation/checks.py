@@ -11,7 +11,7 @@ import msgspec
 from deltaloop.apiserver.core.metadata.label_match import selects
 from deltaloop.apiserver.core.metadata.rules import label_errors
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
-from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, text
+from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, string_map, text
 
 IMMUTABLE: Final = "field is immutable"
 NOT_NEGATIVE: Final = "must be greater than or equal to 0"
@@ -114,13 +114,13 @@ def selector_errors(selector: object, field: str) -> Iterator[FieldError]:
         elif operator in ("Exists", "DoesNotExist") and items(at(expression, "values")):
             text_ = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
             yield forbidden_field(f"{path}.values", text_)
-    yield from label_errors(mapping(at(selector, "matchLabels")), f"{field}.matchLabels")
+    yield from label_errors(string_map(at(selector, "matchLabels")), f"{field}.matchLabels")
 
 
 def template_errors(spec: dict[str, Any], field: str) -> Iterator[FieldError]:
     """Yield an error unless the labels of a pod template are what its owner selects."""
     labels = at(spec, "template", "metadata", "labels")
     selector = spec.get("selector")
-    if not selector or not selects(mapping(selector), mapping(labels)):
+    if not selector or not selects(mapping(selector), string_map(labels)):
         path = f"{field}.template.metadata.labels"
         yield invalid_value(path, shown(labels), "`selector` does not match template `labels`")

@@ -31,7 +31,7 @@ def ingress_errors(ingress: Fields) -> Iterator[FieldError]:
     if not items(spec.get("rules")) and spec.get("defaultBackend") is None:
         yield invalid_value("spec", "null", "either `defaultBackend` or `rules` must be specified")
     if isinstance(spec.get("defaultBackend"), dict):
-        yield from _backend_errors(spec["defaultBackend"], "spec.defaultBackend")
+        yield from _backend_errors(mapping(spec["defaultBackend"]), "spec.defaultBackend")
     for place, rule in enumerate(items(spec.get("rules"))):
         where = f"spec.rules[{place}]"
         yield from _host_errors(text(at(rule, "host")), f"{where}.host")

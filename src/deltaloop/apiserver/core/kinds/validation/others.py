@@ -22,7 +22,7 @@ from deltaloop.apiserver.core.kinds.validation.checks import (
 )
 from deltaloop.apiserver.core.metadata.rules import label_errors, label_name_errors, subdomain_errors
 from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, not_supported, required
-from deltaloop.schemas.json_values import at, integer, items, mapping, text, texts
+from deltaloop.schemas.json_values import at, integer, items, mapping, string_map, text, texts
 from deltaloop.schemas.nesting import decode_json
 
 Fields = dict[str, Any]
@@ -67,7 +67,7 @@ def service_errors(service: Fields) -> Iterator[FieldError]:
     yield from _address_errors(spec)
     yield from _family_errors(spec)
     yield from _service_port_errors(ports, kind)
-    yield from label_errors(mapping(spec.get("selector")), "spec.selector")
+    yield from label_errors(string_map(spec.get("selector")), "spec.selector")
     yield from _policy_errors(spec, kind)
 
 

@@ -25,7 +25,7 @@ from deltaloop.apiserver.core.metadata.rules import (
     subdomain_errors,
 )
 from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, missing, required
-from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, text
+from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, string_map, text
 from deltaloop.schemas.quantity import amount
 
 Fields = dict[str, Any]
@@ -83,8 +83,8 @@ _UPDATES: Final = (
 
 def pod_template_errors(template: Fields, path: str) -> Iterator[FieldError]:
     """Yield what is wrong with a pod template: its labels and annotations, and the spec of its pods."""
-    yield from label_errors(mapping(at(template, "metadata", "labels")), f"{path}.labels")
-    yield from annotation_errors(mapping(at(template, "metadata", "annotations")), f"{path}.annotations")
+    yield from label_errors(string_map(at(template, "metadata", "labels")), f"{path}.labels")
+    yield from annotation_errors(string_map(at(template, "metadata", "annotations")), f"{path}.annotations")
     yield from pod_spec_errors(mapping(template.get("spec")), f"{path}.spec")
 
 
@@ -112,7 +112,7 @@ def pod_spec_errors(spec: Fields, path: str) -> Iterator[FieldError]:
             ports = set()
     yield from one_of(spec.get("restartPolicy"), f"{path}.restartPolicy", _RESTART_POLICIES)
     yield from one_of(spec.get("dnsPolicy"), f"{path}.dnsPolicy", _DNS_POLICIES)
-    yield from label_errors(mapping(spec.get("nodeSelector")), f"{path}.nodeSelector")
+    yield from label_errors(string_map(spec.get("nodeSelector")), f"{path}.nodeSelector")
     if spec.get("serviceAccountName"):
         yield from subdomain_errors(text(spec["serviceAccountName"]), f"{path}.serviceAccountName")
     if spec.get("nodeName"):

@@ -25,7 +25,7 @@ from deltaloop.apiserver.core.kinds.validation.storage import claim_spec_errors
 from deltaloop.apiserver.core.metadata.label_match import selects
 from deltaloop.apiserver.core.metadata.rules import label_name_errors
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
-from deltaloop.schemas.json_values import at, integer, items, mapping, text
+from deltaloop.schemas.json_values import at, integer, items, mapping, string_map, text
 
 Fields = dict[str, Any]
 
@@ -99,8 +99,10 @@ def _template_of_set(spec: Fields) -> Fields:
         name: value for name, value in mapping(template.get("spec")).items() if name not in ("hostname", "subdomain")
     }
     if claims:
-        volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
-        volumes += [volume for volume in items(pod_spec.get("volumes")) if at(volume, "name") not in claims]
+        volumes: list[dict[str, object]] = [
+            {"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims
+        ]
+        volumes += [mapping(volume) for volume in items(pod_spec.get("volumes")) if at(volume, "name") not in claims]
         pod_spec["volumes"] = volumes
     template["spec"] = pod_spec
     return template
@@ -155,7 +157,7 @@ def replication_controller_errors(owner: Fields) -> Iterator[FieldError]:
         yield required("spec.template")
         return
     labels = at(spec, "template", "metadata", "labels")
-    if spec.get("selector") and not selects({"matchLabels": spec["selector"]}, mapping(labels)):
+    if spec.get("selector") and not selects({"matchLabels": spec["selector"]}, string_map(labels)):
         yield invalid_value(
             "spec.template.metadata.labels", shown(labels), "`selector` does not match template `labels`"
         )
@@ -268,7 +270,7 @@ def job_selector_errors(job: Fields) -> Iterator[FieldError]:
         yield required("spec.selector")
     if spec.get("manualSelector") is not True and selector != {"matchLabels": {_JOB_UID: uid}}:
         yield invalid_value("spec.selector", shown_selector(selector), "`selector` not auto-generated")
-    if selector is None or not selects(mapping(selector), mapping(labels)):
+    if selector is None or not selects(mapping(selector), string_map(labels)):
         value = shown(labels)
         yield invalid_value("spec.template.metadata.labels", value, "`selector` does not match template `labels`")
 

@@ -179,7 +179,7 @@ def _list_from_schema(schema: dict[str, Any], *, preserve: bool) -> MergeType:
         return MergeType("scalar", accepts="list", element=_from_schema(item, preserve=preserve) if item else None)
     keys = texts(schema.get("x-kubernetes-list-map-keys"))
     properties = mapping(item.get("properties"))
-    defaults = {key: properties[key]["default"] for key in keys if "default" in mapping(properties.get(key))}
+    defaults = {key: mapping(properties[key])["default"] for key in keys if "default" in mapping(properties.get(key))}
     element = _from_schema(item, preserve=preserve)
     return MergeType("keyed", accepts="list", element=element, keys=keys, defaults=defaults)
 
