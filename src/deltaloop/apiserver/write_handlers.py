@@ -39,7 +39,6 @@ from deltaloop.apiserver.core.writes.field_validation import (
     check_patched,
     parse_field_validation,
 )
-from deltaloop.apiserver.core.writes.objects import check_kind
 from deltaloop.apiserver.core.writes.operations import Deleted, Operations
 from deltaloop.apiserver.core.writes.patching import JSON_PATCH, apply_patch
 from deltaloop.apiserver.documents import json_answer
@@ -169,9 +168,8 @@ class WriteHandlers:
         operations: Operations,
     ) -> tuple[str, ...]:
         """Return the warnings about an object as sent; a refusal that follows carries them, too."""
-        check_kind(route.served, fields)
-        kind = route.served.type
-        if route.served.custom and (fields.get("apiVersion"), fields.get("kind")) != (kind.api_version, kind.kind):
+        route.served.codec.check_kind(fields)
+        if not route.served.codec.is_read(fields):
             return ()  # it is refused, and its fields mean nothing here
         warnings = check_object(route.served, fields, body, mode, repeated=request.get(REPEATED, ()))
         warnings += owner_warnings(mapping(fields.get("metadata")))

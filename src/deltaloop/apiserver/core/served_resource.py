@@ -7,6 +7,7 @@ from typing import Final
 
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
+from deltaloop.apiserver.core.codec import Codec
 from deltaloop.apiserver.core.strategy import PLAIN, PLAIN_FLAGS, Flags, Strategy, Subresource
 
 ALL_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -57,19 +58,15 @@ class ServedResource:
         scale: Whether there is a ``scale`` subresource.
         scale_paths: Where ``scale`` reads and writes; None without that subresource.
         finalize: Whether there is a ``finalize`` subresource (namespaces).
-        custom: Whether it was made from a CRD: items of lists carry their kind, strategic merge patch is refused, an
-            update needs a resource version.
         flags: What it does so or otherwise.
         schema: The CRD version's OpenAPI v3 schema as JSON bytes, if any.
-        storage_schema: That of the version that objects are stored in, where it is another one; what it does not have
-            is lost.
         columns: Printer columns of a custom resource; built-in kinds have theirs in the table module.
         field_labels: Fields that can be selected by, besides ``metadata.name`` and ``metadata.namespace``.
         label_refusal: The words that refuse another field, with ``{}`` for it; empty means the usual ones.
         parts: Subresources that read and write the object but change one part of it only.
         stored_in: Plural and group of the resource whose objects these are; empty means its own.
         etcd_prefix: What etcd's keys of its objects begin with, where a message shows one.
-        converted: Whether objects are stored in another form than they are served in (``conversion``).
+        codec: How its objects are read and written.
         strategy: What this kind does with its objects beyond what all kinds have in common.
         deprecation: The warning that goes with every answer about this version; empty if it is not deprecated.
     """
@@ -84,17 +81,15 @@ class ServedResource:
     scale: bool = False
     scale_paths: ScalePaths | None = None
     finalize: bool = False
-    custom: bool = False
     flags: Flags = PLAIN_FLAGS
     schema: bytes = b""
-    storage_schema: bytes = b""
     columns: tuple[PrinterColumn, ...] = ()
     field_labels: tuple[str, ...] = ()
     label_refusal: str = ""
     parts: tuple[str, ...] = ()
     stored_in: str = ""
     etcd_prefix: str = ""
-    converted: bool = False
+    codec: Codec = field(repr=False, compare=False)
     deprecation: str = ""
     strategy: Strategy = field(default=PLAIN, repr=False, compare=False)
 

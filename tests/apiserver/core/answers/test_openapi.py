@@ -12,6 +12,7 @@ from deltaloop.apiserver.core.answers.openapi import (
     index_document,
     schema_name,
 )
+from deltaloop.apiserver.core.crds.codec import CustomCodec
 from deltaloop.apiserver.core.crds.definition import default_crd
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
@@ -107,7 +108,7 @@ def test_version_2_leaves_out_what_it_has_no_word_for() -> None:
         verbs=("get", "patch"),
         singular="foo",
         list_kind="FooList",
-        custom=True,
+        codec=CustomCodec(kind),
         schema=msgspec.json.encode(schema),
     )
     found = openapi_v2.document([served])

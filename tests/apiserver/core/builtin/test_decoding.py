@@ -23,7 +23,7 @@ CONFIG_MAP, SECRET, DEPLOYMENT = served("", "configmaps"), served("", "secrets")
 
 
 def decoded(resource: ServedResource, **fields: Any) -> dict[str, Any]:
-    decode_builtin(resource, fields)
+    decode_builtin(resource.type, fields)
     return fields
 
 
@@ -58,7 +58,7 @@ def test_what_is_empty_is_left_out_and_structs_stay() -> None:
 )
 def test_wrong_types_are_a_400_in_gos_words(resource: ServedResource, fields: dict[str, Any], message: str) -> None:
     with pytest.raises(BadRequestError) as raised:
-        decode_builtin(resource, fields)
+        decode_builtin(resource.type, fields)
     assert raised.value.status.message.endswith(f"json: cannot unmarshal {message}")
 
 

@@ -313,7 +313,7 @@ def test_a_served_version_carries_everything_the_crd_says() -> None:
         ("fo",),
         ("all",),
     )
-    assert served.custom
+    assert served.codec.says_kind
     assert served.flags.generation
     assert served.status
     assert not served.flags.unconditional_update

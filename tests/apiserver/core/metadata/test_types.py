@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from deltaloop.api import kinds
 from deltaloop.api.status import BadRequestError
 from deltaloop.apiserver.core.metadata.types import (
     check_metadata_types,
@@ -14,17 +15,9 @@ from deltaloop.apiserver.core.metadata.types import (
     reads_as_entries,
     unreadable_type,
 )
-from deltaloop.apiserver.core.registry import Registry
-from deltaloop.apiserver.core.served_resource import ServedResource
 from tests.apiserver.core.custom_resources import served_foo
 
 FOO = served_foo()
-
-
-def config_maps() -> ServedResource:
-    served = Registry().find("", "v1", "configmaps")
-    assert served is not None
-    return served
 
 
 @pytest.mark.parametrize(
@@ -47,9 +40,9 @@ def config_maps() -> ServedResource:
 )
 def test_a_wrong_type_is_told(metadata: Any, why: str) -> None:
     fields: dict[str, Any] = {"metadata": metadata}
-    assert metadata_problem(config_maps(), fields) == (f"json: cannot unmarshal {why}", False)
+    assert metadata_problem("ConfigMap", fields, unstructured=False) == (f"json: cannot unmarshal {why}", False)
     with pytest.raises(BadRequestError, match="cannot be handled as a ConfigMap"):
-        check_metadata_types(config_maps(), fields)
+        check_metadata_types(kinds.CONFIG_MAP, fields, unstructured=False)
 
 
 @pytest.mark.parametrize(
@@ -61,21 +54,21 @@ def test_a_wrong_type_is_told(metadata: Any, why: str) -> None:
     ],
 )
 def test_a_time_that_is_none_ends_the_reading(metadata: dict[str, Any]) -> None:
-    why, ends = metadata_problem(config_maps(), {"metadata": metadata})
+    why, ends = metadata_problem("ConfigMap", {"metadata": metadata}, unstructured=False)
     assert why.startswith("parsing time as")
     assert ends
 
 
 def test_a_custom_resource_may_write_whole_numbers_with_a_point() -> None:
     fields: dict[str, Any] = {"metadata": {"generation": 2.0}}
-    assert metadata_problem(FOO, fields) == ("", False)
+    assert metadata_problem(FOO.type.kind, fields, unstructured=True) == ("", False)
     assert type(fields["metadata"]["generation"]) is int
 
 
 def test_what_it_says_that_it_is_comes_first() -> None:
     fields: dict[str, Any] = {"kind": "Other", "apiVersion": "example.com/v7", "metadata": {"labels": 1}}
     with pytest.raises(BadRequestError, match=f'^Other in version "v7" cannot be handled as a {FOO.type.kind}: '):
-        check_metadata_types(FOO, fields)
+        check_metadata_types(FOO.type, fields, unstructured=True)
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_other_times_are_refused(value: str) -> None:
     ],
 )
 def test_every_field_that_holds_one_is_read(plural: str, fields: dict[str, Any], read: dict[str, Any]) -> None:
-    decode_builtin(_served(plural), fields)
+    decode_builtin(_served(plural).type, fields)
     assert fields == read
 
 
@@ -88,5 +88,5 @@ def test_every_field_that_holds_one_is_read(plural: str, fields: dict[str, Any],
 )
 def test_one_that_cannot_be_read_is_a_400(plural: str, fields: dict[str, Any], words: str) -> None:
     with pytest.raises(BadRequestError) as caught:
-        decode_builtin(_served(plural), fields)
+        decode_builtin(_served(plural).type, fields)
     assert words in caught.value.status.message

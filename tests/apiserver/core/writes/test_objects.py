@@ -11,6 +11,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import BadRequestError, InvalidError, NotFoundError
 from deltaloop.apiserver.authentication import is_own_host
+from deltaloop.apiserver.core.builtin.codec import BuiltInCodec
 from deltaloop.apiserver.core.kinds.resources import BUILT_IN_RESOURCES
 from deltaloop.apiserver.core.kinds.scaling import apply_scale, check_scale, scale_of
 from deltaloop.apiserver.core.metadata.rules import metadata_errors, normalized_metadata
@@ -24,7 +25,9 @@ from deltaloop.apiserver.core.writes.objects import generated_name, new_object, 
 
 
 def served(kind: ResourceType[Resource], **traits: Any) -> ServedResource:
-    return ServedResource(type=kind, singular=kind.kind.lower(), list_kind=f"{kind.kind}List", **traits)
+    return ServedResource(
+        type=kind, codec=BuiltInCodec(kind), singular=kind.kind.lower(), list_kind=f"{kind.kind}List", **traits
+    )
 
 
 BY_TYPE = {item.type: item for item in BUILT_IN_RESOURCES}
@@ -90,7 +93,7 @@ def test_empty_metadata_is_left_out() -> None:
     sent: dict[str, Any] = {
         "metadata": {"name": "a", "labels": None, "finalizers": [], "creationTimestamp": None, "other": 1}
     }
-    assert normalized_metadata(CONFIG_MAP, sent) == {"name": "a", "other": 1}
+    assert normalized_metadata(sent) == {"name": "a", "other": 1}
 
 
 def test_generation_counts_changes_of_what_is_desired() -> None:
@@ -99,7 +102,7 @@ def test_generation_counts_changes_of_what_is_desired() -> None:
     assert first["status"] == {}
 
     def update(fields: dict[str, Any], subresource: str = "") -> dict[str, Any]:
-        metadata = normalized_metadata(DEPLOYMENT, fields)
+        metadata = normalized_metadata(fields)
         return updated_object(DEPLOYMENT, first, fields, metadata, subresource=subresource)
 
     changed = update({"spec": {"replicas": 2}, "metadata": {"name": "d", "generation": 99}})

@@ -220,7 +220,7 @@ class _CustomPrinter:
 
 @lru_cache(maxsize=256)
 def _printer(resource: ServedResource) -> Printer | _CustomPrinter:
-    if not resource.custom:
+    if not resource.flags.self_described:
         return printer_of(resource.type.api_version, resource.type.kind)
     columns, paths = _readable(resource.columns) if resource.columns else (_DEFAULT_COLUMNS, [_AGE])
 

@@ -62,15 +62,3 @@ CONVERSIONS: Final[Mapping[tuple[str, str], Conversion]] = {
     ("autoscaling/v1", "HorizontalPodAutoscaler"): Conversion(autoscaler_to_v1, autoscaler_to_v2),
 }
 """By the API version and kind that are served; what is not here is stored as it is served."""
-
-
-def from_stored(api_version: str, kind: str, fields: Fields) -> Fields:
-    """Return a stored object in the form that is served."""
-    found = CONVERSIONS.get((api_version, kind))
-    return fields if found is None else found.from_stored(fields)
-
-
-def to_stored(api_version: str, kind: str, fields: Fields) -> Fields:
-    """Return a served object in the form that is stored."""
-    found = CONVERSIONS.get((api_version, kind))
-    return fields if found is None else found.to_stored(fields)

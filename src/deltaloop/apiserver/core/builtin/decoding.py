@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Never, cast
 
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.builtin.tables import FieldType, StructType, builtin_tables, kind_types
 from deltaloop.apiserver.core.metadata.types import metadata_problem
 from deltaloop.apiserver.core.metadata.values import read_bytes, read_micro_time, read_time
-from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.schemas.json_values import json_type
 from deltaloop.schemas.quantity import MalformedQuantityError, canonical_quantity
 
@@ -49,29 +50,29 @@ _GO_NAMES: Final = {
 }
 
 
-def decode_builtin(served: ServedResource, fields: dict[str, Any]) -> None:
+def decode_builtin(kind: ResourceType[Resource], fields: dict[str, Any]) -> None:
     """Check the types of an object's fields, write bytes and times in their own form, and drop what is empty, in place.
 
     Args:
-        served: The resource.
+        kind: Its kind.
         fields: The object; its metadata is checked and left as it is.
 
     Raises:
         BadRequestError: Naming the field and both types, or what is wrong with a value; never the data.
     """
-    name = None if served.custom else kind_types().get((served.type.api_version, served.type.kind))
+    name = kind_types().get((kind.api_version, kind.kind))
     if name is None:
         return
     reading = _Reading(builtin_tables().types)
-    struct, kind = reading.types[name], served.type.kind
+    struct, go = reading.types[name], kind.kind
     try:
         for field in list(fields):
             if field == "metadata":
-                _refuse(metadata_problem(served, fields)[0])
+                _refuse(metadata_problem(go, fields, unstructured=False)[0])
             elif field not in ("kind", "apiVersion"):
-                reading.field(struct, kind, fields, field, field)
+                reading.field(struct, go, fields, field, field)
     except _WrongValueError as error:
-        raise failures.unreadable(kind, error.why, version=served.type.version) from None
+        raise failures.unreadable(go, error.why, version=kind.version) from None
 
 
 _SCHEMA: Final = "#apiextensions.v1.JSONSchemaProps"

@@ -27,6 +27,7 @@ from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.times import format_micro_time, from_epoch, parse_time
+from deltaloop.apiserver.core.builtin.codec import BuiltInCodec
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.encoding import decode_object
@@ -39,8 +40,10 @@ ELECTION: Final = 5.0
 LEASE_SECONDS: Final = 5
 VALID: Final = 30 * 60.0
 OLDEST: Final = "OldestEmulationVersion"
+_LEASE_CANDIDATE: Final = ResourceType[Resource]("coordination.k8s.io", "v1beta1", "LeaseCandidate", "leasecandidates")
 LEASE_CANDIDATES: Final = ServedResource(
-    type=ResourceType[Resource]("coordination.k8s.io", "v1beta1", "LeaseCandidate", "leasecandidates"),
+    type=_LEASE_CANDIDATE,
+    codec=BuiltInCodec(_LEASE_CANDIDATE),
     singular="leasecandidate",
     list_kind="LeaseCandidateList",
     flags=Flags(unconditional_update=False, any_finalizer=True),

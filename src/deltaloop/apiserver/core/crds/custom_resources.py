@@ -1,4 +1,4 @@
-"""The strategy of custom resources: what a scale reads is checked, and the last object may let its definition go.
+"""The strategy of custom resources: checked by schema and scale; the last object may let its definition go.
 
 Source: apiextensions-apiserver pkg/registry/customresource/{strategy,validator}.go; apimachinery
 pkg/apis/meta/v1/unstructured/helpers.go.
@@ -7,12 +7,13 @@ pkg/apis/meta/v1/unstructured/helpers.go.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
+from dataclasses import replace
 from typing import Any, Final
 
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.served_resource import ScalePaths
 from deltaloop.apiserver.core.strategy import Fields, Flags, Strategy, Writes
+from deltaloop.schemas.decoding import schema_errors
 from deltaloop.schemas.faults import FieldError, invalid_value
 from deltaloop.schemas.json_values import is_mapping
 
@@ -26,6 +27,7 @@ _GO_TYPES: Final = {
     "NoneType": "<nil>",
 }
 
+_ROOT: Final = "<nil>"  # the field of a cause that names none
 LABEL_REFUSAL: Final = "field label not supported: {}"
 FLAGS: Final = Flags(
     generation=True,
@@ -42,18 +44,35 @@ FLAGS: Final = Flags(
 """What all custom resources do so."""
 
 
-def custom_strategy(scale: ScalePaths | None) -> Strategy:
+def custom_strategy(schema: bytes, scale: ScalePaths | None) -> Strategy:
     """Return the strategy of a version's objects.
 
     Args:
+        schema: The version's OpenAPI v3 schema as JSON bytes, if any.
         scale: Where its ``scale`` subresource reads and writes, if it has one.
     """
-    check = partial(replicas_errors, scale) if scale is not None else _no_errors
-    return Strategy(validate=check, validate_status=check, check_new=_check_open, removed=_removed)
 
+    def new_errors(fields: Fields) -> Iterator[FieldError]:
+        yield from schema_errors(schema, fields)
+        yield from replicas_errors(scale, fields)
 
-def _no_errors(_fields: Fields) -> tuple[()]:
-    return ()
+    def update_errors(before: Fields, after: Fields) -> Iterator[FieldError]:
+        yield from schema_errors(schema, after, before)
+        yield from replicas_errors(scale, after)
+
+    def status_errors(before: Fields, after: Fields) -> Iterator[FieldError]:
+        for error in schema_errors(schema, after, before):
+            # The real server looks at the status alone then: what names no field is said of it.
+            yield replace(error, field="status") if error.field == _ROOT else error
+        yield from replicas_errors(scale, after)
+
+    return Strategy(
+        validate_new=new_errors,
+        validate_update=update_errors,
+        validate_status=status_errors,
+        check_new=_check_open,
+        removed=_removed,
+    )
 
 
 def _check_open(resource: str, writes: Writes) -> None:
@@ -64,8 +83,10 @@ def _removed(resource: str, _obj: Resource, writes: Writes, now: float) -> None:
     writes.crds.finish(resource, now=now)
 
 
-def replicas_errors(paths: ScalePaths, fields: Fields) -> Iterator[FieldError]:
+def replicas_errors(paths: ScalePaths | None, fields: Fields) -> Iterator[FieldError]:
     """Yield what is wrong with the numbers and the selector of a custom resource that can be scaled."""
+    if paths is None:
+        return
     for path in (paths.spec_replicas, paths.status_replicas):
         value, why = _reach(path, fields)
         if why or (value is not None and type(value) is not int):

@@ -23,6 +23,7 @@ import msgspec
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.times import format_time, from_epoch
+from deltaloop.apiserver.core.crds.codec import CustomCodec
 from deltaloop.apiserver.core.crds.custom_resources import FLAGS, LABEL_REFUSAL, custom_strategy
 from deltaloop.apiserver.core.crds.version_order import version_order
 from deltaloop.apiserver.core.served_resource import PrinterColumn, ScalePaths, ServedResource
@@ -130,14 +131,15 @@ def _served_version(crd: dict[str, Any], names: dict[str, Any], version: dict[st
     schema, stored = _schema_of(version), _schema_of(_stored_version(crd))
     group, scale = text(at(crd, "spec", "group")), at(version, "subresources", "scale")
     paths = _scale_paths(scale) if is_mapping(scale) else None
+    kind = ResourceType[Resource](
+        group=group,
+        version=text(version.get("name")),
+        kind=text(names.get("kind")),
+        plural=text(names.get("plural")),
+        namespaced=at(crd, "spec", "scope") == "Namespaced",
+    )
     return ServedResource(
-        type=ResourceType[Resource](
-            group=group,
-            version=text(version.get("name")),
-            kind=text(names.get("kind")),
-            plural=text(names.get("plural")),
-            namespaced=at(crd, "spec", "scope") == "Namespaced",
-        ),
+        type=kind,
         singular=text(names.get("singular")),
         list_kind=text(names.get("listKind")),
         short_names=texts(names.get("shortNames")),
@@ -145,11 +147,10 @@ def _served_version(crd: dict[str, Any], names: dict[str, Any], version: dict[st
         status=isinstance(at(version, "subresources", "status"), dict),
         scale=is_mapping(scale),
         scale_paths=paths,
-        custom=True,
-        strategy=custom_strategy(paths),
+        strategy=custom_strategy(schema, paths),
+        codec=CustomCodec(kind, schema, stored if stored != schema else b""),
         flags=FLAGS,
         schema=schema,
-        storage_schema=stored if stored != schema else b"",
         columns=tuple(_column(mapping(column)) for column in items(version.get("additionalPrinterColumns"))),
         field_labels=tuple(
             text(at(field, "jsonPath")).removeprefix(".") for field in items(version.get("selectableFields"))

@@ -13,7 +13,7 @@ from typing import Final
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.apiserver.core.builtin.conversion import CONVERSIONS
+from deltaloop.apiserver.core.builtin.codec import BuiltInCodec
 from deltaloop.apiserver.core.builtin.tables import KindEntry, builtin_tables
 from deltaloop.apiserver.core.kinds.all_kinds import STRATEGIES
 from deltaloop.apiserver.core.served_resource import ScalePaths, ServedResource
@@ -32,9 +32,9 @@ def _type(entry: KindEntry) -> ResourceType[Resource]:
 
 
 def _served(entry: KindEntry) -> ServedResource:
-    scale = "scale" in entry.subresources
+    scale, kind = "scale" in entry.subresources, _type(entry)
     return ServedResource(
-        type=_type(entry),
+        type=kind,
         singular=entry.kind.lower(),
         list_kind=f"{entry.kind}List",
         short_names=entry.short_names,
@@ -52,7 +52,7 @@ def _served(entry: KindEntry) -> ServedResource:
         etcd_prefix=entry.etcd_prefix or entry.plural,
         strategy=STRATEGIES.get(entry.group_resource, PLAIN),
         deprecation=entry.deprecation,
-        converted=(entry.api_version, entry.kind) in CONVERSIONS,
+        codec=BuiltInCodec(kind),
     )
 
 

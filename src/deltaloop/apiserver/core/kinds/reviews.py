@@ -9,6 +9,7 @@ from typing import Final
 
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
+from deltaloop.apiserver.core.builtin.codec import BuiltInCodec
 from deltaloop.apiserver.core.served_resource import ServedResource
 
 AUTHENTICATION: Final = "authentication.k8s.io"
@@ -16,9 +17,10 @@ AUTHORIZATION: Final = "authorization.k8s.io"
 
 
 def _review(group: str, kind: str, *, namespaced: bool = False) -> ServedResource:
-    plural = f"{kind.lower()}s"
+    review = ResourceType[Resource](group, "v1", kind, f"{kind.lower()}s", namespaced)
     return ServedResource(
-        type=ResourceType[Resource](group, "v1", kind, plural, namespaced),
+        type=review,
+        codec=BuiltInCodec(review),
         singular=kind.lower(),
         list_kind=f"{kind}List",
         verbs=("create",),

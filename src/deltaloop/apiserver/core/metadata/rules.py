@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import msgspec
 
-from deltaloop.apiserver.core.metadata.types import check_metadata_types
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, required
 from deltaloop.schemas.json_values import items, mapping
@@ -55,13 +54,8 @@ _NULLABLE: Final = (
 _canonical: Final = msgspec.json.Encoder(order="sorted").encode
 
 
-def normalized_metadata(served: ServedResource, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return an object's metadata as a new dict without empty fields, or refuse it if its types are wrong.
-
-    Raises:
-        BadRequestError: Naming the place; never the data.
-    """
-    check_metadata_types(served, fields)
+def normalized_metadata(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the metadata of an object whose types are right as a new dict without empty fields."""
     kept: dict[str, Any] = dict(mapping(fields.get("metadata")))
     for name in _NULLABLE:
         if name in kept and kept[name] in (None, "", {}, []):

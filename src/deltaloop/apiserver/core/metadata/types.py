@@ -10,9 +10,10 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.metadata.values import read_time
-from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.schemas.json_values import at, items, json_type, text
 
 
@@ -84,21 +85,21 @@ def unreadable_type(fields: dict[str, Any]) -> str:
     return ""
 
 
-def check_metadata_types(served: ServedResource, fields: dict[str, Any]) -> None:
+def check_metadata_types(kind: ResourceType[Resource], fields: dict[str, Any], *, unstructured: bool) -> None:
     """Refuse metadata that cannot be decoded, in the words of Go's decoder.
 
     Raises:
         BadRequestError: Naming the field and both types; never the data.
     """
-    why = metadata_problem(served, fields)[0]
+    why = metadata_problem(kind.kind, fields, unstructured=unstructured)[0]
     if why:
         # The first half is what the object says of itself.
-        said = text(fields.get("kind")) or served.type.kind
-        version = text(fields.get("apiVersion")).rpartition("/")[2] or ("" if served.custom else served.type.version)
-        raise failures.unreadable(served.type.kind, why, said=said, version=version)
+        said = text(fields.get("kind")) or kind.kind
+        version = text(fields.get("apiVersion")).rpartition("/")[2] or ("" if unstructured else kind.version)
+        raise failures.unreadable(kind.kind, why, said=said, version=version)
 
 
-def metadata_problem(served: ServedResource, fields: dict[str, Any]) -> tuple[str, bool]:
+def metadata_problem(kind: str, fields: dict[str, Any], *, unstructured: bool) -> tuple[str, bool]:
     """Return why metadata cannot be decoded, "" if it can, and whether a decoder reads no further then.
 
     It goes on after a wrong type, to name that one if nothing worse comes; a time that is none ends it.
@@ -113,10 +114,10 @@ def metadata_problem(served: ServedResource, fields: dict[str, Any]) -> tuple[st
         return str(error), True
     try:
         if isinstance(metadata, dict):
-            _read_whole_numbers(cast("dict[str, Any]", metadata), custom=served.custom)
+            _read_whole_numbers(cast("dict[str, Any]", metadata), custom=unstructured)
         msgspec.convert(metadata, _Shape)
     except msgspec.ValidationError as error:
-        return _in_go_words(str(error), served.type.kind, custom=served.custom), False
+        return _in_go_words(str(error), kind, custom=unstructured), False
     except ValueError as error:
         return str(error), False
     return "", False

@@ -11,10 +11,8 @@ from typing import Any, Final
 import msgspec
 
 from deltaloop.api.resource import Resource
-from deltaloop.apiserver.core.builtin.conversion import from_stored
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.store import encode_object
-from deltaloop.schemas.decoding import decode_by_schema, prune_by_schema
 
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
@@ -27,38 +25,27 @@ def head(kind: str, api_version: str) -> bytes:
 
 
 def whole_object(served: ServedResource, obj: Resource) -> bytes:
-    """Return an object with its kind and version; a custom resource is pruned and defaulted by its schema."""
-    raw = obj.raw
-    if served.converted:
-        raw = _converted(served, obj)
-    if served.schema:
-        fields = _decode(raw)
-        if _read_by_schema(served, fields):
-            raw = encode_object(fields, resource_version=obj.resource_version)
-    return head(served.type.kind, served.type.api_version) + b"," + raw[1:]
+    """Return an object with its kind and version, as the codec of its resource reads it."""
+    return head(served.type.kind, served.type.api_version) + b"," + _raw(served, obj)[1:]
 
 
-def _converted(served: ServedResource, obj: Resource) -> bytes:
-    fields = from_stored(served.type.api_version, served.type.kind, _decode(obj.raw))
-    return encode_object(fields, resource_version=obj.resource_version)
+def _raw(served: ServedResource, obj: Resource) -> bytes:
+    """Return the bytes of an object as its version has it, without its kind."""
+    if served.codec.serves_as_stored:
+        return obj.raw
+    fields = served.codec.load(_decode(obj.raw))
+    return obj.raw if fields is None else encode_object(fields, resource_version=obj.resource_version)
 
 
 def decode_object(served: ServedResource, obj: Resource) -> dict[str, Any]:
     """Return an object as a new dict, with its kind and version first."""
     stored = _decode(obj.raw)
-    if served.converted:
-        stored = from_stored(served.type.api_version, served.type.kind, stored)
-    fields = {"kind": served.type.kind, "apiVersion": served.type.api_version, **stored}
-    _read_by_schema(served, fields)
-    return fields
-
-
-def _read_by_schema(served: ServedResource, fields: dict[str, Any]) -> bool:
-    """Prune and default what was read, in place: defaults are those of the version that it is stored in."""
-    if not served.storage_schema:
-        return decode_by_schema(served.schema, fields)
-    defaulted = decode_by_schema(served.storage_schema, fields)
-    return prune_by_schema(served.schema, fields) or defaulted
+    fields = served.codec.load(stored)
+    return {
+        "kind": served.type.kind,
+        "apiVersion": served.type.api_version,
+        **(fields if fields is not None else stored),
+    }
 
 
 def with_resource_version(obj: Resource, revision: int) -> Resource:
@@ -81,11 +68,8 @@ def list_metadata(
 
 def object_list(served: ServedResource, objects: Iterable[Resource], metadata: Mapping[str, Any]) -> bytes:
     """Return a list; only items that describe themselves carry their kind and version."""
-    if served.flags.self_described:
-        written = [whole_object(served, obj) for obj in objects]
-    else:
-        written = [_converted(served, obj) if served.converted else obj.raw for obj in objects]
-    items = b",".join(written)
+    shown = whole_object if served.flags.self_described else _raw
+    items = b",".join(shown(served, obj) for obj in objects)
     return (
         head(served.list_kind, served.type.api_version)
         + b',"metadata":'

@@ -18,18 +18,16 @@ from typing import Any, Final
 import msgspec
 
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.builtin.tables import kind_types
-from deltaloop.apiserver.core.builtin.unknown_fields import drop_unknown_fields, drop_unknown_metadata
+from deltaloop.apiserver.core.codec import AsSent
 from deltaloop.apiserver.core.metadata.rules import owner_warnings
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.writes.sent_objects import AsSent, decode_sent
-from deltaloop.schemas.decoding import duplicate_field_texts, unknown_field_texts
+from deltaloop.apiserver.core.writes.sent_objects import decode_sent
+from deltaloop.schemas.decoding import duplicate_field_texts
 from deltaloop.schemas.faults import invalid_value, not_supported
 from deltaloop.schemas.json_values import copied, mapping
 
 _STRICT: Final = "strict decoding error: "
 _OPERATION_FIELDS: Final = frozenset({"op", "path", "from", "value"})
-_MOST_FIELDS: Final = 100  # that are unknown, or come twice; the decoder of a real server keeps no more
 _MOST_SIGNS: Final = 4096
 _SIGNS_OF_ONE: Final = 256
 
@@ -74,9 +72,9 @@ def check_object(
     Raises:
         BadRequestError: If the mode is ``STRICT`` and there would be any.
     """
-    found = _found(served, fields, body, mode)
+    found = served.codec.drop_unknown(fields, body, "whole", told=mode is not FieldValidation.IGNORE)
     if mode is FieldValidation.IGNORE:
-        return found
+        return ()
     if found or repeated:
         _check_readable(served, fields, as_sent="whole")
     if (found or repeated) and mode is FieldValidation.STRICT:
@@ -99,8 +97,9 @@ def check_patched(
         InvalidError: If the mode is ``STRICT`` and there would be any; it names ``patch``, as the real server does.
     """
     found = _patch_texts(patch, mode)
-    if _is_read(served, fields):
-        found = (*found, *_found(served, fields, b"", mode, typed=bool(fields.get("apiVersion"))))
+    if served.codec.is_read(fields):
+        told = mode is not FieldValidation.IGNORE
+        found = (*found, *served.codec.drop_unknown(fields, b"", "patched", told=told))
     repeated = owner_warnings(mapping(fields.get("metadata")), " after mutating admission happens")
     if found or repeated:
         _check_readable(served, fields, as_sent="patched")
@@ -108,14 +107,6 @@ def check_patched(
         result = msgspec.json.encode(msgspec.json.encode(fields).decode()).decode()
         raise failures.invalid_patch(invalid_value("patch", result, _STRICT + ", ".join(found)))
     return (*found, *repeated)
-
-
-def _is_read(served: ServedResource, fields: dict[str, Any]) -> bool:
-    """Tell whether what a patch made is read at all: another kind is refused before its fields are looked at."""
-    api_version, kind = fields.get("apiVersion"), fields.get("kind") or served.type.kind
-    if served.custom:
-        return (api_version, kind) == (served.type.api_version, served.type.kind)
-    return kind == served.type.kind and (not api_version or (api_version, kind) in kind_types())
 
 
 def _check_readable(served: ServedResource, fields: dict[str, Any], *, as_sent: AsSent) -> None:
@@ -178,23 +169,3 @@ def warning_header(text: str) -> str:
     """Return the value of a Warning header."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'299 - "{escaped}"'
-
-
-def _found(
-    served: ServedResource, fields: dict[str, Any], body: bytes, mode: FieldValidation, *, typed: bool = True
-) -> tuple[str, ...]:
-    if not served.custom:
-        # What a patch left without a version is read as a type that has no fields.
-        dropped = (
-            drop_unknown_fields(served.type.api_version, served.type.kind, fields)
-            if typed
-            else sorted(fields.keys() - {"apiVersion", "kind"})
-        )
-        if mode is FieldValidation.IGNORE:
-            return ()
-        return (*duplicate_field_texts(body), *(f'unknown field "{path}"' for path in dropped))[:_MOST_FIELDS]
-    unknown = drop_unknown_metadata(fields)
-    if mode is FieldValidation.IGNORE:
-        return ()
-    of_metadata = (f'unknown field "{path}"' for path in unknown)
-    return (*duplicate_field_texts(body), *of_metadata, *unknown_field_texts(served.schema, fields))

@@ -81,7 +81,7 @@ def can_be_owned(registry: Registry, served: ServedResource, fields: Fields) -> 
 
     Source: apimachinery pkg/util/managedfields/fieldmanager.go (``UpdateNoErrors``).
     """
-    if not served.custom:
+    if not served.schema:
         return True
     return not type_errors(_target(registry, served, "").type, fields, unlike=False)
 
@@ -156,7 +156,7 @@ def _without_unreadable(served: ServedResource, applied: Fields) -> Fields:
     """Return an applied object without entries that cannot be read, or refuse them in a built-in kind."""
     if mapping(applied.get("metadata")).get("managedFields") is None:
         return applied
-    if not served.custom:
+    if not served.codec.says_kind:
         raise failures.not_convertible(served.type, applied, "metadata.managedFields cannot be read")
     return with_entries(applied, [])
 
@@ -209,7 +209,7 @@ def _types_of(registry: Registry, served: ServedResource) -> Callable[[str], Mer
     kind = served.type
 
     def type_of(api_version: str) -> MergeType | None:
-        built_in = None if served.custom else built_in_type(api_version, kind.kind)
+        built_in = built_in_type(api_version, kind.kind)
         if built_in is not None:
             return built_in
         # A kind that the tables do not have, such as LeaseCandidate, is typed like a custom resource.
@@ -217,6 +217,6 @@ def _types_of(registry: Registry, served: ServedResource) -> Callable[[str], Mer
             return custom_type(served.schema)
         group, _, version = api_version.rpartition("/")
         other = registry.find(kind.group, version, kind.plural) if group == kind.group else None
-        return custom_type(other.schema) if other is not None and other.custom else None
+        return custom_type(other.schema) if other is not None and other.schema else None
 
     return type_of

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.kinds.validation.kinds import (
@@ -15,19 +14,15 @@ from deltaloop.apiserver.core.kinds.validation.kinds import (
 )
 from deltaloop.apiserver.core.metadata.rules import metadata_errors, new_finalizer_errors
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.schemas.decoding import schema_errors
 from deltaloop.schemas.faults import FieldError
 
 Fields = dict[str, Any]
-# The field of a cause that names none.
-_ROOT: Final = "<nil>"
 
 
 def new_errors(served: ServedResource, created: Fields) -> list[FieldError]:
     """Return what is wrong with a new object."""
     return (
         metadata_errors(served, created["metadata"], new=True)
-        + schema_errors(served.schema, created)
         + object_errors(served, created)
         + new_object_errors(served, created)
         + [*served.strategy.validate(created), *served.strategy.validate_new(created)]
@@ -44,15 +39,12 @@ def changed_errors(served: ServedResource, before: Fields, after: Fields, *, who
         whole: Whether it was written as a whole, not through a subresource.
     """
     errors = metadata_errors(served, after["metadata"], new=whole and served.flags.base_rechecked)
-    found = schema_errors(served.schema, after, before)
-    # The real server looks at the status alone then: what names no field is said of it.
-    errors += found if whole else [replace(error, field="status") if error.field == _ROOT else error for error in found]
     if whole:
         errors += object_errors(served, after) + update_errors(served, before, after)
         errors += [*served.strategy.validate(after), *served.strategy.validate_update(before, after)]
     else:
         errors += status_errors(served, after)
-        errors += served.strategy.validate_status(after)
+        errors += served.strategy.validate_status(before, after)
     if "deletionTimestamp" in after["metadata"]:
         old, new = before["metadata"].get("finalizers", []), after["metadata"].get("finalizers", [])
         errors += new_finalizer_errors(old, new)

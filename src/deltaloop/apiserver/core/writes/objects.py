@@ -14,15 +14,10 @@ from typing import Any, Final
 
 import msgspec
 
-from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.builtin.defaulting import initial_status
-from deltaloop.apiserver.core.builtin.tables import kind_types
-from deltaloop.apiserver.core.metadata.rules import normalized_metadata
-from deltaloop.apiserver.core.metadata.types import unreadable_type
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.stamp import Stamp
-from deltaloop.schemas.faults import FieldError, invalid_value
-from deltaloop.schemas.json_values import at
+from deltaloop.schemas.faults import FieldError
 
 GENERATED_TRIES: Final = 8
 _SERVER_FIELDS: Final = (
@@ -55,100 +50,6 @@ def generated_name(base: str, *, chance: float, attempt: int) -> str:
     return base[:_LONGEST_BASE] + suffix
 
 
-def check_identity(
-    served: ServedResource, fields: dict[str, Any], *, namespace: str, name: str = "", patched: bool = False
-) -> dict[str, Any]:
-    """Check that an object is what the URL says, and return its normalized metadata.
-
-    Args:
-        served: The resource in the URL.
-        fields: The object; ``kind`` and ``apiVersion`` may be missing for built-in kinds.
-        namespace: Namespace in the URL; filled in where the object has none.
-        name: Name in the URL, or "" for a create.
-        patched: Whether a patch made the object; what it says of its version is then looked at later.
-
-    Raises:
-        BadRequestError: If kind, version, name or namespace do not fit.
-        InvalidError: If a custom resource has another kind.
-    """
-    api_version = fields.get("apiVersion") or ""
-    check_kind(served, fields)
-    if not patched and (api_version or served.custom) and api_version != served.type.api_version:
-        raise failures.bad_request(
-            f"the API version in the data ({api_version}) does not match the expected API version "
-            f"({served.type.api_version})"
-        )
-    if not name:
-        check_custom_kind(served, fields)
-    unnamed = f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
-    if patched and name and not (served.custom or api_version):
-        raise failures.bad_request(unnamed)  # without a version it is read as nothing at all
-    metadata = normalized_metadata(served, fields)
-    if not served.type.namespaced:
-        metadata.pop("namespace", None)
-    elif metadata.setdefault("namespace", namespace) != namespace:
-        raise failures.bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request"
-        )
-    if name and "name" not in metadata:
-        raise failures.bad_request(unnamed)
-    if name and metadata["name"] != name:
-        raise failures.bad_request(
-            f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
-        )
-    if patched and served.custom and not api_version:
-        raise failures.internal("Object 'apiVersion' is missing in 'object has no apiVersion field'")
-    return metadata
-
-
-def check_custom_kind(served: ServedResource, fields: dict[str, Any]) -> None:
-    """Refuse another kind of custom resource; in an update, the resource version is looked at before.
-
-    Raises:
-        InvalidError: If it is another.
-    """
-    if not served.custom:
-        return
-    kind, api_version = fields.get("kind") or "", fields.get("apiVersion") or ""
-    errors: list[FieldError] = []
-    if kind and kind != served.type.kind:
-        errors.append(invalid_value("kind", f'"{kind}"', f"must be {served.type.kind}"))
-    if api_version != served.type.api_version:
-        errors.append(invalid_value("apiVersion", f'"{api_version}"', f"must be {served.type.api_version}"))
-    if errors:
-        group = api_version.rpartition("/")[0]
-        raise failures.another_kind(group, kind, str(at(fields, "metadata", "name") or ""), errors)
-
-
-def check_kind(served: ServedResource, fields: dict[str, Any]) -> None:
-    """Refuse an object that cannot be decoded for its kind; this comes before whatever else may be wrong with it.
-
-    Raises:
-        BadRequestError: If a built-in kind is another one, or a custom resource has none.
-    """
-    unreadable = unreadable_type(fields)
-    if unreadable:
-        raise failures.unrecognized(served.type.kind, unreadable)
-    if not served.custom:
-        api_version = fields.get("apiVersion") or served.type.api_version
-        _check_registered(served, api_version, fields.get("kind") or served.type.kind)
-    elif not fields.get("kind"):
-        raise failures.unrecognized(served.type.kind, "Object 'Kind' is missing in the body of the request")
-
-
-def _check_registered(served: ServedResource, api_version: str, kind: str) -> None:
-    """Refuse another kind in the words of a server that decodes by what the body says it is."""
-    version = api_version.rpartition("/")[2]
-    wanted = served.type.kind
-    if (api_version, kind) not in kind_types() and (api_version, kind) != (served.type.api_version, wanted):
-        why = f'no kind "{kind}" is registered for version "{api_version}"'
-        raise failures.unreadable(wanted, why, said=kind, version=version)
-    if kind != wanted:
-        group = served.type.group.partition(".")[0] or "core"
-        why = f"converting ({version}.{kind}) to ({group}.{wanted}): unknown conversion"
-        raise failures.unreadable(wanted, why, said=kind, version=version)
-
-
 def new_object(
     served: ServedResource, fields: dict[str, Any], metadata: dict[str, Any], *, stamp: Stamp
 ) -> dict[str, Any]:
@@ -161,7 +62,7 @@ def new_object(
     result = {**fields, "metadata": kept}
     if served.status and not served.strategy.status_when_new:
         result.pop("status", None)
-        status = None if served.custom else initial_status(served.type.api_version, served.type.kind)
+        status = initial_status(served.type.api_version, served.type.kind)
         if status is not None:
             result["status"] = status
     return result

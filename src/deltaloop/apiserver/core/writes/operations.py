@@ -17,8 +17,8 @@ from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.builtin.conversion import to_stored
 from deltaloop.apiserver.core.builtin.defaulting import without_zeros
+from deltaloop.apiserver.core.codec import AsSent
 from deltaloop.apiserver.core.kinds.scaling import apply_scale, check_scale
 from deltaloop.apiserver.core.kinds.validation.warnings import changed_object_warnings, new_object_warnings
 from deltaloop.apiserver.core.metadata.rules import mark_errors
@@ -45,18 +45,19 @@ from deltaloop.apiserver.core.writes.managed_fields import (
 from deltaloop.apiserver.core.writes.object_checks import changed_errors, new_errors, refuse
 from deltaloop.apiserver.core.writes.objects import (
     GENERATED_TRIES,
-    check_custom_kind,
-    check_identity,
     ends_with_update,
     generated_name,
     new_object,
     told_by_status,
     updated_object,
 )
-from deltaloop.apiserver.core.writes.sent_objects import AsSent, check_version_sent, check_versions, decode_sent
-from deltaloop.apiserver.core.writes.stored_numbers import settle_numbers
-from deltaloop.schemas.decoding import decode_by_schema
-from deltaloop.schemas.json_values import copied
+from deltaloop.apiserver.core.writes.sent_objects import (
+    check_identity,
+    check_said_kind,
+    check_version_sent,
+    check_versions,
+    decode_sent,
+)
 
 _NAMESPACES: Final = kinds.NAMESPACE.group_resource
 
@@ -153,7 +154,6 @@ class Operations:
         """
         decode_sent(served, fields, as_sent="applied" if entries is not None else "whole")
         metadata = check_identity(served, fields, namespace=namespace, name=updated)
-        decode_by_schema(served.schema, fields, applied=entries is not None)
         if updated and "uid" in metadata and entries is None:
             raise uid_conflict(served, namespace, metadata.get("name", ""), wanted=metadata["uid"], found="")
         if updated:
@@ -182,7 +182,7 @@ class Operations:
         if dry_run:
             return _unstored(served, created, resource_version=version)
         created = served.strategy.store(None, created, self, stamp)
-        return self._objects.create(served.storage, key, _stored(served, created))
+        return self._objects.create(served.storage, key, served.codec.stored(created))
 
     def update(
         self,
@@ -221,12 +221,11 @@ class Operations:
         as_sent = "applied" if entries is not None else as_sent
         decode_sent(served, fields, as_sent=as_sent)
         metadata = check_identity(served, fields, namespace=namespace, name=name, patched=as_sent == "patched")
-        decode_by_schema(served.schema, fields, applied=entries is not None)
         current = self.read(served, namespace, name)
         before = decode_object(served, current)
         stamp.admit(served, namespace, before, fields)
         errors = check_versions(served, current, metadata, as_sent=as_sent)
-        check_custom_kind(served, fields)
+        check_said_kind(served, fields)
         errors += mark_errors(before["metadata"], metadata)
         if subresource == "status":
             errors = told_by_status(served, errors)
@@ -246,7 +245,7 @@ class Operations:
         if ends or dry_run:
             return _unstored(served, after, resource_version=current.resource_version)
         after = served.strategy.store(before, after, self, stamp)
-        return self._objects.update(served.storage, current.key, _stored(served, after))
+        return self._objects.update(served.storage, current.key, served.codec.stored(after))
 
     def patch(
         self,
@@ -301,11 +300,11 @@ class Operations:
             return Deleted(_unstored(served, after, resource_version=current.resource_version), fate is Fate.REMOVED)
         if fate is Fate.REMOVED:
             if after != before:
-                current = self._objects.update(served.storage, current.key, _stored(served, after))
+                current = self._objects.update(served.storage, current.key, served.codec.stored(after))
             removed_at = self._remove(served, current, now=now)
             return Deleted(with_resource_version(current, removed_at), removed=True)
         if fate is Fate.MARKED:
-            current = self._objects.update(served.storage, current.key, _stored(served, after))
+            current = self._objects.update(served.storage, current.key, served.codec.stored(after))
             served.strategy.marked(current, self, now)
         return Deleted(current, removed=False)
 
@@ -320,8 +319,7 @@ class Operations:
         name = created["metadata"].get("name", "")
         refuse(served, name, new_errors(served, created))
         stamp.warn((*new_object_warnings(served, created), *served.strategy.warn_new(created)))
-        if served.custom:
-            settle_numbers(created)
+        served.codec.settle(created)
         if entries is None:
             set_by_author = without_zeros(served.type.api_version, served.type.kind, created)
             owned = with_created(self.registry, served, set_by_author, stamp)
@@ -344,8 +342,7 @@ class Operations:
     ) -> Fields:
         """Return a changed object with its owners and what the server adds; ``written`` is the subresource."""
         whole = written in ("", "scale")
-        if served.custom:
-            settle_numbers(after)
+        served.codec.settle(after)
         if entries is None:
             after = with_updated(self.registry, served, before, after, sent, stamp, subresource=written)
         else:
@@ -402,7 +399,7 @@ class Operations:
         """Store an object that is there anew, as it is given."""
         served, metadata = self._served(kind), fields["metadata"]
         key = key_of(served, metadata.get("namespace", ""), metadata["name"])
-        self._objects.update(served.storage, key, _stored(served, fields))
+        self._objects.update(served.storage, key, served.codec.stored(fields))
 
     def update_status(self, kind: ResourceType[Resource], fields: Fields, given: Given) -> None:
         """Store an object with another status, as a write to its ``/status`` does."""
@@ -443,16 +440,6 @@ class Operations:
                 self._remove(served, item, now=now)
 
 
-def _stored(served: ServedResource, fields: Fields) -> Fields:
-    """Return an object in the form that the store has it in."""
-    if served.converted:
-        return to_stored(served.type.api_version, served.type.kind, fields)
-    if served.storage_schema:
-        fields = copied(fields)
-        decode_by_schema(served.storage_schema, fields)
-    return fields
-
-
 def _unstored(served: ServedResource, fields: Fields, *, resource_version: str = "") -> Resource:
     """Return an object as it would be stored."""
-    return Resource.from_json(encode_object(_stored(served, fields), resource_version=resource_version))
+    return Resource.from_json(encode_object(served.codec.stored(fields), resource_version=resource_version))

@@ -20,11 +20,11 @@ import msgspec
 from deltaloop.api.errors import DeltaloopError
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.builtin.merged_objects import convert_merged
 from deltaloop.apiserver.core.metadata.types import unreadable_type
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.writes.apply.options import APPLY_PATCH
 from deltaloop.apiserver.core.writes.json_patch import JsonPatchError, apply_operations
-from deltaloop.apiserver.core.writes.merged_objects import convert_merged
 from deltaloop.apiserver.core.writes.patch_rules import rules_of
 from deltaloop.apiserver.core.writes.strategic_merge import StrategicMergeError, strategic_merge
 from deltaloop.schemas.faults import invalid_value
@@ -175,7 +175,7 @@ def _apply_strategic(
         raise PatchError(error.code, reasons.get(error.code, ""), str(error)) from None
     if not of_kind:
         return result
-    if why := convert_merged(resource, result):
+    if why := convert_merged(resource.type, result):
         raise _not_readable(why)
     # The result is read as what the URL says, whatever it says that it is.
     return {**result, "kind": resource.type.kind, "apiVersion": resource.type.api_version}

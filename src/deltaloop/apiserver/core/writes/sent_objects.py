@@ -8,25 +8,21 @@ Source: apiserver pkg/endpoints/handlers/create.go, update.go, patch.go; pkg/reg
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.builtin.decoding import decode_builtin
-from deltaloop.apiserver.core.builtin.defaulting import complete_object
+from deltaloop.apiserver.core.codec import AsSent
 from deltaloop.apiserver.core.failures import UnreadableObjectError
-from deltaloop.apiserver.core.metadata.types import check_metadata_types, drop_unreadable
+from deltaloop.apiserver.core.metadata.rules import normalized_metadata
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.storage.storage_keys import uid_conflict
 from deltaloop.apiserver.core.wire.requests import parse_revision, revision_error
-from deltaloop.apiserver.core.writes.merged_objects import convert_merged
-from deltaloop.apiserver.core.writes.objects import check_kind
 from deltaloop.schemas.faults import FieldError, invalid_value
-from deltaloop.schemas.json_values import mapping
+from deltaloop.schemas.json_values import at
 
 Fields = dict[str, Any]
-AsSent: TypeAlias = Literal["whole", "patched", "applied"]
 
 
 def decode_sent(served: ServedResource, fields: Fields, *, as_sent: AsSent) -> None:
@@ -36,31 +32,77 @@ def decode_sent(served: ServedResource, fields: Fields, *, as_sent: AsSent) -> N
         ApiError: If it cannot be read; which one depends on how it came about.
     """
     try:
-        check_kind(served, fields)
-        if as_sent == "applied":
-            _convert(served, fields)
-        if served.custom:
-            check_metadata_types(served, fields)
-            return
-        if as_sent == "patched" and not fields.get("apiVersion"):
-            return  # what a patch left without a version is read as nothing, and refused for that
-        decode_builtin(served, fields)
+        served.codec.check_kind(fields)
+        served.codec.read(fields, as_sent)
     except UnreadableObjectError as error:
         if as_sent == "patched":
             raise failures.invalid_patch(invalid_value("patch", "the object that results", error.why)) from None
-        if as_sent == "applied" and not served.custom:
-            raise failures.not_convertible(served.type, fields, error.why) from None
         raise
-    complete_object(served.type.api_version, served.type.kind, fields)
     served.strategy.default(fields)
 
 
-def _convert(served: ServedResource, fields: Fields) -> None:
-    """Read what was applied: of custom resources, what is wrong in metadata and not the client's to set is dropped."""
-    if served.custom:
-        drop_unreadable(mapping(fields.get("metadata")))
-    elif why := convert_merged(served, fields):
-        raise failures.not_convertible(served.type, fields, why)
+def check_identity(
+    served: ServedResource, fields: dict[str, Any], *, namespace: str, name: str = "", patched: bool = False
+) -> dict[str, Any]:
+    """Check that an object is what the URL says, and return its normalized metadata.
+
+    Args:
+        served: The resource in the URL.
+        fields: The object; ``kind`` and ``apiVersion`` may be missing for built-in kinds.
+        namespace: Namespace in the URL; filled in where the object has none.
+        name: Name in the URL, or "" for a create.
+        patched: Whether a patch made the object; what it says of its version is then looked at later.
+
+    Raises:
+        BadRequestError: If kind, version, name or namespace do not fit.
+        InvalidError: If a custom resource has another kind.
+    """
+    api_version = fields.get("apiVersion") or ""
+    if not patched and (api_version or served.codec.says_kind) and api_version != served.type.api_version:
+        raise failures.bad_request(
+            f"the API version in the data ({api_version}) does not match the expected API version "
+            f"({served.type.api_version})"
+        )
+    if not name:
+        check_said_kind(served, fields)
+    unnamed = f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+    if patched and name and not (served.codec.says_kind or api_version):
+        raise failures.bad_request(unnamed)  # without a version it is read as nothing at all
+    metadata = normalized_metadata(fields)
+    if not served.type.namespaced:
+        metadata.pop("namespace", None)
+    elif metadata.setdefault("namespace", namespace) != namespace:
+        raise failures.bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    if name and "name" not in metadata:
+        raise failures.bad_request(unnamed)
+    if name and metadata["name"] != name:
+        raise failures.bad_request(
+            f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
+        )
+    if patched and served.codec.says_kind and not api_version:
+        raise failures.internal("Object 'apiVersion' is missing in 'object has no apiVersion field'")
+    return metadata
+
+
+def check_said_kind(served: ServedResource, fields: dict[str, Any]) -> None:
+    """Refuse another kind where an object has to say its own; in an update, the resource version is looked at before.
+
+    Raises:
+        InvalidError: If it is another.
+    """
+    if not served.codec.says_kind:
+        return
+    kind, api_version = fields.get("kind") or "", fields.get("apiVersion") or ""
+    errors: list[FieldError] = []
+    if kind and kind != served.type.kind:
+        errors.append(invalid_value("kind", f'"{kind}"', f"must be {served.type.kind}"))
+    if api_version != served.type.api_version:
+        errors.append(invalid_value("apiVersion", f'"{api_version}"', f"must be {served.type.api_version}"))
+    if errors:
+        group = api_version.rpartition("/")[0]
+        raise failures.another_kind(group, kind, str(at(fields, "metadata", "name") or ""), errors)
 
 
 def check_version_sent(metadata: Fields) -> int:

@@ -71,23 +71,23 @@ _UPDATES: Final[Mapping[str, Callable[[Fields, Fields], Iterator[FieldError]]]] 
 
 def object_errors(served: ServedResource, fields: Fields) -> list[FieldError]:
     """Return what is wrong with an object of a built-in kind, as far as it is looked at; metadata is not."""
-    check = None if served.custom else _CHECKS.get(served.type.group_resource)
+    check = _CHECKS.get(served.type.group_resource)
     return [*check(fields)] if check is not None else []
 
 
 def status_errors(served: ServedResource, fields: Fields) -> list[FieldError]:
     """Return what is wrong with the status of an object of a built-in kind, as far as it is looked at."""
-    check = None if served.custom else _STATUSES.get(served.type.group_resource)
+    check = _STATUSES.get(served.type.group_resource)
     return [*check(fields)] if check is not None else []
 
 
 def new_object_errors(served: ServedResource, fields: Fields) -> list[FieldError]:
     """Return what a new object of a built-in kind may not have."""
-    check = None if served.custom else _NEW.get(served.type.group_resource)
+    check = _NEW.get(served.type.group_resource)
     return [*check(fields)] if check is not None else []
 
 
 def update_errors(served: ServedResource, before: Fields, after: Fields) -> list[FieldError]:
     """Return what an update changes although it must not."""
-    check = None if served.custom else _UPDATES.get(served.type.group_resource)
+    check = _UPDATES.get(served.type.group_resource)
     return [*check(before, after)] if check is not None else []

@@ -51,14 +51,14 @@ _TOKENS: Final = (
 
 def new_object_warnings(served: ServedResource, fields: Fields) -> tuple[str, ...]:
     """Return what there is to warn about in a new object of a built-in kind."""
-    kind = "" if served.custom else served.type.group_resource
+    kind = served.type.group_resource
     found = [*_NEW[kind](fields)] if kind in _NEW else []
     return (*found, *(_ALWAYS[kind](fields) if kind in _ALWAYS else ()))
 
 
 def changed_object_warnings(served: ServedResource, before: Fields, after: Fields) -> tuple[str, ...]:
     """Return what there is to warn about in a changed object; in pods of an owner, if what is wanted of it changed."""
-    kind = "" if served.custom else served.type.group_resource
+    kind = served.type.group_resource
     found: list[str] = []
     if kind in _TEMPLATES and _generation(before) != _generation(after):
         found += _TEMPLATES[kind](after)

@@ -21,7 +21,7 @@ from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
-from deltaloop.apiserver.core.writes.stored_numbers import stored_number
+from deltaloop.apiserver.core.crds.stored_numbers import stored_number
 from deltaloop.schemas.nesting import decode_json
 
 FieldSet: TypeAlias = dict[str, Any]

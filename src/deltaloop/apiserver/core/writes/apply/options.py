@@ -12,7 +12,7 @@ import msgspec
 
 from deltaloop.api.errors import InvalidInputError
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.writes.stored_numbers import settle_numbers
+from deltaloop.apiserver.core.crds.stored_numbers import settle_numbers
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, required
 from deltaloop.schemas.json_values import json_type
 from deltaloop.schemas.nesting import TooDeepError, decode_json

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.builtin.tables import FieldType, StructType, builtin_tables, kind_types
-from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.schemas.json_values import json_type
 
 _GO_KINDS: Final[dict[type, str]] = {
@@ -29,13 +30,13 @@ class _WrongTypeError(Exception):
     """Inside this module only."""
 
 
-def convert_merged(served: ServedResource, fields: dict[str, Any]) -> str:
+def convert_merged(kind: ResourceType[Resource], fields: dict[str, Any]) -> str:
     """Write the whole numbers of a merged object as such, in place, and return why it cannot be read.
 
     Returns:
         Both types of the first value, metadata included, that is of a wrong one, never the value; "" if none is.
     """
-    name = None if served.custom else kind_types().get((served.type.api_version, served.type.kind))
+    name = kind_types().get((kind.api_version, kind.kind))
     if name is None:
         return ""
     try:

@@ -1,0 +1,104 @@
+"""How objects of built-in kinds are read and written: as Go's types have them.
+
+Source: apimachinery pkg/runtime/serializer/json, pkg/runtime/codec.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, final
+
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.builtin.conversion import CONVERSIONS
+from deltaloop.apiserver.core.builtin.decoding import decode_builtin
+from deltaloop.apiserver.core.builtin.defaulting import complete_object
+from deltaloop.apiserver.core.builtin.merged_objects import convert_merged
+from deltaloop.apiserver.core.builtin.tables import kind_types
+from deltaloop.apiserver.core.builtin.unknown_fields import drop_unknown_fields
+from deltaloop.apiserver.core.codec import AsSent, Fields
+from deltaloop.apiserver.core.failures import UnreadableObjectError
+from deltaloop.apiserver.core.metadata.types import unreadable_type
+from deltaloop.schemas.decoding import duplicate_field_texts
+
+_MOST_FIELDS: Final = 100  # that are unknown, or come twice; the decoder of a real server keeps no more
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BuiltInCodec:
+    """Of one kind of one version; says what ``Codec`` says."""
+
+    kind: ResourceType[Resource]
+
+    @property
+    def says_kind(self) -> bool:
+        """It need not."""
+        return False
+
+    @property
+    def serves_as_stored(self) -> bool:
+        """Unless another version is stored."""
+        return self._name not in CONVERSIONS
+
+    @property
+    def _name(self) -> tuple[str, str]:
+        return self.kind.api_version, self.kind.kind
+
+    def check_kind(self, fields: Fields) -> None:
+        """Refuse another kind in the words of a server that decodes by what the body says it is."""
+        wanted, unreadable = self.kind.kind, unreadable_type(fields)
+        if unreadable:
+            raise failures.unrecognized(wanted, unreadable)
+        api_version, kind = fields.get("apiVersion") or self.kind.api_version, fields.get("kind") or wanted
+        version = api_version.rpartition("/")[2]
+        if (api_version, kind) not in kind_types() and (api_version, kind) != self._name:
+            why = f'no kind "{kind}" is registered for version "{api_version}"'
+            raise failures.unreadable(wanted, why, said=kind, version=version)
+        if kind != wanted:
+            group = self.kind.group.partition(".")[0] or "core"
+            why = f"converting ({version}.{kind}) to ({group}.{wanted}): unknown conversion"
+            raise failures.unreadable(wanted, why, said=kind, version=version)
+
+    def is_read(self, fields: Fields) -> bool:
+        """Tell whether it is of this kind, and of a version that there is, if it says one."""
+        api_version, kind = fields.get("apiVersion"), fields.get("kind") or self.kind.kind
+        return kind == self.kind.kind and (not api_version or (api_version, kind) in kind_types())
+
+    def read(self, fields: Fields, as_sent: AsSent) -> None:
+        """Check the types, drop what is empty, and fill in defaults."""
+        if as_sent == "patched" and not fields.get("apiVersion"):
+            return  # what a patch left without a version is read as nothing, and refused for that
+        try:
+            if as_sent == "applied" and (why := convert_merged(self.kind, fields)):
+                raise failures.not_convertible(self.kind, fields, why)
+            decode_builtin(self.kind, fields)
+        except UnreadableObjectError as error:
+            if as_sent == "applied":
+                raise failures.not_convertible(self.kind, fields, error.why) from None
+            raise
+        complete_object(self.kind.api_version, self.kind.kind, fields)
+
+    def drop_unknown(self, fields: Fields, body: bytes, as_sent: AsSent, *, told: bool) -> tuple[str, ...]:
+        """Drop what Go's decoder drops; what a patch left without a version is read as a type that has no fields."""
+        if as_sent == "patched" and not fields.get("apiVersion"):
+            dropped = sorted(fields.keys() - {"apiVersion", "kind"})
+        else:
+            dropped = drop_unknown_fields(self.kind.api_version, self.kind.kind, fields)
+        if not told:
+            return ()
+        return (*duplicate_field_texts(body), *(f'unknown field "{path}"' for path in dropped))[:_MOST_FIELDS]
+
+    def settle(self, fields: Fields) -> None:
+        """Do nothing: types have one form."""
+
+    def stored(self, fields: Fields) -> Fields:
+        """Return it in the version that is stored."""
+        found = CONVERSIONS.get(self._name)
+        return found.to_stored(fields) if found is not None else fields
+
+    def load(self, fields: Fields) -> Fields | None:
+        """Return it in this version."""
+        found = CONVERSIONS.get(self._name)
+        return found.from_stored(fields) if found is not None else None
