@@ -16,7 +16,7 @@ from enum import Enum
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
-from deltaloop.api.status import Status
+from deltaloop.api.status import Status, StatusCause, StatusDetails
 from deltaloop.api.watch_event import INITIAL_EVENTS_END
 
 
@@ -30,11 +30,15 @@ class Reply:
     content_type: str = "application/json"
 
 
-def status_reply(code: int, reason: str = "", *, message: str = "", retry_after: int | None = None) -> Reply:
+def status_reply(
+    code: int, reason: str = "", *, message: str = "", cause: str = "", retry_after: int | None = None
+) -> Reply:
     headers = (("Retry-After", str(retry_after)),) if retry_after is not None else ()
-    return Reply(code, Status(code=code, reason=reason, message=message).to_json(), headers)
+    details = StatusDetails(causes=(StatusCause(cause),)) if cause else None
+    return Reply(code, Status(code=code, reason=reason, message=message, details=details).to_json(), headers)
 
 
+TOO_LARGE = "ResourceVersionTooLarge"
 HTML = b"<!DOCTYPE html><html><head><title>Please log in</title></head><body>...</body></html>"
 
 
@@ -224,7 +228,7 @@ class ScriptedServer:
     def _list(self, query: dict[str, str], *, counts: bool) -> Reply:
         asked = query.get("resourceVersion", "")
         if asked.isdigit() and int(asked) > self.version:
-            return status_reply(504, "Timeout", message=f"Too large resource version: {asked}")
+            return status_reply(504, "Timeout", message=f"Too large resource version: {asked}", cause=TOO_LARGE)
         start = int(query.get("continue", "0"))
         limit = int(query.get("limit", "0")) or len(self.objects)
         names = sorted(self.objects)
@@ -246,7 +250,7 @@ class ScriptedServer:
         if since < self.oldest and not streamed:
             return status_reply(410, "Expired", message=f"too old resource version: {since} ({self.oldest})")
         if since > self.version and not self.is_silent_about_the_future:
-            return status_reply(504, "Timeout", message=f"Too large resource version: {since}")
+            return status_reply(504, "Timeout", message=f"Too large resource version: {since}", cause=TOO_LARGE)
         return None
 
     async def _watch(self, query: dict[str, str], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

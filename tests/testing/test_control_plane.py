@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from deltaloop.api.kubernetes_version import KUBERNETES
+from deltaloop.testing import control_plane
 from deltaloop.testing.control_plane import ControlPlane, ControlPlaneAssets, ControlPlaneError, find_assets
 from deltaloop.testing.core.control_plane import DEFAULT_FOLDER
 
@@ -66,6 +69,28 @@ def test_a_process_that_ends_is_reported_with_what_it_said(tmp_path: Path) -> No
     assert plane.process_ids == ()
     with pytest.raises(RuntimeError, match="has no address"):
         _ = plane.url
+
+
+def _all_the_same(port: int, count: int) -> list[int]:
+    return [port] * count
+
+
+@pytest.mark.parametrize(("taken", "attempts"), [(True, 3), (False, 1)])
+def test_it_is_tried_again_if_a_port_is_taken(
+    taken: bool, attempts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the process says of it."""
+    count = tmp_path / "count"
+    etcd = _program(tmp_path / "etcd", f"#!/bin/sh\necho once more >> {count}\nexit 3\n")
+    assets = ControlPlaneAssets(kube_apiserver=_program(tmp_path / "kube-apiserver"), etcd=etcd)
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        if taken:
+            port = holder.getsockname()[1]
+            monkeypatch.setattr(control_plane, "_free_ports", partial(_all_the_same, port))
+        with pytest.raises(ControlPlaneError, match="ended with code 3"), ControlPlane(assets, start_timeout=8):
+            pass
+    assert len(count.read_text().splitlines()) == attempts
 
 
 def test_what_cannot_be_run_is_refused(tmp_path: Path) -> None:

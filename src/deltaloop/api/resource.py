@@ -434,10 +434,15 @@ def _zero(value: Any) -> Any:
 
 def _malformed(error: Exception, raw: bytes, resource_type: ResourceType[Any] | None) -> MalformedObjectError:
     what = f"{resource_type} object" if resource_type else "object"
-    text = _without_data(error)
-    if "missing required field `metadata`" in text or text.endswith("got `null` - at `$.metadata`"):
-        text = "it has no metadata"
+    text = "it has no metadata" if _has_no_metadata(raw) else _without_data(error)
     return MalformedObjectError(f"{what} of {len(raw)} bytes cannot be read: {text}")
+
+
+def _has_no_metadata(raw: bytes) -> bool:
+    try:
+        return _decode_loose(raw).metadata is None
+    except DECODE_ERRORS:
+        return False
 
 
 def _without_data(error: Exception) -> str:

@@ -81,7 +81,6 @@ _decode_kind: Final = msgspec.json.Decoder(_Kind).decode
 _decode_status: Final = msgspec.json.Decoder(Status, strict=False).decode
 _decode_fields: Final = msgspec.json.Decoder(dict[str, Any]).decode
 _CAUSE_TOO_LARGE: Final = "ResourceVersionTooLarge"
-_TEXT_TOO_LARGE: Final = "Too large resource version"
 _INT32: Final = 2**31 - 1  # what ``retryAfterSeconds`` may be; more is no number to the real client either
 
 
@@ -283,14 +282,10 @@ def error_from_status(status: Status, *, retry_after: float | None = None) -> Ap
 def is_too_large_resource_version(error: BaseException) -> bool:
     """Tell whether the server refused a resource version because it has not come that far yet.
 
-    Source: apimachinery pkg/api/errors ``HasStatusCause``; client-go tools/cache/reflector.go
-    ``isTooLargeResourceVersionError``, which also knows the two older shapes of this answer.
+    Source: apimachinery pkg/api/errors ``HasStatusCause``. Servers before Kubernetes 1.18.6 said it in a text alone,
+    which client-go's ``isTooLargeResourceVersionError`` still reads.
     """
     if not isinstance(error, ApiError):
         return False
     causes = error.status.details.causes if error.status.details is not None else ()
-    if any(cause.reason == _CAUSE_TOO_LARGE for cause in causes):
-        return True
-    if not isinstance(error, ServerTimeoutError):
-        return False
-    return _TEXT_TOO_LARGE in error.status.message or any(cause.message == _TEXT_TOO_LARGE for cause in causes)
+    return any(cause.reason == _CAUSE_TOO_LARGE for cause in causes)

@@ -139,6 +139,7 @@ class ControlPlane:
         self._ca_pem = b""
         self._port = 0
         self._etcd_port = 0
+        self._ports: list[int] = []
 
     def __repr__(self) -> str:
         where = f"https://127.0.0.1:{self._port}" if self._port else "not running"
@@ -191,10 +192,10 @@ class ControlPlane:
         for attempt in range(1, _TRIES + 1):
             try:
                 self._start(until)
-            except ControlPlaneError as error:
+            except ControlPlaneError:
                 self._stop()
                 # A port that was free may be taken by the time a process binds it.
-                if attempt == _TRIES or "address already in use" not in str(error):
+                if attempt == _TRIES or not any(map(_is_taken, self._ports)):
                     raise
             except BaseException:
                 self._stop()
@@ -215,7 +216,8 @@ class ControlPlane:
         self._resources.callback(shutil.rmtree, self._folder, ignore_errors=True)
         _write_private(self._folder / "tokens.csv", core.token_file(self._token.reveal()).encode())
         _write_private(self._folder / "service-accounts.key", _signing_key())
-        port, self._etcd_port, peer_port = _free_ports(3)
+        self._ports = _free_ports(3)
+        port, self._etcd_port, peer_port = self._ports
         arguments = core.etcd_arguments(folder=self._folder, client_port=self._etcd_port, peer_port=peer_port)
         etcd = self._spawn(self._assets.etcd, arguments)
         self._wait(etcd, f"{self.etcd_url}/health", until)
@@ -316,6 +318,17 @@ def _signing_key() -> bytes:
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
     )
+
+
+def _is_taken(port: int) -> bool:
+    """Tell whether somebody listens on a port; connections that have ended do not count."""
+    with socket.socket() as trial:
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            trial.bind(("127.0.0.1", port))
+        except OSError:
+            return True
+    return False
 
 
 def _free_ports(count: int) -> list[int]:

@@ -10,12 +10,10 @@ import pytest
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
-from deltaloop.api.status import Status, error_from_status
 from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
 from deltaloop.cache.core.listwatch import (
     FEEDS,
     Decision,
-    Fault,
     List,
     Listed,
     Phase,
@@ -27,7 +25,6 @@ from deltaloop.cache.core.listwatch import (
     Verdict,
     Wait,
     Watch,
-    classify,
 )
 from deltaloop.cache.core.reactions import is_refusal
 from deltaloop.cache.errors import RepeatedContinueError, VeryShortWatchError
@@ -195,16 +192,6 @@ def test_a_refused_version_is_answered_at_once_with_a_list_of_the_newest_state(e
     reaction = driver.list_failed(error)
     assert (reaction.decision, reaction.delay) == (Decision.LIST_NEWEST_NOW, 0.0)
     assert driver.list_options() == ListOptions(resource_version="", limit=500)
-
-
-@pytest.mark.parametrize(
-    "message_only",
-    [
-        error_from_status(Status(code=504, reason="Timeout", message="Too large resource version: 20, current: 10")),
-    ],
-)
-def test_the_older_shape_of_too_large_is_known(message_only: Exception) -> None:
-    assert classify(message_only) is Fault.TOO_LARGE
 
 
 def test_the_newest_state_is_asked_for_until_a_list_comes_through() -> None:

@@ -28,7 +28,7 @@ class _ListMeta(msgspec.Struct, frozen=True, gc=False, rename={"continue_": "con
 
 
 class _List(msgspec.Struct, gc=False):
-    items: list[msgspec.Raw] | None
+    items: list[msgspec.Raw] | msgspec.UnsetType | None = msgspec.UNSET
     metadata: _ListMeta = _ListMeta()
 
 
@@ -71,6 +71,8 @@ def decode_list(
         page = _decode_list(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise MalformedObjectError(_why_not(resource_type, len(body) if size is None else size, error)) from None
+    if page.items is msgspec.UNSET:
+        raise MalformedObjectError(_why_not(resource_type, len(body) if size is None else size))
     items, unreadable = decode_items(
         resource_type, page.items or (), first_index=first_index, drop_managed_fields=drop_managed_fields
     )
@@ -116,9 +118,9 @@ def _key_of(raw: msgspec.Raw) -> str | None:
     return join_key(found.namespace or "", found.name) if found.name else None
 
 
-def _why_not(resource_type: ResourceType[Any], size: int, error: Exception) -> str:
+def _why_not(resource_type: ResourceType[Any], size: int, error: Exception | None = None) -> str:
     what = f"the answer to a list of {resource_type}, {size} bytes,"
-    if "missing required field `items`" in str(error):
+    if error is None:
         return f"{what} is not a list: it has no items"
     if isinstance(error, msgspec.ValidationError):
         return f"{what} is not a list: {error}"
