@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, final
+from typing import final
 
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.authentication import ISSUER, Authenticator
@@ -33,8 +33,8 @@ from deltaloop.apiserver.large_writes import LargeWrites
 from deltaloop.apiserver.token_signer import TokenSigner
 from deltaloop.schemas.json_values import at, text, texts
 
-Answer = tuple[int, dict[str, Any]]
-Fields = dict[str, Any]
+Answer = tuple[int, dict[str, object]]
+Fields = dict[str, object]
 
 
 @final
@@ -108,7 +108,7 @@ class Access:
                 )
                 return 201, answer
 
-    def _review_token(self, route: Route, fields: dict[str, Any]) -> dict[str, Any]:
+    def _review_token(self, route: Route, fields: dict[str, object]) -> dict[str, object]:
         token = text(at(fields, "spec", "token"))
         if not token:
             raise failures.bad_request("token is required for TokenReview in authentication")
@@ -150,7 +150,7 @@ class Access:
         size = len(present.raw) if present is not None else 0
         return (await self._writes.run(run, size=size, refusal=refusal))[0]
 
-    def _make_token(self, route: Route, fields: dict[str, Any]) -> Answer:
+    def _make_token(self, route: Route, fields: dict[str, object]) -> Answer:
         stamp = self._stamp()
         store = self._operations.store
         account = self._operations.read(route.served, route.namespace, route.name)

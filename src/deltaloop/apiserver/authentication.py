@@ -21,7 +21,7 @@ import ipaddress
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, final
+from typing import Final, final
 from urllib.parse import unquote
 
 from deltaloop.api.redaction import SecretText
@@ -131,7 +131,7 @@ class Authenticator:
         self._epoch = epoch
         self._secret_used = secret_used
 
-    def user_of(self, authorization: str, certificate: Mapping[str, Any] | None = None) -> User:
+    def user_of(self, authorization: str, certificate: Mapping[str, object] | None = None) -> User:
         """Return who sent a request.
 
         Args:

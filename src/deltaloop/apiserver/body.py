@@ -6,7 +6,7 @@ import asyncio
 import gzip
 from functools import cache
 from importlib import resources
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import msgspec
 from aiohttp import web
@@ -52,7 +52,7 @@ async def read_body(request: web.BaseRequest) -> bytes:
 
 async def read_fields(
     request: web.BaseRequest, *, body: bytes | None = None, protobuf_kind: tuple[str, str] | None = None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Read an object, a large one in a thread; otherwise as ``decode_fields``.
 
     Args:
@@ -74,7 +74,7 @@ async def read_fields(
 
 def decode_fields(
     request: web.BaseRequest, raw: bytes, *, protobuf_kind: tuple[str, str] | None = None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Decode an object.
 
     Args:
@@ -104,7 +104,7 @@ def decode_fields(
         raise failures.bad_request("the body of the request is nested too deeply") from None
     if not isinstance(value, dict):
         raise failures.bad_request("the body of the request is no object")
-    return cast("dict[str, Any]", value)
+    return cast("dict[str, object]", value)
 
 
 def _media_type(request: web.BaseRequest, protobuf_kind: tuple[str, str] | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, Final, final
+from typing import Final, final
 
 import msgspec
 from aiohttp import web
@@ -137,7 +137,7 @@ class Documents:
             case _:
                 return None
 
-    def _document(self, request: web.BaseRequest, document: dict[str, Any] | None) -> web.Response | None:
+    def _document(self, request: web.BaseRequest, document: dict[str, object] | None) -> web.Response | None:
         if document is None:
             return None
         if not any(clause.is_yaml or clause.accepts_json for clause in _accepted(request)):

@@ -18,7 +18,7 @@ import logging
 import random
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
-from typing import Any, Final, final
+from typing import Final, final
 
 from aiohttp import web
 
@@ -125,7 +125,7 @@ class Faults:
         finally:
             del self._watches[exchange]
 
-    async def answer(self, exchange: Exchange) -> tuple[int, dict[str, Any]] | None:
+    async def answer(self, exchange: Exchange) -> tuple[int, dict[str, object]] | None:
         """Answer an HTTP verb with a code and an object; None if there is none such.
 
         Raises:
@@ -134,7 +134,7 @@ class Faults:
         if MASTERS not in exchange.user.groups:
             raise failures.forbidden_path(exchange.info.path, user=exchange.user.name, verb=exchange.info.verb)
         request = exchange.request
-        fields: dict[str, Any] = {}
+        fields: dict[str, object] = {}
         if request.method == "POST":
             body = await read_body(request)
             fields = await read_fields(request, body=body) if body.strip() else {}
@@ -144,8 +144,8 @@ class Faults:
             raise failures.bad_request(f"the fault cannot be meant: {error}") from None
 
     def _verb(
-        self, request: web.BaseRequest, segments: tuple[str, ...], fields: dict[str, Any]
-    ) -> tuple[int, dict[str, Any]] | None:
+        self, request: web.BaseRequest, segments: tuple[str, ...], fields: dict[str, object]
+    ) -> tuple[int, dict[str, object]] | None:
         match (request.method, *segments):
             case ("GET", "faults"):
                 listed = [
@@ -168,7 +168,7 @@ class Faults:
                 self.reset_revisions(_number(fields, "revision", 1))
                 return 200, {"revision": self._store.revision}
             case ("POST", "restart"):
-                self._restart_soon(float(fields.get("seconds", 0.0)))
+                self._restart_soon(_seconds(fields))
                 return 202, {}
             case _:
                 return None
@@ -192,7 +192,14 @@ class Faults:
             await asyncio.gather(task, return_exceptions=True)
 
 
-def _number(fields: dict[str, Any], name: str, default: int) -> int:
+def _seconds(fields: dict[str, object]) -> float:
+    value = fields.get("seconds", 0.0)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise TypeError("seconds must be a number")
+    return value
+
+
+def _number(fields: dict[str, object], name: str, default: int) -> int:
     value = fields.get(name, default)
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f"{name} must be a whole number")

@@ -9,7 +9,7 @@ import importlib.util
 import logging
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import msgspec
 
@@ -21,7 +21,7 @@ _log: Final = logging.getLogger("deltaloop.apiserver")
 
 
 @cache
-def published_definitions() -> dict[str, Any] | None:
+def published_definitions() -> dict[str, object] | None:
     """Return the schemas by name; None without the extra, or if its package has none for our version of Kubernetes.
 
     A missing version is logged once as a WARNING: the package is there, but too old.
@@ -38,4 +38,4 @@ def published_definitions() -> dict[str, Any] | None:
             extra={"kubernetes": MINOR, "extra": EXTRA},
         )
         return None
-    return cast("dict[str, Any]", msgspec.json.decode(content)["$defs"])
+    return cast("dict[str, object]", msgspec.json.decode(content)["$defs"])

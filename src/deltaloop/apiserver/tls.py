@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast, final
+from typing import TYPE_CHECKING, Final, cast, final
 
 from deltaloop.api.errors import MissingExtraError
 from deltaloop.apiserver.core.wire.request_info import User, authenticated
@@ -151,7 +151,7 @@ class CertificateAuthority:
         return _signed(builder.add_extension(authority, critical=False), self._key)
 
 
-def user_of_certificate(certificate: Mapping[str, Any]) -> User | None:
+def user_of_certificate(certificate: Mapping[str, object]) -> User | None:
     """Return whom a checked client certificate names, as ``ssl`` shows it; None if it names nobody.
 
     Source: apiserver pkg/authentication/request/x509 (``CommonNameUserConversion``).

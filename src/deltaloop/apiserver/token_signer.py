@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterable
-from typing import Any, Final, final
+from typing import Final, final
 
 import msgspec
 
@@ -13,7 +13,7 @@ from deltaloop.apiserver.tls import key_pem, new_key
 from deltaloop.apiserver.token_keys import CheckingKey, SigningKey, checking_keys, signing_key
 
 _LONGEST: Final = 16 * 1024
-_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
+_decode: Final = msgspec.json.Decoder(dict[str, object]).decode
 
 
 @final
@@ -35,7 +35,7 @@ class TokenSigner:
     def __repr__(self) -> str:
         return "<TokenSigner>"
 
-    def sign(self, claims: dict[str, Any]) -> str:
+    def sign(self, claims: dict[str, object]) -> str:
         """Return a token that says this.
 
         Raises:
@@ -49,7 +49,7 @@ class TokenSigner:
         signed = f"{_pack(msgspec.json.encode(header))}.{_pack(msgspec.json.encode(claims))}"
         return f"{signed}.{_pack(self._key.sign(signed.encode()))}"
 
-    def read(self, token: str) -> dict[str, Any] | None:
+    def read(self, token: str) -> dict[str, object] | None:
         """Return what a token says if a key that counts has signed it, else None."""
         parts = token.split(".")
         if len(parts) != 3 or len(token) > _LONGEST:

@@ -9,7 +9,7 @@ import asyncio
 import dataclasses
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any, Final, TypeVar, final
+from typing import Final, TypeVar, final
 
 import msgspec
 from aiohttp import web
@@ -88,7 +88,9 @@ class WriteHandlers:
     def _stamp_of(self, request: web.BaseRequest, manager: str, ask: Ask) -> Stamp:
         admitted, may_be_created = request[ADMIT], request[MAY_CREATE]
 
-        def admit(served: ServedResource, namespace: str, before: dict[str, Any] | None, after: dict[str, Any]) -> None:
+        def admit(
+            served: ServedResource, namespace: str, before: dict[str, object] | None, after: dict[str, object]
+        ) -> None:
             ask(lambda: admitted(served, namespace, before, after))
 
         def may_create() -> None:
@@ -162,7 +164,7 @@ class WriteHandlers:
         self,
         request: web.BaseRequest,
         route: Route,
-        fields: dict[str, Any],
+        fields: dict[str, object],
         body: bytes,
         mode: FieldValidation,
         operations: Operations,
@@ -197,7 +199,7 @@ class WriteHandlers:
         def patch(operations: Operations, stamp: Stamp) -> tuple[Resource, tuple[str, ...], int]:
             warnings: list[str] = []
 
-            def change(current: dict[str, Any]) -> dict[str, Any]:
+            def change(current: dict[str, object]) -> dict[str, object]:
                 of_kind = route.subresource != "scale"
                 shown = current if of_kind else scale_of(served, current, may_be_unset=True)
                 result = apply_patch(content_type, shown, body, served, of_kind=of_kind)
@@ -324,7 +326,7 @@ def _creates(route: Route, operations: Operations) -> bool:
     return operations.find(route.served, route.namespace, route.name) is None
 
 
-def _finalizer_warnings(route: Route, fields: dict[str, Any], operations: Operations) -> tuple[str, ...]:
+def _finalizer_warnings(route: Route, fields: dict[str, object], operations: Operations) -> tuple[str, ...]:
     sent = mapping(fields.get("metadata"))
     if not sent.get("finalizers") or route.subresource == "status":
         return ()

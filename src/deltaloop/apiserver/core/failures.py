@@ -150,7 +150,7 @@ def _invalid(shown: str, group: str, kind: str, name: str, errors: Sequence[Fiel
     return _error(422, "Invalid", f'{shown} "{name}" is invalid: {listed}', details)
 
 
-def not_convertible(resource: Type, fields: Mapping[str, Any], why: str) -> ApiError:
+def not_convertible(resource: Type, fields: Mapping[str, object], why: str) -> ApiError:
     """500: an applied object cannot be decoded; who applies is past the place where that is a 400."""
     metadata = mapping(fields.get("metadata"))
     place = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"

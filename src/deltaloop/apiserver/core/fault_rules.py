@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from enum import Enum, auto
-from typing import Any, Final, cast, final
+from typing import Final, cast, final
 
 import msgspec
 
@@ -115,7 +115,7 @@ class Fault:
             raise ValueError("Fault.after, behind, events and retry_after must be 0 or more")
 
     @classmethod
-    def from_fields(cls, value: Mapping[str, Any]) -> Fault:
+    def from_fields(cls, value: Mapping[str, object]) -> Fault:
         """Read a fault as the HTTP verb has it: the same names; a scope may be one text or a list.
 
         Raises:
@@ -132,7 +132,7 @@ class Fault:
         except msgspec.ValidationError as error:
             raise ValueError(str(error)) from None
 
-    def to_fields(self) -> dict[str, Any]:
+    def to_fields(self) -> dict[str, object]:
         """Return it as the HTTP verb has it."""
         return {
             name: list(cast("tuple[object, ...]", value)) if isinstance(value, tuple) else value

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core.served_resource import ServedResource
 
-Admit: TypeAlias = Callable[[ServedResource, str, dict[str, Any] | None, dict[str, Any]], None]
+Admit: TypeAlias = Callable[[ServedResource, str, dict[str, object] | None, dict[str, object]], None]
 
 
 def _admit_all(*_: object) -> None:

@@ -58,7 +58,7 @@ class ServiceMachine(RuleBasedStateMachine):
             return
         assert free
         if not dry:
-            self.specs[name] = decode_object(self.served, made)["spec"]
+            self.specs[name] = mapping(decode_object(self.served, made)["spec"])
 
     @precondition(lambda self: self.specs)
     @rule(data=st.data(), kind=TYPES, dry=st.booleans())
@@ -76,7 +76,7 @@ class ServiceMachine(RuleBasedStateMachine):
             stamp=self.cores.stamp(),
             dry_run=dry,
         )
-        after = decode_object(self.served, changed)["spec"]
+        after = mapping(decode_object(self.served, changed)["spec"])
         if "ExternalName" not in (before["type"], kind):
             assert after["clusterIP"] == before["clusterIP"]
         if {before["type"], kind} <= {"NodePort", "LoadBalancer"}:

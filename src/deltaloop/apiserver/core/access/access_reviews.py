@@ -5,7 +5,7 @@ Source: Kubernetes pkg/registry/authorization, pkg/registry/authentication.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.access.rbac import Attributes, Authorizer, Rule, not_found
@@ -18,7 +18,7 @@ from deltaloop.schemas.json_values import at, mapping, text, texts
 _EITHER: Final = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
 _NOT_BOTH: Final = "cannot be specified in combination with resourceAttributes"
 _WHO: Final = "at least one of user or group must be specified"
-Fields = dict[str, Any]
+Fields = dict[str, object]
 
 
 def user_fields(user: User) -> Fields:

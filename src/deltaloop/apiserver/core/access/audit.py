@@ -9,7 +9,6 @@ Source: apiserver pkg/audit; pkg/apis/audit/v1.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from deltaloop.api.redaction import redact
 from deltaloop.api.times import format_micro_time, from_epoch
@@ -45,9 +44,9 @@ class Audited:
     fault: str = ""
 
 
-def audit_event(seen: Audited) -> dict[str, Any]:
+def audit_event(seen: Audited) -> dict[str, object]:
     """Return the line as an object; every text that the client chose is redacted and cut."""
-    event: dict[str, Any] = {
+    event: dict[str, object] = {
         "kind": "Event",
         "apiVersion": "audit.k8s.io/v1",
         "level": "Metadata",

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final, final
+from typing import Final, final
 
 from deltaloop.api import kinds
 from deltaloop.apiserver.core import failures
@@ -41,7 +41,7 @@ _BINDINGS: Final = ("RoleBinding", "ClusterRoleBinding")
 _NOT_COMPARED: Final = frozenset({"ownerReferences", "finalizers", "managedFields", "resourceVersion"})
 _MOST_COMPARISONS: Final = 100_000
 _AGGREGATES: Final = "must have cluster-admin privileges to use the aggregationRule"
-Fields = dict[str, Any]
+Fields = dict[str, object]
 
 
 def check_escalation(

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, final
+from typing import Final, Protocol, final
 
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
@@ -156,7 +156,7 @@ class AlwaysAllow:
 class _Role:
     rules: tuple[Rule, ...]
     labels: dict[str, str]
-    selectors: tuple[dict[str, Any], ...]
+    selectors: tuple[dict[str, object], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,11 +164,11 @@ class _Binding:
     kind: str
     name: str
     namespace: str
-    subjects: tuple[dict[str, Any], ...]
+    subjects: tuple[dict[str, object], ...]
     role_kind: str
     role_name: str
 
-    def explain(self, subject: dict[str, Any]) -> str:
+    def explain(self, subject: dict[str, object]) -> str:
         """Say why this binding allows something to a subject."""
         own = f"{self.name}/{self.namespace}" if self.namespace else self.name
         kind, whom = text(subject.get("kind")), text(subject.get("name"))
@@ -222,12 +222,12 @@ class RbacAuthorizer:
             return None
         return tuple(self._rules_of(kind, name, namespace))
 
-    def _granted(self, user: User, namespace: str) -> Iterator[tuple[_Binding, dict[str, Any], Rule]]:
+    def _granted(self, user: User, namespace: str) -> Iterator[tuple[_Binding, dict[str, object], Rule]]:
         for binding, subject in self._bound(user, namespace):
             for rule in self._rules_of(binding.role_kind, binding.role_name, namespace):
                 yield binding, subject, rule
 
-    def _bound(self, user: User, namespace: str) -> Iterator[tuple[_Binding, dict[str, Any]]]:
+    def _bound(self, user: User, namespace: str) -> Iterator[tuple[_Binding, dict[str, object]]]:
         """Give each binding that counts for somebody there, with the first subject that they are."""
         listed = [(_CLUSTER_BINDINGS, obj) for obj in self._store.list(_CLUSTER_BINDINGS).items]
         if namespace:
@@ -280,7 +280,7 @@ def _place(kind: str, name: str, namespace: str) -> tuple[str, str]:
     return (_CLUSTER_ROLES, name) if kind == "ClusterRole" else (_ROLES, f"{namespace}/{name}")
 
 
-def parse_role(fields: dict[str, Any]) -> _Role:
+def parse_role(fields: dict[str, object]) -> _Role:
     """Read a Role or ClusterRole; what has another shape than it should counts as empty."""
     rules = tuple(
         Rule(
@@ -297,7 +297,7 @@ def parse_role(fields: dict[str, Any]) -> _Role:
     return _Role(rules, labels, selectors)
 
 
-def _is_subject(subject: dict[str, Any], user: User, namespace: str) -> bool:
+def _is_subject(subject: dict[str, object], user: User, namespace: str) -> bool:
     name = text(subject.get("name"))
     match text(subject.get("kind")):
         case "User":

@@ -38,7 +38,7 @@ _INVALID_SINCE: Final = "kubernetes.io/legacy-token-invalid-since"
 _DAY: Final = 86_400.0
 LAST_USED: Final = "kubernetes.io/legacy-token-last-used"
 """Label of a Secret: the day on which its token was last used."""
-Fields = dict[str, Any]
+Fields = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ from deltaloop.apiserver.core.storage.encoding import (
 from deltaloop.apiserver.core.storage.listing import Listed
 from deltaloop.apiserver.core.storage.watching import Sighting
 from deltaloop.apiserver.core.wire.media_types import YAML, parse_accept
+from deltaloop.schemas.json_values import mapping
 
 _OFFERED: Final = ("application/json", YAML)
 _STREAMED: Final = ("application/json;stream=watch",)
@@ -245,7 +246,7 @@ class WatchRendering:
                 return partial_object(mark, rendering.output)
             if rendering.output.form == "object":
                 return mark
-            return self._table([], now, metadata=mark["metadata"])
+            return self._table([], now, metadata=mapping(mark["metadata"]))
         fields = decode_object(rendering.served, rendering.shown(sighting.object))
         if rendering.output.form == "partial":
             return partial_object(fields, rendering.output)

@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Final, final
 
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
@@ -52,7 +52,7 @@ LEASE_CANDIDATES: Final = ServedResource(
 _CANDIDATES: Final = LEASE_CANDIDATES.type.group_resource
 _LEASES: Final = kinds.LEASE.group_resource
 _VERSION: Final = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?(-[0-9A-Za-z.-]+)?(\+.*)?")
-Fields = dict[str, Any]
+Fields = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.writes.applying import apply_object
 from deltaloop.apiserver.core.writes.operations import Operations
-from deltaloop.schemas.json_values import at
+from deltaloop.schemas.json_values import at, mapping
 
 FIRST_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 _RANGE_MANAGER: Final = "kubernetes-service-cidr-controller"
@@ -150,6 +150,6 @@ def _keep(
     for *outer, last in paths:
         part = present
         for name in outer:
-            part = part[name]
+            part = mapping(part[name])
         part[last] = at(fields, *outer, last)
     operations.update(served, _NAMESPACE, _NAME, present, stamp=stamps())

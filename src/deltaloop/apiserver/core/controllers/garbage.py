@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, final
+from typing import NamedTuple, final
 
 from deltaloop.api.resource import OwnerReference, Resource
 from deltaloop.api.status import ApiError, NotFoundError
@@ -35,6 +35,7 @@ from deltaloop.apiserver.core.storage.store_errors import CompactedError
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.deletion import FOREGROUND, ORPHAN
 from deltaloop.apiserver.core.writes.operations import Operations
+from deltaloop.schemas.json_values import at, items, mapping
 
 
 class Place(NamedTuple):
@@ -183,13 +184,15 @@ class GarbageCollector:
         if current is None:
             return
         fields = decode_object(served, current)
-        fields["metadata"]["finalizers"] = [name for name in current.finalizers if name != finalizer]
+        mapping(fields["metadata"])["finalizers"] = [name for name in current.finalizers if name != finalizer]
         self._operations.update(served, current.namespace, current.name, fields, stamp=stamp)
 
     def _keep_owners(self, served: ServedResource, obj: Resource, uids: set[str], *, stamp: Stamp) -> None:
         fields = decode_object(served, obj)
-        references: list[dict[str, Any]] = fields["metadata"].get("ownerReferences", [])
-        fields["metadata"]["ownerReferences"] = [owner for owner in references if owner.get("uid") in uids]
+        metadata = mapping(fields["metadata"])
+        metadata["ownerReferences"] = [
+            owner for owner in items(metadata.get("ownerReferences")) if at(owner, "uid") in uids
+        ]
         self._operations.update(served, obj.namespace, obj.name, fields, stamp=stamp)
 
     def _is_solid(self, owner: OwnerReference, dependent: Resource) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -45,7 +45,7 @@ class Manifest:
 
     source: str
     number: int
-    fields: dict[str, Any]
+    fields: dict[str, object]
 
     def error(self, reason: str) -> ManifestError:
         """Return an error about it."""

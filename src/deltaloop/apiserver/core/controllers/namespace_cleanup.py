@@ -16,7 +16,7 @@ from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.operations import Operations
-from deltaloop.schemas.json_values import at, texts
+from deltaloop.schemas.json_values import at, mapping, texts
 
 MOST: Final = 200
 _NAMESPACES: Final = kinds.NAMESPACE.group_resource
@@ -60,5 +60,5 @@ def _empty(operations: Operations, namespace: str, *, stamp: Stamp, most: int) -
     finalizers = [name for name in texts(at(fields, "spec", "finalizers")) if name != NAMESPACE_FINALIZER]
     if len(finalizers) == len(texts(at(fields, "spec", "finalizers"))):
         return
-    fields["spec"] = {**fields["spec"], "finalizers": finalizers}
+    fields["spec"] = {**mapping(fields["spec"]), "finalizers": finalizers}
     operations.update(itself, "", namespace, fields, stamp=stamp, subresource="finalize")

@@ -19,9 +19,9 @@ Source: apiserver pkg/storage/etcd3/store.go (``GuaranteedUpdate``).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeAlias, TypeVar, final
+from typing import Final, Protocol, TypeAlias, TypeVar, final
 
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.storage.encoding import with_resource_version
@@ -134,7 +134,7 @@ class Draft(Objects):
         """Return how many objects a resource has."""
         return len(self.list(resource).items) if self._has_written(resource) else self._count(resource)
 
-    def create(self, resource: str, key: str, fields: dict[str, Any]) -> Resource:
+    def create(self, resource: str, key: str, fields: Mapping[str, object]) -> Resource:
         """Write a new object.
 
         Raises:
@@ -144,7 +144,7 @@ class Draft(Objects):
             raise KeyExistsError(f"{resource} {key}")
         return self._write(resource, key, fields, lambda: self._store.create(resource, key, fields))
 
-    def update(self, resource: str, key: str, fields: dict[str, Any], *, condition: Condition = ANY) -> Resource:
+    def update(self, resource: str, key: str, fields: Mapping[str, object], *, condition: Condition = ANY) -> Resource:
         """Write an object anew; if nothing but key order differs, write nothing and return the present one.
 
         Raises:
@@ -217,7 +217,7 @@ class Draft(Objects):
             raise ConditionFailedError(f"{resource} {key}")
         return current
 
-    def _write(self, resource: str, key: str, fields: dict[str, Any], write: Callable[[], Resource]) -> Resource:
+    def _write(self, resource: str, key: str, fields: Mapping[str, object], write: Callable[[], Resource]) -> Resource:
         self._writes.append(write)
         obj = Resource.from_json(encode_object(fields, resource_version=str(self.revision)))
         self._written[resource, key] = obj

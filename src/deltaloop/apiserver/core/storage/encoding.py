@@ -6,7 +6,7 @@ The store keeps objects without ``kind`` and ``apiVersion``; here they are put i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -15,7 +15,7 @@ from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.store import encode_object
 
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
-_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
+_decode: Final = msgspec.json.Decoder(dict[str, object]).decode
 encode_json: Final = msgspec.json.Encoder().encode
 
 
@@ -37,7 +37,7 @@ def _raw(served: ServedResource, obj: Resource) -> bytes:
     return obj.raw if fields is None else encode_object(fields, resource_version=obj.resource_version)
 
 
-def decode_object(served: ServedResource, obj: Resource) -> dict[str, Any]:
+def decode_object(served: ServedResource, obj: Resource) -> dict[str, object]:
     """Return an object as a new dict, with its kind and version first."""
     stored = _decode(obj.raw)
     fields = served.codec.load(stored)
@@ -55,9 +55,9 @@ def with_resource_version(obj: Resource, revision: int) -> Resource:
 
 def list_metadata(
     revision: int, *, continue_: str = "", remaining: int | None = None, always_continue: bool = False
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the metadata of a list; lists of custom resources say ``continue`` even when it is empty."""
-    metadata: dict[str, Any] = {}
+    metadata: dict[str, object] = {}
     if continue_ or always_continue:
         metadata["continue"] = continue_
     if remaining:
@@ -66,7 +66,7 @@ def list_metadata(
     return metadata
 
 
-def object_list(served: ServedResource, objects: Iterable[Resource], metadata: Mapping[str, Any]) -> bytes:
+def object_list(served: ServedResource, objects: Iterable[Resource], metadata: Mapping[str, object]) -> bytes:
     """Return a list; only items that describe themselves carry their kind and version."""
     shown = whole_object if served.flags.self_described else _raw
     items = b",".join(shown(served, obj) for obj in objects)
@@ -85,9 +85,9 @@ def watch_line(event_type: str, body: bytes) -> bytes:
     return b'{"type":"' + event_type.encode() + b'","object":' + body + b"}\n"
 
 
-def bookmark(served: ServedResource, revision: int, *, ends_initial_events: bool = False) -> dict[str, Any]:
+def bookmark(served: ServedResource, revision: int, *, ends_initial_events: bool = False) -> dict[str, object]:
     """Return a bookmark's object: kind, version and a resource version."""
-    metadata: dict[str, Any] = {"resourceVersion": str(revision)}
+    metadata: dict[str, object] = {"resourceVersion": str(revision)}
     if ends_initial_events:
         metadata["annotations"] = {INITIAL_EVENTS_END: "true"}
     return {"kind": served.type.kind, "apiVersion": served.type.api_version, "metadata": metadata}

@@ -14,7 +14,6 @@ Source: apiserver pkg/storage/cacher/delegator, pkg/storage/etcd3/store.go and e
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import msgspec
 
@@ -57,7 +56,7 @@ class Listed:
     """The answer: objects and the list's metadata."""
 
     items: tuple[Resource, ...]
-    metadata: dict[str, Any]
+    metadata: dict[str, object]
 
 
 def plan_list(query: ListQuery) -> ListPlan:

@@ -22,10 +22,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final, Protocol, final
+from typing import Final, Protocol, final
 
 import msgspec
 
@@ -37,6 +37,7 @@ from deltaloop.apiserver.core.storage.store_errors import (
     KeyExistsError,
     KeyMissingError,
 )
+from deltaloop.schemas.json_values import mapping
 
 _encoder: Final = msgspec.json.Encoder(order="deterministic")
 
@@ -95,11 +96,11 @@ class Objects(Protocol):
         """Return how many objects a resource has."""
         ...
 
-    def create(self, resource: str, key: str, fields: dict[str, Any]) -> Resource:
+    def create(self, resource: str, key: str, fields: Mapping[str, object]) -> Resource:
         """Write a new object."""
         ...
 
-    def update(self, resource: str, key: str, fields: dict[str, Any], *, condition: Condition = ANY) -> Resource:
+    def update(self, resource: str, key: str, fields: Mapping[str, object], *, condition: Condition = ANY) -> Resource:
         """Write an object anew."""
         ...
 
@@ -127,13 +128,13 @@ class _Table:
         del self.order[bisect_left(self.order, key)]
 
 
-def encode_object(fields: dict[str, Any], *, resource_version: str) -> bytes:
+def encode_object(fields: Mapping[str, object], *, resource_version: str) -> bytes:
     """Write an object in the store's form: keys sorted, the resource version set, ``kind`` and ``apiVersion`` gone.
 
     An empty resource version leaves it out, as in the answer to a dry run.
     """
     kept = {name: value for name, value in fields.items() if name not in ("kind", "apiVersion")}
-    metadata = {**fields["metadata"], "resourceVersion": resource_version}
+    metadata = {**mapping(fields["metadata"]), "resourceVersion": resource_version}
     if not resource_version:
         del metadata["resourceVersion"]
     kept["metadata"] = metadata
@@ -236,7 +237,7 @@ class Store:
                 found = change.old
         return found
 
-    def create(self, resource: str, key: str, fields: dict[str, Any]) -> Resource:
+    def create(self, resource: str, key: str, fields: Mapping[str, object]) -> Resource:
         """Write a new object.
 
         Raises:
@@ -247,7 +248,7 @@ class Store:
         return self._write(resource, key, None, fields)
 
     def update(
-        self, resource: str, key: str, fields: dict[str, Any], *, condition: Condition = ANY, always: bool = False
+        self, resource: str, key: str, fields: Mapping[str, object], *, condition: Condition = ANY, always: bool = False
     ) -> Resource:
         """Write an object anew; if nothing but key order differs, write nothing and return the present one.
 
@@ -378,7 +379,7 @@ class Store:
             raise ConditionFailedError(f"{resource} {key}")
         return current
 
-    def _write(self, resource: str, key: str, old: Resource | None, fields: dict[str, Any]) -> Resource:
+    def _write(self, resource: str, key: str, old: Resource | None, fields: Mapping[str, object]) -> Resource:
         obj = Resource.from_json(encode_object(fields, resource_version=str(self._revision + 1)))
         self._tables.setdefault(resource, _Table()).put(key, obj)
         self._append(resource, key, old, obj)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -214,13 +214,13 @@ def parse_boolean(text: str | None) -> bool | None:
     return None if text is None else text.lower() != "false" and text != "0"
 
 
-def delete_query(query: Mapping[str, str]) -> dict[str, Any]:
+def delete_query(query: Mapping[str, str]) -> dict[str, object]:
     """Return the delete options that a query carries, where a request has no body.
 
     Raises:
         BadRequestError: If a number is none.
     """
-    options: dict[str, Any] = {}
+    options: dict[str, object] = {}
     if query.get("gracePeriodSeconds"):
         options["gracePeriodSeconds"] = _integer(query["gracePeriodSeconds"])
     if "propagationPolicy" in query:

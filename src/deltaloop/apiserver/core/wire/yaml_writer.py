@@ -57,7 +57,7 @@ def _document(value: object) -> Iterator[Any]:
 
 def _events(value: object) -> Iterator[Any]:
     if isinstance(value, dict):
-        fields = cast("dict[str, Any]", value)
+        fields = cast("dict[str, object]", value)
         yield yaml.MappingStartEvent(None, None, True, flow_style=False)
         for name in sorted(fields, key=_ORDER):
             yield _text(name)
@@ -65,7 +65,7 @@ def _events(value: object) -> Iterator[Any]:
         yield yaml.MappingEndEvent()
     elif isinstance(value, list):
         yield yaml.SequenceStartEvent(None, None, True, flow_style=False)
-        for item in cast("list[Any]", value):
+        for item in cast("list[object]", value):
             yield from _events(item)
         yield yaml.SequenceEndEvent()
     elif isinstance(value, str):
@@ -74,11 +74,11 @@ def _events(value: object) -> Iterator[Any]:
         yield _scalar(_plain(value), "")
 
 
-def _scalar(text: str, style: str) -> Any:
+def _scalar(text: str, style: str) -> object:
     return yaml.ScalarEvent(None, None, (True, True), text, style=style or None)
 
 
-def _text(text: str) -> Any:
+def _text(text: str) -> object:
     if "\n" in text:
         return _scalar(text, "|")
     is_text = looks_like_text(text) and not _SEXAGESIMAL.fullmatch(text) and not _looks_like_time(text)

@@ -58,6 +58,7 @@ from deltaloop.apiserver.core.writes.sent_objects import (
     check_versions,
     decode_sent,
 )
+from deltaloop.schemas.json_values import mapping
 
 _NAMESPACES: Final = kinds.NAMESPACE.group_resource
 
@@ -226,7 +227,7 @@ class Operations:
         stamp.admit(served, namespace, before, fields)
         errors = check_versions(served, current, metadata, as_sent=as_sent)
         check_said_kind(served, fields)
-        errors += mark_errors(before["metadata"], metadata)
+        errors += mark_errors(mapping(before["metadata"]), metadata)
         if subresource == "status":
             errors = told_by_status(served, errors)
         if not subresource:
