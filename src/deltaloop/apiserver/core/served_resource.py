@@ -16,7 +16,7 @@ SUBRESOURCE_VERBS: Final = ("get", "patch", "update")
 
 @dataclass(frozen=True, slots=True)
 class PrinterColumn:
-    """One column of a Table: a name, a type, and the simple JSON path of its value."""
+    """One column of a Table: a name, a type, and the simple JSON path of its value; "" where it is computed."""
 
     name: str
     type: str
@@ -24,6 +24,11 @@ class PrinterColumn:
     description: str = ""
     format: str = ""
     priority: int = 0
+
+
+NAME_COLUMN: Final = PrinterColumn(
+    "Name", "string", ".metadata.name", "Name of the object, unique in its namespace.", "name"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +65,7 @@ class ServedResource:
         finalize: Whether there is a ``finalize`` subresource (namespaces).
         flags: What it does so or otherwise.
         schema: The CRD version's OpenAPI v3 schema as JSON bytes, if any.
-        columns: Printer columns of a custom resource; built-in kinds have theirs in the table module.
+        columns: Those of its table; what has no path is computed by the strategy.
         field_labels: Fields that can be selected by, besides ``metadata.name`` and ``metadata.namespace``.
         label_refusal: The words that refuse another field, with ``{}`` for it; empty means the usual ones.
         parts: Subresources that read and write the object but change one part of it only.

@@ -279,6 +279,7 @@ class Strategy:
         validate_new: Finds what a new object may not have.
         validate_update: Finds what a change of the first object into the second may not change.
         validate_status: Finds what is wrong with the second of two objects, after a write of its status.
+        warn: Finds what the author of an object, new or changed as a whole, is to be warned about.
         warn_new: Finds what the author of a new object is to be warned about.
         warn_update: Finds what the author of a change of the first object into the second is to be warned about.
         subresources: Those that are more than a part of their object.
@@ -314,6 +315,7 @@ class Strategy:
     validate_new: Callable[[Fields], Iterable[FieldError]] = _none
     validate_update: Callable[[Fields, Fields], Iterable[FieldError]] = _none
     validate_status: Callable[[Fields, Fields], Iterable[FieldError]] = _none
+    warn: Callable[[Fields], Iterable[str]] = _none
     warn_new: Callable[[Fields], Iterable[str]] = _none
     warn_update: Callable[[Fields, Fields], Iterable[str]] = _none
     finish_new: Callable[[Fields, Stored, Given], Iterable[FieldError]] = _none

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from deltaloop.api import kinds
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.apiserver.core.builtin.tables import KindEntry, builtin_tables
-from deltaloop.apiserver.core.kinds.cells.shared import format_selector
-from deltaloop.apiserver.core.kinds.columns import CELLS, Printer, printer_of, shared_cells
+from deltaloop.apiserver.core.answers.table import to_table
+from deltaloop.apiserver.core.kinds.all_kinds import STRATEGIES
+from deltaloop.apiserver.core.kinds.cells import format_selector
 from deltaloop.apiserver.core.kinds.resources import BUILT_IN_RESOURCES
+from deltaloop.apiserver.core.served_resource import ServedResource
 
 NOW = 3600.0
 CREATED = "1970-01-01T00:59:00Z"
@@ -22,15 +23,18 @@ TEMPLATE = {
 SELECTOR = {"matchLabels": {"app": "web"}, "matchExpressions": [{"key": "tier", "operator": "Exists"}]}
 
 
-def _printer(kind: ResourceType[Any]) -> Printer:
-    return printer_of(kind.api_version, kind.kind)
+_SERVED = {(served.type.api_version, served.type.kind): served for served in BUILT_IN_RESOURCES}
+
+
+def cells(served: ServedResource, obj: dict[str, Any]) -> dict[str, Any]:
+    table = to_table(served, [obj], now=NOW)
+    names = [column["name"] for column in table["columnDefinitions"]]
+    return dict(zip(names, table["rows"][0]["cells"], strict=True))
 
 
 def row(kind: ResourceType[Any], **fields: Any) -> dict[str, Any]:
-    printer = _printer(kind)
     metadata = {"name": "n", "creationTimestamp": CREATED, **fields.pop("metadata", {})}
-    cells = printer.cells({"metadata": metadata, **fields}, NOW)
-    return dict(zip([column.name for column in printer.columns], cells, strict=True))
+    return cells(_SERVED[kind.api_version, kind.kind], {"metadata": metadata, **fields})
 
 
 _ROWS: list[tuple[ResourceType[Any], dict[str, Any], dict[str, Any]]] = [
@@ -269,20 +273,22 @@ def test_cells(kind: ResourceType[Any], fields: dict[str, Any], wanted: dict[str
     assert {name: found[name] for name in wanted} == wanted
 
 
-_LISTED = [entry for entry in builtin_tables().kinds if entry.columns]
+_SHARED = {"Name", "Age", "Created At"}
+_LISTED = [served for served in BUILT_IN_RESOURCES if len(served.columns) > 1]
 
 
-@pytest.mark.parametrize("entry", _LISTED, ids=lambda entry: f"{entry.api_version}-{entry.kind}")
-def test_no_column_is_without_a_cell_and_no_cell_without_a_column(entry: KindEntry) -> None:
-    names = {column.name for column in entry.columns}
-    own = CELLS[entry.group, entry.kind]({}, NOW) if (entry.group, entry.kind) in CELLS else {}
+@pytest.mark.parametrize("served", _LISTED, ids=lambda served: f"{served.type.api_version}-{served.type.kind}")
+def test_no_column_is_without_a_cell_and_no_cell_without_a_column(served: ServedResource) -> None:
+    names = {column.name for column in served.columns}
+    own = served.strategy.cells({}, NOW)
     assert own.keys() <= names
-    assert names <= own.keys() | shared_cells({}, NOW).keys()
-    assert [column.format for column in entry.columns if column.name == "Name"] == ["name"]
+    assert names <= own.keys() | _SHARED
+    assert [column.format for column in served.columns if column.name == "Name"] == ["name"]
 
 
-def test_cells_belong_to_kinds_with_columns() -> None:
-    assert set(CELLS) <= {(entry.group, entry.kind) for entry in _LISTED}
+def test_strategies_belong_to_kinds_that_are_served() -> None:
+    used = {id(served.strategy) for served in BUILT_IN_RESOURCES}
+    assert not [name for name, strategy in STRATEGIES.items() if id(strategy) not in used]
 
 
 def test_a_selector_is_written_as_the_command_line_takes_it() -> None:
@@ -321,5 +327,4 @@ _PARTS = ("conditions", "template", "containerStatuses", "initContainerStatuses"
     st.dictionaries(st.sampled_from(_FIELDS), _json | st.dictionaries(st.sampled_from(_PARTS), _json, max_size=3)),
 )
 def test_no_object_is_too_odd_for_a_row(served: Any, obj: dict[str, Any]) -> None:
-    printer = _printer(served.type)
-    assert len(printer.cells(obj, NOW)) == len(printer.columns)
+    assert len(cells(served, obj)) == len(served.columns)

@@ -14,7 +14,7 @@ pkg/registry/customresource/tableconvertor; KEP-5958.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Literal, final
@@ -22,7 +22,6 @@ from typing import Any, Final, Literal, final
 import msgspec
 
 from deltaloop.api.errors import InvalidInputError
-from deltaloop.apiserver.core.kinds.columns import NAME, Printer, printer_of
 from deltaloop.apiserver.core.kinds.human_duration import age
 from deltaloop.apiserver.core.served_resource import PrinterColumn, ServedResource
 from deltaloop.apiserver.core.wire.media_types import AcceptClause, parse_accept
@@ -30,6 +29,7 @@ from deltaloop.schemas.go_numbers import shown_number
 from deltaloop.schemas.json_path import InvalidJsonPathError, JsonPath
 from deltaloop.schemas.json_values import at, mapping, text
 
+_Column = tuple[PrinterColumn, JsonPath | None]
 Form = Literal["object", "table", "partial", "partial_list"]
 Shape = Literal["object", "list", "watch"]
 IncludeObject = Literal["", "Metadata", "Object", "None"]
@@ -41,10 +41,6 @@ _FORMS: Final[Mapping[str, Form]] = {
     "PartialObjectMetadata": "partial",
     "PartialObjectMetadataList": "partial_list",
 }
-_DEFAULT_COLUMNS: Final = (
-    PrinterColumn("Age", "date", ".metadata.creationTimestamp", "Time since the object was created."),
-)
-_AGE: Final = JsonPath.parse(_DEFAULT_COLUMNS[0].json_path)
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 _IN_JSON: Final = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"})
 
@@ -146,8 +142,7 @@ def to_table(
         with_columns: Whether the column definitions are written; not in later events of a watch.
     """
     chosen = output or Output("table")
-    printer = _printer(resource)
-    listed = list(objects)
+    listed, columns = list(objects), _readable(resource.columns)
     if metadata is None:
         version = at(listed[0], "metadata", "resourceVersion") if len(listed) == 1 else None
         metadata = {"resourceVersion": version} if version else {}
@@ -158,10 +153,10 @@ def to_table(
         "kind": "Table",
         "apiVersion": chosen.api_version,
         "metadata": dict(metadata),
-        "columnDefinitions": [_definition(column) for column in printer.columns] if with_columns else None,
+        "columnDefinitions": [_definition(column) for column, _ in columns] if with_columns else None,
         "rows": [
             {
-                "cells": printer.cells(obj, now),
+                "cells": _cells(resource, columns, obj, now),
                 **({"conditions": conditions} if (conditions := resource.strategy.row_conditions(obj)) else {}),
                 "object": _row_object(resource, obj, chosen, include_object),
             }
@@ -212,34 +207,27 @@ def _definition(column: PrinterColumn) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class _CustomPrinter:
-    columns: tuple[PrinterColumn, ...]
-    cells: Callable[[Mapping[str, Any], float], list[object]]
+def _cells(resource: ServedResource, columns: Iterable[_Column], obj: Mapping[str, Any], now: float) -> list[object]:
+    """Return the cells of an object, one for each column."""
+    found: dict[str, object] = {
+        "Name": text(at(obj, "metadata", "name")),
+        "Age": age(at(obj, "metadata", "creationTimestamp"), now),
+        "Created At": at(obj, "metadata", "creationTimestamp") or "<unknown>",
+        **resource.strategy.cells(obj, now),
+    }
+    return [found[column.name] if path is None else _cell(column, path, obj, now) for column, path in columns]
 
 
 @lru_cache(maxsize=256)
-def _printer(resource: ServedResource) -> Printer | _CustomPrinter:
-    if not resource.flags.self_described:
-        return printer_of(resource.type.api_version, resource.type.kind)
-    columns, paths = _readable(resource.columns) if resource.columns else (_DEFAULT_COLUMNS, [_AGE])
-
-    def cells(obj: Mapping[str, Any], now: float) -> list[object]:
-        values = [_cell(column, path, obj, now) for column, path in zip(columns, paths, strict=True)]
-        return [text(at(obj, "metadata", "name")), *values]
-
-    return _CustomPrinter((NAME, *columns), cells)
-
-
-def _readable(columns: tuple[PrinterColumn, ...]) -> tuple[tuple[PrinterColumn, ...], list[JsonPath]]:
+def _readable(columns: tuple[PrinterColumn, ...]) -> tuple[_Column, ...]:
     """Return the columns up to the first whose path cannot be read, and their paths; so does the real server."""
-    paths: list[JsonPath] = []
+    found: list[_Column] = []
     for column in columns:
         try:
-            paths.append(JsonPath.parse(column.json_path))
+            found.append((column, JsonPath.parse(column.json_path) if column.json_path else None))
         except InvalidJsonPathError:
             break
-    return columns[: len(paths)], paths
+    return tuple(found)
 
 
 def _cell(column: PrinterColumn, path: JsonPath, obj: Mapping[str, Any], now: float) -> object:

@@ -26,11 +26,12 @@ from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core.crds.codec import CustomCodec
 from deltaloop.apiserver.core.crds.custom_resources import FLAGS, LABEL_REFUSAL, custom_strategy
 from deltaloop.apiserver.core.crds.version_order import version_order
-from deltaloop.apiserver.core.served_resource import PrinterColumn, ScalePaths, ServedResource
+from deltaloop.apiserver.core.served_resource import NAME_COLUMN, PrinterColumn, ScalePaths, ServedResource
 from deltaloop.schemas.json_values import at, copied, integer, is_mapping, items, mapping, text, texts
 from deltaloop.schemas.structural import has_rules, unknown_formats
 
 _WEBHOOK_PORT: Final = 443
+_AGE: Final = PrinterColumn("Age", "date", ".metadata.creationTimestamp", "Time since the object was created.")
 CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
 
 
@@ -138,6 +139,7 @@ def _served_version(crd: dict[str, Any], names: dict[str, Any], version: dict[st
         plural=text(names.get("plural")),
         namespaced=at(crd, "spec", "scope") == "Namespaced",
     )
+    columns = [_column(mapping(column)) for column in items(version.get("additionalPrinterColumns"))]
     return ServedResource(
         type=kind,
         singular=text(names.get("singular")),
@@ -151,7 +153,7 @@ def _served_version(crd: dict[str, Any], names: dict[str, Any], version: dict[st
         codec=CustomCodec(kind, schema, stored if stored != schema else b""),
         flags=FLAGS,
         schema=schema,
-        columns=tuple(_column(mapping(column)) for column in items(version.get("additionalPrinterColumns"))),
+        columns=(NAME_COLUMN, *(columns or [_AGE])),
         field_labels=tuple(
             text(at(field, "jsonPath")).removeprefix(".") for field in items(version.get("selectableFields"))
         ),

@@ -5,14 +5,40 @@ Source: Kubernetes pkg/registry/certificates/certificates/strategy.go.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
+from deltaloop.apiserver.core.kinds.cells import NONE, cells_of, text_at
+from deltaloop.apiserver.core.kinds.human_duration import human_duration
 from deltaloop.apiserver.core.strategy import Fields, Strategy
-from deltaloop.schemas.json_values import at, mapping
+from deltaloop.schemas.json_values import at, integer, items, mapping, text
 
 
 def _approved(current: Fields, sent: Fields) -> Fields:
     return {**current, "status": {**mapping(current.get("status")), "conditions": at(sent, "status", "conditions")}}
 
 
-STRATEGY: Final = Strategy(parts={"approval": _approved}, reset_fields={"status": {"f:status": {"f:conditions": {}}}})
+def _duration(request: Mapping[str, object]) -> str:
+    seconds = at(request, "spec", "expirationSeconds")
+    return NONE if seconds is None else human_duration(integer(seconds))
+
+
+def _condition(request: Mapping[str, object]) -> str:
+    found = {text(at(item, "type")) for item in items(at(request, "status", "conditions"))}
+    state = "Denied" if "Denied" in found else "Approved" if "Approved" in found else "Pending"
+    state += ",Failed" if "Failed" in found else ""
+    return state + (",Issued" if at(request, "status", "certificate") else "")
+
+
+STRATEGY: Final = Strategy(
+    parts={"approval": _approved},
+    reset_fields={"status": {"f:status": {"f:conditions": {}}}},
+    cells=cells_of(
+        {
+            "SignerName": text_at("spec.signerName", NONE),
+            "Requestor": "spec.username",
+            "RequestedDuration": _duration,
+            "Condition": _condition,
+        }
+    ),
+)

@@ -1,13 +1,25 @@
 """DaemonSet: an annotation counts the changes of its template.
 
-Source: Kubernetes pkg/apis/apps/v1/conversion.go, pkg/registry/apps/daemonset/strategy.go.
+Source: Kubernetes pkg/apis/apps/v1/conversion.go, pkg/apis/apps/validation,
+pkg/registry/apps/daemonset/strategy.go.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.apiserver.core.kinds.cells import cells_of, labels_at, number_at, selector_at, template_cells
+from deltaloop.apiserver.core.kinds.field_checks import not_negative
+from deltaloop.apiserver.core.kinds.pod_owners import (
+    if_wanted_otherwise,
+    no_strategy,
+    selector_and_template_errors,
+    selector_update_errors,
+    template_warnings,
+)
 from deltaloop.apiserver.core.strategy import Fields, Given, Stored, Strategy
+from deltaloop.schemas.faults import FieldError
 from deltaloop.schemas.json_values import at, mapping, text
 
 TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
@@ -38,4 +50,33 @@ def _count_template(before: Fields, after: Fields) -> None:
         metadata["annotations"] = {**mapping(metadata.get("annotations")), **counted}
 
 
-STRATEGY: Final = Strategy(prepare_new=_prepare_new, keep=_keep, finish_update=_finish_update)
+def _errors(daemon_set: Mapping[str, object]) -> Iterator[FieldError]:
+    spec = mapping(daemon_set.get("spec"))
+    yield from selector_and_template_errors(spec, "daemonset", "DaemonSet")
+    strategy, known = mapping(spec.get("updateStrategy")), ("RollingUpdate", "OnDelete")
+    if strategy.get("type") not in known:
+        yield no_strategy("spec.updateStrategy", strategy, known)
+    yield from not_negative(spec, "minReadySeconds", "revisionHistoryLimit", path="spec")
+
+
+STRATEGY: Final = Strategy(
+    prepare_new=_prepare_new,
+    keep=_keep,
+    validate=_errors,
+    validate_update=selector_update_errors,
+    warn_new=template_warnings,
+    warn_update=if_wanted_otherwise(template_warnings),
+    finish_update=_finish_update,
+    cells=cells_of(
+        {
+            "Desired": number_at("status.desiredNumberScheduled"),
+            "Current": number_at("status.currentNumberScheduled"),
+            "Ready": number_at("status.numberReady"),
+            "Up-to-date": number_at("status.updatedNumberScheduled"),
+            "Available": number_at("status.numberAvailable"),
+            "Node Selector": labels_at("spec.template.spec.nodeSelector"),
+            **template_cells(),
+            "Selector": selector_at("spec.selector"),
+        }
+    ),
+)

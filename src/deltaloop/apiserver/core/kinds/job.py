@@ -1,20 +1,34 @@
-"""Job: a new one selects its pods by its own uid, unless its author selects them.
+"""Job: a new one selects its pods by its own uid, unless its author selects them; most of it stays as it is.
 
-Source: Kubernetes pkg/registry/batch/job/strategy.go.
+Source: Kubernetes pkg/registry/batch/job/strategy.go, pkg/apis/batch/validation, pkg/api/job.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.validation.workloads import job_selector_errors
+from deltaloop.apiserver.core.kinds.cells import cells_of, condition, selector_at, since, template_cells
+from deltaloop.apiserver.core.kinds.field_checks import immutable, not_negative, set_to_one_of, shown_selector
+from deltaloop.apiserver.core.kinds.pod_owners import if_wanted_otherwise, selected_errors
+from deltaloop.apiserver.core.kinds.pod_spec import pod_template_errors
+from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings, pod_warnings
 from deltaloop.apiserver.core.strategy import Fields, Given, Stored, Strategy
-from deltaloop.schemas.faults import FieldError
-from deltaloop.schemas.json_values import at, mapping
+from deltaloop.schemas.faults import FieldError, invalid_value, required
+from deltaloop.schemas.json_values import at, integer, mapping
 
 _JOB_UID: Final = ("batch.kubernetes.io/controller-uid", "controller-uid")
 _JOB_NAME: Final = ("batch.kubernetes.io/job-name", "job-name")
+_NUMBERS: Final = (
+    "parallelism",
+    "completions",
+    "activeDeadlineSeconds",
+    "backoffLimit",
+    "ttlSecondsAfterFinished",
+)
+_ENDED: Final = ("Complete", "Failed")
+_MANY_COMPLETIONS: Final = 100_000
+_MUCH_PARALLELISM: Final = 10_000
 
 
 def _finish_new(job: Fields, _store: Stored, _given: Given) -> Iterator[FieldError]:
@@ -31,7 +45,92 @@ def _finish_new(job: Fields, _store: Stored, _given: Given) -> Iterator[FieldErr
         job["spec"] = {**spec, "selector": selector, "template": {**template, "metadata": template_metadata}}
         if metadata.get("labels", {}) == mapping(at(spec, "template", "metadata", "labels")):
             metadata["labels"] = dict(labels)
-    return job_selector_errors(job)
+    return _selector_errors(job)
 
 
-STRATEGY: Final = Strategy(finish_new=_finish_new)
+def job_spec_errors(spec: object, path: str) -> Iterator[FieldError]:
+    """Yield what is wrong with the spec of a Job, or of those that a CronJob makes."""
+    yield from not_negative(spec, *_NUMBERS, path=path)
+    yield from set_to_one_of(spec, "completionMode", ("NonIndexed", "Indexed"), path)
+    yield from pod_template_errors(at(spec, "template"), f"{path}.template")
+    if at(spec, "template", "spec", "restartPolicy") == "Always":
+        yield required(f"{path}.template.spec.restartPolicy", 'valid values: "OnFailure", "Never"')
+
+
+def _selector_errors(job: Mapping[str, object]) -> Iterator[FieldError]:
+    """Yield an error unless a Job selects its own pods: by its uid, or by what its author has written."""
+    spec = mapping(job.get("spec"))
+    selector, own = spec.get("selector"), {"matchLabels": {_JOB_UID[0]: at(job, "metadata", "uid")}}
+    if selector is None:
+        yield required("spec.selector")
+    if spec.get("manualSelector") is not True and selector != own:
+        yield invalid_value("spec.selector", shown_selector(selector), "`selector` not auto-generated")
+    yield from selected_errors(spec, selector)
+
+
+def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
+    """Yield an error for each part that must stay as it is; while a Job is suspended, its template may change."""
+    yield from _selector_errors(after)
+    old = mapping(before.get("spec"))
+    watched = ["selector", "completionMode", "podFailurePolicy"]
+    if old.get("suspend") is not True:
+        watched.append("template")
+    if old.get("completionMode") != "Indexed":
+        watched.append("completions")
+    yield from immutable(old, after.get("spec"), *watched, path="spec")
+
+
+def job_spec_warnings(spec: object, path: str) -> Iterator[str]:
+    """Yield what there is to warn about in the spec of a Job, or of those that a CronJob makes."""
+    completions, parallelism = integer(at(spec, "completions")), integer(at(spec, "parallelism"))
+    indexed = at(spec, "completionMode") == "Indexed"
+    if indexed and completions > _MANY_COMPLETIONS and parallelism > _MUCH_PARALLELISM:
+        yield (
+            f"{path}: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than "
+            "10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes fail"
+        )
+    yield from pod_warnings(at(spec, "template"), f"{path}.template.")
+
+
+def _warnings(job: Mapping[str, object]) -> Iterator[str]:
+    return job_spec_warnings(job.get("spec"), "spec")
+
+
+def _new_warnings(job: Mapping[str, object]) -> Iterator[str]:
+    yield from name_warnings(job)
+    yield from _warnings(job)
+
+
+def _completions(job: Mapping[str, object]) -> str:
+    wanted, parallelism = at(job, "spec", "completions"), integer(at(job, "spec", "parallelism"))
+    if wanted is None:
+        wanted = f"1 of {parallelism}" if parallelism > 1 else "1"
+    return f"{integer(at(job, 'status', 'succeeded'))}/{wanted}"
+
+
+def _duration(job: Mapping[str, object], now: float) -> str:
+    return since(at(job, "status", "startTime"), at(job, "status", "completionTime"), now)
+
+
+def _status(job: Mapping[str, object]) -> str:
+    deleting = at(job, "metadata", "deletionTimestamp")
+    named = _ENDED if deleting else (*_ENDED, "Suspended", "FailureTarget", "SuccessCriteriaMet")
+    return next((name for name in named if condition(job, name) == "True"), "Terminating" if deleting else "Running")
+
+
+STRATEGY: Final = Strategy(
+    validate=lambda job: job_spec_errors(job.get("spec"), "spec"),
+    validate_update=_update_errors,
+    warn_new=_new_warnings,
+    warn_update=if_wanted_otherwise(_warnings),
+    finish_new=_finish_new,
+    cells=cells_of(
+        {
+            "Status": _status,
+            "Completions": _completions,
+            **template_cells(),
+            "Selector": selector_at("spec.selector"),
+        },
+        {"Duration": _duration},
+    ),
+)

@@ -5,24 +5,21 @@ Source: Kubernetes pkg/apis/coordination/validation.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.strategy import Fields, Strategy
+from deltaloop.apiserver.core.kinds.cells import cells_of
+from deltaloop.apiserver.core.kinds.field_checks import not_negative
+from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.faults import FieldError, invalid_value
 from deltaloop.schemas.json_values import at
 
-_LEAST: Final = (
-    ("leaseDurationSeconds", 1, "must be greater than 0"),
-    ("leaseTransitions", 0, "must be greater than or equal to 0"),
-)
+
+def _errors(lease: Mapping[str, object]) -> Iterator[FieldError]:
+    seconds = at(lease, "spec", "leaseDurationSeconds")
+    if isinstance(seconds, int) and seconds < 1:
+        yield invalid_value("spec.leaseDurationSeconds", str(seconds), "must be greater than 0")
+    yield from not_negative(lease.get("spec"), "leaseTransitions", path="spec")
 
 
-def _errors(lease: Fields) -> Iterator[FieldError]:
-    for name, least, text in _LEAST:
-        value = at(lease, "spec", name)
-        if isinstance(value, int) and value < least:
-            yield invalid_value(f"spec.{name}", str(value), text)
-
-
-STRATEGY: Final = Strategy(validate=_errors)
+STRATEGY: Final = Strategy(validate=_errors, cells=cells_of({"Holder": "spec.holderIdentity"}))

@@ -1,17 +1,22 @@
-"""Node: a new one is not ready, and its address ranges agree.
+"""Node: a new one is not ready, and the ranges of addresses that it gives to its pods agree.
 
-Source: Kubernetes pkg/registry/core/node/strategy.go, plugin/pkg/admission/nodetaint, pkg/apis/core/v1/conversion.go.
+Source: Kubernetes pkg/registry/core/node/strategy.go, plugin/pkg/admission/nodetaint, pkg/apis/core/v1/conversion.go,
+pkg/apis/core/validation/validation.go; pkg/printers/internalversion/printers.go.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from deltaloop.api import kinds
+from deltaloop.apiserver.core.kinds.addresses import network_errors, network_family, one_of_each_errors
 from deltaloop.apiserver.core.kinds.agreeing_fields import agree_on_first
+from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, Cell, cells_of, condition, text_at
 from deltaloop.apiserver.core.kinds.kubelet_verbs import proxy_of
 from deltaloop.apiserver.core.strategy import Fields, Given, Stored, Strategy
-from deltaloop.schemas.json_values import at, items, mapping
+from deltaloop.schemas.faults import FieldError
+from deltaloop.schemas.json_values import at, items, mapping, text, texts
 
 _NOT_READY: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 
@@ -28,9 +33,61 @@ def _finish_new(node: Fields, _store: Stored, _given: Given) -> tuple[()]:
     return ()
 
 
+def _errors(node: Mapping[str, object]) -> Iterator[FieldError]:
+    ranges = texts(at(node, "spec", "podCIDRs"))
+    for place, network in enumerate(ranges):
+        yield from network_errors(network, f"spec.podCIDRs[{place}]")
+    yield from one_of_each_errors([*map(network_family, ranges)], "spec.podCIDRs", ranges, "CIDR")
+
+
+def _warnings(node: Mapping[str, object]) -> Iterator[str]:
+    if at(node, "spec", "externalID"):
+        yield "spec.externalID: this field is deprecated, and is unused by Kubernetes"
+
+
+def _status(node: Mapping[str, object]) -> str:
+    ready = condition(node, "Ready")
+    status = "Unknown" if ready is None else "Ready" if ready == "True" else "NotReady"
+    return f"{status},SchedulingDisabled" if at(node, "spec", "unschedulable") is True else status
+
+
+def _roles(node: Mapping[str, object]) -> str:
+    labels, prefix = mapping(at(node, "metadata", "labels")), "node-role.kubernetes.io/"
+    roles = {label.removeprefix(prefix) for label in labels if label.startswith(prefix)}
+    return ",".join(sorted((roles | {text(labels.get("kubernetes.io/role"))}) - {""})) or NONE
+
+
+def _kernel(node: Mapping[str, object]) -> str:
+    info = at(node, "status", "nodeInfo")
+    kernel, architecture = text(at(info, "kernelVersion")) or UNKNOWN, text(at(info, "architecture"))
+    return f"{kernel} ({architecture})" if architecture else kernel
+
+
+def _address(kind: str) -> Cell:
+    def cell(node: Mapping[str, object]) -> str:
+        addresses = items(at(node, "status", "addresses"))
+        return next((text(at(item, "address")) for item in addresses if at(item, "type") == kind), NONE)
+
+    return cell
+
+
 STRATEGY: Final = Strategy(
     default=_default,
+    validate=_errors,
+    warn=_warnings,
     finish_new=_finish_new,
     subresources=(proxy_of(kinds.NODE),),
+    cells=cells_of(
+        {
+            "Status": _status,
+            "Roles": _roles,
+            "Version": "status.nodeInfo.kubeletVersion",
+            "Internal-IP": _address("InternalIP"),
+            "External-IP": _address("ExternalIP"),
+            "OS-Image": text_at("status.nodeInfo.osImage", UNKNOWN),
+            "Kernel-Version": _kernel,
+            "Container-Runtime": text_at("status.nodeInfo.containerRuntimeVersion", UNKNOWN),
+        }
+    ),
     status_when_new=True,  # kubelets register nodes together with what they have
 )

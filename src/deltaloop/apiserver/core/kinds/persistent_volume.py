@@ -1,13 +1,63 @@
-"""PersistentVolume: a new one waits for what it is bound to.
+"""PersistentVolume: one source, a capacity; a new one waits for what it is bound to.
 
-Source: Kubernetes pkg/registry/core/persistentvolume/strategy.go.
+Source: Kubernetes pkg/registry/core/persistentvolume/strategy.go; pkg/apis/core/validation/validation.go;
+pkg/api/persistentvolume; pkg/printers/internalversion/printers.go.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.apiserver.core.kinds.cells import access_modes, cells_of
+from deltaloop.apiserver.core.kinds.claim_spec import (
+    ACCESS_MODES,
+    CLASS_ANNOTATION,
+    CLASS_WARNING,
+    VOLUME_MODES,
+    phase,
+    shown_storage,
+    volume_cells,
+)
+from deltaloop.apiserver.core.kinds.field_checks import each, needs, one_of, set_to_one_of, shown
+from deltaloop.apiserver.core.kinds.node_labels import node_term_warnings
+from deltaloop.apiserver.core.kinds.pod_warnings import volume_source_warnings
 from deltaloop.apiserver.core.strategy import Fields, Given, Stored, Strategy
+from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, required
+from deltaloop.schemas.json_values import at, is_mapping, mapping, text, texts
+from deltaloop.schemas.quantity import amount
+
+_RECLAIM_POLICIES: Final = ("Delete", "Recycle", "Retain")
+# In the order in which they are looked at: all but the first are too many.
+_SOURCES: Final = (
+    "hostPath",
+    "gcePersistentDisk",
+    "awsElasticBlockStore",
+    "glusterfs",
+    "flocker",
+    "nfs",
+    "rbd",
+    "quobyte",
+    "cephfs",
+    "iscsi",
+    "cinder",
+    "fc",
+    "flexVolume",
+    "azureFile",
+    "vsphereVolume",
+    "photonPersistentDisk",
+    "portworxVolume",
+    "azureDisk",
+    "scaleIO",
+    "local",
+    "storageos",
+    "csi",
+)
+_DEPRECATED: Final = ("cephfs", "photonPersistentDisk", "scaleIO", "storageos", "glusterfs", "rbd")
+_ANNOTATIONS: Final = {
+    CLASS_ANNOTATION: CLASS_WARNING,
+    "volume.beta.kubernetes.io/mount-options": 'deprecated since v1.31; use "mountOptions" attribute instead',
+}
 
 
 def _finish_new(volume: Fields, _store: Stored, given: Given) -> tuple[()]:
@@ -15,4 +65,63 @@ def _finish_new(volume: Fields, _store: Stored, given: Given) -> tuple[()]:
     return ()
 
 
-STRATEGY: Final = Strategy(finish_new=_finish_new)
+def _errors(volume: Mapping[str, object]) -> Iterator[FieldError]:
+    spec = mapping(volume.get("spec"))
+    yield from needs(spec, "accessModes", path="spec")
+    for mode in texts(spec.get("accessModes")):
+        yield from one_of(mode, "spec.accessModes", ACCESS_MODES)
+    capacity = mapping(spec.get("capacity"))
+    yield from needs(spec, "capacity", path="spec")
+    if "storage" not in capacity:
+        text_ = f'Unsupported value: {shown(capacity or None)}: supported values: "storage"'
+        yield FieldError("spec.capacity", "FieldValueNotSupported", text_)
+    for name, value in capacity.items():
+        if amount(value) <= 0:
+            yield invalid_value(f"spec.capacity[{name}]", shown(value), "must be greater than zero")
+    if spec.get("persistentVolumeReclaimPolicy"):
+        yield from set_to_one_of(spec, "persistentVolumeReclaimPolicy", _RECLAIM_POLICIES, "spec")
+    sources = [name for name in _SOURCES if is_mapping(spec.get(name))]
+    if not sources:
+        yield required("spec", "must specify a volume type")
+    for name in sources[1:]:
+        yield forbidden_field(f"spec.{name}", "may not specify more than 1 volume type")
+    yield from set_to_one_of(spec, "volumeMode", VOLUME_MODES, "spec")
+
+
+def _warnings(volume: Mapping[str, object]) -> Iterator[str]:
+    annotations, spec = mapping(at(volume, "metadata", "annotations")), mapping(volume.get("spec"))
+    for name, told in _ANNOTATIONS.items():
+        if name in annotations:
+            yield f"metadata.annotations[{name}]: {told}"
+    if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
+        yield (
+            "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended "
+            "approach is to use dynamic provisioning."
+        )
+    required_terms = at(spec, "nodeAffinity", "required")
+    for where, term in each(required_terms, "nodeSelectorTerms", "spec.nodeAffinity.required"):
+        yield from node_term_warnings(term, where)
+    yield from volume_source_warnings(spec, "spec", _DEPRECATED)
+
+
+def _claim(volume: Mapping[str, object]) -> str:
+    claim = at(volume, "spec", "claimRef")
+    return f"{text(at(claim, 'namespace'))}/{text(at(claim, 'name'))}" if claim else ""
+
+
+STRATEGY: Final = Strategy(
+    validate=_errors,
+    warn=_warnings,
+    finish_new=_finish_new,
+    cells=cells_of(
+        {
+            "Capacity": lambda volume: shown_storage(at(volume, "spec", "capacity")),
+            "Access Modes": lambda volume: access_modes(at(volume, "spec", "accessModes")),
+            "Reclaim Policy": "spec.persistentVolumeReclaimPolicy",
+            "Status": phase,
+            "Claim": _claim,
+            "Reason": "status.reason",
+            **volume_cells(),
+        }
+    ),
+)

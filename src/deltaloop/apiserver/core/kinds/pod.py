@@ -1,25 +1,34 @@
-"""Pod: priority, tolerations and quality of a new one, the parts that can be changed, and the grace that it has.
+"""Pod: priority, tolerations and quality of a new one, what can be changed of it, and the grace that it has.
+
+What is wrong with its spec is in ``pod_spec``, what there is to warn about in ``pod_warnings``, its row in
+``pod_cells``.
 
 What is added to a new pod (``finish``) belongs to no field manager.
 
 Source: Kubernetes pkg/registry/core/pod/strategy.go; plugin/pkg/admission/defaulttolerationseconds, priority;
-pkg/apis/core/v1/conversion.go.
+pkg/apis/core/v1/conversion.go, pkg/apis/core/validation/validation.go.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from deltaloop.api import kinds
 from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.kinds.addresses import address_errors, address_family, one_of_each_errors
 from deltaloop.apiserver.core.kinds.agreeing_fields import agree_on_first
+from deltaloop.apiserver.core.kinds.field_checks import shown
 from deltaloop.apiserver.core.kinds.kubelet_verbs import verbs_of_pods
 from deltaloop.apiserver.core.kinds.pod_binding import bind
+from deltaloop.apiserver.core.kinds.pod_cells import pod_cells, row_conditions
 from deltaloop.apiserver.core.kinds.pod_eviction import evict
 from deltaloop.apiserver.core.kinds.pod_quality import qos_class
+from deltaloop.apiserver.core.kinds.pod_spec import pod_spec_errors
+from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings, pod_warnings
 from deltaloop.apiserver.core.kinds.priority_class import SYSTEM_CLASSES
 from deltaloop.apiserver.core.strategy import Fields, Given, Stored, Strategy, Subresource
+from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value
 from deltaloop.schemas.json_values import at, integer, items, mapping, text
 
 _TOLERATED: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
@@ -31,9 +40,13 @@ _GATED: Final = {
     "reason": "SchedulingGated",
     "message": "Scheduling is blocked due to non-empty scheduling gates",
 }
-_ENDED: Final = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}
 _GRACE: Final = 30
 _RESIZED: Final = ("resources", "resizePolicy")
+_UPDATES: Final = (
+    "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
+    "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
+    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
+)
 
 
 def _default(pod: Fields) -> None:
@@ -107,6 +120,57 @@ def _covers(toleration: object, key: str) -> bool:
     return at(toleration, "key") in (key, None, "") and at(toleration, "effect") in ("NoExecute", None, "")
 
 
+def _errors(pod: Mapping[str, object]) -> Iterator[FieldError]:
+    return pod_spec_errors(mapping(pod.get("spec")), "spec")
+
+
+def _new_errors(pod: Mapping[str, object]) -> Iterator[FieldError]:
+    if items(at(pod, "spec", "ephemeralContainers")):
+        yield forbidden_field("spec.ephemeralContainers", "cannot be set on create")
+
+
+def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
+    """Yield what an update changes although it must not; the message ends before the real server's diff."""
+    old, new = dict(mapping(before.get("spec"))), dict(mapping(after.get("spec")))
+    for group in ("containers", "initContainers"):
+        if len(items(old.get(group))) != len(items(new.get(group))):
+            yield forbidden_field(f"spec.{group}", "pod updates may not add or remove containers")
+            return
+        if items(new.get(group)):
+            pairs = zip(items(new[group]), items(old.get(group)), strict=True)
+            new[group] = [{**mapping(mine), "image": at(theirs, "image")} for mine, theirs in pairs]
+    tolerations = items(old.get("tolerations"))
+    if {*map(shown, tolerations)} <= {*map(shown, items(new.get("tolerations")))}:
+        new["tolerations"] = tolerations
+    free = ["activeDeadlineSeconds", "schedulingGates"]
+    if items(old.get("schedulingGates")):
+        free += ["nodeSelector", "affinity"]  # may be narrowed while the pod waits
+    if integer(old.get("terminationGracePeriodSeconds")) < 0 and new.get("terminationGracePeriodSeconds") == 1:
+        free.append("terminationGracePeriodSeconds")
+    kept = [
+        {name: value for name, value in spec.items() if value not in (None, []) and name not in free}
+        for spec in (old, new)
+    ]
+    if kept[0] != kept[1]:
+        yield forbidden_field("spec", _UPDATES)
+
+
+def _status_errors(_before: Mapping[str, object], pod: Mapping[str, object]) -> Iterator[FieldError]:
+    status = mapping(pod.get("status"))
+    for one, several in (("", "podIPs"), ("hostIP", "hostIPs")):
+        path, found = f"status.{several}", [text(at(item, "ip")) for item in items(status.get(several))]
+        if one and found and found[0] != text(status.get(one)):
+            yield invalid_value(f"{path}[0].ip", shown(found[0]), f"must be equal to `{one}`")
+        yield from address_errors(found, path)
+        families = [address_family(address) for address in found]
+        yield from one_of_each_errors(families, path, [{"IP": address} for address in found], "IP")
+
+
+def _new_warnings(pod: Mapping[str, object]) -> Iterator[str]:
+    yield from name_warnings(pod, "in the Pod's hostname")
+    yield from pod_warnings(pod)
+
+
 def _with_ephemeral_containers(current: Fields, sent: Fields) -> Fields:
     return _with_spec(current, {"ephemeralContainers": at(sent, "spec", "ephemeralContainers")})
 
@@ -146,27 +210,25 @@ def _grace(pod: Fields, asked: int | None) -> int:
     return seconds if isinstance(seconds, int) and seconds >= 0 else _GRACE
 
 
-def _row_conditions(pod: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Say of a pod that has ended that it has: clients may leave its row out."""
-    phase = text(at(pod, "status", "phase"))
-    if phase not in _ENDED:
-        return []
-    return [{"type": "Completed", "status": "True", "reason": phase, "message": _ENDED[phase]}]
-
-
 STRATEGY: Final = Strategy(
     default=_default,
     keep=_keep,
     prepare_new=_prepare_new,
     prepare_status=_prepare_status,
     parts={"ephemeralcontainers": _with_ephemeral_containers, "resize": _resized},
+    validate=_errors,
+    validate_new=_new_errors,
+    validate_update=_update_errors,
+    validate_status=_status_errors,
+    warn_new=_new_warnings,
     finish_new=_finish_new,
     subresources=(
         Subresource("binding", "", "", "Binding", ("create",), bind),
         Subresource("eviction", "policy", "v1", "Eviction", ("create",), evict),
         *verbs_of_pods(),
     ),
-    row_conditions=_row_conditions,
+    cells=pod_cells,
+    row_conditions=row_conditions,
     grace=_grace,
     marked_when_removed=True,
 )

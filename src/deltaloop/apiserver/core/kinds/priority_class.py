@@ -1,10 +1,51 @@
-"""PriorityClass: those of the system, which are there without an object of theirs.
+"""PriorityClass: its number stays; those of the system are there without an object of theirs.
 
-Source: Kubernetes pkg/apis/scheduling/types.go.
+Source: Kubernetes pkg/apis/scheduling/types.go, pkg/apis/scheduling/validation.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.apiserver.core.kinds.cells import cells_of, is_true_at, number_at
+from deltaloop.apiserver.core.kinds.field_checks import immutable, set_to_one_of
+from deltaloop.apiserver.core.strategy import Strategy
+from deltaloop.schemas.faults import FieldError, forbidden_field
+from deltaloop.schemas.json_values import at, integer, text
+
 SYSTEM_CLASSES: Final = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
+_HIGHEST: Final = 1_000_000_000
+
+
+def _errors(priority_class: Mapping[str, object]) -> Iterator[FieldError]:
+    name = text(at(priority_class, "metadata", "name"))
+    if name not in SYSTEM_CLASSES:
+        if name.startswith("system-"):
+            text_ = (
+                "priority class names with 'system-' prefix are reserved for system use only. error: "
+                f"{name} is not a known system priority class"
+            )
+            yield forbidden_field("metadata.name", text_)
+        elif integer(priority_class.get("value")) > _HIGHEST:
+            yield forbidden_field("value", f"maximum allowed value of a user defined priority is {_HIGHEST}")
+    yield from set_to_one_of(priority_class, "preemptionPolicy", ("PreemptLowerPriority", "Never"))
+
+
+def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
+    if integer(before.get("value")) != integer(after.get("value")):
+        yield forbidden_field("value", "may not be changed in an update.")
+    yield from immutable(before, after, "preemptionPolicy")
+
+
+STRATEGY: Final = Strategy(
+    validate=_errors,
+    validate_update=_update_errors,
+    cells=cells_of(
+        {
+            "Value": number_at("value"),
+            "Global-Default": is_true_at("globalDefault"),
+            "PreemptionPolicy": "preemptionPolicy",
+        }
+    ),
+)

@@ -16,11 +16,12 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.builtin.codec import BuiltInCodec
 from deltaloop.apiserver.core.builtin.tables import KindEntry, builtin_tables
 from deltaloop.apiserver.core.kinds.all_kinds import STRATEGIES
-from deltaloop.apiserver.core.served_resource import ScalePaths, ServedResource
-from deltaloop.apiserver.core.strategy import PLAIN
+from deltaloop.apiserver.core.served_resource import NAME_COLUMN, PrinterColumn, ScalePaths, ServedResource
+from deltaloop.apiserver.core.strategy import PLAIN, Strategy
 
 _REVIEWS: Final = ("authentication.k8s.io", "authorization.k8s.io")
 _PARTS: Final = ("approval", "ephemeralcontainers", "resize")
+_CREATED_AT: Final = PrinterColumn("Created At", "date", "", "When the object was created.")
 _KNOWN: Final = {(known.group, known.version, known.kind): known for known in kinds.BUILT_IN}
 
 
@@ -29,6 +30,23 @@ def _type(entry: KindEntry) -> ResourceType[Resource]:
     if known is not None:
         return known
     return ResourceType[Resource](entry.group, entry.version, entry.kind, entry.plural, entry.namespaced)
+
+
+def _columns(entry: KindEntry) -> tuple[PrinterColumn, ...]:
+    """Return the columns of a kind's table, as a real server says them; some of numbers say that they hold strings.
+
+    Columns of priority 1 are the ones that ``kubectl get -o wide`` adds.
+    """
+    found = tuple(
+        PrinterColumn(column.name, column.type, "", format=column.format, priority=column.priority)
+        for column in entry.columns
+    )
+    return found or (NAME_COLUMN, _CREATED_AT)
+
+
+def _strategy(entry: KindEntry) -> Strategy:
+    of_version = f"{entry.plural}.{entry.version}.{entry.group}"
+    return STRATEGIES.get(of_version) or STRATEGIES.get(entry.group_resource, PLAIN)
 
 
 def _served(entry: KindEntry) -> ServedResource:
@@ -48,9 +66,10 @@ def _served(entry: KindEntry) -> ServedResource:
         field_labels=entry.field_labels,
         label_refusal=entry.label_refusal,
         parts=tuple(name for name in entry.subresources if name in _PARTS),
+        columns=_columns(entry),
         stored_in=entry.stored_in,
         etcd_prefix=entry.etcd_prefix or entry.plural,
-        strategy=STRATEGIES.get(entry.group_resource, PLAIN),
+        strategy=_strategy(entry),
         deprecation=entry.deprecation,
         codec=BuiltInCodec(kind),
     )

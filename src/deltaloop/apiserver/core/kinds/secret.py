@@ -6,16 +6,29 @@ Source: Kubernetes pkg/apis/core/v1/conversion.go, defaults.go; pkg/apis/core/va
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+import binascii
+from collections.abc import Iterator, Mapping
 from typing import Final
 
+import msgspec
+
+from deltaloop.apiserver.core.kinds.cells import cells_of, count_at
 from deltaloop.apiserver.core.kinds.data_keys import immutable_errors, key_errors
-from deltaloop.apiserver.core.kinds.validation.others import secret_errors, secret_update_errors
+from deltaloop.apiserver.core.kinds.field_checks import immutable
 from deltaloop.apiserver.core.strategy import Fields, Strategy
-from deltaloop.schemas.faults import FieldError
-from deltaloop.schemas.json_values import mapping
+from deltaloop.schemas.faults import FieldError, invalid_value, required
+from deltaloop.schemas.json_values import at, mapping, text
+from deltaloop.schemas.nesting import decode_json
 
 _DATA: Final = ("data",)
+_KEYS: Final = {
+    "kubernetes.io/tls": ("tls.crt", "tls.key"),
+    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
+    "kubernetes.io/dockercfg": (".dockercfg",),
+    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
+}
+_ACCOUNT: Final = "kubernetes.io/service-account.name"
+_DOCKER: Final = ".dockerconfigjson"
 
 
 def _default(secret: Fields) -> None:
@@ -28,13 +41,53 @@ def _default(secret: Fields) -> None:
 
 
 def _errors(secret: Fields) -> Iterator[FieldError]:
+    """Yield what is wrong with keys, and which the type of a Secret needs and are not there."""
     yield from key_errors(secret, _DATA)
-    yield from secret_errors(secret)
+    data, kind = mapping(secret.get("data")), text(secret.get("type"))
+    for key in _KEYS.get(kind, ()):
+        if key not in data:
+            yield required(f"data[{key}]")
+    if kind == "kubernetes.io/dockerconfigjson" and _DOCKER in data and not _is_json(text(data[_DOCKER])):
+        # What is wrong with it would show a part of it.
+        yield invalid_value(f"data[{_DOCKER}]", '"<secret contents redacted>"', "it is no JSON")
+    if kind == "kubernetes.io/basic-auth" and not data.keys() & {"username", "password"}:
+        yield required("data[username]")
+        yield required("data[password]")
+    if kind == "kubernetes.io/service-account-token" and not at(secret, "metadata", "annotations", _ACCOUNT):
+        yield required(f"metadata.annotations[{_ACCOUNT}]")
+
+
+def _is_json(encoded: str) -> bool:
+    try:
+        decode_json(base64.b64decode(encoded))
+    except (msgspec.DecodeError, ValueError):
+        return False
+    return True
 
 
 def _update_errors(before: Fields, after: Fields) -> Iterator[FieldError]:
     yield from immutable_errors(before, after, _DATA)
-    yield from secret_update_errors(before, after)
+    yield from immutable(before, after, "type")
 
 
-STRATEGY: Final = Strategy(default=_default, validate=_errors, validate_update=_update_errors)
+def _warnings(secret: Mapping[str, object]) -> Iterator[str]:
+    """Yield a warning if there is no PEM where TLS needs it; whether key and certificate fit is not looked at."""
+    if secret.get("type") != "kubernetes.io/tls":
+        return
+    for key, what in (("tls.crt", "certificate"), ("tls.key", "key")):
+        try:
+            raw = base64.b64decode(text(at(secret, "data", key)))
+        except (binascii.Error, ValueError):
+            raw = b""
+        if b"-----BEGIN " not in raw:
+            yield f"tls: failed to find any PEM data in {what} input"
+            return
+
+
+STRATEGY: Final = Strategy(
+    default=_default,
+    validate=_errors,
+    validate_update=_update_errors,
+    warn=_warnings,
+    cells=cells_of({"Type": "type", "Data": count_at("data")}),
+)

@@ -1,21 +1,38 @@
-"""Service: its addresses and ports (``service_allocation``), and an IPAddress for each address (``service_addresses``).
+"""Service: its addresses and ports (``service_allocation``), and an IPAddress for each address (``ip_address``).
 
-Source: Kubernetes pkg/registry/core/service/strategy.go, storage/storage.go.
+Source: Kubernetes pkg/registry/core/service/strategy.go, storage/storage.go; pkg/apis/core/validation/validation.go;
+pkg/api/service/warnings.go; pkg/printers/internalversion/printers.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
+from deltaloop.apiserver.core.kinds.addresses import address_errors, address_warnings
+from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, cells_of, labels_at, load_balancer_addresses, text_at
+from deltaloop.apiserver.core.kinds.field_checks import (
+    PROTOCOLS,
+    each,
+    needs,
+    one_of,
+    port_errors,
+    port_name_errors,
+    shown,
+)
+from deltaloop.apiserver.core.kinds.ip_address import IP_ADDRESS, addresses_of, ip_address, uid_beside
 from deltaloop.apiserver.core.kinds.kubelet_verbs import proxy_of
-from deltaloop.apiserver.core.kinds.service_addresses import IP_ADDRESS, addresses_of, ip_address, uid_beside
 from deltaloop.apiserver.core.kinds.service_allocation import Taken, allocate, keep_allocated
+from deltaloop.apiserver.core.metadata.rules import label_errors, label_name_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Fields, Given, Stored, Strategy, Writes
-from deltaloop.schemas.faults import FieldError
-from deltaloop.schemas.json_values import at, mapping
+from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, required
+from deltaloop.schemas.json_values import at, integer, items, mapping, string_map, text, texts
+
+_TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+_TRAFFIC_POLICIES: Final = ("Cluster", "Local")
+_HINTS, _MODE = (f"service.kubernetes.io/topology-{word}" for word in ("aware-hints", "mode"))
 
 
 def _keep(before: Fields, after: Fields) -> None:
@@ -62,11 +79,150 @@ def _release(writes: Writes, namespace: str, name: str, addresses: Iterable[str]
             writes.remove_beside(IP_ADDRESS, address)
 
 
+def _errors(service: Mapping[str, object]) -> Iterator[FieldError]:
+    spec = mapping(service.get("spec"))
+    kind = text(spec.get("type"))
+    yield from one_of(kind, "spec.type", _TYPES)
+    if kind == "ExternalName":
+        name = text(spec.get("externalName"))
+        yield from needs(spec, "externalName", path="spec")
+        if name:
+            yield from subdomain_errors(name.removesuffix("."), "spec.externalName")
+    elif spec.get("clusterIP") != "None":
+        yield from needs(spec, "ports", path="spec")
+    yield from one_of(spec.get("sessionAffinity"), "spec.sessionAffinity", ("ClientIP", "None"))
+    sent = texts(spec.get("clusterIPs")) or ((text(spec["clusterIP"]),) if spec.get("clusterIP") else ())
+    yield from address_errors(sent, "spec.clusterIPs", but="None")
+    yield from address_errors(texts(spec.get("externalIPs")), "spec.externalIPs")
+    yield from _family_errors(spec)
+    yield from _port_errors(spec, kind)
+    yield from label_errors(string_map(spec.get("selector")), "spec.selector")
+    external, internal = spec.get("externalTrafficPolicy"), spec.get("internalTrafficPolicy")
+    if external and kind not in ("NodePort", "LoadBalancer") and not texts(spec.get("externalIPs")):
+        text_ = "may only be set for externally-accessible services"
+        yield invalid_value("spec.externalTrafficPolicy", shown(external), text_)
+    elif external:
+        yield from one_of(external, "spec.externalTrafficPolicy", _TRAFFIC_POLICIES)
+    if internal:
+        yield from one_of(internal, "spec.internalTrafficPolicy", _TRAFFIC_POLICIES)
+
+
+def _family_errors(spec: Mapping[str, object]) -> Iterator[FieldError]:
+    """Yield an error for each family of addresses that this server does not have: it has IPv4."""
+    if spec.get("clusterIP") == "None" and not mapping(spec.get("selector")):
+        return
+    for place, family in enumerate(texts(spec.get("ipFamilies"))):
+        if family == "IPv6":
+            yield invalid_value(f"spec.ipFamilies[{place}]", shown(family), "not configured on this cluster")
+    if spec.get("ipFamilyPolicy") == "RequireDualStack":
+        text_ = "this cluster is not configured for dual-stack services"
+        yield invalid_value("spec.ipFamilyPolicy", shown("RequireDualStack"), text_)
+
+
+def _port_errors(spec: Mapping[str, object], kind: str) -> Iterator[FieldError]:
+    names: set[str] = set()
+    seen: set[tuple[int, str]] = set()
+    repeated: list[FieldError] = []
+    for where, port in each(spec, "ports", "spec"):
+        name, target, protocol = text(port.get("name")), port.get("targetPort"), text(port.get("protocol"))
+        if name:
+            yield from label_name_errors(name, f"{where}.name")
+            if name in names:
+                yield duplicate(f"{where}.name", shown(name))
+        elif len(items(spec["ports"])) > 1:
+            yield required(f"{where}.name")
+        names.add(name)
+        yield from port_errors(port.get("port"), f"{where}.port")
+        yield from one_of(protocol, f"{where}.protocol", PROTOCOLS)
+        check = port_name_errors if isinstance(target, str) else port_errors
+        yield from check(target, f"{where}.targetPort")
+        if kind == "ClusterIP" and port.get("nodePort"):
+            yield forbidden_field(f"{where}.nodePort", "may not be used when `type` is 'ClusterIP'")
+        key = (integer(port.get("port")), protocol)
+        if key in seen:
+            value = (
+                f'{{"Name":"","Protocol":"{protocol}","AppProtocol":null,"Port":{key[0]},"TargetPort":0,"NodePort":0}}'
+            )
+            repeated.append(duplicate(where, value))
+        seen.add(key)
+    yield from repeated
+
+
+def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
+    """Yield an error if an update changes the address of a Service that had one and needs one."""
+    old, new = mapping(before.get("spec")), mapping(after.get("spec"))
+    if "ExternalName" in (old.get("type"), new.get("type")) or not old.get("clusterIP"):
+        return
+    if new.get("clusterIP") != old["clusterIP"]:
+        value = shown([new.get("clusterIP") or ""])
+        yield invalid_value("spec.clusterIPs[0]", value, "may not change once set")
+
+
+def _warnings(service: Mapping[str, object]) -> Iterator[str]:
+    spec = mapping(service.get("spec"))
+    kind, external = text(spec.get("type")), texts(spec.get("externalIPs"))
+    headless = kind == "ClusterIP" and spec.get("clusterIP") == "None"
+    if at(service, "metadata", "annotations", _HINTS) is not None:
+        yield f"annotation {_HINTS} is deprecated, please use {_MODE} instead"
+    if headless:
+        if spec.get("loadBalancerIP"):
+            yield "spec.loadBalancerIP is ignored for headless services"
+        if external:
+            yield "spec.externalIPs is ignored for headless services"
+        if spec.get("sessionAffinity") != "None":
+            yield "spec.SessionAffinity is ignored for headless services"
+    for place, address in enumerate(external):
+        yield from address_warnings(address, f"spec.externalIPs[{place}]")
+    if external and not headless and kind != "ExternalName":
+        yield "spec.externalIPs is deprecated and may no longer be implemented in some clusters"
+    yield from address_warnings(text(spec.get("loadBalancerIP")), "spec.loadBalancerIP")
+    if kind == "ExternalName" and external:
+        yield 'spec.externalIPs is ignored when spec.type is "ExternalName"'
+    if kind != "ExternalName" and spec.get("externalName"):
+        yield 'spec.externalName is ignored when spec.type is not "ExternalName"'
+    if spec.get("trafficDistribution") == "PreferClose":
+        yield 'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"'
+
+
+def _shown_ports(service: Mapping[str, object]) -> str:
+    shown_ports: list[str] = []
+    for _, port in each(service.get("spec"), "ports"):
+        node_port = integer(port.get("nodePort"))
+        number = f"{integer(port.get('port'))}:{node_port}" if node_port else str(integer(port.get("port")))
+        shown_ports.append(f"{number}/{text(port.get('protocol'))}")
+    return ",".join(shown_ports) or NONE
+
+
+def _external_ip(service: Mapping[str, object]) -> str:
+    own = texts(at(service, "spec", "externalIPs"))
+    match at(service, "spec", "type"):
+        case "ClusterIP" | "NodePort":
+            return ",".join(own) or NONE
+        case "LoadBalancer":
+            return ",".join([*load_balancer_addresses(service), *own]) or "<pending>"
+        case "ExternalName":
+            return text(at(service, "spec", "externalName"))
+        case _:
+            return UNKNOWN
+
+
 STRATEGY: Final = Strategy(
     keep=_keep,
+    validate=_errors,
+    validate_update=_update_errors,
+    warn=_warnings,
     finish_new=_finish_new,
     finish_update=_finish_update,
     subresources=(proxy_of(kinds.SERVICE),),
     store=_store,
     removed=_removed,
+    cells=cells_of(
+        {
+            "Type": "spec.type",
+            "Cluster-IP": text_at("spec.clusterIP", NONE),
+            "External-IP": _external_ip,
+            "Port(s)": _shown_ports,
+            "Selector": labels_at("spec.selector"),
+        }
+    ),
 )

@@ -6,12 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.kinds.validation.kinds import (
-    new_object_errors,
-    object_errors,
-    status_errors,
-    update_errors,
-)
 from deltaloop.apiserver.core.metadata.rules import metadata_errors, new_finalizer_errors
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.schemas.faults import FieldError
@@ -21,12 +15,8 @@ Fields = dict[str, Any]
 
 def new_errors(served: ServedResource, created: Fields) -> list[FieldError]:
     """Return what is wrong with a new object."""
-    return (
-        metadata_errors(served, created["metadata"], new=True)
-        + object_errors(served, created)
-        + new_object_errors(served, created)
-        + [*served.strategy.validate(created), *served.strategy.validate_new(created)]
-    )
+    errors = metadata_errors(served, created["metadata"], new=True)
+    return [*errors, *served.strategy.validate(created), *served.strategy.validate_new(created)]
 
 
 def changed_errors(served: ServedResource, before: Fields, after: Fields, *, whole: bool) -> list[FieldError]:
@@ -40,10 +30,8 @@ def changed_errors(served: ServedResource, before: Fields, after: Fields, *, who
     """
     errors = metadata_errors(served, after["metadata"], new=whole and served.flags.base_rechecked)
     if whole:
-        errors += object_errors(served, after) + update_errors(served, before, after)
         errors += [*served.strategy.validate(after), *served.strategy.validate_update(before, after)]
     else:
-        errors += status_errors(served, after)
         errors += served.strategy.validate_status(before, after)
     if "deletionTimestamp" in after["metadata"]:
         old, new = before["metadata"].get("finalizers", []), after["metadata"].get("finalizers", [])

@@ -20,7 +20,6 @@ from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.builtin.defaulting import without_zeros
 from deltaloop.apiserver.core.codec import AsSent
 from deltaloop.apiserver.core.kinds.scaling import apply_scale, check_scale
-from deltaloop.apiserver.core.kinds.validation.warnings import changed_object_warnings, new_object_warnings
 from deltaloop.apiserver.core.metadata.rules import mark_errors
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
@@ -235,7 +234,7 @@ class Operations:
         after = updated_object(served, before, fields, metadata, subresource=subresource)
         refuse(served, name, errors + changed_errors(served, before, after, whole=not subresource))
         if written in ("", "scale"):
-            stamp.warn(changed_object_warnings(served, before, after))
+            stamp.warn((*served.strategy.warn_update(before, after), *served.strategy.warn(after)))
         sent = metadata.get("managedFields")
         if entries is None and not can_be_owned(self.registry, served, fields):
             entries = []
@@ -319,7 +318,7 @@ class Operations:
         """Return a new object, checked, with its owners and what the server adds; it may not be stored yet."""
         name = created["metadata"].get("name", "")
         refuse(served, name, new_errors(served, created))
-        stamp.warn((*new_object_warnings(served, created), *served.strategy.warn_new(created)))
+        stamp.warn((*served.strategy.warn_new(created), *served.strategy.warn(created)))
         served.codec.settle(created)
         if entries is None:
             set_by_author = without_zeros(served.type.api_version, served.type.kind, created)

@@ -1,0 +1,58 @@
+"""Addresses and networks: what is one, how it is written, and that there is at most one of each family.
+
+Source: Kubernetes pkg/apis/core/validation/validation.go (``validatePodIPs``, ``validateHostIPs``, ``ValidateNode``).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from deltaloop.apiserver.core.kinds.field_checks import shown
+from deltaloop.schemas.faults import FieldError, invalid_value
+
+_NO_ADDRESS: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+_NO_NETWORK: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+
+
+def address_family(value: str) -> int:
+    """Return 4 or 6; 0 for what is no address."""
+    try:
+        return ipaddress.ip_address(value).version
+    except ValueError:
+        return 0
+
+
+def network_family(value: str) -> int:
+    """Return 4 or 6; 0 for what is no network with its length."""
+    try:
+        return ipaddress.ip_network(value, strict=False).version if "/" in value else 0
+    except ValueError:
+        return 0
+
+
+def address_errors(values: Iterable[str], path: str, *, but: str = "") -> Iterator[FieldError]:
+    """Yield an error for each of several texts that is no address, but for one word."""
+    for place, value in enumerate(values):
+        if not address_family(value) and (not but or value != but):
+            yield invalid_value(f"{path}[{place}]", shown(value), _NO_ADDRESS)
+
+
+def network_errors(value: str, path: str) -> Iterator[FieldError]:
+    """Yield an error for a text that is no network."""
+    if not network_family(value):
+        yield invalid_value(path, shown(value), _NO_NETWORK)
+
+
+def one_of_each_errors(families: list[int], path: str, listed: object, what: str) -> Iterator[FieldError]:
+    """Yield an error if two are of one family."""
+    if len({*families}) < len(families):
+        yield invalid_value(path, shown(listed), f"may specify no more than one {what} for each IP family")
+
+
+def address_warnings(address: str, field: str) -> Iterator[str]:
+    """Yield a warning if an address is not written in its one right form."""
+    if address_family(address) == 6 and str(ipaddress.ip_address(address)) != address:
+        right = ipaddress.ip_address(address)
+        yield f'{field}: IPv6 address "{address}" should be in RFC 5952 canonical format ("{right}")'

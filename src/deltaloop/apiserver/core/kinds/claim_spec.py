@@ -1,0 +1,78 @@
+"""What a claim says of the volume that it needs, in an object of its own, a StatefulSet or a pod; volumes are alike.
+
+Source: Kubernetes pkg/apis/core/validation/validation.go, pkg/api/persistentvolumeclaim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from deltaloop.apiserver.core.kinds.cells import UNSET, Cell, text_at
+from deltaloop.apiserver.core.kinds.field_checks import one_of, set_to_one_of, shown
+from deltaloop.schemas.faults import FieldError, invalid_value, required
+from deltaloop.schemas.json_values import at, mapping, text, texts
+from deltaloop.schemas.quantity import amount
+
+ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+VOLUME_MODES: Final = ("Block", "Filesystem")
+CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
+CLASS_WARNING: Final = 'deprecated since v1.8; use "storageClassName" attribute instead'
+
+
+def claim_spec_errors(spec: object, path: str) -> Iterator[FieldError]:
+    """Yield what is wrong with the spec of a claim, or of a template of claims."""
+    modes = texts(at(spec, "accessModes"))
+    if not modes:
+        yield required(f"{path}.accessModes", "at least 1 access mode is required")
+    for mode in modes:
+        yield from one_of(mode, f"{path}.accessModes", ACCESS_MODES)
+    storage = at(spec, "resources", "requests", "storage")
+    if storage is None:
+        yield required(f"{path}.resources[storage]")
+    elif amount(storage) <= 0:
+        yield invalid_value(f"{path}.resources[storage]", shown(storage), "must be greater than zero")
+    yield from set_to_one_of(spec, "volumeMode", VOLUME_MODES, path)
+
+
+def claim_spec_warnings(spec: object, path: str) -> Iterator[str]:
+    """Yield a warning for each size of a claim that is no whole number of bytes."""
+    for group in ("requests", "limits"):
+        yield from fraction_warnings(mapping(at(spec, "resources", group)), f"{path}.resources.{group}", "storage")
+
+
+def fraction_warnings(amounts: Mapping[str, object], path: str, *names: str) -> Iterator[str]:
+    """Yield a warning for each of these amounts that is no whole number of bytes."""
+    for name in names:
+        if name in amounts and amount(amounts[name]).denominator != 1:
+            yield f'{path}[{name}]: fractional byte value "{amounts[name]}" is invalid, must be an integer'
+
+
+def volume_cells() -> dict[str, Cell | str]:
+    """The cells that claims and volumes have alike."""
+    return {
+        "StorageClass": _storage_class,
+        "VolumeAttributesClass": _attributes_class,
+        "VolumeMode": text_at("spec.volumeMode", UNSET),
+    }
+
+
+def _storage_class(obj: Mapping[str, object]) -> str:
+    annotated = at(obj, "metadata", "annotations", CLASS_ANNOTATION)
+    return text(at(obj, "spec", "storageClassName") if annotated is None else annotated)
+
+
+def _attributes_class(obj: Mapping[str, object]) -> str:
+    name = at(obj, "spec", "volumeAttributesClassName")
+    return UNSET if name is None else text(name)
+
+
+def phase(obj: Mapping[str, object]) -> str:
+    """A cell: the phase of a claim or a volume, unless it is being deleted."""
+    return "Terminating" if at(obj, "metadata", "deletionTimestamp") else text(at(obj, "status", "phase"))
+
+
+def shown_storage(amounts: object) -> str:
+    """Write how much storage there is."""
+    storage = at(amounts, "storage")
+    return "0" if storage is None else str(storage)

@@ -1,0 +1,33 @@
+"""ControllerRevision: it holds something.
+
+Source: Kubernetes pkg/apis/apps/validation; pkg/printers/internalversion/printers.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from deltaloop.apiserver.core.kinds.cells import NONE, cells_of, number_at
+from deltaloop.apiserver.core.strategy import Strategy
+from deltaloop.schemas.faults import FieldError, required
+from deltaloop.schemas.json_values import at, items, text
+
+
+def _errors(revision: Mapping[str, object]) -> Iterator[FieldError]:
+    if revision.get("data") is None:
+        yield required("data", "data is mandatory")
+
+
+def _controller(revision: Mapping[str, object]) -> str:
+    owners = items(at(revision, "metadata", "ownerReferences"))
+    owner = next((item for item in owners if at(item, "controller") is True), None)
+    if owner is None:
+        return NONE
+    group = text(at(owner, "apiVersion")).rpartition("/")[0]
+    return f"{text(at(owner, 'kind')).lower()}{group and f'.{group}'}/{text(at(owner, 'name'))}"
+
+
+STRATEGY: Final = Strategy(
+    validate=_errors, cells=cells_of({"Controller": _controller, "Revision": number_at("revision")})
+)

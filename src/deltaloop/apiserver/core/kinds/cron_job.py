@@ -1,0 +1,80 @@
+"""CronJob: its schedule, and the Jobs that it describes (``job``); its time zone is not looked at.
+
+Source: Kubernetes pkg/apis/batch/validation; pkg/registry/batch/cronjob/strategy.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from deltaloop.apiserver.core.kinds.cells import (
+    NONE,
+    UNSET,
+    cells_of,
+    count_at,
+    selector_at,
+    template_cells,
+    text_at,
+)
+from deltaloop.apiserver.core.kinds.field_checks import not_negative, one_of, shown
+from deltaloop.apiserver.core.kinds.human_duration import age
+from deltaloop.apiserver.core.kinds.job import job_spec_errors, job_spec_warnings
+from deltaloop.apiserver.core.kinds.pod_owners import if_wanted_otherwise
+from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings
+from deltaloop.apiserver.core.kinds.schedules import schedule_problem
+from deltaloop.apiserver.core.strategy import Strategy
+from deltaloop.schemas.faults import FieldError, invalid_value, required
+from deltaloop.schemas.json_values import at, mapping, text
+
+_JOB: Final = "spec.jobTemplate.spec"
+
+
+def _errors(cron_job: Mapping[str, object]) -> Iterator[FieldError]:
+    spec = mapping(cron_job.get("spec"))
+    schedule = text(spec.get("schedule"))
+    problem = schedule_problem(schedule)
+    if not schedule:
+        yield required("spec.schedule")
+    elif problem:
+        yield invalid_value("spec.schedule", shown(schedule), problem)
+    yield from not_negative(spec, "startingDeadlineSeconds", path="spec")
+    yield from one_of(spec.get("concurrencyPolicy"), "spec.concurrencyPolicy", ("Allow", "Forbid", "Replace"))
+    yield from not_negative(spec, "successfulJobsHistoryLimit", "failedJobsHistoryLimit", path="spec")
+    yield from job_spec_errors(at(spec, "jobTemplate", "spec"), _JOB)
+
+
+def _warnings(cron_job: Mapping[str, object]) -> Iterator[str]:
+    return job_spec_warnings(at(cron_job, "spec", "jobTemplate", "spec"), _JOB)
+
+
+def _new_warnings(cron_job: Mapping[str, object]) -> Iterator[str]:
+    yield from name_warnings(cron_job)
+    yield from _warnings(cron_job)
+
+
+def _suspend(cron_job: Mapping[str, object]) -> str:
+    value = at(cron_job, "spec", "suspend")
+    return str(value) if isinstance(value, bool) else UNSET
+
+
+def _last(cron_job: Mapping[str, object], now: float) -> str:
+    return age(at(cron_job, "status", "lastScheduleTime"), now, missing=NONE)
+
+
+STRATEGY: Final = Strategy(
+    validate=_errors,
+    warn_new=_new_warnings,
+    warn_update=if_wanted_otherwise(_warnings),
+    cells=cells_of(
+        {
+            "Schedule": "spec.schedule",
+            "Timezone": text_at("spec.timeZone", NONE),
+            "Suspend": _suspend,
+            "Active": count_at("status.active"),
+            **template_cells("spec.jobTemplate.spec.template"),
+            "Selector": selector_at("spec.jobTemplate.spec.selector"),
+        },
+        {"Last Schedule": _last},
+    ),
+)

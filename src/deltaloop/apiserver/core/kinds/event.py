@@ -1,0 +1,115 @@
+"""Events, which are about something in their namespace, and those of events.k8s.io, which have to say more.
+
+Source: Kubernetes pkg/apis/core/validation/events.go; pkg/printers/internalversion/printers.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from deltaloop.apiserver.core.kinds.field_checks import IMMUTABLE, shown
+from deltaloop.apiserver.core.kinds.human_duration import age
+from deltaloop.apiserver.core.metadata.rules import qualified_name_errors
+from deltaloop.apiserver.core.strategy import Strategy
+from deltaloop.schemas.faults import FieldError, invalid_value, required
+from deltaloop.schemas.json_values import at, integer, is_mapping, mapping, text
+
+# What has a length in events with an ``eventTime``: the field, the name in messages, the most signs.
+_LENGTHS: Final = (
+    ("reportingInstance", "reportingInstance", 128),
+    ("action", "action", 128),
+    ("reason", "reason", 128),
+    ("note", "message", 1024),
+    ("message", "message", 1024),
+)
+_NEEDED: Final = ("reportingInstance", "action", "reason")
+# Fields of events.k8s.io that only older events have, and their names in messages.
+_DEPRECATED: Final = (
+    ("deprecatedFirstTimestamp", "firstTimestamp"),
+    ("deprecatedLastTimestamp", "lastTimestamp"),
+    ("deprecatedCount", "count"),
+    ("deprecatedSource", "source"),
+)
+_KEPT: Final = (
+    ("regarding", "involvedObject"),
+    ("reason", "reason"),
+    ("note", "message"),
+    *_DEPRECATED,
+    ("type", "type"),
+    ("eventTime", "eventTime"),
+    ("action", "action"),
+    ("related", "related"),
+    ("reportingController", "reportingController"),
+    ("reportingInstance", "reportingInstance"),
+)
+
+
+def _new_errors(event: Mapping[str, object]) -> Iterator[FieldError]:
+    return _common_errors(event, mapping(event.get("involvedObject")), "reportingComponent")
+
+
+def _new_errors_of_events(event: Mapping[str, object]) -> Iterator[FieldError]:
+    yield from _common_errors(event, mapping(event.get("regarding")), "reportingController")
+    if event.get("eventTime") is None:
+        yield required("eventTime")
+    kind = text(event.get("type"))
+    if kind not in ("Normal", "Warning"):
+        yield invalid_value("type", '""', "has invalid value: " + kind)
+    for field, told in _DEPRECATED:
+        if event.get(field):
+            yield invalid_value(told, '""', "needs to be unset")
+
+
+def _common_errors(event: Mapping[str, object], about: Mapping[str, object], controller: str) -> Iterator[FieldError]:
+    namespace, place = text(at(event, "metadata", "namespace")), text(about.get("namespace"))
+    if event.get("eventTime") is None:
+        # What is about something without a namespace goes to the namespace ``default``.
+        if place != namespace and not (not place and namespace == "default"):
+            yield invalid_value("involvedObject.namespace", shown(place), "does not match event.namespace")
+        return
+    if not place and namespace not in ("default", "kube-system"):
+        yield invalid_value("involvedObject.namespace", shown(place), "does not match event.namespace")
+    if not event.get(controller):
+        yield required(controller)
+    yield from qualified_name_errors(text(event.get(controller)), controller)
+    yield from (required(field) for field in _NEEDED if not event.get(field))
+    for field, told, longest in _LENGTHS:
+        if len(text(event.get(field)).encode()) > longest:
+            yield invalid_value(told, '""', f"can have at most {longest} characters")
+
+
+def _update_errors_of_events(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
+    """Yield an error for each part that an update changes: only the series may change."""
+    for field, told in _KEPT:
+        if (before.get(field) or None) != (after.get(field) or None):
+            yield invalid_value(told, shown(after.get(field)), IMMUTABLE)
+
+
+def _cells(event: Mapping[str, object], now: float) -> dict[str, object]:
+    """Return the cells of an event in either of its two forms."""
+    involved = mapping(event.get("involvedObject") or event.get("regarding"))
+    series, source = event.get("series"), event.get("source") or event.get("deprecatedSource")
+    first = event.get("firstTimestamp") or event.get("deprecatedFirstTimestamp") or event.get("eventTime")
+    last = event.get("lastTimestamp") or event.get("deprecatedLastTimestamp") or first
+    count = integer(event.get("count")) or integer(event.get("deprecatedCount")) or 1
+    if is_mapping(series):
+        last, count = series.get("lastObservedTime"), integer(series.get("count"))
+    kind, name = text(involved.get("kind")).lower(), text(involved.get("name"))
+    component = text(at(source, "component") or event.get("reportingComponent") or event.get("reportingController"))
+    host = text(at(source, "host") or event.get("reportingInstance"))
+    return {
+        "Last Seen": age(last, now),
+        "Type": text(event.get("type")),
+        "Reason": text(event.get("reason")),
+        "Object": f"{kind}/{name}" if name else kind,
+        "Subobject": text(involved.get("fieldPath")),
+        "Source": f"{component}, {host}" if host else component,
+        "Message": text(event.get("message") or event.get("note")).strip(),
+        "First Seen": age(first, now),
+        "Count": count,
+    }
+
+
+STRATEGY: Final = Strategy(validate_new=_new_errors, cells=_cells)
+OF_EVENTS: Final = Strategy(validate_new=_new_errors_of_events, validate_update=_update_errors_of_events, cells=_cells)

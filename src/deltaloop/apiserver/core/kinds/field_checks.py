@@ -1,0 +1,157 @@
+"""The words in which the rules of several kinds are said.
+
+A holder is what has a field; a path is where it is in the object.
+
+Source: Kubernetes pkg/apis/core/validation/validation.go; apimachinery pkg/apis/meta/v1/validation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+import msgspec
+
+from deltaloop.apiserver.core.metadata.rules import label_errors
+from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
+from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, string_map, text
+
+IMMUTABLE: Final = "field is immutable"
+NOT_NEGATIVE: Final = "must be greater than or equal to 0"
+PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
+_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
+_LAST_PORT: Final = 65_535
+_LONGEST_PORT_NAME: Final = 15
+_PORT_NAME: Final = re.compile("[-a-z0-9]+")
+_PERCENT: Final = re.compile("[0-9]+%")
+_EVERYTHING: Final = 100
+_ordered: Final = msgspec.json.Encoder().encode
+_encode: Final = msgspec.json.Encoder(order="sorted").encode
+
+
+def shown(value: object) -> str:
+    """Write a value as messages have it."""
+    return _encode(value).decode()
+
+
+def each(holder: object, name: str, path: str = "") -> Iterator[tuple[str, dict[str, object]]]:
+    """Yield the path and the fields of each thing in a list."""
+    below = f"{path}.{name}" if path else name
+    for place, item in enumerate(items(at(holder, name))):
+        yield f"{below}[{place}]", mapping(item)
+
+
+def needs(holder: object, *names: str, path: str) -> Iterator[FieldError]:
+    """Yield an error for each of these fields that is not there, or empty."""
+    for name in names:
+        if not at(holder, name):
+            yield required(f"{path}.{name}")
+
+
+def named(
+    holder: object, path: str, check: Callable[[str, str], Iterable[FieldError]], name: str = "name"
+) -> Iterator[FieldError]:
+    """Yield an error if a name is not there, or what is wrong with it."""
+    value = text(at(holder, name))
+    yield from check(value, f"{path}.{name}") if value else (required(f"{path}.{name}"),)
+
+
+def immutable(before: object, after: object, *names: str, path: str = "") -> Iterator[FieldError]:
+    """Yield an error for each of these fields that an update changes."""
+    for name in names:
+        if at(before, name) != at(after, name):
+            yield invalid_value(f"{path}.{name}" if path else name, shown(at(after, name)), IMMUTABLE)
+
+
+def one_of(value: object, field: str, known: Iterable[str]) -> Iterator[FieldError]:
+    """Yield an error unless the value is one that is known."""
+    known = tuple(known)
+    if value not in known:
+        yield not_supported(field, text(value), known)
+
+
+def set_to_one_of(holder: object, name: str, known: Iterable[str], path: str = "") -> Iterator[FieldError]:
+    """Yield an error if a field is set, and not to what is known."""
+    value = at(holder, name)
+    if value is not None:
+        yield from one_of(value, f"{path}.{name}" if path else name, known)
+
+
+def not_negative(holder: object, *names: str, path: str) -> Iterator[FieldError]:
+    """Yield an error for each of these fields that is less than 0."""
+    for name in names:
+        value = at(holder, name)
+        if isinstance(value, int) and value < 0:
+            yield invalid_value(f"{path}.{name}", str(value), NOT_NEGATIVE)
+
+
+def port_errors(value: object, field: str) -> Iterator[FieldError]:
+    """Yield an error unless the value is the number of a port."""
+    number = integer(value)
+    if not 0 < number <= _LAST_PORT:
+        yield invalid_value(field, str(number), f"must be between 1 and {_LAST_PORT}, inclusive")
+
+
+def port_name_errors(value: object, field: str) -> Iterator[FieldError]:
+    """Yield what is wrong with the name of a port."""
+    name = text(value)
+    problems = (
+        (len(name) > _LONGEST_PORT_NAME, f"must be no more than {_LONGEST_PORT_NAME} characters"),
+        (
+            not _PORT_NAME.fullmatch(name),
+            "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)",
+        ),
+        (not any("a" <= sign <= "z" for sign in name), "must contain at least one letter (a-z)"),
+        ("--" in name, "must not contain consecutive hyphens"),
+        (name.startswith("-") or name.endswith("-"), "must not begin or end with a hyphen"),
+    )
+    yield from (invalid_value(field, shown(name), problem) for found, problem in problems if found)
+
+
+def share_errors(value: object, field: str) -> Iterator[FieldError]:
+    """Yield an error unless a number of pods, or a percentage of them, could be one."""
+    if isinstance(value, str) and not _PERCENT.fullmatch(value):
+        text_ = (
+            "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex "
+            f"used for validation is '{_PERCENT.pattern}')"
+        )
+        yield invalid_value(field, shown(value), text_)
+    elif isinstance(value, int) and value < 0:
+        yield invalid_value(field, str(value), NOT_NEGATIVE)
+
+
+def most_percent_errors(value: object, field: str) -> Iterator[FieldError]:
+    """Yield an error if a percentage is more than everything."""
+    if isinstance(value, str) and _PERCENT.fullmatch(value) and int(value[:9].rstrip("%")) > _EVERYTHING:
+        yield invalid_value(field, shown(value), "must not be greater than 100%")
+
+
+def shown_selector(selector: object) -> str:
+    """Write a label selector with its fields in Go's order."""
+    if not is_mapping(selector):
+        return "null"
+    parts = [f'"matchLabels":{shown(at(selector, "matchLabels"))}'] if at(selector, "matchLabels") else []
+    expressions = [
+        _ordered(
+            {name: at(expression, name) for name in ("key", "operator", "values") if at(expression, name)}
+        ).decode()
+        for expression in items(at(selector, "matchExpressions"))
+    ]
+    if expressions:
+        parts.append(f'"matchExpressions":[{",".join(expressions)}]')
+    return f"{{{','.join(parts)}}}"
+
+
+def selector_errors(selector: object, field: str) -> Iterator[FieldError]:
+    """Yield what is wrong with a label selector."""
+    for path, expression in each(selector, "matchExpressions", field):
+        operator = text(expression.get("operator"))
+        if operator not in _OPERATORS:
+            yield invalid_value(f"{path}.operator", shown(operator), "not a valid selector operator")
+        elif operator in ("In", "NotIn") and not items(expression.get("values")):
+            yield required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
+        elif operator in ("Exists", "DoesNotExist") and items(expression.get("values")):
+            text_ = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+            yield forbidden_field(f"{path}.values", text_)
+    yield from label_errors(string_map(at(selector, "matchLabels")), f"{field}.matchLabels")

@@ -1,0 +1,121 @@
+"""HorizontalPodAutoscaler: its numbers, what it scales, and what is measured beside what is aimed at.
+
+Source: Kubernetes pkg/apis/autoscaling/validation; pkg/printers/internalversion/printers.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from deltaloop.apiserver.core.builtin.autoscaler_conversion import autoscaler_to_v2
+from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, UNSET, cells_of, number_at
+from deltaloop.apiserver.core.kinds.field_checks import each, needs
+from deltaloop.apiserver.core.strategy import Strategy
+from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
+from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, text
+
+_SHOWN: Final = 2
+# What each type of metric is described by.
+_METRIC_PARTS: Final = {
+    "ContainerResource": "containerResource",
+    "External": "external",
+    "Object": "object",
+    "Pods": "pods",
+    "Resource": "resource",
+}
+_BY_USE: Final = ("Resource", "ContainerResource")
+
+
+def _errors(autoscaler: Mapping[str, object]) -> Iterator[FieldError]:
+    spec = mapping(autoscaler.get("spec"))
+    least, most = spec.get("minReplicas"), integer(spec.get("maxReplicas"))
+    if isinstance(least, int) and least < 1:
+        yield invalid_value("spec.minReplicas", str(least), "must be greater than or equal to 1")
+        if least == 0 and not any(
+            at(metric, "type") in ("Object", "External") for metric in items(spec.get("metrics"))
+        ):
+            text_ = "must specify at least one Object or External metric to support scaling to zero replicas"
+            yield forbidden_field("spec.metrics", text_)
+    if most < 1:
+        yield required("spec.maxReplicas", "must be set and greater than 0")
+    if isinstance(least, int) and most < least:
+        yield invalid_value("spec.maxReplicas", str(most), "must be greater than or equal to `minReplicas`")
+    yield from needs(spec.get("scaleTargetRef"), "kind", "name", path="spec.scaleTargetRef")
+    for where, metric in each(spec, "metrics", "spec"):
+        kind = text(metric.get("type"))
+        if kind not in _METRIC_PARTS:
+            yield not_supported(f"{where}.type", kind, _METRIC_PARTS)
+        elif not is_mapping(metric.get(_METRIC_PARTS[kind])):
+            yield required(f"{where}.{_METRIC_PARTS[kind]}", "must populate information for the given metric source")
+
+
+def _least(autoscaler: Mapping[str, object]) -> str:
+    least = at(autoscaler, "spec", "minReplicas")
+    return UNSET if least is None else str(integer(least))
+
+
+def _reference(autoscaler: Mapping[str, object]) -> str:
+    target = at(autoscaler, "spec", "scaleTargetRef")
+    return f"{text(at(target, 'kind'))}/{text(at(target, 'name'))}"
+
+
+def _metrics(autoscaler: Mapping[str, object]) -> str:
+    wanted, found = items(at(autoscaler, "spec", "metrics")), items(at(autoscaler, "status", "currentMetrics"))
+    if not wanted:
+        return NONE
+    shown = [_metric(metric, found[place] if place < len(found) else None) for place, metric in enumerate(wanted)]
+    more = f" + {len(shown) - _SHOWN} more..." if len(shown) > _SHOWN else ""
+    return ", ".join(shown[:_SHOWN]) + more
+
+
+def _metric(wanted: object, found: object) -> str:
+    kind = text(at(wanted, "type"))
+    field = _METRIC_PARTS.get(kind)
+    if field is None:
+        return "<unknown type>"
+    target, current = at(wanted, field, "target"), at(found, field, "current")
+    average, measured = at(target, "averageValue"), at(current, "averageValue")
+    if kind in _BY_USE:
+        name = text(at(wanted, field, "name"))
+        if average is not None:
+            return f"{name}: {_quantity(current, measured)}/{average}"
+        return f"{name}: {_percent(at(current, 'averageUtilization'), UNKNOWN)}/" + _percent(
+            at(target, "averageUtilization"), "<auto>"
+        )
+    if kind == "Pods":
+        return f"{_quantity(current, measured)}/{'0' if average is None else average}"
+    if average is not None:
+        return f"{UNKNOWN if measured is None else measured}/{average} (avg)"
+    value = at(target, "value")
+    return f"{_quantity(current, at(current, 'value'))}/{'0' if value is None else value}"
+
+
+def _quantity(status: object, value: object) -> str:
+    """Write what was measured; a status without the value says that it is none."""
+    if status is None:
+        return UNKNOWN
+    return "0" if value is None else str(value)
+
+
+def _percent(value: object, missing: str) -> str:
+    return missing if value is None else f"{integer(value)}%"
+
+
+_cells = cells_of(
+    {
+        "Reference": _reference,
+        "Targets": _metrics,
+        "MinPods": _least,
+        "MaxPods": number_at("spec.maxReplicas"),
+        "Replicas": number_at("status.currentReplicas"),
+    }
+)
+
+
+def _cells_of_v1(autoscaler: Mapping[str, object], now: float) -> dict[str, object]:
+    return _cells(autoscaler_to_v2(dict(autoscaler)), now)
+
+
+STRATEGY: Final = Strategy(validate=_errors, cells=_cells)
+V1: Final = Strategy(validate=_errors, cells=_cells_of_v1)

@@ -1,0 +1,73 @@
+"""PersistentVolumeClaim: what it asks for (``claim_spec``), and that it stays so once it is bound.
+
+Source: Kubernetes pkg/apis/core/validation/validation.go; pkg/printers/internalversion/printers.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from deltaloop.apiserver.core.kinds.cells import Cell, access_modes, cells_of
+from deltaloop.apiserver.core.kinds.claim_spec import (
+    CLASS_ANNOTATION,
+    CLASS_WARNING,
+    claim_spec_errors,
+    claim_spec_warnings,
+    phase,
+    shown_storage,
+    volume_cells,
+)
+from deltaloop.apiserver.core.strategy import Strategy
+from deltaloop.schemas.faults import FieldError, forbidden_field
+from deltaloop.schemas.json_values import at, mapping
+from deltaloop.schemas.quantity import amount
+
+_REFUSAL: Final = (
+    "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+)
+
+
+def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
+    """Yield an error if an update changes a claim; its message ends before the real server's diff."""
+    old, new = dict(mapping(before.get("spec"))), dict(mapping(after.get("spec")))
+    for name in ("volumeName", "storageClassName"):
+        if not old.get(name):  # may be set once
+            old.pop(name, None)
+            new.pop(name, None)
+    if at(after, "status", "phase") == "Bound":
+        for spec in (old, new):
+            spec.pop("volumeAttributesClassName", None)
+            requests = {**mapping(at(spec, "resources", "requests")), "storage": None}
+            spec["resources"] = {**mapping(spec.get("resources")), "requests": requests}
+    if old != new:
+        yield forbidden_field("spec", _REFUSAL)
+    sizes = [amount(at(claim, "spec", "resources", "requests", "storage")) for claim in (before, after)]
+    if sizes[1] < sizes[0] and sizes[1] <= amount(at(before, "status", "capacity", "storage")):
+        yield forbidden_field("spec.resources.requests.storage", "field can not be less than status.capacity")
+
+
+def _warnings(claim: Mapping[str, object]) -> Iterator[str]:
+    if at(claim, "metadata", "annotations", CLASS_ANNOTATION) is not None:
+        yield f"metadata.annotations[{CLASS_ANNOTATION}]: {CLASS_WARNING}"
+    yield from claim_spec_warnings(claim.get("spec"), "spec")
+
+
+def _if_bound(cell: Cell) -> Cell:
+    return lambda claim: cell(claim) if at(claim, "spec", "volumeName") else ""
+
+
+STRATEGY: Final = Strategy(
+    validate=lambda claim: claim_spec_errors(claim.get("spec"), "spec"),
+    validate_update=_update_errors,
+    warn=_warnings,
+    cells=cells_of(
+        {
+            "Status": phase,
+            "Volume": "spec.volumeName",
+            "Capacity": _if_bound(lambda claim: shown_storage(at(claim, "status", "capacity"))),
+            "Access Modes": _if_bound(lambda claim: access_modes(at(claim, "status", "accessModes"))),
+            **volume_cells(),
+        }
+    ),
+)

@@ -1,0 +1,61 @@
+"""PodDisruptionBudget: how many pods may be missing, or how many have to be there; not both.
+
+Source: Kubernetes pkg/apis/policy/validation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from deltaloop.apiserver.core.kinds.cells import Cell, cells_of, number_at
+from deltaloop.apiserver.core.kinds.field_checks import (
+    most_percent_errors,
+    selector_errors,
+    set_to_one_of,
+    share_errors,
+    shown,
+    shown_selector,
+)
+from deltaloop.apiserver.core.strategy import Strategy
+from deltaloop.schemas.faults import FieldError, invalid_value
+from deltaloop.schemas.json_values import at, mapping
+
+_EVICTION_POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")
+
+
+def _errors(budget: Mapping[str, object]) -> Iterator[FieldError]:
+    spec = mapping(budget.get("spec"))
+    names = ("minAvailable", "maxUnavailable")
+    if all(spec.get(name) is not None for name in names):
+        in_go = (
+            f'{{"MinAvailable":{shown(spec["minAvailable"])},"Selector":{shown_selector(spec.get("selector"))},'
+            f'"MaxUnavailable":{shown(spec["maxUnavailable"])},'
+            f'"UnhealthyPodEvictionPolicy":{shown(spec.get("unhealthyPodEvictionPolicy"))}}}'
+        )
+        yield invalid_value("spec", in_go, "minAvailable and maxUnavailable cannot be both set")
+    for name in names:
+        yield from share_errors(spec.get(name), f"spec.{name}")
+        yield from most_percent_errors(spec.get(name), f"spec.{name}")
+    yield from selector_errors(spec.get("selector"), "spec.selector")
+    yield from set_to_one_of(spec, "unhealthyPodEvictionPolicy", _EVICTION_POLICIES, "spec")
+
+
+def _share(name: str) -> Cell:
+    def cell(budget: Mapping[str, object]) -> str:
+        value = at(budget, "spec", name)
+        return "N/A" if value is None else str(value)
+
+    return cell
+
+
+STRATEGY: Final = Strategy(
+    validate=_errors,
+    cells=cells_of(
+        {
+            "Min Available": _share("minAvailable"),
+            "Max Unavailable": _share("maxUnavailable"),
+            "Allowed Disruptions": number_at("status.disruptionsAllowed"),
+        }
+    ),
+)

@@ -1,0 +1,186 @@
+"""What a server warns about in pods and pod templates: what is deprecated, hidden, doubled or without effect.
+
+Source: Kubernetes pkg/api/pod/warnings.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, TypeAlias
+
+from deltaloop.apiserver.core.kinds.addresses import address_warnings
+from deltaloop.apiserver.core.kinds.claim_spec import claim_spec_warnings, fraction_warnings
+from deltaloop.apiserver.core.kinds.field_checks import each, shown
+from deltaloop.apiserver.core.kinds.node_labels import DEPRECATED_LABELS, node_term_warnings
+from deltaloop.apiserver.core.metadata.rules import label_name_problems
+from deltaloop.schemas.json_values import at, integer, is_mapping, mapping, text, texts
+
+_ANNOTATIONS: Final = {
+    "scheduler.alpha.kubernetes.io/critical-pod": 'non-functional in v1.16+; use the "priorityClassName" field instead',
+    "security.alpha.kubernetes.io/sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
+    "security.alpha.kubernetes.io/unsafe-sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
+}
+_VOLUME_SOURCES: Final = {
+    "photonPersistentDisk": "deprecated in v1.11, non-functional in v1.16+",
+    "gitRepo": "deprecated in v1.11, and disabled by default in v1.33+",
+    "scaleIO": "deprecated in v1.16, non-functional in v1.22+",
+    "flocker": "deprecated in v1.22, non-functional in v1.25+",
+    "storageos": "deprecated in v1.22, non-functional in v1.25+",
+    "quobyte": "deprecated in v1.22, non-functional in v1.25+",
+    "glusterfs": "deprecated in v1.25, non-functional in v1.26+",
+    "cephfs": "deprecated in v1.28, non-functional in v1.31+",
+    "rbd": "deprecated in v1.28, non-functional in v1.31+",
+}
+_COMPARED_PORTS: Final = 16  # of one number; of thousands nobody reads all that is wrong
+_SECCOMP: Final = 'non-functional in v1.27+; use the "seccompProfile" field instead'
+_POD_SECCOMP: Final = "seccomp.security.alpha.kubernetes.io/pod"
+_CONTAINER_SECCOMP: Final = "container.seccomp.security.alpha.kubernetes.io/"
+_REQUIRED, _PREFERRED = (f"{word}DuringSchedulingIgnoredDuringExecution" for word in ("required", "preferred"))
+_Ports: TypeAlias = list[tuple[str, dict[str, object]]]
+
+
+def name_warnings(fields: Mapping[str, object], used: str = "in Pod names and hostnames") -> Iterator[str]:
+    """Yield a warning if the name of a pod, or of what makes pods, cannot be the name of a host."""
+    wrong = label_name_problems(text(at(fields, "metadata", "name")))
+    if wrong:
+        told = "which can result in surprising behavior; a DNS label is recommended"
+        yield f"metadata.name: this is used {used}, {told}: [{' '.join(wrong)}]"
+
+
+def pod_warnings(pod: object, path: str = "") -> Iterator[str]:
+    """Yield what there is to warn about in a pod, or in a pod template at a path that ends with a dot."""
+    spec, where = mapping(at(pod, "spec")), f"{path}spec"
+    annotations = mapping(at(pod, "metadata", "annotations"))
+    selected = DEPRECATED_LABELS.keys() & mapping(spec.get("nodeSelector"))
+    yield from (f"{where}.nodeSelector[{label}]: {DEPRECATED_LABELS[label]}" for label in sorted(selected))
+    yield from _node_affinity_warnings(at(spec, "affinity", "nodeAffinity"), f"{where}.affinity.nodeAffinity")
+    for field, spread in each(spec, "topologySpreadConstraints", where):
+        key = text(spread.get("topologyKey"))
+        if key in DEPRECATED_LABELS:
+            yield f"{field}.topologyKey: {key} is {DEPRECATED_LABELS[key]}"
+        yield from _selector_warnings(spread, field)
+    yield from (
+        f"{path}metadata.annotations[{key}]: {told}" for key, told in _ANNOTATIONS.items() if key in annotations
+    )
+    for field, volume in each(spec, "volumes", where):
+        yield from volume_source_warnings(volume, field)
+        claim = at(volume, "ephemeral", "volumeClaimTemplate", "spec")
+        yield from claim_spec_warnings(claim, f"{field}.ephemeral.volumeClaimTemplate.spec")
+    yield from _list_warnings(spec, where)
+    if at(spec, "securityContext", "seccompProfile") is None and _POD_SECCOMP in annotations:
+        yield f"{path}metadata.annotations[{_POD_SECCOMP}]: {_SECCOMP}"
+    containers = [
+        found for group in ("initContainers", "containers", "ephemeralContainers") for found in each(spec, group, where)
+    ]
+    for field, container in containers:
+        name = f"{_CONTAINER_SECCOMP}{text(container.get('name'))}"
+        if at(container, "securityContext", "seccompProfile") is None and name in annotations:
+            yield f"{path}metadata.annotations[{name}]: {_SECCOMP}"
+        yield from _container_warnings(container, field)
+    ports = [found for field, container in containers for found in each(container, "ports", field)]
+    yield from _port_warnings(ports)
+    yield from _port_name_warnings(ports)
+    if integer(spec.get("terminationGracePeriodSeconds")) < 0:
+        told = "must be >= 0; negative values are invalid and will be treated as 1"
+        yield f"{where}.terminationGracePeriodSeconds: {told}"
+    for kind in ("podAffinity", "podAntiAffinity"):
+        affinity, field = at(spec, "affinity", kind), f"{where}.affinity.{kind}"
+        for below, term in each(affinity, _REQUIRED, field):
+            yield from _selector_warnings(term, below)
+        for below, term in each(affinity, _PREFERRED, field):
+            yield from _selector_warnings(at(term, "podAffinityTerm"), f"{below}.podAffinityTerm")
+    for place, address in enumerate(texts(at(spec, "dnsConfig", "nameservers"))):
+        yield from address_warnings(address, f"{where}.dnsConfig.nameservers[{place}]")
+    for field, alias in each(spec, "hostAliases", where):
+        yield from address_warnings(text(alias.get("ip")), f"{field}.ip")
+
+
+def volume_source_warnings(
+    volume: Mapping[str, object], path: str, known: Iterable[str] = _VOLUME_SOURCES
+) -> Iterator[str]:
+    """Yield a warning for each source of a volume that is deprecated, of those that are known."""
+    for source in known:
+        if is_mapping(volume.get(source)):
+            name = "storageOS" if source == "storageos" else source  # as it is called there
+            yield f"{path}.{name}: {_VOLUME_SOURCES[source]}"
+
+
+def _selector_warnings(term: object, path: str) -> Iterator[str]:
+    if at(term, "labelSelector") is None:
+        yield f"{path}.labelSelector: a null labelSelector results in matching no pod"
+
+
+def _node_affinity_warnings(affinity: object, path: str) -> Iterator[str]:
+    for field, term in each(at(affinity, _REQUIRED), "nodeSelectorTerms", f"{path}.{_REQUIRED}"):
+        yield from node_term_warnings(term, field)
+    for field, term in each(affinity, _PREFERRED, path):
+        yield from node_term_warnings(term.get("preference"), f"{field}.preference", values=True)
+
+
+def _list_warnings(spec: Mapping[str, object], where: str) -> Iterator[str]:
+    for group, key in (("hostAliases", "ip"), ("imagePullSecrets", "name")):
+        seen: set[str] = set()
+        for field, item in each(spec, group, where):
+            value = text(item.get(key))
+            if value in seen:
+                yield f"{field}.{key}: duplicate {key} {shown(value)}"
+            seen.add(value)
+    for field, item in each(spec, "imagePullSecrets", where):
+        if not item.get("name"):
+            yield f'{field}.name: invalid empty name ""'
+    yield from fraction_warnings(mapping(spec.get("overhead")), f"{where}.overhead", "memory", "ephemeral-storage")
+
+
+def _container_warnings(container: Mapping[str, object], path: str) -> Iterator[str]:
+    for name in ("memory", "ephemeral-storage"):
+        for group in ("limits", "requests"):
+            amounts = mapping(at(container, "resources", group))
+            yield from fraction_warnings(amounts, f"{path}.resources.{group}", name)
+    seen: set[str] = set()
+    for field, variable in each(container, "env", path):
+        name, value = text(variable.get("name")), text(variable.get("value"))
+        reference = f"$({name})"
+        hides = variable.get("valueFrom") is not None or value == reference or reference not in value
+        if name in seen and hides:
+            yield f'{field}: hides previous definition of "{name}", which may be dropped when using apply'
+        seen.add(name)
+
+
+def _port_warnings(ports: _Ports) -> Iterator[str]:
+    known: dict[tuple[int, str], list[tuple[str, int, str]]] = {}
+    for field, port in ports:
+        address, number = text(port.get("hostIP")), integer(port.get("hostPort"))
+        if address and not number:
+            yield f"{field}: hostIP set without hostPort: {_in_go(port)}"
+        others = known.setdefault((integer(port.get("containerPort")), text(port.get("protocol"))), [])
+        for other_address, other_number, other in others:
+            if (address, number) == (other_address, other_number):
+                yield f"{field}: duplicate port definition with {other}"
+            elif not number or not other_number:
+                yield f"{field}: overlapping port definition with {other}"
+            elif number == other_number and bool(address) is not bool(other_address):
+                yield f"{field}: dangerously ambiguous port definition with {other}"
+        if len(others) < _COMPARED_PORTS:
+            others.append((address, number, field))
+
+
+def _in_go(port: Mapping[str, object]) -> str:
+    return (
+        f"{{Name:{text(port.get('name'))} HostPort:{integer(port.get('hostPort'))} "
+        f"ContainerPort:{integer(port.get('containerPort'))} Protocol:{text(port.get('protocol'))} "
+        f"HostIP:{text(port.get('hostIP'))}}}"
+    )
+
+
+def _port_name_warnings(ports: _Ports) -> Iterator[str]:
+    known: dict[str, str] = {}
+    for field, port in ports:
+        name = text(port.get("name"))
+        if name in known:
+            other = known[name]
+            yield (
+                f'{field}: duplicate port name "{name}" with {other}, services and probes that select ports by '
+                f"name will use {other}"
+            )
+        elif name:
+            known[name] = field

@@ -1,0 +1,58 @@
+"""ReplicaSet, and ReplicationController, which selects by a plain map of labels.
+
+Source: Kubernetes pkg/apis/apps/validation, pkg/apis/core/validation/validation.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from deltaloop.apiserver.core.kinds.cells import cells_of, labels_at, selector_at
+from deltaloop.apiserver.core.kinds.field_checks import needs, not_negative
+from deltaloop.apiserver.core.kinds.pod_owners import (
+    if_wanted_otherwise,
+    named_template_warnings,
+    replica_cells,
+    selected_errors,
+    selector_and_template_errors,
+    selector_update_errors,
+    template_errors,
+    template_warnings,
+)
+from deltaloop.apiserver.core.strategy import Strategy
+from deltaloop.schemas.faults import FieldError, required
+from deltaloop.schemas.json_values import is_mapping, mapping
+
+
+def _errors(owner: Mapping[str, object]) -> Iterator[FieldError]:
+    spec = mapping(owner.get("spec"))
+    yield from not_negative(spec, "replicas", "minReadySeconds", path="spec")
+    yield from selector_and_template_errors(spec, "deployment", "ReplicaSet")
+
+
+def _controller_errors(owner: Mapping[str, object]) -> Iterator[FieldError]:
+    spec = mapping(owner.get("spec"))
+    yield from needs(spec, "selector", path="spec")
+    yield from not_negative(spec, "replicas", "minReadySeconds", path="spec")
+    if not is_mapping(spec.get("template")):
+        yield required("spec.template")
+        return
+    if spec.get("selector"):
+        yield from selected_errors(spec, {"matchLabels": spec["selector"]})
+    yield from template_errors(spec, "ReplicationController")
+
+
+STRATEGY: Final = Strategy(
+    validate=_errors,
+    validate_update=selector_update_errors,
+    warn_new=named_template_warnings,
+    warn_update=if_wanted_otherwise(template_warnings),
+    cells=cells_of({**replica_cells(), "Selector": selector_at("spec.selector")}),
+)
+CONTROLLER: Final = Strategy(
+    validate=_controller_errors,
+    warn_new=named_template_warnings,
+    warn_update=if_wanted_otherwise(template_warnings),
+    cells=cells_of({**replica_cells(), "Selector": labels_at("spec.selector")}),
+)

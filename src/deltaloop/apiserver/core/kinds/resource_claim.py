@@ -1,0 +1,23 @@
+"""ResourceClaim: the device that it stands for is allocated, reserved, or not yet.
+
+Source: Kubernetes pkg/printers/internalversion/printers.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from deltaloop.apiserver.core.kinds.cells import cells_of
+from deltaloop.apiserver.core.strategy import Strategy
+from deltaloop.schemas.json_values import at, items
+
+
+def _state(claim: Mapping[str, object]) -> str:
+    states = ["deleted"] if at(claim, "metadata", "deletionTimestamp") is not None else []
+    if at(claim, "status", "allocation") is not None:
+        states += ["allocated", "reserved"] if items(at(claim, "status", "reservedFor")) else ["allocated"]
+    return ",".join(states) or "pending"
+
+
+STRATEGY: Final = Strategy(cells=cells_of({"State": _state}))

@@ -1,0 +1,118 @@
+"""StatefulSet: its claims, its strategy of updates, and the few fields that an update may change.
+
+Source: Kubernetes pkg/apis/apps/validation, pkg/registry/apps/statefulset/strategy.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from deltaloop.apiserver.core.kinds.cells import cells_of, template_cells
+from deltaloop.apiserver.core.kinds.claim_spec import claim_spec_errors, claim_spec_warnings
+from deltaloop.apiserver.core.kinds.field_checks import each, not_negative, set_to_one_of, shown
+from deltaloop.apiserver.core.kinds.pod_owners import (
+    if_wanted_otherwise,
+    ready_of_replicas,
+    selector_and_template_errors,
+    shown_strategy,
+    template_warnings,
+)
+from deltaloop.apiserver.core.metadata.rules import label_name_errors
+from deltaloop.apiserver.core.strategy import Strategy
+from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value
+from deltaloop.schemas.json_values import at, integer, items, mapping, text
+
+_UPDATES: Final = (
+    "replicas",
+    "ordinals",
+    "template",
+    "updateStrategy",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+    "minReadySeconds",
+)
+_REFUSAL: Final = (
+    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
+    "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+)
+
+
+def _errors(owner: Mapping[str, object]) -> Iterator[FieldError]:
+    spec = mapping(owner.get("spec"))
+    policy, claims = text(spec.get("podManagementPolicy")), "persistentVolumeClaimRetentionPolicy"
+    if policy not in ("OrderedReady", "Parallel"):
+        yield invalid_value("spec.podManagementPolicy", shown(policy), "must be 'OrderedReady' or 'Parallel'")
+    yield from _strategy_errors(mapping(spec.get("updateStrategy")))
+    for name in ("whenDeleted", "whenScaled"):
+        yield from set_to_one_of(spec.get(claims), name, ("Retain", "Delete"), f"spec.{claims}")
+    yield from not_negative(spec, "replicas", "minReadySeconds", path="spec")
+    yield from not_negative(spec.get("ordinals"), "start", path="spec.ordinals")
+    with_claims = {**spec, "template": _template_with_claims(spec)}
+    yield from selector_and_template_errors(with_claims, "statefulset", "StatefulSet")
+
+
+def _template_with_claims(spec: Mapping[str, object]) -> dict[str, object]:
+    """Return the pod template as its pods will be: with their claims, which hide volumes of their name.
+
+    Host names and subdomains are the controller's, whatever the template says.
+    """
+    template = dict(mapping(spec.get("template")))
+    claims = {text(at(claim, "metadata", "name")): claim for claim in items(spec.get("volumeClaimTemplates"))}
+    pod_spec = {
+        name: value for name, value in mapping(template.get("spec")).items() if name not in ("hostname", "subdomain")
+    }
+    if claims:
+        volumes: list[object] = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
+        volumes += [volume for volume in items(pod_spec.get("volumes")) if at(volume, "name") not in claims]
+        pod_spec["volumes"] = volumes
+    return {**template, "spec": pod_spec}
+
+
+def _strategy_errors(strategy: Mapping[str, object]) -> Iterator[FieldError]:
+    kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
+    field = "spec.updateStrategy"
+    if kind == "RollingUpdate":
+        yield from not_negative(rolling, "partition", path=f"{field}.rollingUpdate")
+    elif kind != "OnDelete":
+        yield invalid_value(field, shown_strategy(strategy), "must be 'RollingUpdate' or 'OnDelete'")
+    elif rolling is not None:
+        in_go = (
+            f'{{"Partition":{shown(at(rolling, "partition"))},"MaxUnavailable":{shown(at(rolling, "maxUnavailable"))}}}'
+        )
+        yield invalid_value(f"{field}.rollingUpdate", in_go, "only allowed for updateStrategy 'RollingUpdate'")
+
+
+def _new_errors(owner: Mapping[str, object]) -> Iterator[FieldError]:
+    """Yield what a new one may not have; an update cannot change it, and old objects may be as they are."""
+    spec = mapping(owner.get("spec"))
+    for path, claim in each(spec, "volumeClaimTemplates", "spec"):
+        yield from claim_spec_errors(claim.get("spec"), f"{path}.spec")
+    if spec.get("serviceName"):
+        yield from label_name_errors(text(spec["serviceName"]), "spec.serviceName")
+
+
+def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
+    old, new = mapping(before.get("spec")), mapping(after.get("spec"))
+    if any(old.get(name) != new.get(name) for name in (old.keys() | new.keys()) - set(_UPDATES)):
+        yield forbidden_field("spec", _REFUSAL)
+
+
+def _warnings(owner: Mapping[str, object]) -> Iterator[str]:
+    for path, claim in each(owner.get("spec"), "volumeClaimTemplates", "spec"):
+        yield from claim_spec_warnings(claim.get("spec"), path)
+    if integer(at(owner, "spec", "revisionHistoryLimit")) < 0:
+        yield (
+            "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"
+        )
+
+
+STRATEGY: Final = Strategy(
+    validate=_errors,
+    validate_new=_new_errors,
+    validate_update=_update_errors,
+    warn=_warnings,
+    warn_new=template_warnings,
+    warn_update=if_wanted_otherwise(template_warnings),
+    cells=cells_of({"Ready": ready_of_replicas, **template_cells()}),
+)
