@@ -14,7 +14,6 @@ from deltaloop.apiserver.change_signal import ChangeSignal
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.answers.rendering import LineCache, WatchRendering
 from deltaloop.apiserver.core.storage.listing import lagging, plan_list, run_list
-from deltaloop.apiserver.core.storage.storage_keys import prefix_of
 from deltaloop.apiserver.core.storage.watching import REVISION_WAIT, ChangeReader, Watcher, plan_watch, watch_seconds
 from deltaloop.apiserver.core.wire import requests
 from deltaloop.apiserver.core.wire.routing import Route
@@ -106,7 +105,7 @@ class ReadHandlers:
             self._store,
             plan,
             resource=served.storage,
-            prefix=prefix_of(served, route.namespace),
+            prefix=served.prefix(route.namespace),
             selection=selection,
             always_continue=served.flags.self_described,
         )
@@ -129,7 +128,7 @@ class ReadHandlers:
         plan = plan_watch(
             query,
             resource=resource,
-            prefix=prefix_of(served, route.namespace),
+            prefix=served.prefix(route.namespace),
             selection=self._answering.selection(query, served),
         )
         watcher = Watcher(

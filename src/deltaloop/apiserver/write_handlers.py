@@ -153,8 +153,11 @@ class WriteHandlers:
             if _creates(route, operations):
                 created = operations.create(*where, fields, stamp=stamp, dry_run=dry_run, updated=route.name)
                 return created, warnings, 201
-            part = route.subresource
-            updated = operations.update(*where, route.name, fields, stamp=stamp, subresource=part, dry_run=dry_run)
+            if scales:
+                updated = operations.update_scale(*where, route.name, fields, stamp=stamp, dry_run=dry_run)
+            else:
+                part = route.subresource
+                updated = operations.update(*where, route.name, fields, stamp=stamp, subresource=part, dry_run=dry_run)
             return updated, warnings, 200
 
         (updated, warnings, status), commit = await self._carry_out(request, route, manager, body, write)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from deltaloop.api.keys import join_key
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.codec import Codec
@@ -97,6 +98,14 @@ class ServedResource:
     codec: Codec = field(repr=False, compare=False)
     deprecation: str = ""
     strategy: Strategy = field(default=PLAIN, repr=False, compare=False)
+
+    def key(self, namespace: str, name: str) -> str:
+        """Return the key of an object in the store."""
+        return join_key(namespace if self.type.namespaced else "", name)
+
+    def prefix(self, namespace: str) -> str:
+        """Return the beginning of the keys of a namespace; empty for all of them."""
+        return f"{namespace}/" if self.type.namespaced and namespace else ""
 
     def subresource(self, name: str) -> Subresource | None:
         """Return a subresource that is more than a part of its object, or None."""

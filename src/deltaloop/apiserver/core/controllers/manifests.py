@@ -15,7 +15,6 @@ import msgspec
 from deltaloop.api.errors import DeltaloopError
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core.stamp import Stamp
-from deltaloop.apiserver.core.storage.storage_keys import key_of
 from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.apiserver.core.writes.patching import PatchError, apply_patch
 from deltaloop.schemas.json_values import at, is_mapping, items, mapping, text
@@ -88,7 +87,7 @@ def load_manifest(operations: Operations, manifest: Manifest, *, stamp: Stamp) -
     name = text(at(fields, "metadata", "name"))
     namespace = (text(at(fields, "metadata", "namespace")) or "default") if served.type.namespaced else ""
     try:
-        if name and operations.store.get(served.storage, key_of(served, namespace, name)) is not None:
+        if name and operations.store.get(served.storage, served.key(namespace, name)) is not None:
             body = msgspec.json.encode(fields)
             stored = operations.patch(
                 served, namespace, name, lambda current: apply_patch(_MERGE, current, body, served), stamp=stamp

@@ -27,7 +27,6 @@ from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.draft import Ask, Commit, Draft
 from deltaloop.apiserver.core.storage.encoding import decode_object, with_resource_version
 from deltaloop.apiserver.core.storage.selection import EVERYTHING, Selection
-from deltaloop.apiserver.core.storage.storage_keys import key_of, prefix_of, uid_conflict
 from deltaloop.apiserver.core.storage.store import Objects, Store, encode_object
 from deltaloop.apiserver.core.strategy import Given
 from deltaloop.apiserver.core.wire.requests import parse_revision
@@ -56,6 +55,7 @@ from deltaloop.apiserver.core.writes.sent_objects import (
     check_version_sent,
     check_versions,
     decode_sent,
+    uid_conflict,
 )
 from deltaloop.schemas.json_values import mapping
 
@@ -117,14 +117,14 @@ class Operations:
         Raises:
             NotFoundError: If there is none.
         """
-        found = self._objects.get(served.storage, key_of(served, namespace, name), at=revision)
+        found = self._objects.get(served.storage, served.key(namespace, name), at=revision)
         if found is None:
             raise failures.not_found(served.type, name)
         return found
 
     def find(self, served: ServedResource, namespace: str, name: str) -> Resource | None:
         """Return an object as it is, or None."""
-        return self._objects.get(served.storage, key_of(served, namespace, name))
+        return self._objects.get(served.storage, served.key(namespace, name))
 
     def create(
         self,
@@ -166,7 +166,7 @@ class Operations:
         generated = self._name(served, namespace, created["metadata"], stamp)
         served.strategy.prepare_new(created)
         name = created["metadata"].get("name", "")
-        key = key_of(served, namespace, name)
+        key = served.key(namespace, name)
         if entries is None and not can_be_owned(self.registry, served, fields):
             entries = []
         created = self._finished_new(served, created, stamp, entries)
@@ -205,7 +205,7 @@ class Operations:
             name: Name in the URL.
             fields: The object as sent, or as a patch made it from the present one.
             stamp: The time.
-            subresource: "", ``status``, ``finalize`` or ``scale``; for ``scale`` the fields are a ``Scale``.
+            subresource: What is written to, "" for the object itself; of ``scale``, the fields are the whole object.
             dry_run: Whether to do everything but store it.
             entries: ``managedFields`` of an object that was applied; None makes the manager own what it changed.
             as_sent: How the fields came about, which decides how what cannot be decoded is refused.
@@ -213,11 +213,7 @@ class Operations:
         Raises:
             ApiError: What the real server answers in each case; nothing has changed then.
         """
-        written = subresource
-        if subresource == "scale":
-            check_scale(fields, patched=as_sent == "patched")
-            fields = apply_scale(served, decode_object(served, self.read(served, namespace, name)), fields)
-            subresource = ""
+        written, subresource = subresource, "" if subresource == "scale" else subresource
         as_sent = "applied" if entries is not None else as_sent
         decode_sent(served, fields, as_sent=as_sent)
         metadata = check_identity(served, fields, namespace=namespace, name=name, patched=as_sent == "patched")
@@ -247,6 +243,27 @@ class Operations:
         after = served.strategy.store(before, after, self, stamp)
         return self._objects.update(served.storage, current.key, served.codec.stored(after))
 
+    def update_scale(
+        self,
+        served: ServedResource,
+        namespace: str,
+        name: str,
+        scale: Fields,
+        *,
+        stamp: Stamp,
+        dry_run: bool = False,
+        as_sent: AsSent = "whole",
+    ) -> Resource:
+        """Store an object with the replicas of a ``Scale``, as ``update``.
+
+        Raises:
+            ApiError: As ``update``; and if the ``Scale`` cannot be read.
+        """
+        check_scale(scale, patched=as_sent == "patched")
+        fields = apply_scale(served, decode_object(served, self.read(served, namespace, name)), scale)
+        where = served, namespace, name
+        return self.update(*where, fields, stamp=stamp, subresource="scale", dry_run=dry_run, as_sent=as_sent)
+
     def patch(
         self,
         served: ServedResource,
@@ -265,16 +282,10 @@ class Operations:
         """
         current = self.read(served, namespace, name)
         fields = change(decode_object(served, current))
-        return self.update(
-            served,
-            namespace,
-            name,
-            fields,
-            stamp=stamp,
-            subresource=subresource,
-            dry_run=dry_run,
-            as_sent="patched",
-        )
+        where = served, namespace, name
+        if subresource == "scale":
+            return self.update_scale(*where, fields, stamp=stamp, dry_run=dry_run, as_sent="patched")
+        return self.update(*where, fields, stamp=stamp, subresource=subresource, dry_run=dry_run, as_sent="patched")
 
     def delete(
         self,
@@ -310,7 +321,7 @@ class Operations:
 
     def selected(self, served: ServedResource, namespace: str, selection: Selection) -> tuple[Resource, ...]:
         """Return the objects of a namespace, or of all of them, that are selected."""
-        return self._objects.list(served.storage, prefix=prefix_of(served, namespace), matches=selection.matches).items
+        return self._objects.list(served.storage, prefix=served.prefix(namespace), matches=selection.matches).items
 
     def _finished_new(
         self, served: ServedResource, created: Fields, stamp: Stamp, entries: list[Fields] | None
@@ -358,7 +369,7 @@ class Operations:
             return False
         for attempt in range(GENERATED_TRIES):
             metadata["name"] = generated_name(base, chance=stamp.chance, attempt=attempt)
-            key = key_of(served, namespace, metadata["name"])
+            key = served.key(namespace, metadata["name"])
             if self._objects.get(served.storage, key) is None:
                 break
         return True
@@ -398,7 +409,7 @@ class Operations:
     def put(self, kind: ResourceType[Resource], fields: Fields) -> None:
         """Store an object that is there anew, as it is given."""
         served, metadata = self._served(kind), fields["metadata"]
-        key = key_of(served, metadata.get("namespace", ""), metadata["name"])
+        key = served.key(metadata.get("namespace", ""), metadata["name"])
         self._objects.update(served.storage, key, served.codec.stored(fields))
 
     def update_status(self, kind: ResourceType[Resource], fields: Fields, given: Given) -> None:

@@ -11,13 +11,13 @@ from __future__ import annotations
 from typing import Any
 
 from deltaloop.api.resource import Resource
+from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.codec import AsSent
 from deltaloop.apiserver.core.failures import UnreadableObjectError
 from deltaloop.apiserver.core.metadata.rules import normalized_metadata
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import encode_json
-from deltaloop.apiserver.core.storage.storage_keys import uid_conflict
 from deltaloop.apiserver.core.wire.requests import parse_revision, revision_error
 from deltaloop.schemas.faults import FieldError, invalid_value
 from deltaloop.schemas.json_values import at
@@ -116,6 +116,12 @@ def check_version_sent(metadata: Fields) -> int:
     if number is None:
         raise failures.unexplained(revision_error(wanted))
     return number
+
+
+def uid_conflict(served: ServedResource, namespace: str, name: str, *, wanted: str, found: str) -> ApiError:
+    """409: an update names an object that is not there any more, or never was."""
+    key = f"/registry/{served.etcd_prefix}/{served.key(namespace, name)}"
+    return failures.precondition_conflict(served.type, name, storage_key=key, field="UID", wanted=wanted, found=found)
 
 
 def check_versions(served: ServedResource, current: Resource, metadata: Fields, *, as_sent: AsSent) -> list[FieldError]:
