@@ -20,7 +20,7 @@ from aiohttp import web
 from deltaloop.api.errors import MissingExtraError
 from deltaloop.api.plain_text import one_line
 from deltaloop.api.redaction import redact
-from deltaloop.api.status import ApiError, Status, StatusDetails, error_from_status
+from deltaloop.api.status import ApiError, Status
 from deltaloop.apiserver import authentication
 from deltaloop.apiserver.access import Access
 from deltaloop.apiserver.authentication import Authenticator
@@ -28,17 +28,16 @@ from deltaloop.apiserver.authorization import attributes_of, check_allowed
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.access.audit import Audited, audit_event
 from deltaloop.apiserver.core.access.rbac import Authorizer
+from deltaloop.apiserver.core.answers import refusals
 from deltaloop.apiserver.core.fault_rules import ON_WATCHES, Fault, WatchTrouble
 from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.wire.request_info import RequestInfo, User, describe
-from deltaloop.apiserver.core.writes.patching import PatchError
 from deltaloop.apiserver.documents import in_yaml, indented_answer, json_answer, text_answer
 from deltaloop.apiserver.exchange import ABOUT_OBJECT, DEPRECATION, WARNINGS, Exchange, add_warnings
 from deltaloop.apiserver.faults import ROOT, Faults
 from deltaloop.apiserver.handlers import Handlers
 
 _log: Final = logging.getLogger("deltaloop.apiserver")
-_NOT_ACCEPTABLE: Final = 406
 # Of a refusal, when it is logged: it may be as long as what was sent, and to redact that takes seconds.
 _LOOKED_AT: Final = 16 * 1024
 
@@ -140,13 +139,9 @@ class Filters:
             return await self._answer(request, segments, record)
         except ApiError as error:
             refusal = self._refusal(error, record)
-            if not isinstance(error, failures.UnreadableObjectError):  # it has no fields to warn about
+            if refusals.has_warnings(error):
                 add_warnings(refusal, request.get(WARNINGS, ()))
             return refusal
-        except PatchError as error:
-            details = None if error.code in (400, 413, 500) else StatusDetails()
-            status = Status(message=error.message, reason=error.reason, code=error.code, details=details)
-            return self._refusal(error_from_status(status), record)
         except MissingExtraError as error:
             return self._refusal(failures.internal(str(error)), record)
         except (ConnectionError, web.HTTPException, _LostError):
@@ -161,10 +156,8 @@ class Filters:
 
     def _refusal(self, error: ApiError, record: _Record) -> web.Response:
         record.refused = error.status
-        headers = dict(self._headers)
-        if error.status.details is not None and error.status.details.retry_after_seconds:
-            headers["Retry-After"] = str(error.status.details.retry_after_seconds)
-        answer = indented_answer if error.status.code == _NOT_ACCEPTABLE else json_answer
+        headers = {**self._headers, **refusals.headers(error.status)}
+        answer = indented_answer if refusals.is_indented(error.status) else json_answer
         return answer(error.status.to_json(), headers, status=error.status.code)
 
     async def _answer(self, request: web.BaseRequest, segments: tuple[str, ...], record: _Record) -> web.StreamResponse:
@@ -207,11 +200,10 @@ class Filters:
     async def _struck(self, exchange: Exchange, fault: Fault, record: _Record) -> web.StreamResponse:
         if fault.do == "refuse":
             error = fault.refusal()
-            if fault.code != 429:
+            if not fault.refuses_in_plain:
                 raise error
-            # Flow control answers before anything knows of Status.
-            headers = {**self._headers, "Retry-After": str(int(error.retry_after or 1))}
-            return text_answer(429, f"{error.status.message}\n", headers)
+            headers = {**self._headers, **refusals.headers(error.status)}
+            return text_answer(fault.code, f"{error.status.message}\n", headers)
         if fault.do == "drop":
             raise _LostError
         if fault.do == "stale":
@@ -275,7 +267,7 @@ class _Record:
 
 def _log_request(request: web.BaseRequest, record: _Record, code: int) -> None:
     """Write a line for debugging; that the server has failed is an error, if it was not logged as one already."""
-    is_error = code == 500 and not record.failed and not record.fault
+    is_error = refusals.is_unexpected(code, logged=record.failed, fault=record.fault)
     level = logging.ERROR if is_error else logging.DEBUG
     if not _log.isEnabledFor(level):
         return

@@ -70,7 +70,6 @@ class Handlers:
 
         Raises:
             ApiError: What the caller is to answer with instead.
-            PatchError: The same.
         """
         request, path = exchange.request, exchange.info.resource
         if path is None:

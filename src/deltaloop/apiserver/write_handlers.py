@@ -15,13 +15,13 @@ import msgspec
 from aiohttp import web
 
 from deltaloop.api.resource import Resource
-from deltaloop.api.status import ApiError, NotFoundError, Status, StatusDetails
+from deltaloop.api.status import ApiError, NotFoundError
 from deltaloop.apiserver.answering import Answering
 from deltaloop.apiserver.body import REPEATED, decode_fields, read_body, read_fields
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.answers.rendering import Rendering
 from deltaloop.apiserver.core.kinds.scaling import scale_of
-from deltaloop.apiserver.core.metadata.rules import finalizer_warnings, owner_warnings
+from deltaloop.apiserver.core.metadata.rules import owner_warnings
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.draft import Ask, Commit
@@ -30,7 +30,8 @@ from deltaloop.apiserver.core.storage.listing import Listed
 from deltaloop.apiserver.core.wire import requests
 from deltaloop.apiserver.core.wire.routing import Route
 from deltaloop.apiserver.core.write_options import DeleteOptions, check_dry_run, parse_delete_options
-from deltaloop.apiserver.core.writes.apply.options import APPLY_PATCH, check_patch_options, manager_name, read_applied
+from deltaloop.apiserver.core.writes import write_requests as asked
+from deltaloop.apiserver.core.writes.apply.options import check_patch_options, manager_name, read_applied
 from deltaloop.apiserver.core.writes.applying import apply_object
 from deltaloop.apiserver.core.writes.field_validation import (
     FieldValidation,
@@ -40,7 +41,7 @@ from deltaloop.apiserver.core.writes.field_validation import (
     parse_field_validation,
 )
 from deltaloop.apiserver.core.writes.operations import Deleted, Operations
-from deltaloop.apiserver.core.writes.patching import JSON_PATCH, apply_patch
+from deltaloop.apiserver.core.writes.patching import apply_patch
 from deltaloop.apiserver.documents import json_answer
 from deltaloop.apiserver.exchange import ABOUT_OBJECT, ADMIT, MAY_CREATE, WARNINGS, add_warnings
 from deltaloop.apiserver.large_writes import LARGE, LargeWrites
@@ -48,8 +49,6 @@ from deltaloop.schemas.json_values import mapping
 
 T = TypeVar("T")
 
-# Another object of the name, and a resource version: the real server looks at both last.
-_REFUSED_BY_STORAGE: Final = (409, 500)
 # Deletions of a collection between two turns of the loop.
 _AT_ONCE: Final = 16
 
@@ -79,9 +78,9 @@ class WriteHandlers:
         def refusal() -> ApiError:
             return failures.conflict(route.served.type, route.name)
 
-        present = self._answering.operations.find(route.served, route.namespace, route.name) if route.name else None
+        present = _present(route, self._answering.operations)
         size = len(body) + (len(present.raw) if present is not None else 0)
-        if _may_swell(request, body):
+        if asked.may_swell(request.headers.get("Content-Type", ""), body):
             size += LARGE
         return await self._writes.run(run, size=size, refusal=refusal)
 
@@ -119,13 +118,13 @@ class WriteHandlers:
         body = await read_body(request)
 
         def write(operations: Operations, stamp: Stamp) -> tuple[Resource, tuple[str, ...]]:
-            fields = decode_fields(request, body, protobuf_kind=_protobuf_kind(route))
+            fields = decode_fields(request, body, protobuf_kind=asked.protobuf_kind(route))
             warnings = self._checked(request, route, fields, body, mode, operations)
             try:
                 created = operations.create(route.served, route.namespace, fields, stamp=stamp, dry_run=dry_run)
             except ApiError as error:
-                if error.status.code in _REFUSED_BY_STORAGE:
-                    request[WARNINGS] = warnings  # it was looked at whole by then
+                if asked.is_looked_at_whole(error.status):
+                    request[WARNINGS] = warnings
                 raise
             return created, warnings
 
@@ -145,12 +144,11 @@ class WriteHandlers:
         body = await read_body(request)
 
         def write(operations: Operations, stamp: Stamp) -> tuple[Resource, tuple[str, ...], int]:
-            fields = decode_fields(request, body, protobuf_kind=_protobuf_kind(route))
-            # A Scale has a schema of its own, which is not the custom resource's.
-            scales = route.subresource == "scale"
+            fields = decode_fields(request, body, protobuf_kind=asked.protobuf_kind(route))
+            scales = asked.writes_scale(route)
             warnings = () if scales else self._checked(request, route, fields, body, mode, operations)
             where = route.served, route.namespace
-            if _creates(route, operations):
+            if asked.may_create_by_update(route) and _present(route, operations) is None:
                 created = operations.create(*where, fields, stamp=stamp, dry_run=dry_run, updated=route.name)
                 return created, warnings, 201
             if scales:
@@ -179,21 +177,20 @@ class WriteHandlers:
         warnings = check_object(route.served, fields, body, mode, repeated=request.get(REPEATED, ()))
         warnings += owner_warnings(mapping(fields.get("metadata")))
         request[WARNINGS] = warnings
-        return warnings + _finalizer_warnings(route, fields, operations)
+        return warnings + asked.advice_on_finalizers(route, fields, _present(route, operations))
 
     async def patch(self, request: web.BaseRequest, route: Route) -> web.Response:
         """Change an object, or apply one, and answer with it.
 
         Raises:
             ApiError: What the caller is to answer with instead; nothing has changed then.
-            PatchError: The same.
         """
         served = route.served
         rendering = self._answering.rendering(request, served)
         dry_run = self._dry_run(request, "PatchOptions")
         content_type = request.headers.get("Content-Type", "")
         mode = parse_field_validation("PatchOptions", request.query.get("fieldValidation", ""))
-        applies = content_type.partition(";")[0].strip().lower() == APPLY_PATCH
+        applies = asked.applies(content_type)
         force = requests.parse_boolean(request.query.get("force"))
         check_patch_options(applies=applies, manager=request.query.get("fieldManager", ""), force=force)
         manager = _manager(request, "PatchOptions")
@@ -203,13 +200,13 @@ class WriteHandlers:
             warnings: list[str] = []
 
             def change(current: dict[str, object]) -> dict[str, object]:
-                of_kind = route.subresource != "scale"
+                of_kind = not asked.writes_scale(route)
                 shown = current if of_kind else scale_of(served, current, may_be_unset=True)
                 result = apply_patch(content_type, shown, body, served, of_kind=of_kind)
                 if of_kind:
                     warnings.extend(check_patched(served, result, body, mode))
                     request[WARNINGS] = tuple(warnings)
-                    warnings.extend(_finalizer_warnings(route, result, operations))
+                    warnings.extend(asked.advice_on_finalizers(route, result, _present(route, operations)))
                 return result
 
             where = served, route.namespace, route.name
@@ -219,7 +216,8 @@ class WriteHandlers:
 
         def apply(operations: Operations, stamp: Stamp) -> tuple[Resource, tuple[str, ...], int]:
             applied = read_applied(body)
-            warnings = check_applied(body, mode) + _finalizer_warnings(route, applied, operations)
+            advice = asked.advice_on_finalizers(route, applied, _present(route, operations))
+            warnings = check_applied(body, mode) + advice
             done = apply_object(
                 operations,
                 served,
@@ -241,7 +239,7 @@ class WriteHandlers:
         self, rendering: Rendering, route: Route, obj: Resource, commit: Commit, warnings: Iterable[str], *, status: int
     ) -> web.Response:
         """Return the answer to a write that was carried out."""
-        if route.subresource == "scale":
+        if asked.writes_scale(route):
             body = await self._answering.written_scale(route.served, obj, commit=commit)
         else:
             body = await self._answering.written(rendering, obj, commit=commit)
@@ -276,12 +274,11 @@ class WriteHandlers:
             return operations.delete(*where, options, now=stamp.now, dry_run=dry_run)
 
         deleted, commit = await self._carry_out(request, route, "", b"", write)
-        kind = route.served.type
-        if not deleted.removed or route.served.flags.returned_when_deleted:
-            body = await self._answering.written(rendering, deleted.object, commit=commit)
-            return json_answer(body, self._answering.headers)
-        details = StatusDetails(name=route.name, group=kind.group, kind=kind.plural, uid=deleted.object.uid)
-        return json_answer(Status(status="Success", details=details).to_json(), self._answering.headers)
+        status = asked.deletion_answer(route.served, route.name, deleted.object.uid, removed=deleted.removed)
+        if status is not None:
+            return json_answer(status.to_json(), self._answering.headers)
+        body = await self._answering.written(rendering, deleted.object, commit=commit)
+        return json_answer(body, self._answering.headers)
 
     async def delete_collection(self, request: web.BaseRequest, route: Route) -> web.Response:
         """Remove all objects that are selected and answer with them as they were.
@@ -310,36 +307,9 @@ class WriteHandlers:
         )
 
 
-def _may_swell(request: web.BaseRequest, body: bytes) -> bool:
-    """Tell whether a body may stand for more than its length: by the aliases of YAML, or the copies of a JSON patch."""
-    media_type = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    if media_type == JSON_PATCH:
-        return b"copy" in body or b"\\" in body  # written with an escape, it is a copy, too
-    return "yaml" in media_type and b"&" in body
-
-
 def _manager(request: web.BaseRequest, options: str) -> str:
     return manager_name(options, request.query.get("fieldManager", ""), request.headers.get("User-Agent", ""))
 
 
-def _creates(route: Route, operations: Operations) -> bool:
-    """Tell whether a PUT is of an object that is not there, and of a kind that it creates."""
-    if not route.served.flags.create_on_update or route.subresource:
-        return False
-    return operations.find(route.served, route.namespace, route.name) is None
-
-
-def _finalizer_warnings(route: Route, fields: dict[str, object], operations: Operations) -> tuple[str, ...]:
-    sent = mapping(fields.get("metadata"))
-    if not sent.get("finalizers") or route.subresource == "status":
-        return ()
-    current = operations.find(route.served, route.namespace, route.name) if route.name else None
-    return finalizer_warnings(route.served, sent, current.finalizers if current is not None else ())
-
-
-def _protobuf_kind(route: Route) -> tuple[str, str] | None:
-    """Return what a body in protobuf is; custom resources are not read from it."""
-    if route.subresource == "scale":
-        return "autoscaling/v1", "Scale"
-    kind = route.served.type
-    return (kind.api_version, kind.kind) if route.served.flags.protobuf else None
+def _present(route: Route, operations: Operations) -> Resource | None:
+    return operations.find(route.served, route.namespace, route.name) if route.name else None

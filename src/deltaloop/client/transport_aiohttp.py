@@ -31,6 +31,7 @@ from yarl import URL
 
 from deltaloop.api.redaction import redact
 from deltaloop.client.config import ClientConfig
+from deltaloop.client.core.broken_tries import after_break
 from deltaloop.client.core.credential import Credential
 from deltaloop.client.core.impersonation import impersonation_headers
 from deltaloop.client.core.proxy import proxy_for
@@ -43,7 +44,6 @@ _log = logging.getLogger("deltaloop.client")
 _T = TypeVar("_T")
 
 _WATCHES: Final = "watches"
-_SAFE: Final = frozenset({"GET", "HEAD"})
 _NO_LIMITS: Final = aiohttp.ClientTimeout()
 _IDLE_CONNECTION: Final = 30.0
 _READ_BUFFER: Final = 256 * 1024
@@ -199,19 +199,18 @@ class AiohttpTransport:
                     trace_request_ctx=progress,
                 )
             except (aiohttp.ClientError, OSError) as error:
-                # Each try takes one dead connection out of the pool, so this ends.
-                if progress.reused and request.method in _SAFE:
+                tls = self._tls
+                then = after_break(
+                    request.method,
+                    reused=progress.reused,
+                    tls=tls is not None,
+                    in_handshake=isinstance(error, aiohttp.ClientSSLError),
+                    cut=_is_cut(error),
+                )
+                if then.again or (then.reload and tls is not None and tls.reload(loop.time())):
                     continue
-                # Without a TLS connection nothing was sent. Each try uses up one change of the files, so this ends.
-                if (
-                    self._tls is not None
-                    and isinstance(error, aiohttp.ClientSSLError)
-                    and self._tls.reload(loop.time())
-                ):
-                    continue
-                # With TLS 1.3 a server refuses a client's certificate after the handshake, by cutting the connection.
-                if self._tls is not None and _is_cut(error):
-                    self._tls.suspect()
+                if then.suspect and tls is not None:
+                    tls.suspect()
                 failure = self._failure(error, request, progress)
             raise failure
 

@@ -158,6 +158,11 @@ def not_convertible(resource: Type, fields: Mapping[str, object], why: str) -> A
     return unexplained(f"failed to convert new object ({place}; {kind}) to proper version: {why}")
 
 
+def refused_patch(code: int, reason: str, message: str) -> ApiError:
+    """Refuse a patch; like the real server's, it has empty details if what was sent could be read, and else none."""
+    return _error(code, reason, message, None if code in (413, 500) else StatusDetails())
+
+
 def bad_request(message: str) -> ApiError:
     """400: the request makes no sense."""
     return _error(400, "BadRequest", message)

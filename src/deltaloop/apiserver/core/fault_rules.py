@@ -158,9 +158,14 @@ class Fault:
         )
         return all(not allowed or value in allowed for allowed, value in wanted)
 
+    @property
+    def refuses_in_plain(self) -> bool:
+        """Whether ``refuse`` answers in plain text: flow control does, before anything knows of Status."""
+        return self.code == 429
+
     def refusal(self) -> ApiError:
         """Return the answer of ``refuse``."""
-        wait = self.retry_after if self.retry_after is not None else int(self.code == 429)
+        wait = self.retry_after or int(self.code == 429)
         message = _MESSAGES.get(self.code, f"a fault was asked for: {self.code}")
         details = StatusDetails(retry_after_seconds=wait)
         reason = _REASONS.get(self.code, "InternalError" if self.code >= 500 else "Unknown")

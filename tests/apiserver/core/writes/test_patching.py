@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaloop.api.status import UnsupportedMediaTypeError
+from deltaloop.api.status import ApiError, UnsupportedMediaTypeError
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.writes.apply.options import APPLY_PATCH
@@ -17,7 +17,6 @@ from deltaloop.apiserver.core.writes.patching import (
     MAX_OPERATIONS,
     MERGE_PATCH,
     STRATEGIC_MERGE_PATCH,
-    PatchError,
     apply_patch,
     merge_patch,
     patch_types,
@@ -47,9 +46,10 @@ def _patch(content_type: str, current: dict[str, Any], patch: Any, served: Serve
 
 
 def _refused(content_type: str, body: bytes, served: ServedResource = DEPLOYMENT) -> tuple[int, str, str]:
-    with pytest.raises(PatchError) as caught:
+    with pytest.raises(ApiError) as caught:
         apply_patch(content_type, {"a": 1}, body, served)
-    return caught.value.code, caught.value.reason, caught.value.message
+    status = caught.value.status
+    return status.code, status.reason, status.message
 
 
 # Examples of RFC 7386, appendix A, as far as they are about objects.
@@ -214,8 +214,8 @@ def test_endless_nesting_is_a_400(content_type: str) -> None:
 def _code_or_result(content_type: str, body: bytes) -> int:
     try:
         apply_patch(content_type, {}, body, DEPLOYMENT)
-    except PatchError as error:
-        return error.code
+    except ApiError as error:
+        return error.status.code
     return 200
 
 
@@ -248,10 +248,10 @@ def test_a_strategic_patch_follows_the_kind() -> None:
     patch = {"spec": {"template": {"spec": {"containers": [{"name": "the-container", "image": "2"}]}}}}
     assert _patch(STRATEGIC_MERGE_PATCH, current, patch) == {**TYPED, **patch}
     bad: dict[str, Any] = {"spec": {"template": {"spec": {"containers": [{"image": "2"}]}}}}
-    with pytest.raises(PatchError) as caught:
+    with pytest.raises(ApiError) as caught:
         _patch(STRATEGIC_MERGE_PATCH, current, bad)
-    assert caught.value.code == 500
-    assert "does not contain the declared merge key: name" in caught.value.message
+    assert caught.value.status.code == 500
+    assert "does not contain the declared merge key: name" in caught.value.status.message
 
 
 def test_no_message_has_data_of_the_patch() -> None:

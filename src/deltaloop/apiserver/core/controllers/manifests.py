@@ -16,7 +16,7 @@ from deltaloop.api.errors import DeltaloopError
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.writes.operations import Operations
-from deltaloop.apiserver.core.writes.patching import PatchError, apply_patch
+from deltaloop.apiserver.core.writes.patching import apply_patch
 from deltaloop.schemas.json_values import at, is_mapping, items, mapping, text
 
 _FIRST: Final = {"Namespace": 0, "CustomResourceDefinition": 1}
@@ -96,8 +96,6 @@ def load_manifest(operations: Operations, manifest: Manifest, *, stamp: Stamp) -
             stored = operations.create(served, namespace, fields, stamp=stamp)
     except ApiError as error:
         raise manifest.error(str(error)) from error
-    except PatchError as error:
-        raise manifest.error(error.message) from error
     unserved = served.strategy.why_unserved(stored.to_dict())
     if unserved:
         raise manifest.error(unserved)

@@ -13,11 +13,10 @@ Source: apiserver pkg/endpoints/handlers/patch.go.
 
 from __future__ import annotations
 
-from typing import Any, Final, cast, final
+from typing import Any, Final, cast
 
 import msgspec
 
-from deltaloop.api.errors import DeltaloopError
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.builtin.merged_objects import convert_merged
@@ -37,24 +36,6 @@ STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
 MAX_OPERATIONS: Final = 10_000
 
 _REJECTED: Final = "the server rejected our request due to an error in our request"
-
-
-@final
-class PatchError(DeltaloopError):
-    """A patch was refused; the fault is the caller's, and the object is as it was.
-
-    Attributes:
-        code: HTTP status.
-        reason: Reason of the Status; may be empty, as the real server leaves it for some.
-        message: Message of the Status.
-    """
-
-    def __init__(self, code: int, reason: str, message: str) -> None:
-        """Keep what the Status needs."""
-        super().__init__(message)
-        self.code = code
-        self.reason = reason
-        self.message = message
 
 
 def patch_types(resource: ServedResource) -> tuple[str, ...]:
@@ -79,15 +60,14 @@ def apply_patch(
         of_kind: Whether ``current`` is an object of that resource's kind; a ``Scale`` is not.
 
     Raises:
-        PatchError: If the content type, the body or the patch is refused.
-        UnsupportedMediaTypeError: If the content type is none for a custom resource.
+        ApiError: If the content type, the body or the patch is refused.
     """
     media_type = content_type.partition(";")[0].strip().lower()
     accepted = patch_types(resource)
     if media_type not in accepted or media_type == APPLY_PATCH:
         if not resource.flags.strategic_merge:
             raise failures.unsupported_media_type(accepted)
-        raise PatchError(415, "UnsupportedMediaType", "415: Unsupported Media Type")
+        raise failures.refused_patch(415, "UnsupportedMediaType", "415: Unsupported Media Type")
     try:
         patch = _read(body)
         if media_type == JSON_PATCH:
@@ -95,7 +75,7 @@ def apply_patch(
             check_depth(result, most=MAX_STORED_DEPTH)
             return _typed(result)
         if patch is None and media_type == MERGE_PATCH:
-            raise PatchError(400, "BadRequest", "Invalid JSON Patch")
+            raise failures.bad_request("Invalid JSON Patch")
         if not isinstance(patch, dict | None):
             raise _not_decodable(patch, "value of type map[string]interface {}")
         changes = cast("dict[str, Any]", patch or {})
@@ -103,7 +83,7 @@ def apply_patch(
             return _typed(merge_patch(current, changes))
         return _apply_strategic(current, changes, resource, of_kind=of_kind)
     except (RecursionError, TooDeepError):
-        raise PatchError(400, "BadRequest", f"error decoding patch: {TooDeepError()}") from None
+        raise failures.bad_request(f"error decoding patch: {TooDeepError()}") from None
 
 
 def merge_patch(current: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
@@ -157,12 +137,12 @@ def _read(body: bytes) -> Any:
         return decode_json(body)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         # msgspec names the position and what it expected, never the data.
-        raise PatchError(400, "BadRequest", f"error decoding patch: {error}") from None
+        raise failures.bad_request(f"error decoding patch: {error}") from None
 
 
-def _not_decodable(value: object, go: str) -> PatchError:
+def _not_decodable(value: object, go: str) -> ApiError:
     found = json_type(value)
-    return PatchError(400, "BadRequest", f"error decoding patch: json: cannot unmarshal {found} into Go {go}")
+    return failures.bad_request(f"error decoding patch: json: cannot unmarshal {found} into Go {go}")
 
 
 def _apply_strategic(
@@ -172,7 +152,7 @@ def _apply_strategic(
         result: dict[str, Any] = copied(strategic_merge(current, patch, rules_of(resource.type)))
     except StrategicMergeError as error:
         reasons = {400: "BadRequest", 422: "Invalid"}
-        raise PatchError(error.code, reasons.get(error.code, ""), str(error)) from None
+        raise failures.refused_patch(error.code, reasons.get(error.code, ""), str(error)) from None
     if not of_kind:
         return result
     if why := convert_merged(resource.type, result):
@@ -193,7 +173,7 @@ def _apply_json_patch(current: dict[str, Any], patch: object) -> dict[str, Any]:
             if not isinstance(value, str | None):
                 raise _not_decodable(value, f"struct field jsonPatchOp.{name} of type string")
     if len(operations) > MAX_OPERATIONS:
-        raise PatchError(
+        raise failures.refused_patch(
             413,
             "RequestEntityTooLarge",
             f"Request entity too large: The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, "
@@ -202,7 +182,7 @@ def _apply_json_patch(current: dict[str, Any], patch: object) -> dict[str, Any]:
     try:
         result = apply_operations(copied(current), operations)
     except JsonPatchError:
-        raise PatchError(422, "Invalid", _REJECTED) from None
+        raise failures.refused_patch(422, "Invalid", _REJECTED) from None
     if not isinstance(result, dict):
-        raise PatchError(422, "Invalid", _REJECTED)
+        raise failures.refused_patch(422, "Invalid", _REJECTED)
     return cast("dict[str, Any]", result)

@@ -1,0 +1,60 @@
+"""How a refusal is answered beside its Status."""
+
+from __future__ import annotations
+
+import pytest
+
+from deltaloop.api.status import Status, StatusDetails
+from deltaloop.apiserver.core import failures
+from deltaloop.apiserver.core.answers import refusals
+from deltaloop.apiserver.core.fault_rules import Fault
+
+
+@pytest.mark.parametrize(
+    ("details", "headers"),
+    [
+        (None, {}),
+        (StatusDetails(), {}),
+        (StatusDetails(retry_after_seconds=7), {"Retry-After": "7"}),
+    ],
+)
+def test_when_to_come_again_is_a_header(details: StatusDetails | None, headers: dict[str, str]) -> None:
+    assert refusals.headers(Status(code=503, details=details)) == headers
+
+
+@pytest.mark.parametrize("code", [400, 406, 500])
+def test_who_takes_no_form_gets_one_for_people(code: int) -> None:
+    assert refusals.is_indented(Status(code=code)) is (code == 406)
+
+
+def test_what_cannot_be_read_has_no_warnings() -> None:
+    assert not refusals.has_warnings(failures.unreadable("Pod", "why"))
+    assert refusals.has_warnings(failures.bad_request("why"))
+
+
+@pytest.mark.parametrize(
+    ("code", "logged", "fault", "unexpected"),
+    [(500, False, "", True), (500, True, "", False), (500, False, "refuse", False), (503, False, "", False)],
+)
+def test_only_a_failure_that_nobody_knows_of_is_unexpected(
+    code: int, logged: bool, fault: str, unexpected: bool
+) -> None:
+    assert refusals.is_unexpected(code, logged=logged, fault=fault) is unexpected
+
+
+@pytest.mark.parametrize(("asked", "seconds"), [(None, 1), (0, 1), (5, 5)])
+def test_flow_control_answers_in_plain_text_and_always_says_when(asked: int | None, seconds: int) -> None:
+    fault = Fault(do="refuse", code=429, retry_after=asked)
+    assert fault.refuses_in_plain
+    assert refusals.headers(fault.refusal().status) == {"Retry-After": str(seconds)}
+    assert not Fault(do="refuse", code=503).refuses_in_plain
+
+
+@pytest.mark.parametrize(
+    ("code", "details"), [(400, None), (413, None), (500, None), (415, StatusDetails()), (422, StatusDetails())]
+)
+def test_a_refused_patch_has_empty_details_where_the_real_server_has_some(
+    code: int, details: StatusDetails | None
+) -> None:
+    error = failures.bad_request("m") if code == 400 else failures.refused_patch(code, "", "m")
+    assert (error.status.code, error.status.details) == (code, details)
