@@ -1,4 +1,4 @@
-"""What creating and updating do to an object: which fields are the server's, which are the client's.
+"""What creating and updating make of an object, and what is wrong with that.
 
 The server owns uid, creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds, generation (where it counts),
 resourceVersion and managedFields (``managed_fields``). Where status is a subresource, the main endpoint
@@ -10,14 +10,19 @@ pkg/registry/customresource/strategy.go.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
 
+from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.builtin.defaulting import initial_status
+from deltaloop.apiserver.core.metadata.rules import metadata_errors, new_finalizer_errors
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.schemas.faults import FieldError
+
+Fields = dict[str, Any]
 
 GENERATED_TRIES: Final = 8
 _SERVER_FIELDS: Final = (
@@ -50,9 +55,7 @@ def generated_name(base: str, *, chance: float, attempt: int) -> str:
     return base[:_LONGEST_BASE] + suffix
 
 
-def new_object(
-    served: ServedResource, fields: dict[str, Any], metadata: dict[str, Any], *, stamp: Stamp
-) -> dict[str, Any]:
+def new_object(served: ServedResource, fields: Fields, metadata: Fields, *, stamp: Stamp) -> Fields:
     """Return the object that a create stores, without a name if it is to be generated."""
     kept = {name: value for name, value in metadata.items() if name not in _SERVER_FIELDS}
     kept["uid"] = stamp.uid
@@ -70,12 +73,12 @@ def new_object(
 
 def updated_object(
     served: ServedResource,
-    current: dict[str, Any],
-    fields: dict[str, Any],
-    metadata: dict[str, Any],
+    current: Fields,
+    fields: Fields,
+    metadata: Fields,
     *,
     subresource: str,
-) -> dict[str, Any]:
+) -> Fields:
     """Return the object that an update stores.
 
     Args:
@@ -112,7 +115,7 @@ def updated_object(
     return result
 
 
-def _with_status_metadata(served: ServedResource, old: dict[str, Any], sent: dict[str, Any]) -> dict[str, Any]:
+def _with_status_metadata(served: ServedResource, old: Fields, sent: Fields) -> Fields:
     """Return the metadata that a write to ``/status`` leaves."""
     taken = served.flags.status_metadata
     if not taken:
@@ -132,14 +135,51 @@ def told_by_status(served: ServedResource, errors: list[FieldError]) -> list[Fie
     return [error for error in errors if restores != "deletion" or error.field != "metadata.deletionTimestamp"]
 
 
-def has_finalizers(served: ServedResource, fields: dict[str, Any]) -> bool:
+def new_errors(served: ServedResource, created: Fields) -> list[FieldError]:
+    """Return what is wrong with a new object."""
+    errors = metadata_errors(served, created["metadata"], new=True)
+    return [*errors, *served.strategy.validate(created), *served.strategy.validate_new(created)]
+
+
+def changed_errors(served: ServedResource, before: Fields, after: Fields, *, whole: bool) -> list[FieldError]:
+    """Return what is wrong with a changed object, and with changing it so.
+
+    Args:
+        served: Its resource.
+        before: The object as it is.
+        after: The object as it is to be.
+        whole: Whether it was written as a whole, not through a subresource.
+    """
+    errors = metadata_errors(served, after["metadata"], new=whole and served.flags.base_rechecked)
+    if whole:
+        errors += [*served.strategy.validate(after), *served.strategy.validate_update(before, after)]
+    else:
+        errors += served.strategy.validate_status(before, after)
+    if "deletionTimestamp" in after["metadata"]:
+        old, new = before["metadata"].get("finalizers", []), after["metadata"].get("finalizers", [])
+        errors += new_finalizer_errors(old, new)
+    return errors
+
+
+def refuse(served: ServedResource, name: str, errors: Iterable[FieldError]) -> None:
+    """Refuse a write if there are errors.
+
+    Raises:
+        InvalidError: Naming all of them.
+    """
+    found = [*errors]
+    if found:
+        raise failures.invalid(served.type, name, found)
+
+
+def has_finalizers(served: ServedResource, fields: Fields) -> bool:
     """Tell whether something still holds an object that is being deleted."""
     if fields["metadata"].get("finalizers"):
         return True
     return served.strategy.is_held(fields)
 
 
-def ends_with_update(served: ServedResource, fields: dict[str, Any]) -> bool:
+def ends_with_update(served: ServedResource, fields: Fields) -> bool:
     """Tell whether an update removed the last thing that held an object that is being deleted."""
     metadata = fields["metadata"]
     if "deletionTimestamp" not in metadata or metadata.get("deletionGracePeriodSeconds", 0) != 0:
@@ -147,6 +187,6 @@ def ends_with_update(served: ServedResource, fields: dict[str, Any]) -> bool:
     return not has_finalizers(served, fields)
 
 
-def _desired(fields: dict[str, Any]) -> bytes:
+def _desired(fields: Fields) -> bytes:
     # Where status is a subresource, both sides have the same one by now; elsewhere it counts like any other field.
     return _encode({name: value for name, value in fields.items() if name not in ("kind", "apiVersion", "metadata")})

@@ -40,12 +40,14 @@ from deltaloop.apiserver.core.writes.managed_fields import (
     with_old_times,
     with_updated,
 )
-from deltaloop.apiserver.core.writes.object_checks import changed_errors, new_errors, refuse
 from deltaloop.apiserver.core.writes.objects import (
     GENERATED_TRIES,
+    changed_errors,
     ends_with_update,
     generated_name,
+    new_errors,
     new_object,
+    refuse,
     told_by_status,
     updated_object,
 )
