@@ -115,7 +115,7 @@ def test_subresources_are_listed_with_their_kinds(registry: Registry) -> None:
     assert "configmaps/status" not in core
     assert "storageVersionHash" not in core["bindings"]
     custom = _named(resources_document(registry, GROUP, "v1"))
-    assert list(custom) == ["foos", "foos/scale", "foos/status"]
+    assert list(custom) == ["foos", "foos/status", "foos/scale"]
     assert list(_named(resources_document(registry, GROUP, "v1beta1"))) == ["foos"]
 
 
@@ -156,8 +156,8 @@ def test_an_aggregated_resource(registry: Registry) -> None:
     assert foos["responseKind"] == own
     assert (foos["scope"], foos["singularResource"]) == ("Namespaced", "foo")
     assert (foos["shortNames"], foos["categories"]) == (["fo"], ["all"])
-    assert foos["subresources"][0]["responseKind"] == {"group": "autoscaling", "version": "v1", "kind": "Scale"}
-    assert foos["subresources"][1]["responseKind"] == own
+    assert foos["subresources"][0]["responseKind"] == own
+    assert foos["subresources"][1]["responseKind"] == {"group": "autoscaling", "version": "v1", "kind": "Scale"}
 
 
 def test_the_etag_changes_with_what_is_served(registry: Registry) -> None:

@@ -145,11 +145,11 @@ def _entries(resource: ServedResource) -> Iterator[dict[str, Any]]:
 
 
 def _subresources(resource: ServedResource) -> list[tuple[str, str, str, str, tuple[str, ...]]]:
-    """Return name, group and version if another than the resource's own, kind, and verbs; by name."""
+    """Return name, group and version if another than the resource's own, kind, and verbs; by name, or status first."""
     found = [*_own_subresources(resource)]
     extras = resource.strategy.subresources
     found += [(extra.name, extra.group, extra.version, extra.kind, extra.verbs) for extra in extras]
-    return sorted(found)
+    return found if resource.flags.self_described else sorted(found)
 
 
 def _own_subresources(resource: ServedResource) -> Iterator[tuple[str, str, str, str, tuple[str, ...]]]:
@@ -157,10 +157,10 @@ def _own_subresources(resource: ServedResource) -> Iterator[tuple[str, str, str,
         yield part, "", "", resource.type.kind, SUBRESOURCE_VERBS
     if resource.finalize:
         yield "finalize", "", "", resource.type.kind, ("update",)
-    if resource.scale:
-        yield "scale", "autoscaling", "v1", "Scale", SUBRESOURCE_VERBS
     if resource.status:
         yield "status", "", "", resource.type.kind, SUBRESOURCE_VERBS
+    if resource.scale:
+        yield "scale", "autoscaling", "v1", "Scale", SUBRESOURCE_VERBS
 
 
 def _storage_hash(resource: ServedResource) -> str:

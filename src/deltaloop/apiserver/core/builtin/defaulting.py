@@ -29,8 +29,7 @@ from deltaloop.schemas.quantity import canonical_quantity
 Fields = dict[str, Any]
 _Holds: TypeAlias = Literal["struct", "list", "map"]
 
-# These keep their own ways: CRDs are defaulted with their schemas, metadata is the server's.
-_LEFT_ALONE: Final = ("apiextensions.v1.CustomResourceDefinition", "meta.v1.ObjectMeta")
+_LEFT_ALONE: Final = ("meta.v1.ObjectMeta",)
 
 
 @dataclass(slots=True)

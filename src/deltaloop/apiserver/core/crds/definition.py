@@ -23,6 +23,7 @@ import msgspec
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.times import format_time, from_epoch
+from deltaloop.apiserver.core.crds.approval import approval_of
 from deltaloop.apiserver.core.crds.codec import CustomCodec
 from deltaloop.apiserver.core.crds.custom_resources import FLAGS, LABEL_REFUSAL, custom_strategy
 from deltaloop.apiserver.core.crds.version_order import version_order
@@ -32,6 +33,8 @@ from deltaloop.schemas.structural import has_rules, unknown_formats
 
 _WEBHOOK_PORT: Final = 443
 _AGE: Final = PrinterColumn("Age", "date", ".metadata.creationTimestamp", "Time since the object was created.")
+# In the order in which discovery has them.
+_VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
 
 
@@ -50,8 +53,6 @@ def default_crd(crd: dict[str, Any]) -> dict[str, Any]:
     service = at(conversion, "webhook", "clientConfig", "service")
     if is_mapping(service):
         service.setdefault("port", _WEBHOOK_PORT)
-    if spec.get("preserveUnknownFields") is False:
-        del spec["preserveUnknownFields"]
     return result
 
 
@@ -89,7 +90,10 @@ def crd_status(crd: dict[str, Any], others: Iterable[ServedResource], *, now: fl
         _changed(crd, "NamesAccepted", ("True" if is_accepted else "False", reason, message), now),
         _changed(crd, "Established", established, now),
     ]
-    known = {"NamesAccepted", "Established"}
+    approval = approval_of(crd)
+    if approval is not None:
+        conditions.append(_changed(crd, "KubernetesAPIApprovalPolicyConformant", approval, now))
+    known = {item["type"] for item in conditions}
     conditions += [mapping(item) for item in items(at(crd, "status", "conditions")) if at(item, "type") not in known]
     stored = [*texts(at(crd, "status", "storedVersions"))]
     stored += [name for name in storage_versions(crd) if name not in stored]
@@ -146,6 +150,7 @@ def _served_version(crd: dict[str, Any], names: dict[str, Any], version: dict[st
         list_kind=text(names.get("listKind")),
         short_names=texts(names.get("shortNames")),
         categories=texts(names.get("categories")),
+        verbs=_VERBS,
         status=isinstance(at(version, "subresources", "status"), dict),
         scale=is_mapping(scale),
         scale_paths=paths,

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import msgspec
 
+from deltaloop.apiserver.core.crds.approval import APPROVED, approval_of
 from deltaloop.apiserver.core.crds.conversion import conversion_errors
 from deltaloop.apiserver.core.crds.definition import is_established, storage_versions
 from deltaloop.apiserver.core.crds.fields import column_errors, scale_errors, selectable_errors
@@ -19,7 +19,6 @@ from deltaloop.schemas.faults import FieldError, invalid_value, not_supported, r
 from deltaloop.schemas.json_values import at, is_mapping, items, mapping, text, texts
 from deltaloop.schemas.schema_rules import schema_errors
 
-_APPROVED: Final = "api-approved.kubernetes.io"
 _LONGEST_WARNING: Final = 256
 
 
@@ -67,34 +66,15 @@ def _identity_errors(crd: dict[str, Any]) -> Iterator[FieldError]:
 
 def _approval_errors(crd: dict[str, Any], old: dict[str, Any] | None) -> Iterator[FieldError]:
     """Yield what is wrong with the approval that groups of Kubernetes itself need; what was so before may stay."""
-    group = text(at(crd, "spec", "group"))
-    if group not in ("k8s.io", "kubernetes.io") and not group.endswith((".k8s.io", ".kubernetes.io")):
+    approval = approval_of(crd)
+    if approval is None or approval.is_given:
         return
-    given = text(at(crd, "metadata", "annotations", _APPROVED))
-    field = f"metadata.annotations[{_APPROVED}]"
-    if _is_approval(given) or (
-        old is not None and not _is_approval(text(at(old, "metadata", "annotations", _APPROVED)))
-    ):
+    before = approval_of(old) if old is not None else None
+    if before is not None and not before.is_given:
         return
-    rule, source = (
-        f'protected groups must have approval annotation "{_APPROVED}"',
-        "see https://github.com/kubernetes/enhancements/pull/1111",
-    )
-    if not given:
-        yield required(field, f"{rule}, {source}")
-    else:
-        words = f'{rule} with either a URL or a reason starting with "unapproved", {source}'
-        yield invalid_value(field, _written(given), words)
-
-
-def _is_approval(given: str) -> bool:
-    if given.startswith("unapproved"):
-        return True
-    try:
-        parts = urlsplit(given)
-    except ValueError:
-        return False
-    return bool(parts.scheme and parts.netloc)
+    field = f"metadata.annotations[{APPROVED}]"
+    given = text(at(crd, "metadata", "annotations", APPROVED))
+    yield invalid_value(field, _written(given), approval.message) if given else required(field, approval.message)
 
 
 def _names_errors(crd: dict[str, Any]) -> Iterator[FieldError]:
