@@ -31,6 +31,8 @@ from deltaloop.schemas.faults import FieldError
 
 Fields: TypeAlias = dict[str, Any]
 Part: TypeAlias = Callable[[Fields, Fields], Fields]
+Cell: TypeAlias = Callable[[Mapping[str, object]], object] | str
+"""What computes a cell of an object's row, or the path of a text: names with dots between them."""
 
 
 class Listed(Protocol):
@@ -260,7 +262,7 @@ def _no_grace(_obj: Fields, _asked: int | None) -> int:
     return 0
 
 
-def _no_cells(_obj: Mapping[str, Any], _now: float) -> dict[str, Any]:
+def _no_cells(_obj: Mapping[str, object], _now: float) -> dict[str, object]:
     return {}
 
 
@@ -281,6 +283,7 @@ class Strategy:
         validate_status: Finds what is wrong with the second of two objects, after a write of its status.
         warn: Finds what the author of an object, new or changed as a whole, is to be warned about.
         warn_new: Finds what the author of a new object is to be warned about.
+        warn_wanted: Finds what there is to be warned about in what is wanted, in a new object or if that has changed.
         warn_update: Finds what the author of a change of the first object into the second is to be warned about.
         subresources: Those that are more than a part of their object.
         posts_to: What is posted to the collection goes to this subresource of the object of its name.
@@ -302,7 +305,8 @@ class Strategy:
         reset_fields: By subresource, fields that a write to it resets, which are nobody's then, in the form of
             ``fieldsV1``; besides those that all kinds have.
         why_unserved: Tells why what an object defines is not served, "" if it is.
-        cells: Computes the cells of an object by the names of its columns, but for those that all kinds have alike.
+        cells: By the names of its columns, the cells of an object's row, but for those that all kinds have alike.
+        timed_cells: Computes those that depend on the time, or on each other.
     """
 
     default: Callable[[Fields], None] = _nothing
@@ -317,6 +321,7 @@ class Strategy:
     validate_status: Callable[[Fields, Fields], Iterable[FieldError]] = _none
     warn: Callable[[Fields], Iterable[str]] = _none
     warn_new: Callable[[Fields], Iterable[str]] = _none
+    warn_wanted: Callable[[Fields], Iterable[str]] = _none
     warn_update: Callable[[Fields, Fields], Iterable[str]] = _none
     finish_new: Callable[[Fields, Stored, Given], Iterable[FieldError]] = _none
     finish_update: Callable[[Fields, Fields, Stored, Given], Iterable[FieldError]] = _none
@@ -336,7 +341,8 @@ class Strategy:
     status_when_new: bool = False
     reset_fields: Mapping[str, Fields] = field(default_factory=dict[str, Fields])
     why_unserved: Callable[[Fields], str] = _no_text
-    cells: Callable[[Mapping[str, Any], float], dict[str, Any]] = _no_cells
+    cells: Mapping[str, Cell] = field(default_factory=dict[str, Cell])
+    timed_cells: Callable[[Mapping[str, object], float], Mapping[str, object]] = _no_cells
 
 
 PLAIN: Final = Strategy()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import UNSET, cells_of, count_at, format_selector
+from deltaloop.apiserver.core.kinds.cells import UNSET, count_at, format_selector
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.json_values import at, text
 
@@ -28,8 +28,6 @@ def _parameter(binding: Mapping[str, object]) -> str:
     return UNSET if selector is None else format_selector(selector)
 
 
-VALIDATING: Final = Strategy(
-    cells=cells_of({"Validations": count_at("spec.validations"), "ParamKind": _parameter_kind})
-)
-MUTATING: Final = Strategy(cells=cells_of({"Mutations": count_at("spec.mutations"), "ParamKind": _parameter_kind}))
-BINDING: Final = Strategy(cells=cells_of({"PolicyName": "spec.policyName", "ParamRef": _parameter}))
+VALIDATING: Final = Strategy(cells={"Validations": count_at("spec.validations"), "ParamKind": _parameter_kind})
+MUTATING: Final = Strategy(cells={"Mutations": count_at("spec.mutations"), "ParamKind": _parameter_kind})
+BINDING: Final = Strategy(cells={"PolicyName": "spec.policyName", "ParamRef": _parameter})

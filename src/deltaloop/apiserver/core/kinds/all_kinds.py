@@ -51,10 +51,10 @@ from deltaloop.apiserver.core.kinds import (
     stateful_set,
     storage_class,
 )
-from deltaloop.apiserver.core.kinds.cells import cells_of, count_at, is_true_at, joined_at
+from deltaloop.apiserver.core.kinds.cells import count_at, is_true_at, joined_at
 from deltaloop.apiserver.core.strategy import Strategy
 
-_WEBHOOKS: Final = Strategy(cells=cells_of({"Webhooks": count_at("webhooks")}))
+_WEBHOOKS: Final = Strategy(cells={"Webhooks": count_at("webhooks")})
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {
     "apiservices.apiregistration.k8s.io": api_service.STRATEGY,
@@ -67,7 +67,7 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
     "controllerrevisions.apps": controller_revision.STRATEGY,
     "cronjobs.batch": cron_job.STRATEGY,
     "csidrivers.storage.k8s.io": csi_driver.STRATEGY,
-    "csinodes.storage.k8s.io": Strategy(cells=cells_of({"Drivers": count_at("spec.drivers")})),
+    "csinodes.storage.k8s.io": Strategy(cells={"Drivers": count_at("spec.drivers")}),
     "customresourcedefinitions.apiextensions.k8s.io": custom_resource_definition.STRATEGY,
     "daemonsets.apps": daemon_set.STRATEGY,
     "deployments.apps": deployment.STRATEGY,
@@ -101,14 +101,14 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
     "resourceclaims.resource.k8s.io": resource_claim.STRATEGY,
     "resourcequotas": resource_quota.STRATEGY,
     "resourceslices.resource.k8s.io": Strategy(
-        cells=cells_of({"Node": "spec.nodeName", "Driver": "spec.driver", "Pool": "spec.pool.name"})
+        cells={"Node": "spec.nodeName", "Driver": "spec.driver", "Pool": "spec.pool.name"}
     ),
     "rolebindings.rbac.authorization.k8s.io": role.BINDING,
     "roles.rbac.authorization.k8s.io": role.STRATEGY,
     "runtimeclasses.node.k8s.io": runtime_class.STRATEGY,
     "secrets": secret.STRATEGY,
     "serviceaccounts": service_account.STRATEGY,
-    "servicecidrs.networking.k8s.io": Strategy(cells=cells_of({"CIDRs": joined_at("spec.cidrs")})),
+    "servicecidrs.networking.k8s.io": Strategy(cells={"CIDRs": joined_at("spec.cidrs")}),
     "services": service.STRATEGY,
     "statefulsets.apps": stateful_set.STRATEGY,
     "storageclasses.storage.k8s.io": storage_class.STRATEGY,
@@ -116,14 +116,12 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
     "validatingadmissionpolicybindings.admissionregistration.k8s.io": admission_policy.BINDING,
     "validatingwebhookconfigurations.admissionregistration.k8s.io": _WEBHOOKS,
     "volumeattachments.storage.k8s.io": Strategy(
-        cells=cells_of(
-            {
-                "Attacher": "spec.attacher",
-                "PV": "spec.source.persistentVolumeName",
-                "Node": "spec.nodeName",
-                "Attached": is_true_at("status.attached"),
-            }
-        )
+        cells={
+            "Attacher": "spec.attacher",
+            "PV": "spec.source.persistentVolumeName",
+            "Node": "spec.nodeName",
+            "Attached": is_true_at("status.attached"),
+        }
     ),
-    "volumeattributesclasses.storage.k8s.io": Strategy(cells=cells_of({"DriverName": "driverName"})),
+    "volumeattributesclasses.storage.k8s.io": Strategy(cells={"DriverName": "driverName"}),
 }

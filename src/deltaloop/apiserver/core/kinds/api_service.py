@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import cells_of
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.json_values import at, items, text
 
@@ -27,4 +26,4 @@ def _available(api_service: Mapping[str, object]) -> str:
     return f"{status} ({reason})" if reason and status != "True" else status
 
 
-STRATEGY: Final = Strategy(cells=cells_of({"Service": _service, "Available": _available}))
+STRATEGY: Final = Strategy(cells={"Service": _service, "Available": _available})

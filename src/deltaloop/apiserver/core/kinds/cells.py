@@ -7,17 +7,14 @@ Source: Kubernetes pkg/printers/internalversion/printers.go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Final, TypeAlias
+from collections.abc import Mapping
+from typing import Final
 
 from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.times import parse_time
 from deltaloop.apiserver.core.kinds.human_duration import INVALID, human_duration
+from deltaloop.apiserver.core.strategy import Cell
 from deltaloop.schemas.json_values import at, integer, items, mapping, text, texts
-
-Cell: TypeAlias = Callable[[Mapping[str, object]], object]
-TimedCell: TypeAlias = Callable[[Mapping[str, object], float], object]
-Cells: TypeAlias = Callable[[Mapping[str, object], float], dict[str, object]]
 
 NONE: Final = "<none>"
 UNKNOWN: Final = "<unknown>"
@@ -28,15 +25,6 @@ _MODES: Final = {
     "ReadWriteMany": "RWX",
     "ReadWriteOncePod": "RWOP",
 }
-
-
-def cells_of(table: Mapping[str, Cell | str], timed: Mapping[str, TimedCell] | None = None) -> Cells:
-    """Return what computes these cells, some by the time; in the place of a function, a path says where a text is."""
-    known = {name: text_at(cell) if isinstance(cell, str) else cell for name, cell in table.items()}
-    by_time = (timed or {}).items()
-    return lambda obj, now: (
-        {name: cell(obj) for name, cell in known.items()} | {name: cell(obj, now) for name, cell in by_time}
-    )
 
 
 def text_at(path: str, missing: str = "") -> Cell:
@@ -81,7 +69,7 @@ def selector_at(path: str, *, empty: str = NONE, wrong: str = "<error>") -> Cell
     return lambda obj: format_selector(at(obj, *way), empty=empty, wrong=wrong)
 
 
-def template_cells(path: str = "spec.template") -> dict[str, Cell | str]:
+def template_cells(path: str = "spec.template") -> dict[str, Cell]:
     """The names and images of the containers in a pod template."""
     way = (*path.split("."), "spec", "containers")
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import UNSET, Cell, text_at
+from deltaloop.apiserver.core.kinds.cells import UNSET, text_at
 from deltaloop.apiserver.core.kinds.field_checks import one_of, set_to_one_of, shown
+from deltaloop.apiserver.core.strategy import Cell
 from deltaloop.schemas.faults import FieldError, invalid_value, required
 from deltaloop.schemas.json_values import at, mapping, text, texts
 from deltaloop.schemas.quantity import amount
@@ -48,7 +49,7 @@ def fraction_warnings(amounts: Mapping[str, object], path: str, *names: str) -> 
             yield f'{path}[{name}]: fractional byte value "{amounts[name]}" is invalid, must be an integer'
 
 
-def volume_cells() -> dict[str, Cell | str]:
+def volume_cells() -> dict[str, Cell]:
     """The cells that claims and volumes have alike."""
     return {
         "StorageClass": _storage_class,

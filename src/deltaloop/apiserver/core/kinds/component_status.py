@@ -22,4 +22,4 @@ def _cells(component: Mapping[str, object], _now: float) -> dict[str, object]:
     }
 
 
-STRATEGY: Final = Strategy(cells=_cells)
+STRATEGY: Final = Strategy(timed_cells=_cells)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import cells_of
 from deltaloop.apiserver.core.kinds.data_keys import immutable_errors, key_errors
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.json_values import mapping
@@ -14,5 +13,5 @@ _DATA: Final = ("data", "binaryData")
 STRATEGY: Final = Strategy(
     validate=lambda config_map: key_errors(config_map, _DATA),
     validate_update=lambda before, after: immutable_errors(before, after, _DATA),
-    cells=cells_of({"Data": lambda config_map: sum(len(mapping(config_map.get(name))) for name in _DATA)}),
+    cells={"Data": lambda config_map: sum(len(mapping(config_map.get(name))) for name in _DATA)},
 )

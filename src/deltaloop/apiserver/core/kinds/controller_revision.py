@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import NONE, cells_of, number_at
+from deltaloop.apiserver.core.kinds.cells import NONE, number_at
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.faults import FieldError, required
 from deltaloop.schemas.json_values import at, items, text
@@ -28,6 +28,4 @@ def _controller(revision: Mapping[str, object]) -> str:
     return f"{text(at(owner, 'kind')).lower()}{group and f'.{group}'}/{text(at(owner, 'name'))}"
 
 
-STRATEGY: Final = Strategy(
-    validate=_errors, cells=cells_of({"Controller": _controller, "Revision": number_at("revision")})
-)
+STRATEGY: Final = Strategy(validate=_errors, cells={"Controller": _controller, "Revision": number_at("revision")})

@@ -11,7 +11,6 @@ from typing import Final
 from deltaloop.apiserver.core.kinds.cells import (
     NONE,
     UNSET,
-    cells_of,
     count_at,
     selector_at,
     template_cells,
@@ -20,7 +19,6 @@ from deltaloop.apiserver.core.kinds.cells import (
 from deltaloop.apiserver.core.kinds.field_checks import not_negative, one_of, shown
 from deltaloop.apiserver.core.kinds.human_duration import age
 from deltaloop.apiserver.core.kinds.job import job_spec_errors, job_spec_warnings
-from deltaloop.apiserver.core.kinds.pod_owners import if_wanted_otherwise
 from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings
 from deltaloop.apiserver.core.kinds.schedules import schedule_problem
 from deltaloop.apiserver.core.strategy import Strategy
@@ -44,37 +42,26 @@ def _errors(cron_job: Mapping[str, object]) -> Iterator[FieldError]:
     yield from job_spec_errors(at(spec, "jobTemplate", "spec"), _JOB)
 
 
-def _warnings(cron_job: Mapping[str, object]) -> Iterator[str]:
-    return job_spec_warnings(at(cron_job, "spec", "jobTemplate", "spec"), _JOB)
-
-
-def _new_warnings(cron_job: Mapping[str, object]) -> Iterator[str]:
-    yield from name_warnings(cron_job)
-    yield from _warnings(cron_job)
-
-
 def _suspend(cron_job: Mapping[str, object]) -> str:
     value = at(cron_job, "spec", "suspend")
     return str(value) if isinstance(value, bool) else UNSET
 
 
-def _last(cron_job: Mapping[str, object], now: float) -> str:
-    return age(at(cron_job, "status", "lastScheduleTime"), now, missing=NONE)
+def _last_schedule(cron_job: Mapping[str, object], now: float) -> dict[str, object]:
+    return {"Last Schedule": age(at(cron_job, "status", "lastScheduleTime"), now, missing=NONE)}
 
 
 STRATEGY: Final = Strategy(
     validate=_errors,
-    warn_new=_new_warnings,
-    warn_update=if_wanted_otherwise(_warnings),
-    cells=cells_of(
-        {
-            "Schedule": "spec.schedule",
-            "Timezone": text_at("spec.timeZone", NONE),
-            "Suspend": _suspend,
-            "Active": count_at("status.active"),
-            **template_cells("spec.jobTemplate.spec.template"),
-            "Selector": selector_at("spec.jobTemplate.spec.selector"),
-        },
-        {"Last Schedule": _last},
-    ),
+    warn_new=name_warnings,
+    warn_wanted=lambda cron_job: job_spec_warnings(at(cron_job, "spec", "jobTemplate", "spec"), _JOB),
+    cells={
+        "Schedule": "spec.schedule",
+        "Timezone": text_at("spec.timeZone", NONE),
+        "Suspend": _suspend,
+        "Active": count_at("status.active"),
+        **template_cells("spec.jobTemplate.spec.template"),
+        "Selector": selector_at("spec.jobTemplate.spec.selector"),
+    },
+    timed_cells=_last_schedule,
 )

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import cells_of, labels_at, number_at, selector_at, template_cells
+from deltaloop.apiserver.core.kinds.cells import labels_at, number_at, selector_at, template_cells
 from deltaloop.apiserver.core.kinds.field_checks import not_negative
 from deltaloop.apiserver.core.kinds.pod_owners import (
-    if_wanted_otherwise,
     no_strategy,
     selector_and_template_errors,
     selector_update_errors,
@@ -64,19 +63,16 @@ STRATEGY: Final = Strategy(
     keep=_keep,
     validate=_errors,
     validate_update=selector_update_errors,
-    warn_new=template_warnings,
-    warn_update=if_wanted_otherwise(template_warnings),
+    warn_wanted=template_warnings,
     finish_update=_finish_update,
-    cells=cells_of(
-        {
-            "Desired": number_at("status.desiredNumberScheduled"),
-            "Current": number_at("status.currentNumberScheduled"),
-            "Ready": number_at("status.numberReady"),
-            "Up-to-date": number_at("status.updatedNumberScheduled"),
-            "Available": number_at("status.numberAvailable"),
-            "Node Selector": labels_at("spec.template.spec.nodeSelector"),
-            **template_cells(),
-            "Selector": selector_at("spec.selector"),
-        }
-    ),
+    cells={
+        "Desired": number_at("status.desiredNumberScheduled"),
+        "Current": number_at("status.currentNumberScheduled"),
+        "Ready": number_at("status.numberReady"),
+        "Up-to-date": number_at("status.updatedNumberScheduled"),
+        "Available": number_at("status.numberAvailable"),
+        "Node Selector": labels_at("spec.template.spec.nodeSelector"),
+        **template_cells(),
+        "Selector": selector_at("spec.selector"),
+    },
 )

@@ -8,17 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import cells_of, number_at, selector_at, template_cells
+from deltaloop.apiserver.core.kinds.cells import number_at, selector_at, template_cells
 from deltaloop.apiserver.core.kinds.field_checks import most_percent_errors, not_negative, share_errors, shown
 from deltaloop.apiserver.core.kinds.pod_owners import (
-    if_wanted_otherwise,
-    named_template_warnings,
     no_strategy,
     ready_of_replicas,
     selector_and_template_errors,
     selector_update_errors,
     template_warnings,
 )
+from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value
 from deltaloop.schemas.json_values import at, integer, mapping
@@ -53,15 +52,13 @@ def _strategy_errors(strategy: Mapping[str, object]) -> Iterator[FieldError]:
 STRATEGY: Final = Strategy(
     validate=_errors,
     validate_update=selector_update_errors,
-    warn_new=named_template_warnings,
-    warn_update=if_wanted_otherwise(template_warnings),
-    cells=cells_of(
-        {
-            "Ready": ready_of_replicas,
-            "Up-to-date": number_at("status.updatedReplicas"),
-            "Available": number_at("status.availableReplicas"),
-            **template_cells(),
-            "Selector": selector_at("spec.selector", empty="", wrong="<invalid>"),
-        }
-    ),
+    warn_new=name_warnings,
+    warn_wanted=template_warnings,
+    cells={
+        "Ready": ready_of_replicas,
+        "Up-to-date": number_at("status.updatedReplicas"),
+        "Available": number_at("status.availableReplicas"),
+        **template_cells(),
+        "Selector": selector_at("spec.selector", empty="", wrong="<invalid>"),
+    },
 )

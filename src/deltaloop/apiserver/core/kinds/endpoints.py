@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import NONE, UNSET, cells_of, first_three
+from deltaloop.apiserver.core.kinds.cells import NONE, UNSET, first_three
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.json_values import at, integer, items, text, texts
 
@@ -48,8 +48,8 @@ def _new_slice_warnings(endpoint_slice: Mapping[str, object]) -> Iterator[str]:
         yield "spec.addressType: FQDN endpoints are deprecated"
 
 
-STRATEGY: Final = Strategy(cells=cells_of({"Endpoints": _endpoints}))
+STRATEGY: Final = Strategy(cells={"Endpoints": _endpoints})
 SLICE: Final = Strategy(
     warn_new=_new_slice_warnings,
-    cells=cells_of({"AddressType": "addressType", "Ports": _slice_ports, "Endpoints": _slice_addresses}),
+    cells={"AddressType": "addressType", "Ports": _slice_ports, "Endpoints": _slice_addresses},
 )

@@ -111,5 +111,7 @@ def _cells(event: Mapping[str, object], now: float) -> dict[str, object]:
     }
 
 
-STRATEGY: Final = Strategy(validate_new=_new_errors, cells=_cells)
-OF_EVENTS: Final = Strategy(validate_new=_new_errors_of_events, validate_update=_update_errors_of_events, cells=_cells)
+STRATEGY: Final = Strategy(validate_new=_new_errors, timed_cells=_cells)
+OF_EVENTS: Final = Strategy(
+    validate_new=_new_errors_of_events, validate_update=_update_errors_of_events, timed_cells=_cells
+)

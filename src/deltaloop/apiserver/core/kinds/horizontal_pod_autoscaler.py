@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from deltaloop.apiserver.core.builtin.autoscaler_conversion import autoscaler_to_v2
-from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, UNSET, cells_of, number_at
+from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, UNSET, number_at
 from deltaloop.apiserver.core.kinds.field_checks import each, needs
-from deltaloop.apiserver.core.strategy import Strategy
+from deltaloop.apiserver.core.strategy import Cell, Strategy
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
 from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, text
 
@@ -102,20 +102,18 @@ def _percent(value: object, missing: str) -> str:
     return missing if value is None else f"{integer(value)}%"
 
 
-_cells = cells_of(
-    {
-        "Reference": _reference,
-        "Targets": _metrics,
-        "MinPods": _least,
-        "MaxPods": number_at("spec.maxReplicas"),
-        "Replicas": number_at("status.currentReplicas"),
-    }
-)
+_CELLS: Final[Mapping[str, Cell]] = {
+    "Reference": _reference,
+    "Targets": _metrics,
+    "MinPods": _least,
+    "MaxPods": number_at("spec.maxReplicas"),
+    "Replicas": number_at("status.currentReplicas"),
+}
 
 
-def _cells_of_v1(autoscaler: Mapping[str, object], now: float) -> dict[str, object]:
-    return _cells(autoscaler_to_v2(dict(autoscaler)), now)
+def _metrics_of_v1(autoscaler: Mapping[str, object]) -> str:
+    return _metrics(autoscaler_to_v2(dict(autoscaler)))
 
 
-STRATEGY: Final = Strategy(validate=_errors, cells=_cells)
-V1: Final = Strategy(validate=_errors, cells=_cells_of_v1)
+STRATEGY: Final = Strategy(validate=_errors, cells=_CELLS)
+V1: Final = Strategy(validate=_errors, cells={**_CELLS, "Targets": _metrics_of_v1})

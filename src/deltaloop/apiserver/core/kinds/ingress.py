@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from deltaloop.apiserver.core.kinds.addresses import address_family
-from deltaloop.apiserver.core.kinds.cells import NONE, cells_of, load_balancer_addresses, text_at
+from deltaloop.apiserver.core.kinds.cells import NONE, load_balancer_addresses, text_at
 from deltaloop.apiserver.core.kinds.field_checks import each, named, one_of, port_errors, port_name_errors, shown
 from deltaloop.apiserver.core.metadata.rules import label_name_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Strategy
@@ -110,12 +110,10 @@ def _hosts(ingress: Mapping[str, object]) -> str:
 STRATEGY: Final = Strategy(
     validate=_errors,
     warn_new=_new_warnings,
-    cells=cells_of(
-        {
-            "Class": text_at("spec.ingressClassName", NONE),
-            "Hosts": _hosts,
-            "Address": lambda ingress: ",".join(load_balancer_addresses(ingress)),
-            "Ports": lambda ingress: "80, 443" if items(at(ingress, "spec", "tls")) else "80",
-        }
-    ),
+    cells={
+        "Class": text_at("spec.ingressClassName", NONE),
+        "Hosts": _hosts,
+        "Address": lambda ingress: ",".join(load_balancer_addresses(ingress)),
+        "Ports": lambda ingress: "80, 443" if items(at(ingress, "spec", "tls")) else "80",
+    },
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import NONE, cells_of, marked_default
+from deltaloop.apiserver.core.kinds.cells import NONE, marked_default
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.json_values import at, text
 
@@ -22,11 +22,9 @@ def _parameters(ingress_class: Mapping[str, object]) -> str:
 
 
 STRATEGY: Final = Strategy(
-    cells=cells_of(
-        {
-            "Name": marked_default("ingressclass.kubernetes.io/is-default-class"),
-            "Controller": "spec.controller",
-            "Parameters": _parameters,
-        }
-    )
+    cells={
+        "Name": marked_default("ingressclass.kubernetes.io/is-default-class"),
+        "Controller": "spec.controller",
+        "Parameters": _parameters,
+    }
 )

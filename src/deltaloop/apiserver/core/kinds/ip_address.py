@@ -12,7 +12,7 @@ from typing import Final
 
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.apiserver.core.kinds.cells import NONE, cells_of
+from deltaloop.apiserver.core.kinds.cells import NONE
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.json_values import at, mapping, text, texts
 
@@ -51,4 +51,4 @@ def _parent(ip: Mapping[str, object]) -> str:
     return f"{resource}/{namespace and f'{namespace}/'}{text(at(parent, 'name'))}"
 
 
-STRATEGY: Final = Strategy(cells=cells_of({"ParentRef": _parent}))
+STRATEGY: Final = Strategy(cells={"ParentRef": _parent})

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import cells_of, condition, selector_at, since, template_cells
+from deltaloop.apiserver.core.kinds.cells import condition, selector_at, since, template_cells
 from deltaloop.apiserver.core.kinds.field_checks import immutable, not_negative, set_to_one_of, shown_selector
-from deltaloop.apiserver.core.kinds.pod_owners import if_wanted_otherwise, selected_errors
+from deltaloop.apiserver.core.kinds.pod_owners import selected_errors
 from deltaloop.apiserver.core.kinds.pod_spec import pod_template_errors
 from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings, pod_warnings
 from deltaloop.apiserver.core.strategy import Fields, Given, Stored, Strategy
@@ -19,13 +19,7 @@ from deltaloop.schemas.json_values import at, integer, mapping
 
 _JOB_UID: Final = ("batch.kubernetes.io/controller-uid", "controller-uid")
 _JOB_NAME: Final = ("batch.kubernetes.io/job-name", "job-name")
-_NUMBERS: Final = (
-    "parallelism",
-    "completions",
-    "activeDeadlineSeconds",
-    "backoffLimit",
-    "ttlSecondsAfterFinished",
-)
+_NUMBERS: Final = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished")
 _ENDED: Final = ("Complete", "Failed")
 _MANY_COMPLETIONS: Final = 100_000
 _MUCH_PARALLELISM: Final = 10_000
@@ -92,15 +86,6 @@ def job_spec_warnings(spec: object, path: str) -> Iterator[str]:
     yield from pod_warnings(at(spec, "template"), f"{path}.template.")
 
 
-def _warnings(job: Mapping[str, object]) -> Iterator[str]:
-    return job_spec_warnings(job.get("spec"), "spec")
-
-
-def _new_warnings(job: Mapping[str, object]) -> Iterator[str]:
-    yield from name_warnings(job)
-    yield from _warnings(job)
-
-
 def _completions(job: Mapping[str, object]) -> str:
     wanted, parallelism = at(job, "spec", "completions"), integer(at(job, "spec", "parallelism"))
     if wanted is None:
@@ -108,8 +93,8 @@ def _completions(job: Mapping[str, object]) -> str:
     return f"{integer(at(job, 'status', 'succeeded'))}/{wanted}"
 
 
-def _duration(job: Mapping[str, object], now: float) -> str:
-    return since(at(job, "status", "startTime"), at(job, "status", "completionTime"), now)
+def _duration(job: Mapping[str, object], now: float) -> dict[str, object]:
+    return {"Duration": since(at(job, "status", "startTime"), at(job, "status", "completionTime"), now)}
 
 
 def _status(job: Mapping[str, object]) -> str:
@@ -121,16 +106,14 @@ def _status(job: Mapping[str, object]) -> str:
 STRATEGY: Final = Strategy(
     validate=lambda job: job_spec_errors(job.get("spec"), "spec"),
     validate_update=_update_errors,
-    warn_new=_new_warnings,
-    warn_update=if_wanted_otherwise(_warnings),
+    warn_new=name_warnings,
+    warn_wanted=lambda job: job_spec_warnings(job.get("spec"), "spec"),
     finish_new=_finish_new,
-    cells=cells_of(
-        {
-            "Status": _status,
-            "Completions": _completions,
-            **template_cells(),
-            "Selector": selector_at("spec.selector"),
-        },
-        {"Duration": _duration},
-    ),
+    cells={
+        "Status": _status,
+        "Completions": _completions,
+        **template_cells(),
+        "Selector": selector_at("spec.selector"),
+    },
+    timed_cells=_duration,
 )

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import cells_of
 from deltaloop.apiserver.core.kinds.field_checks import not_negative
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.faults import FieldError, invalid_value
@@ -22,4 +21,4 @@ def _errors(lease: Mapping[str, object]) -> Iterator[FieldError]:
     yield from not_negative(lease.get("spec"), "leaseTransitions", path="spec")
 
 
-STRATEGY: Final = Strategy(validate=_errors, cells=cells_of({"Holder": "spec.holderIdentity"}))
+STRATEGY: Final = Strategy(validate=_errors, cells={"Holder": "spec.holderIdentity"})

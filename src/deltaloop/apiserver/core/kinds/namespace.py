@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import cells_of
 from deltaloop.apiserver.core.strategy import CLIENTS_METADATA, Fields, Strategy
 from deltaloop.schemas.json_values import at, mapping, texts
 
@@ -70,5 +69,5 @@ STRATEGY: Final = Strategy(
     is_held=lambda namespace: bool(at(namespace, "spec", "finalizers")),
     undeletable=frozenset({"default", "kube-public", "kube-system"}),
     reset_fields={"": _SPEC_FINALIZERS},
-    cells=cells_of({"Status": "status.phase"}),
+    cells={"Status": "status.phase"},
 )

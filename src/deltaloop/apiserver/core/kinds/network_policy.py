@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from deltaloop.apiserver.core.kinds.addresses import network_errors
-from deltaloop.apiserver.core.kinds.cells import cells_of, selector_at
+from deltaloop.apiserver.core.kinds.cells import selector_at
 from deltaloop.apiserver.core.kinds.field_checks import each, one_of, port_errors, port_name_errors, set_to_one_of
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.faults import FieldError, invalid_value
@@ -53,5 +53,5 @@ def _port_errors(port: Mapping[str, object], where: str) -> Iterator[FieldError]
 
 STRATEGY: Final = Strategy(
     validate=_errors,
-    cells=cells_of({"Pod-Selector": selector_at("spec.podSelector")}),
+    cells={"Pod-Selector": selector_at("spec.podSelector")},
 )

@@ -12,9 +12,9 @@ from typing import Final
 from deltaloop.api import kinds
 from deltaloop.apiserver.core.kinds.addresses import network_errors, network_family, one_of_each_errors
 from deltaloop.apiserver.core.kinds.agreeing_fields import agree_on_first
-from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, Cell, cells_of, condition, text_at
+from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, condition, text_at
 from deltaloop.apiserver.core.kinds.kubelet_verbs import proxy_of
-from deltaloop.apiserver.core.strategy import Fields, Given, Stored, Strategy
+from deltaloop.apiserver.core.strategy import Cell, Fields, Given, Stored, Strategy
 from deltaloop.schemas.faults import FieldError
 from deltaloop.schemas.json_values import at, items, mapping, text, texts
 
@@ -77,17 +77,15 @@ STRATEGY: Final = Strategy(
     warn=_warnings,
     finish_new=_finish_new,
     subresources=(proxy_of(kinds.NODE),),
-    cells=cells_of(
-        {
-            "Status": _status,
-            "Roles": _roles,
-            "Version": "status.nodeInfo.kubeletVersion",
-            "Internal-IP": _address("InternalIP"),
-            "External-IP": _address("ExternalIP"),
-            "OS-Image": text_at("status.nodeInfo.osImage", UNKNOWN),
-            "Kernel-Version": _kernel,
-            "Container-Runtime": text_at("status.nodeInfo.containerRuntimeVersion", UNKNOWN),
-        }
-    ),
+    cells={
+        "Status": _status,
+        "Roles": _roles,
+        "Version": "status.nodeInfo.kubeletVersion",
+        "Internal-IP": _address("InternalIP"),
+        "External-IP": _address("ExternalIP"),
+        "OS-Image": text_at("status.nodeInfo.osImage", UNKNOWN),
+        "Kernel-Version": _kernel,
+        "Container-Runtime": text_at("status.nodeInfo.containerRuntimeVersion", UNKNOWN),
+    },
     status_when_new=True,  # kubelets register nodes together with what they have
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import access_modes, cells_of
+from deltaloop.apiserver.core.kinds.cells import access_modes
 from deltaloop.apiserver.core.kinds.claim_spec import (
     ACCESS_MODES,
     CLASS_ANNOTATION,
@@ -113,15 +113,13 @@ STRATEGY: Final = Strategy(
     validate=_errors,
     warn=_warnings,
     finish_new=_finish_new,
-    cells=cells_of(
-        {
-            "Capacity": lambda volume: shown_storage(at(volume, "spec", "capacity")),
-            "Access Modes": lambda volume: access_modes(at(volume, "spec", "accessModes")),
-            "Reclaim Policy": "spec.persistentVolumeReclaimPolicy",
-            "Status": phase,
-            "Claim": _claim,
-            "Reason": "status.reason",
-            **volume_cells(),
-        }
-    ),
+    cells={
+        "Capacity": lambda volume: shown_storage(at(volume, "spec", "capacity")),
+        "Access Modes": lambda volume: access_modes(at(volume, "spec", "accessModes")),
+        "Reclaim Policy": "spec.persistentVolumeReclaimPolicy",
+        "Status": phase,
+        "Claim": _claim,
+        "Reason": "status.reason",
+        **volume_cells(),
+    },
 )

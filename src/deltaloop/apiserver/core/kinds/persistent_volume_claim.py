@@ -5,10 +5,10 @@ Source: Kubernetes pkg/apis/core/validation/validation.go; pkg/printers/internal
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import Cell, access_modes, cells_of
+from deltaloop.apiserver.core.kinds.cells import access_modes
 from deltaloop.apiserver.core.kinds.claim_spec import (
     CLASS_ANNOTATION,
     CLASS_WARNING,
@@ -18,7 +18,7 @@ from deltaloop.apiserver.core.kinds.claim_spec import (
     shown_storage,
     volume_cells,
 )
-from deltaloop.apiserver.core.strategy import Strategy
+from deltaloop.apiserver.core.strategy import Cell, Strategy
 from deltaloop.schemas.faults import FieldError, forbidden_field
 from deltaloop.schemas.json_values import at, mapping
 from deltaloop.schemas.quantity import amount
@@ -53,21 +53,19 @@ def _warnings(claim: Mapping[str, object]) -> Iterator[str]:
     yield from claim_spec_warnings(claim.get("spec"), "spec")
 
 
-def _if_bound(cell: Cell) -> Cell:
-    return lambda claim: cell(claim) if at(claim, "spec", "volumeName") else ""
+def _if_bound(shown: Callable[[object], str], field: str) -> Cell:
+    return lambda claim: shown(at(claim, "status", field)) if at(claim, "spec", "volumeName") else ""
 
 
 STRATEGY: Final = Strategy(
     validate=lambda claim: claim_spec_errors(claim.get("spec"), "spec"),
     validate_update=_update_errors,
     warn=_warnings,
-    cells=cells_of(
-        {
-            "Status": phase,
-            "Volume": "spec.volumeName",
-            "Capacity": _if_bound(lambda claim: shown_storage(at(claim, "status", "capacity"))),
-            "Access Modes": _if_bound(lambda claim: access_modes(at(claim, "status", "accessModes"))),
-            **volume_cells(),
-        }
-    ),
+    cells={
+        "Status": phase,
+        "Volume": "spec.volumeName",
+        "Capacity": _if_bound(shown_storage, "capacity"),
+        "Access Modes": _if_bound(access_modes, "accessModes"),
+        **volume_cells(),
+    },
 )

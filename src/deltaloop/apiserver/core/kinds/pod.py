@@ -227,7 +227,7 @@ STRATEGY: Final = Strategy(
         Subresource("eviction", "policy", "v1", "Eviction", ("create",), evict),
         *verbs_of_pods(),
     ),
-    cells=pod_cells,
+    timed_cells=pod_cells,
     row_conditions=row_conditions,
     grace=_grace,
     marked_when_removed=True,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import Cell, cells_of, number_at
+from deltaloop.apiserver.core.kinds.cells import number_at
 from deltaloop.apiserver.core.kinds.field_checks import (
     most_percent_errors,
     selector_errors,
@@ -17,7 +17,7 @@ from deltaloop.apiserver.core.kinds.field_checks import (
     shown,
     shown_selector,
 )
-from deltaloop.apiserver.core.strategy import Strategy
+from deltaloop.apiserver.core.strategy import Cell, Strategy
 from deltaloop.schemas.faults import FieldError, invalid_value
 from deltaloop.schemas.json_values import at, mapping
 
@@ -51,11 +51,9 @@ def _share(name: str) -> Cell:
 
 STRATEGY: Final = Strategy(
     validate=_errors,
-    cells=cells_of(
-        {
-            "Min Available": _share("minAvailable"),
-            "Max Unavailable": _share("maxUnavailable"),
-            "Allowed Disruptions": number_at("status.disruptionsAllowed"),
-        }
-    ),
+    cells={
+        "Min Available": _share("minAvailable"),
+        "Max Unavailable": _share("maxUnavailable"),
+        "Allowed Disruptions": number_at("status.disruptionsAllowed"),
+    },
 )

@@ -5,18 +5,16 @@ Source: Kubernetes pkg/apis/apps/validation; pkg/registry/apps (``WarningsOnCrea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import TypeAlias
+from collections.abc import Iterator, Mapping
 
-from deltaloop.apiserver.core.kinds.cells import Cell, number_at, template_cells
+from deltaloop.apiserver.core.kinds.cells import number_at, template_cells
 from deltaloop.apiserver.core.kinds.field_checks import immutable, selector_errors, shown, shown_selector
 from deltaloop.apiserver.core.kinds.pod_spec import pod_template_errors
-from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings, pod_warnings
+from deltaloop.apiserver.core.kinds.pod_warnings import pod_warnings
 from deltaloop.apiserver.core.metadata.label_match import selects
+from deltaloop.apiserver.core.strategy import Cell
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
 from deltaloop.schemas.json_values import at, integer, mapping, string_map, text
-
-_Warn: TypeAlias = Callable[[Mapping[str, object]], Iterator[str]]
 
 
 def selector_and_template_errors(spec: Mapping[str, object], kind: str, owner: str) -> Iterator[FieldError]:
@@ -77,25 +75,6 @@ def template_warnings(owner: Mapping[str, object]) -> Iterator[str]:
     return pod_warnings(at(owner, "spec", "template"), "spec.template.")
 
 
-def named_template_warnings(owner: Mapping[str, object]) -> Iterator[str]:
-    """The same, and what there is in the owner's name, which its pods get, too."""
-    yield from name_warnings(owner)
-    yield from template_warnings(owner)
-
-
-def if_wanted_otherwise(warn: _Warn) -> Callable[[Mapping[str, object], Mapping[str, object]], Iterator[str]]:
-    """Return what warns about an update if it changes what is wanted, which the generation counts.
-
-    That of a DaemonSet counts changes of its template.
-    """
-
-    def warnings(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[str]:
-        if at(before, "metadata", "generation") != at(after, "metadata", "generation"):
-            yield from warn(after)
-
-    return warnings
-
-
 def replicas(owner: Mapping[str, object]) -> int:
     """Return how many replicas an object asks for; one, the default of the API, where it does not say."""
     asked = at(owner, "spec", "replicas")
@@ -107,7 +86,7 @@ def ready_of_replicas(owner: Mapping[str, object]) -> str:
     return f"{integer(at(owner, 'status', 'readyReplicas'))}/{replicas(owner)}"
 
 
-def replica_cells() -> dict[str, Cell | str]:
+def replica_cells() -> dict[str, Cell]:
     """The cells of what keeps a number of pods."""
     return {
         "Desired": replicas,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import cells_of, is_true_at, number_at
+from deltaloop.apiserver.core.kinds.cells import is_true_at, number_at
 from deltaloop.apiserver.core.kinds.field_checks import immutable, set_to_one_of
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.faults import FieldError, forbidden_field
@@ -41,11 +41,9 @@ def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) ->
 STRATEGY: Final = Strategy(
     validate=_errors,
     validate_update=_update_errors,
-    cells=cells_of(
-        {
-            "Value": number_at("value"),
-            "Global-Default": is_true_at("globalDefault"),
-            "PreemptionPolicy": "preemptionPolicy",
-        }
-    ),
+    cells={
+        "Value": number_at("value"),
+        "Global-Default": is_true_at("globalDefault"),
+        "PreemptionPolicy": "preemptionPolicy",
+    },
 )

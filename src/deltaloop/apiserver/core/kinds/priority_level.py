@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import NONE, Cell, cells_of, condition, number_at, text_at
-from deltaloop.apiserver.core.strategy import Strategy
+from deltaloop.apiserver.core.kinds.cells import NONE, condition, number_at, text_at
+from deltaloop.apiserver.core.strategy import Cell, Strategy
 from deltaloop.schemas.json_values import at, integer
 
 _QUEUING: Final = ("spec", "limited", "limitResponse", "queuing")
@@ -26,23 +26,19 @@ def _number(name: str, *way: str) -> Cell:
 
 
 STRATEGY: Final = Strategy(
-    cells=cells_of(
-        {
-            "Type": "spec.type",
-            "NominalConcurrencyShares": _number("nominalConcurrencyShares", "spec", "limited"),
-            "Queues": _number("queues", *_QUEUING),
-            "HandSize": _number("handSize", *_QUEUING),
-            "QueueLengthLimit": _number("queueLengthLimit", *_QUEUING),
-        }
-    )
+    cells={
+        "Type": "spec.type",
+        "NominalConcurrencyShares": _number("nominalConcurrencyShares", "spec", "limited"),
+        "Queues": _number("queues", *_QUEUING),
+        "HandSize": _number("handSize", *_QUEUING),
+        "QueueLengthLimit": _number("queueLengthLimit", *_QUEUING),
+    }
 )
 FLOW_SCHEMA: Final = Strategy(
-    cells=cells_of(
-        {
-            "PriorityLevel": "spec.priorityLevelConfiguration.name",
-            "MatchingPrecedence": number_at("spec.matchingPrecedence"),
-            "DistinguisherMethod": text_at("spec.distinguisherMethod.type", NONE),
-            "MissingPL": lambda schema: condition(schema, "Dangling") or "?",
-        }
-    )
+    cells={
+        "PriorityLevel": "spec.priorityLevelConfiguration.name",
+        "MatchingPrecedence": number_at("spec.matchingPrecedence"),
+        "DistinguisherMethod": text_at("spec.distinguisherMethod.type", NONE),
+        "MissingPL": lambda schema: condition(schema, "Dangling") or "?",
+    }
 )

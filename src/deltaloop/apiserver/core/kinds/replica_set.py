@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import cells_of, labels_at, selector_at
+from deltaloop.apiserver.core.kinds.cells import labels_at, selector_at
 from deltaloop.apiserver.core.kinds.field_checks import needs, not_negative
 from deltaloop.apiserver.core.kinds.pod_owners import (
-    if_wanted_otherwise,
-    named_template_warnings,
     replica_cells,
     selected_errors,
     selector_and_template_errors,
@@ -20,6 +18,7 @@ from deltaloop.apiserver.core.kinds.pod_owners import (
     template_errors,
     template_warnings,
 )
+from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.faults import FieldError, required
 from deltaloop.schemas.json_values import is_mapping, mapping
@@ -46,13 +45,13 @@ def _controller_errors(owner: Mapping[str, object]) -> Iterator[FieldError]:
 STRATEGY: Final = Strategy(
     validate=_errors,
     validate_update=selector_update_errors,
-    warn_new=named_template_warnings,
-    warn_update=if_wanted_otherwise(template_warnings),
-    cells=cells_of({**replica_cells(), "Selector": selector_at("spec.selector")}),
+    warn_new=name_warnings,
+    warn_wanted=template_warnings,
+    cells={**replica_cells(), "Selector": selector_at("spec.selector")},
 )
 CONTROLLER: Final = Strategy(
     validate=_controller_errors,
-    warn_new=named_template_warnings,
-    warn_update=if_wanted_otherwise(template_warnings),
-    cells=cells_of({**replica_cells(), "Selector": labels_at("spec.selector")}),
+    warn_new=name_warnings,
+    warn_wanted=template_warnings,
+    cells={**replica_cells(), "Selector": labels_at("spec.selector")},
 )

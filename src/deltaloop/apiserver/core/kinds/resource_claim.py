@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import cells_of
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.json_values import at, items
 
@@ -20,4 +19,4 @@ def _state(claim: Mapping[str, object]) -> str:
     return ",".join(states) or "pending"
 
 
-STRATEGY: Final = Strategy(cells=cells_of({"State": _state}))
+STRATEGY: Final = Strategy(cells={"State": _state})

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import Cell, cells_of
-from deltaloop.apiserver.core.strategy import Strategy
+from deltaloop.apiserver.core.strategy import Cell, Strategy
 from deltaloop.schemas.json_values import at, mapping
 
 
@@ -22,4 +21,4 @@ def _used(*, limits: bool) -> Cell:
     return cell
 
 
-STRATEGY: Final = Strategy(cells=cells_of({"Request": _used(limits=False), "Limit": _used(limits=True)}))
+STRATEGY: Final = Strategy(cells={"Request": _used(limits=False), "Limit": _used(limits=True)})

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import Cell, cells_of
 from deltaloop.apiserver.core.kinds.field_checks import each, needs, one_of, shown
-from deltaloop.apiserver.core.strategy import Strategy
+from deltaloop.apiserver.core.strategy import Cell, Strategy
 from deltaloop.schemas.faults import FieldError, invalid_value, not_supported, required
 from deltaloop.schemas.json_values import at, items, mapping, text, texts
 
@@ -89,12 +88,10 @@ STRATEGY: Final = Strategy(validate=_role_errors)
 BINDING: Final = Strategy(
     validate=_binding_errors,
     validate_update=_binding_update_errors,
-    cells=cells_of(
-        {
-            "Role": _role,
-            "Users": _subjects("User"),
-            "Groups": _subjects("Group"),
-            "ServiceAccounts": _subjects("ServiceAccount", _name_and_namespace),
-        }
-    ),
+    cells={
+        "Role": _role,
+        "Users": _subjects("User"),
+        "Groups": _subjects("Group"),
+        "ServiceAccounts": _subjects("ServiceAccount", _name_and_namespace),
+    },
 )

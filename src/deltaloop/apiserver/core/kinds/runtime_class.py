@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import cells_of
 from deltaloop.apiserver.core.kinds.node_labels import DEPRECATED_LABELS
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.json_values import at, mapping
@@ -20,4 +19,4 @@ def _warnings(runtime_class: Mapping[str, object]) -> Iterator[str]:
             yield f"scheduling.nodeSelector: {DEPRECATED_LABELS[label]}"
 
 
-STRATEGY: Final = Strategy(warn=_warnings, cells=cells_of({"Handler": "handler"}))
+STRATEGY: Final = Strategy(warn=_warnings, cells={"Handler": "handler"})

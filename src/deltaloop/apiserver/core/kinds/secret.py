@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from deltaloop.apiserver.core.kinds.cells import cells_of, count_at
+from deltaloop.apiserver.core.kinds.cells import count_at
 from deltaloop.apiserver.core.kinds.data_keys import immutable_errors, key_errors
 from deltaloop.apiserver.core.kinds.field_checks import immutable
 from deltaloop.apiserver.core.strategy import Fields, Strategy
@@ -89,5 +89,5 @@ STRATEGY: Final = Strategy(
     validate=_errors,
     validate_update=_update_errors,
     warn=_warnings,
-    cells=cells_of({"Type": "type", "Data": count_at("data")}),
+    cells={"Type": "type", "Data": count_at("data")},
 )

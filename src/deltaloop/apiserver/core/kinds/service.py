@@ -12,7 +12,7 @@ from typing import Final
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.kinds.addresses import address_errors, address_warnings
-from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, cells_of, labels_at, load_balancer_addresses, text_at
+from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, labels_at, load_balancer_addresses, text_at
 from deltaloop.apiserver.core.kinds.field_checks import (
     PROTOCOLS,
     each,
@@ -216,13 +216,11 @@ STRATEGY: Final = Strategy(
     subresources=(proxy_of(kinds.SERVICE),),
     store=_store,
     removed=_removed,
-    cells=cells_of(
-        {
-            "Type": "spec.type",
-            "Cluster-IP": text_at("spec.clusterIP", NONE),
-            "External-IP": _external_ip,
-            "Port(s)": _shown_ports,
-            "Selector": labels_at("spec.selector"),
-        }
-    ),
+    cells={
+        "Type": "spec.type",
+        "Cluster-IP": text_at("spec.clusterIP", NONE),
+        "External-IP": _external_ip,
+        "Port(s)": _shown_ports,
+        "Selector": labels_at("spec.selector"),
+    },
 )

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import cells_of, template_cells
+from deltaloop.apiserver.core.kinds.cells import template_cells
 from deltaloop.apiserver.core.kinds.claim_spec import claim_spec_errors, claim_spec_warnings
 from deltaloop.apiserver.core.kinds.field_checks import each, not_negative, set_to_one_of, shown
 from deltaloop.apiserver.core.kinds.pod_owners import (
-    if_wanted_otherwise,
     ready_of_replicas,
     selector_and_template_errors,
     shown_strategy,
@@ -112,7 +111,6 @@ STRATEGY: Final = Strategy(
     validate_new=_new_errors,
     validate_update=_update_errors,
     warn=_warnings,
-    warn_new=template_warnings,
-    warn_update=if_wanted_otherwise(template_warnings),
-    cells=cells_of({"Ready": ready_of_replicas, **template_cells()}),
+    warn_wanted=template_warnings,
+    cells={"Ready": ready_of_replicas, **template_cells()},
 )

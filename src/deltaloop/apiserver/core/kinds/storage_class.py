@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import cells_of, is_true_at, marked_default, text_at
+from deltaloop.apiserver.core.kinds.cells import is_true_at, marked_default, text_at
 from deltaloop.apiserver.core.kinds.field_checks import each, immutable, set_to_one_of
 from deltaloop.apiserver.core.kinds.node_labels import DEPRECATED_LABELS
 from deltaloop.apiserver.core.strategy import Strategy
@@ -42,13 +42,11 @@ STRATEGY: Final = Strategy(
     validate=_errors,
     validate_update=_update_errors,
     warn=_warnings,
-    cells=cells_of(
-        {
-            "Name": marked_default(*_DEFAULT),
-            "Provisioner": "provisioner",
-            "ReclaimPolicy": text_at("reclaimPolicy", "Delete"),
-            "VolumeBindingMode": text_at("volumeBindingMode", "Immediate"),
-            "AllowVolumeExpansion": is_true_at("allowVolumeExpansion"),
-        }
-    ),
+    cells={
+        "Name": marked_default(*_DEFAULT),
+        "Provisioner": "provisioner",
+        "ReclaimPolicy": text_at("reclaimPolicy", "Delete"),
+        "VolumeBindingMode": text_at("volumeBindingMode", "Immediate"),
+        "AllowVolumeExpansion": is_true_at("allowVolumeExpansion"),
+    },
 )

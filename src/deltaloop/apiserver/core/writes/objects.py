@@ -20,6 +20,7 @@ from deltaloop.apiserver.core.builtin.defaulting import initial_status
 from deltaloop.apiserver.core.metadata.rules import metadata_errors, new_finalizer_errors
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.stamp import Stamp
+from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.faults import FieldError
 
 Fields = dict[str, Any]
@@ -159,6 +160,18 @@ def changed_errors(served: ServedResource, before: Fields, after: Fields, *, who
         old, new = before["metadata"].get("finalizers", []), after["metadata"].get("finalizers", [])
         errors += new_finalizer_errors(old, new)
     return errors
+
+
+def new_warnings(strategy: Strategy, created: Fields) -> tuple[str, ...]:
+    """Return what the author of a new object is to be warned about."""
+    return (*strategy.warn_new(created), *strategy.warn_wanted(created), *strategy.warn(created))
+
+
+def changed_warnings(strategy: Strategy, before: Fields, after: Fields) -> tuple[str, ...]:
+    """Return what the author of a change is to be warned about; the generation tells whether what is wanted changed."""
+    wanted_otherwise = before["metadata"].get("generation") != after["metadata"].get("generation")
+    about_wanted = strategy.warn_wanted(after) if wanted_otherwise else ()
+    return (*strategy.warn_update(before, after), *about_wanted, *strategy.warn(after))
 
 
 def refuse(served: ServedResource, name: str, errors: Iterable[FieldError]) -> None:

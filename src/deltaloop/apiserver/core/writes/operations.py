@@ -43,10 +43,12 @@ from deltaloop.apiserver.core.writes.managed_fields import (
 from deltaloop.apiserver.core.writes.objects import (
     GENERATED_TRIES,
     changed_errors,
+    changed_warnings,
     ends_with_update,
     generated_name,
     new_errors,
     new_object,
+    new_warnings,
     refuse,
     told_by_status,
     updated_object,
@@ -232,7 +234,7 @@ class Operations:
         after = updated_object(served, before, fields, metadata, subresource=subresource)
         refuse(served, name, errors + changed_errors(served, before, after, whole=not subresource))
         if written in ("", "scale"):
-            stamp.warn((*served.strategy.warn_update(before, after), *served.strategy.warn(after)))
+            stamp.warn(changed_warnings(served.strategy, before, after))
         sent = metadata.get("managedFields")
         if entries is None and not can_be_owned(self.registry, served, fields):
             entries = []
@@ -331,7 +333,7 @@ class Operations:
         """Return a new object, checked, with its owners and what the server adds; it may not be stored yet."""
         name = created["metadata"].get("name", "")
         refuse(served, name, new_errors(served, created))
-        stamp.warn((*served.strategy.warn_new(created), *served.strategy.warn(created)))
+        stamp.warn(new_warnings(served.strategy, created))
         served.codec.settle(created)
         if entries is None:
             set_by_author = without_zeros(served.type.api_version, served.type.kind, created)
