@@ -10,15 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaloop.schemas.decoding import decode_by_schema, duplicate_field_texts, schema_errors
-from deltaloop.schemas.decoding import unknown_field_texts as unknown
+from deltaloop.schemas.pruning import unknown_fields
+from deltaloop.schemas.schema_compiler import schema_from_json
 from deltaloop.schemas.schema_rules import schema_errors as crd_schema_errors
+from deltaloop.schemas.types import Schema
 
 TEXT: dict[str, Any] = {"type": "string"}
 
 
-def spec(**properties: Any) -> bytes:
+def spec(**properties: Any) -> Schema:
     inner = {"type": "object", "properties": properties}
-    return msgspec.json.encode({"type": "object", "properties": {"spec": inner}})
+    return schema_from_json(msgspec.json.encode({"type": "object", "properties": {"spec": inner}}))
 
 
 def said(schema: dict[str, Any], value: Any) -> list[str]:
@@ -70,7 +72,7 @@ def test_unknown_fields_go_and_defaults_come() -> None:
         "no": 1,
         "spec": {"x": None, "open": {"any": 1}, "list": [{"a": "1", "b": 2}], "null": None},
     }
-    assert unknown(schema, fields) == ['unknown field "no"', 'unknown field "spec.list[0].b"']
+    assert unknown_fields(schema.tree, fields) == ["no", "spec.list[0].b"]
     assert decode_by_schema(schema, fields)
     assert fields["spec"] == {"x": 3, "open": {"any": 1}, "list": [{"a": "1"}], "null": None}
     assert "no" not in fields
@@ -90,7 +92,7 @@ def test_decoding_is_idempotent_and_leaves_nothing_unknown(value: Any) -> None:
     schema = spec(x=nested, y={"type": "array", "items": nested})
     fields = {"spec": copy.deepcopy(value)}
     decode_by_schema(schema, fields)
-    assert unknown(schema, fields) == []
+    assert unknown_fields(schema.tree, fields) == []
     once = copy.deepcopy(fields)
     assert not decode_by_schema(schema, fields)
     assert fields == once

@@ -15,39 +15,26 @@ import msgspec
 
 from deltaloop.schemas import defaulting, pruning, validating
 from deltaloop.schemas.faults import FieldError
-from deltaloop.schemas.node import compiled
+from deltaloop.schemas.types import Schema
 
 
-def decode_by_schema(schema: bytes, fields: dict[str, Any], *, applied: bool = False) -> bool:
-    """Prune and default an object in place and tell whether anything changed; without a schema nothing does.
+def decode_by_schema(schema: Schema, fields: dict[str, Any], *, applied: bool = False) -> bool:
+    """Prune and default a custom resource in place and tell whether anything changed; no other object does.
 
     Args:
-        schema: Of the object's version.
+        schema: That of the object's version.
         fields: The object.
         applied: Whether it comes from an apply; nulls that may not be then stay, to be refused.
     """
-    if not schema:
+    if not schema.source:
         return False
-    node = compiled(schema)
-    pruned = pruning.prune(node, fields)
-    return defaulting.apply_defaults(node, fields, keep_nulls=applied) or pruned
+    pruned = pruning.prune(schema.tree, fields)
+    return defaulting.apply_defaults(schema.tree, fields, keep_nulls=applied) or bool(pruned)
 
 
-def prune_by_schema(schema: bytes, fields: dict[str, Any]) -> bool:
-    """Prune an object in place and tell whether anything changed; it gets no defaults."""
-    return pruning.prune(compiled(schema), fields) if schema else False
-
-
-def schema_errors(schema: bytes, fields: dict[str, Any], old: dict[str, Any] | None = None) -> list[FieldError]:
+def schema_errors(schema: Schema, fields: dict[str, Any], old: dict[str, Any] | None = None) -> list[FieldError]:
     """Return what is wrong with an object that was decoded, but for what the one that it replaces had already."""
-    return validating.validate(compiled(schema), fields, old) if schema else []
-
-
-def unknown_field_texts(schema: bytes, fields: dict[str, Any]) -> list[str]:
-    """Return a sentence for each field that the schema does not name."""
-    if not schema:
-        return []
-    return [f'unknown field "{path}"' for path in pruning.unknown_fields(compiled(schema), fields)]
+    return validating.validate(schema.tree, fields, old) if schema.source else []
 
 
 class _Object(dict[str, Any]):

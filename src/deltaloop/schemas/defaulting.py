@@ -11,12 +11,12 @@ from __future__ import annotations
 import copy
 from typing import Any, Final, cast
 
-from deltaloop.schemas.node import NO_DEFAULT, SchemaNode
+from deltaloop.schemas.types import NO_DEFAULT, TypeNode
 
 _CONTAINERS: Final = (dict, list)
 
 
-def apply_defaults(node: SchemaNode, value: object, *, keep_nulls: bool = False) -> bool:
+def apply_defaults(node: TypeNode, value: object, *, keep_nulls: bool = False) -> bool:
     """Fill in defaults in place and tell whether anything changed; ``keep_nulls`` leaves nulls without a default."""
     changed = False if keep_nulls else _drop_nulls(node, value)
     if node.has_defaults:
@@ -24,11 +24,11 @@ def apply_defaults(node: SchemaNode, value: object, *, keep_nulls: bool = False)
     return changed
 
 
-def _fill(node: SchemaNode, value: object) -> bool:
+def _fill(node: TypeNode, value: object) -> bool:
     changed = False
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
-        for name, child in node.properties.items():
+        for name, child in node.fields.items():
             if not child.has_defaults:
                 continue
             if child.default is not NO_DEFAULT and (
@@ -38,10 +38,10 @@ def _fill(node: SchemaNode, value: object) -> bool:
                 changed = True
             if name in fields:
                 changed = _fill(child, fields[name]) or changed
-        other = node.additional
+        other = node.other
         if other is not None and other.has_defaults:
             for name in fields:
-                if name not in node.properties:
+                if name not in node.fields:
                     changed = _fill_item(other, fields, name) or changed
     elif isinstance(value, list) and node.items is not None and node.items.has_defaults:
         entries = cast("list[Any]", value)
@@ -50,7 +50,7 @@ def _fill(node: SchemaNode, value: object) -> bool:
     return changed
 
 
-def _fill_item(node: SchemaNode, container: Any, key: str | int) -> bool:
+def _fill_item(node: TypeNode, container: Any, key: str | int) -> bool:
     changed = False
     if container[key] is None and not node.nullable and node.default is not NO_DEFAULT:
         container[key] = copy.deepcopy(node.default)
@@ -58,12 +58,12 @@ def _fill_item(node: SchemaNode, container: Any, key: str | int) -> bool:
     return _fill(node, container[key]) or changed
 
 
-def _drop_nulls(node: SchemaNode, value: object) -> bool:
+def _drop_nulls(node: TypeNode, value: object) -> bool:
     changed = False
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
         for name in list(fields):
-            child = node.properties.get(name) or node.additional
+            child = node.fields.get(name) or node.other
             if child is None:
                 continue
             inner = fields[name]

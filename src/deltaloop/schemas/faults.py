@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from deltaloop.schemas.types import TypeNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +23,27 @@ class FieldError:
 
     def __str__(self) -> str:
         return f"{self.field}: {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class DecodingFault:
+    """A value that cannot be read as what it is to be; the words are put on it where it is answered.
+
+    Attributes:
+        path: Where it is, from the beginning, without the places of items; "" for the whole.
+        struct: The struct in which it is a field.
+        wanted: The type that it is to be of.
+        found: What it is, in the words of JSON schema, as ``value_type`` says it; never the data.
+        number: The number, where another one is wanted: Go repeats it.
+        why: What the value's own reader says against it; "" if it is of a wrong type.
+    """
+
+    path: str
+    struct: str
+    wanted: TypeNode
+    found: str
+    number: float | None = None
+    why: str = ""
 
 
 def required(field: str, text: str = "") -> FieldError:

@@ -15,21 +15,19 @@ import msgspec
 from deltaloop.schemas.dns_names import label_problems
 from deltaloop.schemas.faults import FieldError, invalid_value, required
 from deltaloop.schemas.json_values import mapping
-from deltaloop.schemas.node import NO_DEFAULT, SchemaNode
+from deltaloop.schemas.types import NO_DEFAULT, TypeNode
 
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
-def identity_errors(
-    node: SchemaNode, value: object, path: str, errors: list[FieldError], *, lists: bool = True
-) -> None:
+def identity_errors(node: TypeNode, value: object, path: str, errors: list[FieldError], *, lists: bool = True) -> None:
     """Add what is wrong with embedded objects to ``errors``, and unless ``lists`` is False with sets and maps."""
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
         if node.embedded:
             _check_embedded(fields, path, errors)
         for name, inner in fields.items():
-            child = node.properties.get(name) or node.additional
+            child = node.fields.get(name) or node.other
             if child is not None and child.checks_lists:
                 identity_errors(child, inner, f"{path}.{name}" if path else name, errors, lists=lists)
     elif isinstance(value, list):
@@ -41,7 +39,7 @@ def identity_errors(
                 identity_errors(node.items, item, f"{path}[{position}]", errors, lists=lists)
 
 
-def _check_duplicates(node: SchemaNode, entries: list[Any], path: str, errors: list[FieldError]) -> None:
+def _check_duplicates(node: TypeNode, entries: list[Any], path: str, errors: list[FieldError]) -> None:
     seen: set[bytes] = set()
     told: set[bytes] = set()
     for position, item in enumerate(entries):
@@ -52,14 +50,14 @@ def _check_duplicates(node: SchemaNode, entries: list[Any], path: str, errors: l
         seen.add(key)
 
 
-def _key_of(node: SchemaNode, item: object) -> dict[str, Any]:
+def _key_of(node: TypeNode, item: object) -> dict[str, Any]:
     fields = mapping(item)
     key: dict[str, Any] = {}
     for name in node.list_keys:
         if name in fields:
             key[name] = fields[name]
-        elif node.items is not None and name in node.items.properties:
-            default = node.items.properties[name].default
+        elif node.items is not None and name in node.items.fields:
+            default = node.items.fields[name].default
             if default is not NO_DEFAULT:
                 key[name] = default
     return key

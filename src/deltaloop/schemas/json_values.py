@@ -13,8 +13,22 @@ _JSON_TYPES: Final[dict[type, str]] = {
     list: "array",
 }
 
+_VALUE_TYPES: Final[dict[type, str]] = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    dict: "object",
+    list: "array",
+}
+
 T = TypeVar("T")
 _CONTAINERS: Final = (dict, list)
+
+
+def value_type(value: object) -> str:
+    """Return the type of a decoded value in the words of JSON schema; a float is a number even without a fraction."""
+    return _VALUE_TYPES.get(type(value), "null")
 
 
 def json_type(value: object) -> str:

@@ -11,23 +11,25 @@ from typing import Final
 
 from deltaloop.schemas.faults import FieldError, invalid_value
 from deltaloop.schemas.go_numbers import Number, is_whole, shown_number
-from deltaloop.schemas.node import SchemaNode
+from deltaloop.schemas.types import Rules, TypeNode
 
 _INT64: Final = 2**63
 _BITS: Final = {"int32": 2**31, "int64": _INT64}
 _FORMATS: Final = {"integer": ("int32", "int64"), "number": ("float", "double")}
+_NO_RULES: Final = Rules()
 _LARGEST_FLOAT32: Final = 3.4028235677973366e38  # rounds to infinity
 
 
-def number_errors(node: SchemaNode, value: Number, path: str) -> Iterator[FieldError]:
+def number_errors(node: TypeNode, value: Number, path: str) -> Iterator[FieldError]:
     """Yield what is wrong with a number, beside its type."""
     kind = node.types[0] if len(node.types) == 1 and node.types[0] in _FORMATS else ""
-    form = node.format if node.format in _FORMATS.get(kind, ()) else ""
+    rules = node.rules or _NO_RULES
+    form = rules.format if rules.format in _FORMATS.get(kind, ()) else ""
     yield from _range_errors(value, kind, form, "Checked", path)
     for bound, prefix, check in (
-        (node.multiple_of, "MultipleOf", _multiple_errors),
-        (node.minimum, "Minimum boundary", _least_errors),
-        (node.maximum, "Maximum boundary", _most_errors),
+        (rules.multiple_of, "MultipleOf", _multiple_errors),
+        (rules.minimum, "Minimum boundary", _least_errors),
+        (rules.maximum, "Maximum boundary", _most_errors),
     ):
         if bound is None:
             continue
@@ -35,7 +37,7 @@ def number_errors(node: SchemaNode, value: Number, path: str) -> Iterator[FieldE
         # A bound of the right type is cut to the type of the value; another one is held against it as a float.
         number, limit = (float(value), float(bound)) if wrong or isinstance(value, float) else (value, int(bound))
         yield from wrong
-        yield from check(node, number, limit, path)
+        yield from check(rules, number, limit, path)
 
 
 def _range_errors(value: Number, kind: str, form: str, prefix: str, path: str) -> Iterator[FieldError]:
@@ -59,8 +61,8 @@ def _limit(limit: Number) -> str:
     return shown_number(limit) if isinstance(limit, float) else str(limit)
 
 
-def _multiple_errors(node: SchemaNode, number: Number, factor: Number, path: str) -> Iterator[FieldError]:
-    del node
+def _multiple_errors(rules: Rules, number: Number, factor: Number, path: str) -> Iterator[FieldError]:
+    del rules
     if factor <= 0:
         words = f"factor MultipleOf declared for {path} must be positive: {_limit(factor)}"
         yield invalid_value(path or "<nil>", _limit(factor), words)
@@ -71,15 +73,15 @@ def _multiple_errors(node: SchemaNode, number: Number, factor: Number, path: str
         yield _wrong(path, number, f"should be a multiple of {_limit(factor)}")
 
 
-def _least_errors(node: SchemaNode, number: Number, least: Number, path: str) -> Iterator[FieldError]:
-    if node.exclusive_minimum and number <= least:
+def _least_errors(rules: Rules, number: Number, least: Number, path: str) -> Iterator[FieldError]:
+    if rules.exclusive_minimum and number <= least:
         yield _wrong(path, number, f"should be greater than {_limit(least)}")
     elif number < least:
         yield _wrong(path, number, f"should be greater than or equal to {_limit(least)}")
 
 
-def _most_errors(node: SchemaNode, number: Number, most: Number, path: str) -> Iterator[FieldError]:
-    if node.exclusive_maximum and number >= most:
+def _most_errors(rules: Rules, number: Number, most: Number, path: str) -> Iterator[FieldError]:
+    if rules.exclusive_maximum and number >= most:
         yield _wrong(path, number, f"should be less than {_limit(most)}")
     elif number > most:
         yield _wrong(path, number, f"should be less than or equal to {_limit(most)}")

@@ -1,84 +1,89 @@
-"""Fields that no schema names are dropped when an object is decoded, or named where the client asks for it.
+"""Fields that no type names are dropped when an object is decoded, or named where the client asks for it.
 
-Kept in any case: ``apiVersion``, ``kind`` and ``metadata`` of the object and of embedded objects; everything below a
-schema that preserves unknown fields, except where a property there has a schema of its own.
+Kept in any case: ``apiVersion``, ``kind`` and ``metadata`` of a custom resource and of embedded objects; everything
+below a type that keeps unknown fields, except where a field there has a type of its own. An object of a built-in kind
+is a struct with its metadata.
 
-Source: apiextensions-apiserver pkg/apiserver/schema/pruning.
+Source: sigs.k8s.io/json, strict decoding; apiextensions-apiserver pkg/apiserver/schema/pruning.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, cast
+from typing import Final, cast
 
-from deltaloop.schemas.node import SchemaNode
+from deltaloop.schemas.types import TypeNode
 
 _IDENTITY: Final = ("apiVersion", "kind", "metadata")
 _CONTAINERS: Final = (dict, list)
 
 
-def prune(node: SchemaNode, fields: dict[str, Any]) -> bool:
-    """Drop unknown fields from an object in place and tell whether there were any."""
-    return _remove(node, fields, root=True)
+def prune(node: TypeNode, fields: dict[str, object], path: str = "") -> list[str]:
+    """Drop unknown fields from an object in place, and return their paths, sorted.
+
+    Args:
+        node: Its type.
+        fields: The object.
+        path: Where it is.
+    """
+    whole = not node.name
+    if not _has_unknown(node, fields, whole=whole):
+        return []
+    return sorted(_unknown(node, fields, path, remove=True, whole=whole))
 
 
-def unknown_fields(node: SchemaNode, fields: dict[str, Any]) -> list[str]:
+def unknown_fields(node: TypeNode, fields: dict[str, object]) -> list[str]:
     """Return the paths of the fields that ``prune`` would drop, sorted; the object stays as it is."""
-    return sorted(_unknown(node, fields, "", remove=False, root=True))
+    return sorted(_unknown(node, fields, "", remove=False, whole=not node.name))
 
 
-def prune_value(node: SchemaNode, value: object) -> list[str]:
+def prune_value(node: TypeNode, value: object) -> list[str]:
     """Drop unknown fields from a part of an object in place, such as a default, and return their paths."""
-    return _unknown(node, value, "", remove=True, root=False)
+    return _unknown(node, value, "", remove=True, whole=False)
 
 
-def _remove(node: SchemaNode, value: object, *, root: bool = False) -> bool:
-    """Do as ``_unknown`` on the way of every read and write, without making paths."""
-    removed = False
+def _has_unknown(node: TypeNode, value: object, *, whole: bool = False) -> bool:
+    """Tell quickly whether there is anything to drop, without making paths."""
     if isinstance(value, dict):
-        fields = cast("dict[str, Any]", value)
-        properties, additional = node.properties, node.additional
-        whole = root or node.embedded
-        unknown: list[str] = []
-        for name, inner in fields.items():
-            if whole and name in _IDENTITY:
-                continue
-            child = properties.get(name) or additional
+        fields, other = node.fields, node.other
+        if node.open and not fields and other is None:
+            return False
+        whole = whole or node.embedded
+        for name, inner in cast("dict[str, object]", value).items():
+            child = fields.get(name) or other
             if child is None:
-                if not node.open:
-                    unknown.append(name)
-            elif isinstance(inner, _CONTAINERS):
-                removed = _remove(child, cast("object", inner)) or removed
-        for name in unknown:
-            del fields[name]
-        return removed or bool(unknown)
-    if isinstance(value, list) and node.items is not None:
-        for item in cast("list[Any]", value):
-            removed = _remove(node.items, item) or removed
-    return removed
+                if not (node.open or (whole and name in _IDENTITY)):
+                    return True
+            elif type(inner) not in _CONTAINERS or not inner or (whole and name in _IDENTITY):
+                continue
+            elif _has_unknown(child, inner):
+                return True
+    elif isinstance(value, list) and node.items is not None:
+        below = node.items
+        for item in cast("list[object]", value):
+            if type(item) in _CONTAINERS and item and _has_unknown(below, item):
+                return True
+    return False
 
 
-def _unknown(node: SchemaNode, value: object, path: str, *, remove: bool, root: bool) -> list[str]:
+def _unknown(node: TypeNode, value: object, path: str, *, remove: bool, whole: bool) -> list[str]:
     found: list[str] = []
     if isinstance(value, dict):
-        fields = cast("dict[str, Any]", value)
-        whole = root or node.embedded
+        fields = cast("dict[str, object]", value)
+        whole = whole or node.embedded
         for name in list(fields):
             if whole and name in _IDENTITY:
                 continue
-            child = node.properties.get(name)
-            if child is None:
-                child = node.additional
+            child = node.fields.get(name) or node.other
             if child is not None:
-                inner = fields[name]
-                if isinstance(inner, _CONTAINERS):
+                if type(fields[name]) in _CONTAINERS:
                     below = f"{path}.{name}" if path else name
-                    found += _unknown(child, cast("object", inner), below, remove=remove, root=False)
+                    found += _unknown(child, fields[name], below, remove=remove, whole=False)
             elif not node.open:
                 found.append(f"{path}.{name}" if path else name)
                 if remove:
                     del fields[name]
     elif isinstance(value, list) and node.items is not None:
-        for position, item in enumerate(cast("list[Any]", value)):
-            if isinstance(item, _CONTAINERS):
-                found += _unknown(node.items, cast("object", item), f"{path}[{position}]", remove=remove, root=False)
+        for position, item in enumerate(cast("list[object]", value)):
+            if type(item) in _CONTAINERS:
+                found += _unknown(node.items, item, f"{path}[{position}]", remove=remove, whole=False)
     return found

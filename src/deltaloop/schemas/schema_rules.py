@@ -17,8 +17,8 @@ import msgspec
 
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
 from deltaloop.schemas.json_values import is_mapping, items, mapping, texts
-from deltaloop.schemas.node import compile_schema
 from deltaloop.schemas.pruning import prune_value
+from deltaloop.schemas.schema_compiler import compile_schema
 from deltaloop.schemas.structural import EMBEDDED, JUNCTORS, OPEN, structural_errors
 from deltaloop.schemas.validating import validate_value
 

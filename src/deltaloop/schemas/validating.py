@@ -14,7 +14,6 @@ pkg/apiserver/validation/validation.go, pkg/apiserver/schema/listtype, pkg/apise
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, Final, cast
 
 import msgspec
@@ -24,8 +23,8 @@ from deltaloop.schemas.formats import fits, format_of
 from deltaloop.schemas.go_numbers import as_sent, is_whole, shown_number
 from deltaloop.schemas.identity import identity_errors
 from deltaloop.schemas.json_values import at, mapping
-from deltaloop.schemas.node import SchemaNode
 from deltaloop.schemas.numbers import number_errors
+from deltaloop.schemas.types import Rules, TypeNode
 
 _TYPE_NAMES: Final[dict[type, str]] = {
     type(None): "null",
@@ -36,13 +35,14 @@ _TYPE_NAMES: Final[dict[type, str]] = {
     list: "array",
 }
 _UNKNOWN: Final = object()
-_ANY: Final = SchemaNode(properties={})
+_ANY: Final = TypeNode()
+_NO_RULES: Final = Rules()
 _MANY: Final = "FieldValueTooMany"
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 Errors = list[FieldError]
 
 
-def validate(node: SchemaNode, fields: dict[str, Any], old: dict[str, Any] | None = None) -> Errors:
+def validate(node: TypeNode, fields: dict[str, Any], old: dict[str, Any] | None = None) -> Errors:
     """Return what is wrong with an object; empty if it is right.
 
     Args:
@@ -60,7 +60,7 @@ def validate(node: SchemaNode, fields: dict[str, Any], old: dict[str, Any] | Non
     return errors
 
 
-def validate_value(node: SchemaNode, value: object) -> Errors:
+def validate_value(node: TypeNode, value: object) -> Errors:
     """Return what is wrong with a default; of a set, items may come twice."""
     errors: Errors = []
     if node.checks_lists:
@@ -89,38 +89,40 @@ def _wrong_type(path: str, wanted: str, found: str, errors: Errors) -> None:
     errors.append(FieldError(path or "<nil>", "FieldValueTypeInvalid", text))
 
 
-def _check(node: SchemaNode, value: object, path: str, errors: Errors, old: object = _UNKNOWN) -> None:
+def _check(node: TypeNode, value: object, path: str, errors: Errors, old: object = _UNKNOWN) -> None:
     """Check a value; ``old`` is what there was in its place, as far as that can be told."""
     if old is not _UNKNOWN and _is_same(node, old, value):
         return
     if type(value) is int:
         value = as_sent(value)
     kind = _TYPE_NAMES.get(type(value), "object")
-    types = node.types
+    types, rules = node.types, node.rules
     if value is None:
         if types and not node.nullable:
             _wrong_type(path, ",".join(types), "null", errors)
-        if node.enum is not None:
-            _check_enum(node, value, path, errors)
+        if rules is not None and rules.enum is not None:
+            _check_enum(rules.enum, value, path, errors)
         return
     if types and kind not in types and not _is_number_of(types, value):
         _check_wrong_type(node, kind, path, errors)
-    if node.all_of or node.any_of or node.one_of or node.not_ is not None:
-        _check_alternatives(node, value, path, errors)
-    checker = _CHECKERS.get(kind)
-    if checker is not None:
-        checker(node, value, path, errors)
+    if rules is not None and (rules.all_of or rules.any_of or rules.one_of or rules.not_ is not None):
+        _check_alternatives(rules, value, path, errors)
+    if kind == "string":
+        if rules is not None:
+            _check_text(rules, cast("str", value), path, errors)
+    elif kind in ("integer", "number"):
+        errors.extend(number_errors(node, cast("float", value), path))
     elif kind == "array":
         _check_list(node, cast("list[Any]", value), path, errors, old)
-    if node.enum is not None:
-        _check_enum(node, value, path, errors)
+    if rules is not None and rules.enum is not None:
+        _check_enum(rules.enum, value, path, errors)
     if kind == "object":
         _check_object(node, value, path, errors, old)
 
 
-def _check_wrong_type(node: SchemaNode, kind: str, path: str, errors: Errors) -> None:
+def _check_wrong_type(node: TypeNode, kind: str, path: str, errors: Errors) -> None:
     """Say that a value has another type, in the terms of its format where the schema has one that is known."""
-    form = format_of(node.types, node.format)
+    form = format_of(node.types, node.rules.format if node.rules is not None else "")
     if not form:
         _wrong_type(path, ",".join(node.types), kind, errors)
     elif kind in ("string", "array"):
@@ -130,7 +132,7 @@ def _check_wrong_type(node: SchemaNode, kind: str, path: str, errors: Errors) ->
         _wrong_type(path, form, {"number": "float64", "integer": "int64"}.get(kind, ""), errors)
 
 
-def _is_same(node: SchemaNode, old: Any, value: Any) -> bool:
+def _is_same(node: TypeNode, old: Any, value: Any) -> bool:
     """Tell whether a value is what it was; where items are told apart, their order is no matter."""
     if isinstance(old, list) and isinstance(value, list) and node.list_type == "map" and node.items is not None:
         before, after = _by_keys(node, cast("Any", old)), _by_keys(node, cast("Any", value))
@@ -144,8 +146,8 @@ def _is_same(node: SchemaNode, old: Any, value: Any) -> bool:
     return shown(cast("Any", old)) == shown(cast("Any", value))
 
 
-def _child(node: SchemaNode, name: str) -> SchemaNode:
-    return node.properties.get(name) or node.additional or _ANY
+def _child(node: TypeNode, name: str) -> TypeNode:
+    return node.fields.get(name) or node.other or _ANY
 
 
 def _is_number_of(types: tuple[str, ...], value: object) -> bool:
@@ -156,8 +158,7 @@ def _is_number_of(types: tuple[str, ...], value: object) -> bool:
     return isinstance(value, float) and "integer" in types and is_whole(value)
 
 
-def _check_enum(node: SchemaNode, value: object, path: str, errors: Errors) -> None:
-    allowed = node.enum or ()
+def _check_enum(allowed: tuple[object, ...], value: object, path: str, errors: Errors) -> None:
     if any(_same(item, value) for item in allowed if item is not None):
         return
     listed = ", ".join(shown(item if isinstance(item, str) else shown(item)) for item in allowed)
@@ -172,41 +173,40 @@ def _same(item: object, value: object) -> bool:
     return item == value and isinstance(item, bool) == isinstance(value, bool)
 
 
-def _check_text(node: SchemaNode, value: Any, path: str, errors: Errors) -> None:
-    if node.max_length is not None and len(value) > node.max_length:
-        text = f"Too long: may not be more than {node.max_length} byte{'' if node.max_length == 1 else 's'}"
+def _check_text(rules: Rules, value: str, path: str, errors: Errors) -> None:
+    if rules.max_length is not None and len(value) > rules.max_length:
+        text = f"Too long: may not be more than {rules.max_length} byte{'' if rules.max_length == 1 else 's'}"
         errors.append(FieldError(path, "FieldValueTooLong", text))
-    if node.min_length is not None and len(value) < node.min_length:
-        _wrong(path, value, f"should be at least {node.min_length} chars long", errors)
-    if node.pattern is not None and not node.pattern.matches(value):
-        _wrong(path, value, f"should match '{node.pattern_text}'", errors)
-    if node.format and not fits(node.format, value):
-        _wrong_type(path, node.format, value, errors)
+    if rules.min_length is not None and len(value) < rules.min_length:
+        _wrong(path, value, f"should be at least {rules.min_length} chars long", errors)
+    if rules.pattern is not None and not rules.pattern.matches(value):
+        _wrong(path, value, f"should match '{rules.pattern_text}'", errors)
+    if rules.format and not fits(rules.format, value):
+        _wrong_type(path, rules.format, value, errors)
 
 
-def _check_number(node: SchemaNode, value: Any, path: str, errors: Errors) -> None:
-    errors.extend(number_errors(node, value, path))
-
-
-def _check_list(node: SchemaNode, value: list[Any], path: str, errors: Errors, old: object) -> None:
+def _check_list(node: TypeNode, value: list[Any], path: str, errors: Errors, old: object) -> None:
     if node.items is not None:
         before = _by_keys(node, old)
         for position, item in enumerate(value):
             _check(node.items, item, f"{path}[{position}]", errors, before.get(_keys_of(node, item), _UNKNOWN))
-    if node.min_items is not None and len(value) < node.min_items:
-        _wrong_size(path, len(value), f"should have at least {node.min_items} items", errors)
-    if node.max_items is not None and len(value) > node.max_items:
-        _too_many(path, len(value), node.max_items, errors)
+    rules = node.rules
+    if rules is None:
+        return
+    if rules.min_items is not None and len(value) < rules.min_items:
+        _wrong_size(path, len(value), f"should have at least {rules.min_items} items", errors)
+    if rules.max_items is not None and len(value) > rules.max_items:
+        _too_many(path, len(value), rules.max_items, errors)
 
 
-def _by_keys(node: SchemaNode, old: Any) -> dict[str, Any]:
+def _by_keys(node: TypeNode, old: Any) -> dict[str, Any]:
     """Return the items of a list by what they are told apart by; those of other lists have no place of their own."""
     if node.list_type != "map" or not isinstance(old, list):
         return {}
     return {_keys_of(node, item): item for item in cast("list[Any]", old)}
 
 
-def _keys_of(node: SchemaNode, item: object) -> str:
+def _keys_of(node: TypeNode, item: object) -> str:
     return shown([at(item, name) for name in node.list_keys])
 
 
@@ -219,19 +219,20 @@ def _too_many(path: str, size: int, most: int, errors: Errors) -> None:
     errors.append(FieldError(path or "<nil>", _MANY, f"Too many: {size}: must have at most {most} {noun}"))
 
 
-def _check_object(node: SchemaNode, value: object, path: str, errors: Errors, old: object) -> None:
+def _check_object(node: TypeNode, value: object, path: str, errors: Errors, old: object) -> None:
     fields = cast("dict[str, Any]", value)
-    if node.min_properties is not None and len(fields) < node.min_properties:
-        _wrong_size(path, len(fields), f"should have at least {node.min_properties} properties", errors)
+    rules = node.rules or _NO_RULES
+    if rules.min_properties is not None and len(fields) < rules.min_properties:
+        _wrong_size(path, len(fields), f"should have at least {rules.min_properties} properties", errors)
         if old is _UNKNOWN:
             return
-    if node.max_properties is not None and len(fields) > node.max_properties:
-        _too_many(path, len(fields), node.max_properties, errors)
+    if rules.max_properties is not None and len(fields) > rules.max_properties:
+        _too_many(path, len(fields), rules.max_properties, errors)
         if old is _UNKNOWN:
             return
     prefix = f"{path}." if path else ""
-    errors.extend(required(prefix + name) for name in node.required if name not in fields)
-    properties, additional = node.properties, node.additional
+    errors.extend(required(prefix + name) for name in rules.required if name not in fields)
+    properties, additional = node.fields, node.other
     before = mapping(old)
     for name, inner in fields.items():
         child = properties.get(name) or additional
@@ -239,28 +240,28 @@ def _check_object(node: SchemaNode, value: object, path: str, errors: Errors, ol
             _check(child, inner, prefix + name, errors, before.get(name, _UNKNOWN))
 
 
-def _check_alternatives(node: SchemaNode, value: object, path: str, errors: Errors) -> None:
-    if node.any_of:
-        results = [_errors_of(part, value, path) for part in node.any_of]
+def _check_alternatives(rules: Rules, value: object, path: str, errors: Errors) -> None:
+    if rules.any_of:
+        results = [_errors_of(part, value, path) for part in rules.any_of]
         if all(results):
             errors.append(_composite(path, "must validate at least one schema (anyOf)"))
             errors.extend(_fewest(results))
-    if node.one_of:
-        results = [_errors_of(part, value, path) for part in node.one_of]
+    if rules.one_of:
+        results = [_errors_of(part, value, path) for part in rules.one_of]
         valid = sum(not result for result in results)
         if valid != 1:
             found = f"Found {valid} valid alternatives" if valid else "Found none valid"
             errors.append(_composite(path, f"must validate one and only one schema (oneOf). {found}"))
             if not valid:
                 errors.extend(_fewest(results))
-    if node.all_of:
-        results = [_errors_of(part, value, path) for part in node.all_of]
+    if rules.all_of:
+        results = [_errors_of(part, value, path) for part in rules.all_of]
         for result in results:
             errors.extend(result)
         if any(results):
             tail = ". None validated" if all(results) else ""
             errors.append(_composite(path, f"must validate all the schemas (allOf){tail}"))
-    if node.not_ is not None and not _errors_of(node.not_, value, path):
+    if rules.not_ is not None and not _errors_of(rules.not_, value, path):
         errors.append(_composite(path, "must not validate the schema (not)"))
 
 
@@ -272,14 +273,7 @@ def _composite(path: str, rule: str) -> FieldError:
     return invalid_value("<nil>", '""', f"{shown(path)} {rule}")
 
 
-def _errors_of(node: SchemaNode, value: object, path: str) -> Errors:
+def _errors_of(node: TypeNode, value: object, path: str) -> Errors:
     errors: Errors = []
     _check(node, value, path, errors)
     return errors
-
-
-_CHECKERS: Final[dict[str, Callable[[SchemaNode, Any, str, Errors], None]]] = {
-    "string": _check_text,
-    "integer": _check_number,
-    "number": _check_number,
-}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from deltaloop.apiserver.core.builtin import autoscaler_conversion, conversion, defaulting, defaulting_rules
+from deltaloop.apiserver.core.builtin import autoscaler_conversion, conversion, defaulting_rules
 from deltaloop.apiserver.core.kinds import (
     addresses,
     claim_spec,
@@ -38,6 +38,7 @@ from deltaloop.apiserver.core.kinds import (
 )
 from deltaloop.apiserver.core.kinds.all_kinds import STRATEGIES
 from deltaloop.apiserver.core.strategy import PLAIN
+from deltaloop.schemas import completing
 from deltaloop.schemas.faults import required
 from tests.apiserver.core.facts import check_facts
 from tests.conformance.builtin_facts import plural_of, read_facts
@@ -102,9 +103,9 @@ def no_errors(*_: object, **__: object) -> tuple[object, ...]:
 @pytest.mark.parametrize(
     ("module", "part", "broken", "plural"),
     [
-        (defaulting, "_is_zero", false, "pods"),
-        (defaulting, "canonical_quantity", lambda sent, **_: sent, "pods"),
-        (defaulting, "OBJECT_RULES", {}, "pods"),
+        (completing, "_is_zero", false, "pods"),
+        (completing, "canonical_quantity", lambda sent, **_: sent, "pods"),
+        (defaulting_rules, "_requests_from_limits", nothing, "pods"),
         (defaulting_rules, "pull_policy", always, "pods"),
         (defaulting_rules, "_SESSION_SECONDS", 1, "services"),
         (defaulting_rules, "_SCALE_UP", {}, "horizontalpodautoscalers"),

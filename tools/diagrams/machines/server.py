@@ -14,7 +14,6 @@ from deltaloop.apiserver.core.storage.listing import plan_list
 from deltaloop.apiserver.core.wire.requests import ListQuery, parse_path
 from deltaloop.apiserver.core.wire.routing import find_route
 from deltaloop.apiserver.core.writes.apply.field_set import paths, shown
-from deltaloop.apiserver.core.writes.apply.merge_type import MergeType, custom_type
 from deltaloop.apiserver.core.writes.apply.ownership import (
     APPLY,
     UPDATE,
@@ -25,6 +24,8 @@ from deltaloop.apiserver.core.writes.apply.ownership import (
     apply_owners,
     update_owners,
 )
+from deltaloop.schemas.schema_compiler import schema_from_json
+from deltaloop.schemas.types import TypeNode
 
 # -- verbs
 
@@ -85,10 +86,10 @@ SCHEMA = {
     "type": "object",
     "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}, "text": {"type": "string"}}}},
 }
-KIND = custom_type(msgspec.json.encode(SCHEMA))
+KIND = schema_from_json(msgspec.json.encode(SCHEMA)).tree
 
 
-def _type_of(_: str) -> MergeType:
+def _type_of(_: str) -> TypeNode:
     return KIND
 
 

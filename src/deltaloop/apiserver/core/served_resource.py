@@ -10,6 +10,8 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.codec import Codec
 from deltaloop.apiserver.core.strategy import PLAIN, PLAIN_FLAGS, Flags, Strategy, Subresource
+from deltaloop.schemas.object_meta import UNTYPED
+from deltaloop.schemas.types import Schema
 
 ALL_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 SUBRESOURCE_VERBS: Final = ("get", "patch", "update")
@@ -65,7 +67,7 @@ class ServedResource:
         scale_paths: Where ``scale`` reads and writes; None without that subresource.
         finalize: Whether there is a ``finalize`` subresource (namespaces).
         flags: What it does so or otherwise.
-        schema: The CRD version's OpenAPI v3 schema as JSON bytes, if any.
+        schema: The type of its objects.
         columns: Those of its table; what has no path is computed by the strategy.
         field_labels: Fields that can be selected by, besides ``metadata.name`` and ``metadata.namespace``.
         label_refusal: The words that refuse another field, with ``{}`` for it; empty means the usual ones.
@@ -88,7 +90,7 @@ class ServedResource:
     scale_paths: ScalePaths | None = None
     finalize: bool = False
     flags: Flags = PLAIN_FLAGS
-    schema: bytes = b""
+    schema: Schema = UNTYPED
     columns: tuple[PrinterColumn, ...] = ()
     field_labels: tuple[str, ...] = ()
     label_refusal: str = ""

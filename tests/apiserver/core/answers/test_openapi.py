@@ -18,6 +18,7 @@ from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.writes.apply.options import APPLY_PATCH
 from deltaloop.apiserver.core.writes.patching import JSON_PATCH, MERGE_PATCH
+from deltaloop.schemas.schema_compiler import schema_from_json
 from tests.apiserver.core.custom_resources import GROUP, foo_crd, served_foo
 
 
@@ -109,7 +110,7 @@ def test_version_2_leaves_out_what_it_has_no_word_for() -> None:
         singular="foo",
         list_kind="FooList",
         codec=CustomCodec(kind),
-        schema=msgspec.json.encode(schema),
+        schema=schema_from_json(msgspec.json.encode(schema)),
     )
     found = openapi_v2.document([served])
     assert found["definitions"]["com.example.v1.Foo"] == {

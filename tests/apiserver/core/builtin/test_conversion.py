@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from deltaloop.apiserver.core.builtin import autoscaler_conversion, conversion
 from deltaloop.apiserver.core.builtin.autoscaler_conversion import has_metrics_beside
 from deltaloop.apiserver.core.builtin.conversion import CONVERSIONS, event_from_core, event_to_core
-from deltaloop.apiserver.core.builtin.defaulting import complete_object
+from deltaloop.apiserver.core.builtin.types import built_in_schema
+from deltaloop.schemas.completing import complete_object
 
 _V1 = CONVERSIONS["autoscaling/v1", "HorizontalPodAutoscaler"]
 _AMOUNTS = st.sampled_from(("1", "500m", "1Gi"))
@@ -160,5 +161,5 @@ def test_an_autoscaler_of_v1_without_metrics_aims_at_four_fifths() -> None:
     for value, found in (("[]", False), ("{", False), ('[{"type":"Pods"}]', True)):
         assert has_metrics_beside({annotation: value}) is found
         fields: dict[str, Any] = {"metadata": {"annotations": {annotation: value}}, "spec": {"maxReplicas": 1}}
-        complete_object("autoscaling/v1", "HorizontalPodAutoscaler", fields)
+        complete_object(built_in_schema("autoscaling/v1", "HorizontalPodAutoscaler").tree, fields)
         assert fields["spec"].get("targetCPUUtilizationPercentage") == (None if found else 80)

@@ -6,15 +6,21 @@ from typing import Any
 
 import pytest
 
-from deltaloop.apiserver.core.builtin.merged_objects import convert_merged
+from deltaloop.apiserver.core.metadata.go_words import converting_words
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.schemas.converting import convert_object
 
 
 def served(group: str, plural: str) -> ServedResource:
     found = Registry().find(group, "v1", plural)
     assert found is not None
     return found
+
+
+def convert_merged(resource: ServedResource, fields: dict[str, Any]) -> str:
+    fault = convert_object(resource.schema.tree, fields)
+    return converting_words(fault) if fault is not None else ""
 
 
 DEPLOYMENT, SECRET = served("apps", "deployments"), served("", "secrets")
@@ -51,18 +57,18 @@ DEPLOYMENT, SECRET = served("apps", "deployments"), served("", "secrets")
     ],
 )
 def test_a_wrong_type_is_told(fields: dict[str, Any], words: str) -> None:
-    assert convert_merged(DEPLOYMENT.type, fields) == words
+    assert convert_merged(DEPLOYMENT, fields) == words
 
 
 def test_bytes_come_as_text() -> None:
-    assert convert_merged(SECRET.type, {"data": {"k": 1}}) == "cannot restore slice from int64"
-    assert convert_merged(SECRET.type, {"data": {"k": "?"}}) == ""  # what it says is looked at later
+    assert convert_merged(SECRET, {"data": {"k": 1}}) == "cannot restore slice from int64"
+    assert convert_merged(SECRET, {"data": {"k": "?"}}) == ""  # what it says is looked at later
 
 
 def test_whole_numbers_are_written_as_such() -> None:
     strategy = {"rollingUpdate": {"maxSurge": 2.0, "maxUnavailable": "25%"}}
     fields: dict[str, Any] = {"spec": {"replicas": 3.0, "strategy": strategy, "paused": None}, "unknown": 1.5}
-    assert convert_merged(DEPLOYMENT.type, fields) == ""
+    assert convert_merged(DEPLOYMENT, fields) == ""
     assert fields["spec"]["replicas"] == 3
     assert type(fields["spec"]["replicas"]) is int
     assert type(strategy["rollingUpdate"]["maxSurge"]) is int

@@ -6,12 +6,17 @@ import importlib.util
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from deltaloop.apiserver.core.builtin.tables import builtin_tables, kind_types
-from deltaloop.apiserver.core.builtin.unknown_fields import drop_unknown_fields
-from deltaloop.apiserver.core.writes.apply.merge_type import MergeType, built_in_type
+from deltaloop.apiserver.core.builtin.types import built_in_schema
+from deltaloop.schemas.json_values import at as at_path
+from deltaloop.schemas.json_values import mapping
+from deltaloop.schemas.object_meta import OBJECT_META_STRUCTS
+from deltaloop.schemas.pruning import prune
+from deltaloop.schemas.types import TypeNode
 
 ROOT = Path(__file__).parents[4]
 _SOURCES = importlib.util.find_spec("kubernetes_validate") is not None
@@ -32,16 +37,24 @@ def test_the_data_file_is_what_the_sources_give() -> None:
 def test_every_type_that_is_named_is_there() -> None:
     for entry in builtin_tables().kinds:
         assert entry.type in builtin_tables().types
-        found = built_in_type(entry.api_version, entry.kind)
-        assert found is not None
-        assert {"metadata"} <= set(found.fields) or not entry.plural
+        assert "metadata" in built_in(entry.api_version, entry.kind).fields or not entry.plural
     assert kind_types()["apps/v1", "Deployment"] == "apps.v1.Deployment"
-    assert built_in_type("apps/v9", "Deployment") is None
+    assert built_in("apps/v9", "Deployment").name == ""
 
 
-def at(kind: MergeType, *path: str) -> MergeType:
+def test_metadata_is_what_every_kind_has() -> None:
+    for name, struct in OBJECT_META_STRUCTS.items():
+        entry = builtin_tables().types[name]
+        assert (struct.fields, struct.atomic, struct.always) == (entry.fields, entry.atomic, entry.always)
+
+
+def built_in(api_version: str, kind: str) -> TypeNode:
+    return built_in_schema(api_version, kind).tree
+
+
+def at(kind: TypeNode, *path: str) -> TypeNode:
     for step in path:
-        below = kind.element if step == "*" else kind.field(step)
+        below = kind.element if step == "*" else kind.merge_fields.get(step)
         assert below is not None, step
         kind = below
     return kind
@@ -64,25 +77,22 @@ def at(kind: MergeType, *path: str) -> MergeType:
     ],
 )
 def test_how_the_fields_of_a_pod_merge(path: str, form: str, keys: tuple[str, ...]) -> None:
-    pod = built_in_type("v1", "Pod")
-    assert pod is not None
-    found = at(pod, *path.split())
-    assert (found.form, found.keys) == (form, keys)
+    found = at(built_in("v1", "Pod"), *path.split())
+    assert (found.merging, found.keys) == (form, keys)
 
 
 def test_what_go_writes_even_when_nobody_set_it() -> None:
-    deployment = built_in_type("apps/v1", "Deployment")
-    assert deployment is not None
-    assert deployment.zero["spec"]["template"]["spec"] == {"containers": None}
-    assert set(deployment.zero["spec"]) == {"selector", "strategy", "template"}
-    assert at(deployment, "spec", "template", "spec", "containers", "*", "ports").defaults == {"protocol": "TCP"}
+    deployment = built_in("apps/v1", "Deployment")
+    spec = mapping(mapping(deployment.zero)["spec"])
+    assert at_path(spec, "template", "spec") == {"containers": None}
+    assert set(spec) == {"selector", "strategy", "template"}
+    assert at(deployment, "spec", "template", "spec", "containers", "*", "ports").key_defaults == {"protocol": "TCP"}
 
 
 def test_schemas_that_contain_themselves_are_no_trap() -> None:
-    crd = built_in_type("apiextensions.k8s.io/v1", "CustomResourceDefinition")
-    assert crd is not None
+    crd = built_in("apiextensions.k8s.io/v1", "CustomResourceDefinition")
     # The list of versions is one value, so there is nothing to walk into.
-    assert at(crd, "spec", "versions").form == "scalar"
+    assert at(crd, "spec", "versions").merging == "scalar"
 
 
 def test_unknown_fields_are_dropped_wherever_they_are() -> None:
@@ -92,17 +102,22 @@ def test_unknown_fields_are_dropped_wherever_they_are() -> None:
         "envFrom": [{"prefix": "p", "other": 1}],
         "resources": {"limits": {"x": "1"}},
     }
-    pod = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a", "namo": 1}, "spec": {"containers": [container]}}
-    assert drop_unknown_fields("v1", "Pod", pod) == [
+    pod: dict[str, Any] = {
+        "kind": "Pod",
+        "apiVersion": "v1",
+        "metadata": {"name": "a", "namo": 1},
+        "spec": {"containers": [container]},
+    }
+    assert prune(built_in("v1", "Pod"), pod) == [
         "metadata.namo",
         "spec.containers[0].envFrom[0].other",
         "spec.containers[0].imagee",
     ]
-    assert drop_unknown_fields("v1", "Pod", pod) == []
+    assert prune(built_in("v1", "Pod"), pod) == []
     assert container == {"name": "c", "envFrom": [{"prefix": "p"}], "resources": {"limits": {"x": "1"}}}
-    assert drop_unknown_fields("example.com/v1", "Widget", {"anything": 1}) == []
+    assert prune(built_in("example.com/v1", "Widget"), {"anything": 1}) == []
 
 
 def test_what_is_open_is_left_alone() -> None:
-    revision = {"metadata": {"name": "a"}, "revision": 1, "data": {"any": {"thing": [1]}}}
-    assert drop_unknown_fields("apps/v1", "ControllerRevision", revision) == []
+    revision: dict[str, Any] = {"metadata": {"name": "a"}, "revision": 1, "data": {"any": {"thing": [1]}}}
+    assert prune(built_in("apps/v1", "ControllerRevision"), revision) == []

@@ -319,7 +319,7 @@ def test_a_served_version_carries_everything_the_crd_says() -> None:
     assert served.columns == (NAME_COLUMN, PrinterColumn("Ready", "string", ".status.ready", "d", "", 1))
     assert served.field_labels == ("spec.color",)
     assert served.deprecation == "use v2"
-    assert msgspec.json.decode(served.schema) == crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    assert msgspec.json.decode(served.schema.source) == crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
 
 
 def test_cluster_scope_and_no_subresources() -> None:

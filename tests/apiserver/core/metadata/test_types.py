@@ -1,4 +1,4 @@
-"""Metadata as Go reads it: which wrong type is told, and what ends the reading."""
+"""Metadata as Go reads it: which wrong value is told."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ import pytest
 
 from deltaloop.api import kinds
 from deltaloop.api.status import BadRequestError
+from deltaloop.apiserver.core.kinds.resources import BUILT_IN_RESOURCES
 from deltaloop.apiserver.core.metadata.types import (
     check_metadata_types,
     drop_unreadable,
-    metadata_problem,
     reads_as_entries,
     unreadable_type,
 )
 from tests.apiserver.core.custom_resources import served_foo
 
 FOO = served_foo()
+CONFIG_MAP = next(each for each in BUILT_IN_RESOURCES if each.type == kinds.CONFIG_MAP)
 
 
 @pytest.mark.parametrize(
@@ -40,35 +41,34 @@ FOO = served_foo()
 )
 def test_a_wrong_type_is_told(metadata: Any, why: str) -> None:
     fields: dict[str, Any] = {"metadata": metadata}
-    assert metadata_problem("ConfigMap", fields, unstructured=False) == (f"json: cannot unmarshal {why}", False)
-    with pytest.raises(BadRequestError, match="cannot be handled as a ConfigMap"):
-        check_metadata_types(kinds.CONFIG_MAP, fields, unstructured=False)
+    with pytest.raises(BadRequestError, match="cannot be handled as a ConfigMap") as raised:
+        CONFIG_MAP.codec.read(fields, "whole")
+    assert raised.value.status.message.endswith(f": json: cannot unmarshal {why}")
 
 
 @pytest.mark.parametrize(
     "metadata",
     [
-        {"labels": 1, "creationTimestamp": "x"},
         {"deletionTimestamp": ""},
+        {"creationTimestamp": "x", "labels": 1},
         {"managedFields": [{"time": "yesterday"}, {"manager": 1}]},
     ],
 )
-def test_a_time_that_is_none_ends_the_reading(metadata: dict[str, Any]) -> None:
-    why, ends = metadata_problem("ConfigMap", {"metadata": metadata}, unstructured=False)
-    assert why.startswith("parsing time as")
-    assert ends
+def test_the_first_wrong_value_is_told(metadata: dict[str, Any]) -> None:
+    with pytest.raises(BadRequestError, match="parsing time as"):
+        CONFIG_MAP.codec.read({"metadata": metadata}, "whole")
 
 
 def test_a_custom_resource_may_write_whole_numbers_with_a_point() -> None:
     fields: dict[str, Any] = {"metadata": {"generation": 2.0}}
-    assert metadata_problem(FOO.type.kind, fields, unstructured=True) == ("", False)
+    check_metadata_types(FOO.type, fields)
     assert type(fields["metadata"]["generation"]) is int
 
 
 def test_what_it_says_that_it_is_comes_first() -> None:
     fields: dict[str, Any] = {"kind": "Other", "apiVersion": "example.com/v7", "metadata": {"labels": 1}}
     with pytest.raises(BadRequestError, match=f'^Other in version "v7" cannot be handled as a {FOO.type.kind}: '):
-        check_metadata_types(FOO.type, fields, unstructured=True)
+        check_metadata_types(FOO.type, fields)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import BadRequestError, InvalidError, NotFoundError
 from deltaloop.apiserver.authentication import is_own_host
 from deltaloop.apiserver.core.builtin.codec import BuiltInCodec
+from deltaloop.apiserver.core.builtin.types import built_in_schema
 from deltaloop.apiserver.core.kinds.resources import BUILT_IN_RESOURCES
 from deltaloop.apiserver.core.kinds.scaling import apply_scale, check_scale, scale_of
 from deltaloop.apiserver.core.metadata.rules import metadata_errors, normalized_metadata
@@ -25,8 +26,10 @@ from deltaloop.apiserver.core.writes.objects import generated_name, new_object, 
 
 
 def served(kind: ResourceType[Resource], **traits: Any) -> ServedResource:
+    schema = built_in_schema(kind.api_version, kind.kind)
+    codec, list_kind = BuiltInCodec(kind, schema), f"{kind.kind}List"
     return ServedResource(
-        type=kind, codec=BuiltInCodec(kind), singular=kind.kind.lower(), list_kind=f"{kind.kind}List", **traits
+        type=kind, schema=schema, codec=codec, singular=kind.kind.lower(), list_kind=list_kind, **traits
     )
 
 

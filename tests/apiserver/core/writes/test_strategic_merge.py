@@ -8,26 +8,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaloop.api import kinds
-from deltaloop.apiserver.core.writes.patch_rules import PatchRule, rules_of
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.apiserver.core.builtin.types import built_in_schema
 from deltaloop.apiserver.core.writes.strategic_merge import StrategicMergeError, strategic_merge
+from deltaloop.schemas.types import TypeNode
 
 # A small world with every sort of rule: items merged by name, with such items and plain values below them.
-ITEM = PatchRule(
-    merge=True, key="name", fields={"below": PatchRule(merge=True, key="name"), "tags": PatchRule(merge=True)}
-)
-RULE = PatchRule(
+TAGS = TypeNode(patch_key="")
+ITEM = TypeNode(patch_key="name", fields={"below": TypeNode(patch_key="name"), "tags": TAGS})
+TYPE = TypeNode(
     fields={
         "list": ITEM,
-        "tags": PatchRule(merge=True),
-        "choice": PatchRule(retain_keys=True),
-        "ports": PatchRule(merge=True, key="port"),
+        "tags": TAGS,
+        "ports": TypeNode(patch_key="port"),
     }
 )
 
 
-def merge(current: dict[str, Any], patch: dict[str, Any], rule: PatchRule = RULE) -> dict[str, Any]:
+def rules_of(kind: ResourceType[Any]) -> TypeNode:
+    return built_in_schema(kind.api_version, kind.kind).tree
+
+
+def merge(current: dict[str, Any], patch: dict[str, Any], node: TypeNode = TYPE) -> dict[str, Any]:
     before = copy.deepcopy((current, patch))
-    result = strategic_merge(current, patch, rule)
+    result = strategic_merge(current, patch, node)
     assert (current, patch) == before
     return result
 
@@ -272,7 +276,7 @@ def test_merge_keys_of_the_built_in_kinds(kind: Any, path: tuple[str, ...], key:
     rule = rules_of(kind)
     for field in path:
         rule = rule.below(field)
-    assert (rule.merge, rule.key) == (True, key)
+    assert rule.patch_key == key
 
 
 @pytest.mark.parametrize(
@@ -292,7 +296,7 @@ def test_lists_that_are_replaced(kind: Any, path: tuple[str, ...]) -> None:
     rule = rules_of(kind)
     for field in path:
         rule = rule.below(field)
-    assert not rule.merge
+    assert rule.patch_key is None
 
 
 def test_finalizers_are_a_set_and_new_ones_come_first() -> None:

@@ -99,7 +99,7 @@ def document_hash(registry: Registry, group: str, version: str, definitions: Def
 def schema_name(resource: ServedResource) -> str:
     """Return a kind's name among the schemas, such as ``com.example.v1.Foo`` or ``io.k8s.api.apps.v1.Deployment``."""
     kind = resource.type
-    if resource.schema:
+    if resource.schema.source:
         return ".".join([*reversed(kind.group.split(".")), kind.version, kind.kind])
     return ".".join(["io.k8s.api", kind.group.partition(".")[0] or "core", kind.version, kind.kind])
 
@@ -132,10 +132,10 @@ def _patch(resource: ServedResource, name: str, *, strategic: bool) -> dict[str,
 
 def _schema(resource: ServedResource) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": "object"}
-    if not resource.schema:
+    if not resource.schema.source:
         schema["description"] = _NO_SCHEMA
-    if resource.schema:
-        schema = mapping(_with_either(msgspec.json.decode(resource.schema)))
+    if resource.schema.source:
+        schema = mapping(_with_either(msgspec.json.decode(resource.schema.source)))
     standard = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
     return {
         **schema,

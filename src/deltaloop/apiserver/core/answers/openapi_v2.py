@@ -135,7 +135,7 @@ def _parameters(action: str) -> Iterator[dict[str, Any]]:
 
 
 def _own_schema(resource: ServedResource) -> dict[str, Any]:
-    schema = _converted(msgspec.json.decode(resource.schema)) if resource.schema else {"type": "object"}
+    schema = _converted(msgspec.json.decode(resource.schema.source)) if resource.schema.source else {"type": "object"}
     standard = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
     kind = resource.type
     gvk = {"group": kind.group, "kind": kind.kind, "version": kind.version}

@@ -21,7 +21,6 @@ from deltaloop.apiserver.core.answers.table import (
     partial_object,
     to_table,
 )
-from deltaloop.apiserver.core.builtin.defaulting import struct_fields
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import (
     bookmark,
@@ -34,6 +33,7 @@ from deltaloop.apiserver.core.storage.encoding import (
 from deltaloop.apiserver.core.storage.listing import Listed
 from deltaloop.apiserver.core.storage.watching import Sighting
 from deltaloop.apiserver.core.wire.media_types import YAML, parse_accept
+from deltaloop.schemas.completing import struct_fields
 from deltaloop.schemas.json_values import mapping
 
 _OFFERED: Final = ("application/json", YAML)
@@ -240,8 +240,7 @@ class WatchRendering:
         rendering = self._rendering
         if sighting.object is None:
             mark = bookmark(rendering.served, sighting.revision, ends_initial_events=sighting.ends_initial_events)
-            kind = rendering.served.type
-            mark |= {name: {} for name in struct_fields(kind.api_version, kind.kind)}
+            mark |= {name: {} for name in struct_fields(rendering.served.schema.tree)}
             if rendering.output.form == "partial":
                 return partial_object(mark, rendering.output)
             if rendering.output.form == "object":

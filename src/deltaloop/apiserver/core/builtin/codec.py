@@ -12,15 +12,17 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.builtin.conversion import CONVERSIONS
-from deltaloop.apiserver.core.builtin.decoding import decode_builtin
-from deltaloop.apiserver.core.builtin.defaulting import complete_object
-from deltaloop.apiserver.core.builtin.merged_objects import convert_merged
 from deltaloop.apiserver.core.builtin.tables import kind_types
-from deltaloop.apiserver.core.builtin.unknown_fields import drop_unknown_fields
 from deltaloop.apiserver.core.codec import AsSent, Fields
-from deltaloop.apiserver.core.failures import UnreadableObjectError
+from deltaloop.apiserver.core.metadata.go_words import converting_words, json_words
 from deltaloop.apiserver.core.metadata.types import unreadable_type
+from deltaloop.schemas.completing import complete_object
+from deltaloop.schemas.converting import convert_object
 from deltaloop.schemas.decoding import duplicate_field_texts
+from deltaloop.schemas.object_meta import UNTYPED
+from deltaloop.schemas.pruning import prune
+from deltaloop.schemas.reading import read_object
+from deltaloop.schemas.types import Schema
 
 _MOST_FIELDS: Final = 100  # that are unknown, or come twice; the decoder of a real server keeps no more
 
@@ -31,6 +33,7 @@ class BuiltInCodec:
     """Of one kind of one version; says what ``Codec`` says."""
 
     kind: ResourceType[Resource]
+    schema: Schema = UNTYPED
 
     @property
     def says_kind(self) -> bool:
@@ -70,22 +73,22 @@ class BuiltInCodec:
         """Check the types, drop what is empty, and fill in defaults."""
         if as_sent == "patched" and not fields.get("apiVersion"):
             return  # what a patch left without a version is read as nothing, and refused for that
-        try:
-            if as_sent == "applied" and (why := convert_merged(self.kind, fields)):
-                raise failures.not_convertible(self.kind, fields, why)
-            decode_builtin(self.kind, fields)
-        except UnreadableObjectError as error:
-            if as_sent == "applied":
-                raise failures.not_convertible(self.kind, fields, error.why) from None
-            raise
-        complete_object(self.kind.api_version, self.kind.kind, fields)
+        tree = self.schema.tree
+        if as_sent == "applied" and (fault := convert_object(tree, fields)) is not None:
+            raise failures.not_convertible(self.kind, fields, converting_words(fault))
+        fault = read_object(tree, fields)
+        if fault is not None and as_sent == "applied":
+            raise failures.not_convertible(self.kind, fields, json_words(fault))
+        if fault is not None:
+            raise failures.unreadable(self.kind.kind, json_words(fault), version=self.kind.version)
+        complete_object(tree, fields)
 
     def drop_unknown(self, fields: Fields, body: bytes, as_sent: AsSent, *, told: bool) -> tuple[str, ...]:
         """Drop what Go's decoder drops; what a patch left without a version is read as a type that has no fields."""
         if as_sent == "patched" and not fields.get("apiVersion"):
             dropped = sorted(fields.keys() - {"apiVersion", "kind"})
         else:
-            dropped = drop_unknown_fields(self.kind.api_version, self.kind.kind, fields)
+            dropped = prune(self.schema.tree, fields)
         if not told:
             return ()
         return (*duplicate_field_texts(body), *(f'unknown field "{path}"' for path in dropped))[:_MOST_FIELDS]

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 from deltaloop.apiserver.core.builtin.autoscaler_conversion import autoscaler_to_v1, autoscaler_to_v2
-from deltaloop.apiserver.core.builtin.defaulting import empty_object
+from deltaloop.apiserver.core.builtin.types import built_in_schema
+from deltaloop.schemas.completing import empty_object
 
 Fields = dict[str, Any]
 
@@ -49,12 +50,12 @@ def _renamed(fields: Fields, names: Mapping[str, str], always: Mapping[str, Any]
 
 def event_to_core(fields: Fields) -> Fields:
     """Write an event of events.k8s.io as one of the core group."""
-    return _renamed(fields, _EVENT_NAMES, empty_object("v1", "Event"))
+    return _renamed(fields, _EVENT_NAMES, empty_object(built_in_schema("v1", "Event").tree))
 
 
 def event_from_core(fields: Fields) -> Fields:
     """Write an event of the core group as one of events.k8s.io."""
-    return _renamed(fields, _EVENT_NAMES_BACK, empty_object("events.k8s.io/v1", "Event"))
+    return _renamed(fields, _EVENT_NAMES_BACK, empty_object(built_in_schema("events.k8s.io/v1", "Event").tree))
 
 
 CONVERSIONS: Final[Mapping[tuple[str, str], Conversion]] = {

@@ -257,14 +257,14 @@ DISABLED: Final[Mapping[str, tuple[str, ...]]] = {
 Source: Kubernetes pkg/features/kube_features.go.
 """
 
-OBJECT_RULES: Final[Mapping[tuple[str, str], Rule]] = {
-    ("autoscaling/v1", "HorizontalPodAutoscaler"): _autoscaler_of_v1,
-    ("v1", "Pod"): _pod,
-    ("v1", "ReplicationController"): _replication_controller,
-    ("v1", "Service"): _service,
-    ("batch/v1", "Job"): _job,
+OBJECT_RULES: Final[Mapping[str, Rule]] = {
+    "autoscaling.v1.HorizontalPodAutoscaler": _autoscaler_of_v1,
+    "core.v1.Pod": _pod,
+    "core.v1.ReplicationController": _replication_controller,
+    "core.v1.Service": _service,
+    "batch.v1.Job": _job,
 }
-"""Rules of whole objects, by API version and kind; they come first."""
+"""Rules of whole objects, by type; they come first."""
 
 RULES: Final[Mapping[str, Rule]] = {
     "apps.v1.DaemonSetUpdateStrategy": _daemon_set_strategy,

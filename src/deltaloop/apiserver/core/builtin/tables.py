@@ -8,25 +8,7 @@ It is a part of the code, and read with it. Its form is JSON:
             others), selector (where ``scale`` finds the pods' selector: pkg/registry/apps/*/storage), stored_in
             (another resource whose storage it shares), etcd_prefix (where etcd has the objects, if not at the plural),
             deprecation (the warning that goes with every answer: pkg/apis), flags (``strategy.Flags``)
-    types   by name: fields; atomic; always (fields that Go's JSON has even when nobody set them);
-            zeros (what it has there); defaults (of fields that are part of a list's key); fill (what the server writes
-            where nothing is set); fill_zero (which of these it writes in the place of a zero, too); omit_zero (fields
-            that are left out when they are "", 0 or false)
-
-A field's type is a word or an object:
-
-    string boolean                    scalars
-    int32 int64 number                whole numbers, and any
-    bytes time micro_time             texts: in base64, RFC 3339 to the second, and with six digits below it
-    quantity intstr                   a number or a text
-    any, atomic                       anything; merged field by field, or replaced as a whole
-    schema                            a schema of a CRD, or what can stand in its place: a boolean, or a list of them
-    #core.v1.PodSpec                  a struct of the table
-    {"list": T}                       a list that is one value; with "keys": by key; with "set": of unlike values
-    {"map": T}                        text to T; with "atomic": one value
-    {"type": T}                       T; "granular" or "atomic" overrides how it is merged
-
-"merge" (a merge key, "" for plain values), "retain" and "replace" are the rules of strategic merge patch.
+    types   by name, as ``schemas.type_table`` says
 """
 
 from __future__ import annotations
@@ -34,44 +16,14 @@ from __future__ import annotations
 import gzip
 from functools import cache
 from importlib import resources
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import msgspec
 
 from deltaloop.apiserver.core.strategy import PLAIN_FLAGS, Flags
+from deltaloop.schemas.type_table import StructType
 
 _DATA: Final = "builtin_kinds.json.gz"
-
-
-class FieldShape(msgspec.Struct, frozen=True, rename={"item": "list", "value": "map", "of": "type", "unlike": "set"}):
-    """The type of a field that needs more than a word; exactly one of the first three is given."""
-
-    item: str | FieldShape | None = None
-    value: str | FieldShape | None = None
-    of: str | FieldShape | None = None
-    keys: tuple[str, ...] = ()
-    unlike: bool = False
-    atomic: bool = False
-    granular: bool = False
-    merge: str | None = None
-    retain: bool = False
-    replace: bool = False
-
-
-FieldType: TypeAlias = str | FieldShape
-
-
-class StructType(msgspec.Struct, frozen=True):
-    """One struct of the API."""
-
-    fields: dict[str, FieldType]
-    atomic: bool = False
-    always: tuple[str, ...] = ()
-    zeros: dict[str, Any] = {}
-    defaults: dict[str, str] = {}
-    fill: dict[str, Any] = {}
-    fill_zero: tuple[str, ...] = ()
-    omit_zero: tuple[str, ...] = ()
 
 
 class Column(msgspec.Struct, frozen=True):

@@ -12,12 +12,14 @@ from typing import final
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.builtin.unknown_fields import drop_unknown_metadata
 from deltaloop.apiserver.core.codec import AsSent, Fields
 from deltaloop.apiserver.core.crds.stored_numbers import settle_numbers
 from deltaloop.apiserver.core.metadata.types import check_metadata_types, drop_unreadable, unreadable_type
-from deltaloop.schemas.decoding import decode_by_schema, duplicate_field_texts, prune_by_schema, unknown_field_texts
+from deltaloop.schemas.decoding import decode_by_schema, duplicate_field_texts
 from deltaloop.schemas.json_values import copied, mapping
+from deltaloop.schemas.object_meta import METADATA, UNTYPED
+from deltaloop.schemas.pruning import prune, unknown_fields
+from deltaloop.schemas.types import Schema
 
 
 @final
@@ -27,14 +29,14 @@ class CustomCodec:
 
     Attributes:
         kind: Its type.
-        schema: Its OpenAPI v3 schema as JSON bytes, if any.
+        schema: Its schema.
         storage_schema: That of the version that objects are stored in, where it is another one; what it does not have
             is lost.
     """
 
     kind: ResourceType[Resource]
-    schema: bytes = b""
-    storage_schema: bytes = b""
+    schema: Schema = UNTYPED
+    storage_schema: Schema | None = None
 
     @property
     def says_kind(self) -> bool:
@@ -44,7 +46,7 @@ class CustomCodec:
     @property
     def serves_as_stored(self) -> bool:
         """Without a schema."""
-        return not self.schema
+        return not self.schema.source
 
     def check_kind(self, fields: Fields) -> None:
         """Refuse what has no kind; another one is refused later."""
@@ -62,17 +64,17 @@ class CustomCodec:
         """Check metadata, prune, and fill in defaults; applied nulls that may not be stay, to be refused."""
         if as_sent == "applied":
             drop_unreadable(mapping(fields.get("metadata")))
-        check_metadata_types(self.kind, fields, unstructured=True)
+        check_metadata_types(self.kind, fields)
         decode_by_schema(self.schema, fields, applied=as_sent == "applied")
 
     def drop_unknown(self, fields: Fields, body: bytes, as_sent: AsSent, *, told: bool) -> tuple[str, ...]:
         """Drop what metadata does not have; the rest goes when the object is pruned."""
         del as_sent  # it is read the same way each time
-        unknown = drop_unknown_metadata(fields)
+        unknown = prune(METADATA, mapping(fields.get("metadata")), "metadata")
         if not told:
             return ()
-        of_metadata = (f'unknown field "{path}"' for path in unknown)
-        return (*duplicate_field_texts(body), *of_metadata, *unknown_field_texts(self.schema, fields))
+        unknown += unknown_fields(self.schema.tree, fields)
+        return (*duplicate_field_texts(body), *(f'unknown field "{path}"' for path in unknown))
 
     def settle(self, fields: Fields) -> None:
         """Write whole numbers without a point."""
@@ -80,7 +82,7 @@ class CustomCodec:
 
     def stored(self, fields: Fields) -> Fields:
         """Return it as the version that is stored has it."""
-        if not self.storage_schema:
+        if self.storage_schema is None:
             return fields
         fields = copied(fields)
         decode_by_schema(self.storage_schema, fields)
@@ -89,6 +91,6 @@ class CustomCodec:
     def load(self, fields: Fields) -> Fields | None:
         """Prune and default it in place: defaults are those of the version that it is stored in."""
         changed = decode_by_schema(self.storage_schema or self.schema, fields)
-        if self.storage_schema:
-            changed = prune_by_schema(self.schema, fields) or changed
+        if self.storage_schema is not None:
+            changed = bool(prune(self.schema.tree, fields)) or changed
         return fields if changed else None

@@ -16,6 +16,7 @@ from deltaloop.apiserver.core.strategy import Fields, Flags, Strategy, Writes
 from deltaloop.schemas.decoding import schema_errors
 from deltaloop.schemas.faults import FieldError, invalid_value
 from deltaloop.schemas.json_values import is_mapping
+from deltaloop.schemas.types import Schema
 
 _MOST_REPLICAS: Final = 2**31 - 1
 _GO_TYPES: Final = {
@@ -44,11 +45,11 @@ FLAGS: Final = Flags(
 """What all custom resources do so."""
 
 
-def custom_strategy(schema: bytes, scale: ScalePaths | None) -> Strategy:
+def custom_strategy(schema: Schema, scale: ScalePaths | None) -> Strategy:
     """Return the strategy of a version's objects.
 
     Args:
-        schema: The version's OpenAPI v3 schema as JSON bytes, if any.
+        schema: The version's schema.
         scale: Where its ``scale`` subresource reads and writes, if it has one.
     """
 

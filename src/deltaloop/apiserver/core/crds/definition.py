@@ -29,6 +29,7 @@ from deltaloop.apiserver.core.crds.custom_resources import FLAGS, LABEL_REFUSAL,
 from deltaloop.apiserver.core.crds.version_order import version_order
 from deltaloop.apiserver.core.served_resource import NAME_COLUMN, PrinterColumn, ScalePaths, ServedResource
 from deltaloop.schemas.json_values import at, copied, integer, is_mapping, items, mapping, text, texts
+from deltaloop.schemas.schema_compiler import schema_from_json
 from deltaloop.schemas.structural import has_rules, unknown_formats
 
 _WEBHOOK_PORT: Final = 443
@@ -133,7 +134,7 @@ def storage_version(crd: dict[str, Any]) -> str:
 
 
 def _served_version(crd: dict[str, Any], names: dict[str, Any], version: dict[str, Any]) -> ServedResource:
-    schema, stored = _schema_of(version), _schema_of(_stored_version(crd))
+    schema, stored = (schema_from_json(_schema_of(each)) for each in (version, _stored_version(crd)))
     group, scale = text(at(crd, "spec", "group")), at(version, "subresources", "scale")
     paths = _scale_paths(scale) if is_mapping(scale) else None
     kind = ResourceType[Resource](
@@ -155,7 +156,7 @@ def _served_version(crd: dict[str, Any], names: dict[str, Any], version: dict[st
         scale=is_mapping(scale),
         scale_paths=paths,
         strategy=custom_strategy(schema, paths),
-        codec=CustomCodec(kind, schema, stored if stored != schema else b""),
+        codec=CustomCodec(kind, schema, stored if stored != schema else None),
         flags=FLAGS,
         schema=schema,
         columns=(NAME_COLUMN, *(columns or [_AGE])),

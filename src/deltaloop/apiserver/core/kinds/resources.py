@@ -15,6 +15,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.builtin.codec import BuiltInCodec
 from deltaloop.apiserver.core.builtin.tables import KindEntry, builtin_tables
+from deltaloop.apiserver.core.builtin.types import built_in_schema
 from deltaloop.apiserver.core.kinds.all_kinds import STRATEGIES
 from deltaloop.apiserver.core.served_resource import NAME_COLUMN, PrinterColumn, ScalePaths, ServedResource
 from deltaloop.apiserver.core.strategy import PLAIN, Strategy
@@ -51,6 +52,7 @@ def _strategy(entry: KindEntry) -> Strategy:
 
 def _served(entry: KindEntry) -> ServedResource:
     scale, kind = "scale" in entry.subresources, _type(entry)
+    schema = built_in_schema(entry.api_version, entry.kind)
     return ServedResource(
         type=kind,
         singular=entry.kind.lower(),
@@ -63,6 +65,7 @@ def _served(entry: KindEntry) -> ServedResource:
         scale_paths=ScalePaths(label_selector=entry.selector) if scale else None,
         finalize="finalize" in entry.subresources,
         flags=entry.flags,
+        schema=schema,
         field_labels=entry.field_labels,
         label_refusal=entry.label_refusal,
         parts=tuple(name for name in entry.subresources if name in _PARTS),
@@ -71,7 +74,7 @@ def _served(entry: KindEntry) -> ServedResource:
         etcd_prefix=entry.etcd_prefix or entry.plural,
         strategy=_strategy(entry),
         deprecation=entry.deprecation,
-        codec=BuiltInCodec(kind),
+        codec=BuiltInCodec(kind, schema),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Final
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.builtin.codec import BuiltInCodec
+from deltaloop.apiserver.core.builtin.types import built_in_schema
 from deltaloop.apiserver.core.served_resource import ServedResource
 
 AUTHENTICATION: Final = "authentication.k8s.io"
@@ -18,9 +19,11 @@ AUTHORIZATION: Final = "authorization.k8s.io"
 
 def _review(group: str, kind: str, *, namespaced: bool = False) -> ServedResource:
     review = ResourceType[Resource](group, "v1", kind, f"{kind.lower()}s", namespaced)
+    schema = built_in_schema(review.api_version, kind)
     return ServedResource(
         type=review,
-        codec=BuiltInCodec(review),
+        schema=schema,
+        codec=BuiltInCodec(review, schema),
         singular=kind.lower(),
         list_kind=f"{kind}List",
         verbs=("create",),

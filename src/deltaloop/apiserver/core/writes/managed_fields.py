@@ -30,9 +30,9 @@ from deltaloop.apiserver.core.writes.apply.field_manager import (
     updated_entries,
 )
 from deltaloop.apiserver.core.writes.apply.field_set import LEAF, FieldSet, field_step
-from deltaloop.apiserver.core.writes.apply.merge_type import MergeType, built_in_type, custom_type
 from deltaloop.apiserver.core.writes.apply.ownership import ConflictsError, Target
 from deltaloop.schemas.json_values import at, mapping, text
+from deltaloop.schemas.types import TypeNode
 
 Fields = dict[str, Any]
 
@@ -81,7 +81,7 @@ def can_be_owned(registry: Registry, served: ServedResource, fields: Fields) -> 
 
     Source: apimachinery pkg/util/managedfields/fieldmanager.go (``UpdateNoErrors``).
     """
-    if not served.schema:
+    if not served.schema.source:
         return True
     return not type_errors(_target(registry, served, "").type, fields, unlike=False)
 
@@ -205,18 +205,14 @@ def _reset_by_status(served: ServedResource) -> tuple[str, FieldSet]:
     return "", {**ignored, **served.strategy.reset_fields.get("status", {})}
 
 
-def _types_of(registry: Registry, served: ServedResource) -> Callable[[str], MergeType | None]:
-    kind = served.type
+def _types_of(registry: Registry, served: ServedResource) -> Callable[[str], TypeNode | None]:
+    """Return what finds the type of a resource by any version of it, or of another that has its objects, too."""
 
-    def type_of(api_version: str) -> MergeType | None:
-        built_in = built_in_type(api_version, kind.kind)
-        if built_in is not None:
-            return built_in
-        # A kind that the tables do not have, such as LeaseCandidate, is typed like a custom resource.
-        if api_version == kind.api_version:
-            return custom_type(served.schema)
+    def type_of(api_version: str) -> TypeNode | None:
+        if api_version == served.type.api_version:
+            return served.schema.tree
         group, _, version = api_version.rpartition("/")
-        other = registry.find(kind.group, version, kind.plural) if group == kind.group else None
-        return custom_type(other.schema) if other is not None and other.schema else None
+        other = registry.find_kind(group, version, served.type.kind)
+        return other.schema.tree if other is not None and other.storage == served.storage else None
 
     return type_of

@@ -16,11 +16,11 @@ from typing import Any, Final
 import msgspec
 
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.builtin.defaulting import initial_status
 from deltaloop.apiserver.core.metadata.rules import metadata_errors, new_finalizer_errors
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.strategy import Strategy
+from deltaloop.schemas.completing import initial_status
 from deltaloop.schemas.faults import FieldError
 
 Fields = dict[str, Any]
@@ -66,7 +66,7 @@ def new_object(served: ServedResource, fields: Fields, metadata: Fields, *, stam
     result = {**fields, "metadata": kept}
     if served.status and not served.strategy.status_when_new:
         result.pop("status", None)
-        status = initial_status(served.type.api_version, served.type.kind)
+        status = initial_status(served.schema.tree)
         if status is not None:
             result["status"] = status
     return result

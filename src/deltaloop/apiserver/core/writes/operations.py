@@ -17,7 +17,6 @@ from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.builtin.defaulting import without_zeros
 from deltaloop.apiserver.core.codec import AsSent
 from deltaloop.apiserver.core.kinds.scaling import apply_scale, check_scale
 from deltaloop.apiserver.core.metadata.rules import mark_errors
@@ -61,6 +60,7 @@ from deltaloop.apiserver.core.writes.sent_objects import (
     decode_sent,
     uid_conflict,
 )
+from deltaloop.schemas.completing import without_zeros
 from deltaloop.schemas.json_values import mapping
 
 _NAMESPACES: Final = kinds.NAMESPACE.group_resource
@@ -336,7 +336,7 @@ class Operations:
         stamp.warn(new_warnings(served.strategy, created))
         served.codec.settle(created)
         if entries is None:
-            set_by_author = without_zeros(served.type.api_version, served.type.kind, created)
+            set_by_author = without_zeros(served.schema.tree, created)
             owned = with_created(self.registry, served, set_by_author, stamp)
             created = {**created, "metadata": owned["metadata"]}
         else:

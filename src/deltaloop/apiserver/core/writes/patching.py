@@ -19,13 +19,13 @@ import msgspec
 
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.builtin.merged_objects import convert_merged
+from deltaloop.apiserver.core.metadata.go_words import converting_words
 from deltaloop.apiserver.core.metadata.types import unreadable_type
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.writes.apply.options import APPLY_PATCH
 from deltaloop.apiserver.core.writes.json_patch import JsonPatchError, apply_operations
-from deltaloop.apiserver.core.writes.patch_rules import rules_of
 from deltaloop.apiserver.core.writes.strategic_merge import StrategicMergeError, strategic_merge
+from deltaloop.schemas.converting import convert_object
 from deltaloop.schemas.faults import invalid_value
 from deltaloop.schemas.json_values import copied, json_type, mapping
 from deltaloop.schemas.nesting import MAX_STORED_DEPTH, TooDeepError, check_depth, decode_json
@@ -149,14 +149,14 @@ def _apply_strategic(
     current: dict[str, Any], patch: dict[str, Any], resource: ServedResource, *, of_kind: bool
 ) -> dict[str, Any]:
     try:
-        result: dict[str, Any] = copied(strategic_merge(current, patch, rules_of(resource.type)))
+        result: dict[str, Any] = copied(strategic_merge(current, patch, resource.schema.tree))
     except StrategicMergeError as error:
         reasons = {400: "BadRequest", 422: "Invalid"}
         raise failures.refused_patch(error.code, reasons.get(error.code, ""), str(error)) from None
     if not of_kind:
         return result
-    if why := convert_merged(resource.type, result):
-        raise _not_readable(why)
+    if (fault := convert_object(resource.schema.tree, result)) is not None:
+        raise _not_readable(converting_words(fault))
     # The result is read as what the URL says, whatever it says that it is.
     return {**result, "kind": resource.type.kind, "apiVersion": resource.type.api_version}
 

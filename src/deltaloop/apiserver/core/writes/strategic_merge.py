@@ -1,7 +1,7 @@
 """Strategic merge patch: a merge patch that knows which lists are merged, and by which key.
 
 Objects merge field by field, null removes a field, everything else replaces. A list with a merge rule
-(``patch_rules``) is merged item by item. Directives inside the patch change that:
+(``patch_key``) is merged item by item. Directives inside the patch change that:
 
     $patch: replace                       in an object: it becomes exactly the rest of the patch;
                                           as an item of a merged list: the list becomes the other items
@@ -26,7 +26,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from deltaloop.apiserver.core.writes.patch_rules import PatchRule
+from deltaloop.schemas.types import TypeNode
 
 _PATCH: Final = "$patch"
 _RETAIN_KEYS: Final = "$retainKeys"
@@ -48,7 +48,7 @@ class StrategicMergeError(ValueError):
         self.code = code
 
 
-def strategic_merge(current: dict[str, Any], patch: dict[str, Any], rule: PatchRule) -> dict[str, Any]:
+def strategic_merge(current: dict[str, Any], patch: dict[str, Any], node: TypeNode) -> dict[str, Any]:
     """Apply a strategic merge patch and return the result; neither argument is changed.
 
     The result may share parts with both arguments.
@@ -56,10 +56,10 @@ def strategic_merge(current: dict[str, Any], patch: dict[str, Any], rule: PatchR
     Raises:
         StrategicMergeError: If a directive is malformed, or an item of a merged list has no merge key.
     """
-    return _merge_object(current, patch, rule)
+    return _merge_object(current, patch, node)
 
 
-def _merge_object(current: dict[str, Any], patch: dict[str, Any], rule: PatchRule) -> dict[str, Any]:
+def _merge_object(current: dict[str, Any], patch: dict[str, Any], node: TypeNode) -> dict[str, Any]:
     if _PATCH in patch:
         return _whole_object(patch)
     result = _retained(current, patch)
@@ -70,20 +70,20 @@ def _merge_object(current: dict[str, Any], patch: dict[str, Any], rule: PatchRul
         if value is None:
             result.pop(name, None)
         else:
-            result[name] = _merge_value(result.get(name), value, rule.below(name))
+            result[name] = _merge_value(result.get(name), value, node.below(name))
     for name in ordered:
-        _merge_ordered(result, patch, name, rule.below(name))
+        _merge_ordered(result, patch, name, node.below(name))
     for directive, values in patch.items():
         if directive.startswith(_DELETE):
             _take_out(result, directive, values)
     return result
 
 
-def _merge_value(current: Any, value: Any, rule: PatchRule) -> Any:
-    if isinstance(current, dict) and isinstance(value, dict) and not rule.replace:
-        return _merge_object(cast("dict[str, Any]", current), cast("dict[str, Any]", value), rule)
-    if isinstance(current, list) and isinstance(value, list) and rule.merge:
-        return _merge_list(cast("list[Any]", current), cast("list[Any]", value), rule)
+def _merge_value(current: Any, value: Any, node: TypeNode) -> Any:
+    if isinstance(current, dict) and isinstance(value, dict) and not node.replaced:
+        return _merge_object(cast("dict[str, Any]", current), cast("dict[str, Any]", value), node)
+    if isinstance(current, list) and isinstance(value, list) and node.patch_key is not None:
+        return _merge_list(cast("list[Any]", current), cast("list[Any]", value), node)
     return _added(value)
 
 
@@ -118,7 +118,7 @@ def _take_out(result: dict[str, Any], directive: str, values: Any) -> None:
         result[name] = [item for item in cast("list[Any]", current) if _token(item) not in gone]
 
 
-def _merge_ordered(result: dict[str, Any], patch: dict[str, Any], name: str, rule: PatchRule) -> None:
+def _merge_ordered(result: dict[str, Any], patch: dict[str, Any], name: str, node: TypeNode) -> None:
     order = _list_or_none(patch[_ORDER + name])
     if order is None:
         raise _bad_format(_ORDER.rstrip("/"))
@@ -129,9 +129,9 @@ def _merge_ordered(result: dict[str, Any], patch: dict[str, Any], name: str, rul
             return
         if current is None:
             return
-    _check_order(changes or [], order, rule)
-    merged = current or [] if changes is None else _merge_value(current, changes, rule)
-    result[name] = _arranged(merged, order, current or [], rule.key)
+    _check_order(changes or [], order, node)
+    merged = current or [] if changes is None else _merge_value(current, changes, node)
+    result[name] = _arranged(merged, order, current or [], node.patch_key or "")
 
 
 def _list_or_none(value: Any) -> list[Any] | None:
@@ -140,39 +140,40 @@ def _list_or_none(value: Any) -> list[Any] | None:
     return cast("list[Any] | None", value)
 
 
-def _check_order(changes: list[Any], order: list[Any], rule: PatchRule) -> None:
+def _check_order(changes: list[Any], order: list[Any], node: TypeNode) -> None:
     """Refuse changes whose order is not that of ``$setElementOrder``, or that it does not name."""
     if not order:
         return
-    keys = [_identity(item, rule.key) for item in changes if not _has_directive(item)]
-    remaining = iter([_identity(item, rule.key) for item in order])
-    for key in keys:
-        if key not in remaining:
+    key = node.patch_key or ""
+    remaining = iter([_identity(item, key) for item in order])
+    for identity in [_identity(item, key) for item in changes if not _has_directive(item)]:
+        if identity not in remaining:
             raise StrategicMergeError("the order in the patch list doesn't match the $setElementOrder list", code=500)
 
 
-def _merge_list(current: list[Any], changes: list[Any], rule: PatchRule) -> list[Any]:
+def _merge_list(current: list[Any], changes: list[Any], node: TypeNode) -> list[Any]:
     _check_items([*current, *changes])
     if not any(isinstance(item, dict) for item in (*current, *changes)):
         return _arranged(_distinct([*current, *changes]), changes, current, "")
-    if not rule.key:
+    key = node.patch_key or ""
+    if not key:
         raise StrategicMergeError("cannot merge lists of objects without a merge key", code=500)
     if any(_directive(item) == "replace" for item in changes):
         return [_added(item) for item in changes if not _has_directive(item)]
-    gone = {_deleted(item, rule.key) for item in changes if _has_directive(item)}
-    left = [old for old in current if _token_of(old, rule.key) not in gone]
+    gone = {_deleted(item, key) for item in changes if _has_directive(item)}
+    left = [old for old in current if _token_of(old, key) not in gone]
     plain = [item for item in changes if not _has_directive(item)]
     merged = list(left)
-    places = {_token_of(old, rule.key): place for place, old in reversed([*enumerate(left)])}
+    places = {_token_of(old, key): place for place, old in reversed([*enumerate(left)])}
     for item in plain:
-        key = _identity(item, rule.key)
-        position = places.get(key)
+        identity = _identity(item, key)
+        position = places.get(identity)
         if position is None:
-            places[key] = len(merged)
+            places[identity] = len(merged)
             merged.append(_added(item))
         else:
-            merged[position] = _merge_object(merged[position], item, rule)
-    return _arranged(merged, plain, left, rule.key)
+            merged[position] = _merge_object(merged[position], item, node)
+    return _arranged(merged, plain, left, key)
 
 
 def _deleted(item: dict[str, Any], key: str) -> Hashable:

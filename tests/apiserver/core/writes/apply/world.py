@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from deltaloop.apiserver.core.writes.apply.merge_type import MergeType, custom_type
 from deltaloop.apiserver.core.writes.apply.ownership import (
     APPLY,
     UPDATE,
@@ -17,6 +16,8 @@ from deltaloop.apiserver.core.writes.apply.ownership import (
     apply_owners,
     update_owners,
 )
+from deltaloop.schemas.schema_compiler import schema_from_json
+from deltaloop.schemas.types import TypeNode
 
 API_VERSION = "example.com/v1"
 _ITEM = {
@@ -67,10 +68,10 @@ SCHEMA: dict[str, Any] = {
         "status": {"type": "object", "properties": {"phase": {"type": "string"}}},
     },
 }
-KIND: MergeType = custom_type(msgspec.json.encode(SCHEMA))
+KIND: TypeNode = schema_from_json(msgspec.json.encode(SCHEMA)).tree
 
 
-def type_of(api_version: str) -> MergeType | None:
+def type_of(api_version: str) -> TypeNode | None:
     return KIND if api_version in (API_VERSION, "example.com/v2") else None
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Any, Final, cast
 
 from deltaloop.apiserver.core.writes.apply.field_set import shown
-from deltaloop.apiserver.core.writes.apply.merge_type import FREE, MergeType
 from deltaloop.apiserver.core.writes.apply.walking import item_step, settled
+from deltaloop.schemas.types import FREE, TypeNode
 
 # bool before int, which it is in Python.
 _NAMES: Final = (
@@ -35,7 +35,7 @@ _WANTED: Final = {
 }
 
 
-def type_errors(kind: MergeType, value: Any, *, unlike: bool = True) -> str:
+def type_errors(kind: TypeNode, value: Any, *, unlike: bool = True) -> str:
     """Return what is wrong with an object, as one text; "" if nothing is.
 
     Args:
@@ -49,20 +49,20 @@ def type_errors(kind: MergeType, value: Any, *, unlike: bool = True) -> str:
     return "\n  ".join(["errors:", *errors])
 
 
-def _errors(kind: MergeType, value: Any, path: tuple[str, ...], *, unlike: bool) -> Iterator[str]:
+def _errors(kind: TypeNode, value: Any, path: tuple[str, ...], *, unlike: bool) -> Iterator[str]:
     kind = settled(kind, value)
     if value is None:
         return
-    if kind.form == "scalar":
+    if kind.merging == "scalar":
         if not _fits(kind.accepts, value):
             yield f"{shown(path)}: expected {_expected(kind.accepts)}, got {_described(value)}"
-        elif kind.accepts == "map" and (kind.fields or kind.element):
+        elif kind.accepts == "map" and (kind.merge_fields or kind.element):
             yield from _field_errors(kind, value, path, unlike=unlike)
         elif kind.accepts == "list" and kind.element:
             for position, item in enumerate(cast("list[Any]", value)):
                 yield from _errors(kind.element, item, (*path, f"i:{position}"), unlike=unlike)
         return
-    if kind.form == "map":
+    if kind.merging == "map":
         if isinstance(value, dict):
             yield from _field_errors(kind, cast("dict[str, Any]", value), path, unlike=unlike)
         else:
@@ -74,9 +74,9 @@ def _errors(kind: MergeType, value: Any, path: tuple[str, ...], *, unlike: bool)
     yield from _item_errors(kind, cast("list[Any]", value), path, unlike=unlike)
 
 
-def _field_errors(kind: MergeType, value: dict[str, Any], path: tuple[str, ...], *, unlike: bool) -> Iterator[str]:
+def _field_errors(kind: TypeNode, value: dict[str, Any], path: tuple[str, ...], *, unlike: bool) -> Iterator[str]:
     for name, inner in value.items():
-        below = kind.field(name)
+        below = kind.merge_fields.get(name, kind.element)
         where = (*path, f"f:{name}")
         if below is None:
             yield f"{shown(where)}: field not declared in schema"
@@ -84,14 +84,14 @@ def _field_errors(kind: MergeType, value: dict[str, Any], path: tuple[str, ...],
             yield from _errors(below, inner, where, unlike=unlike)
 
 
-def _item_errors(kind: MergeType, value: list[Any], path: tuple[str, ...], *, unlike: bool) -> Iterator[str]:
+def _item_errors(kind: TypeNode, value: list[Any], path: tuple[str, ...], *, unlike: bool) -> Iterator[str]:
     seen: set[str] = set()
     for position, item in enumerate(value):
-        if item is None or (kind.form == "keyed" and not isinstance(item, dict)):
-            what = _WRONG_ITEMS[kind.form, item is None]
+        if item is None or (kind.merging == "keyed" and not isinstance(item, dict)):
+            what = _WRONG_ITEMS[kind.merging, item is None]
             yield f"{shown(path)}: element {position}: {what}"
             continue
-        if kind.form == "keyed" and (missing := _missing_key(kind, cast("dict[str, Any]", item))):
+        if kind.merging == "keyed" and (missing := _missing_key(kind, cast("dict[str, Any]", item))):
             yield f"{shown(path)}: element {position}: associative list with keys has an element that {missing}"
             continue
         step = item_step(kind, item)
@@ -101,9 +101,9 @@ def _item_errors(kind: MergeType, value: list[Any], path: tuple[str, ...], *, un
         yield from _errors(kind.element or FREE, item, (*path, step), unlike=unlike)
 
 
-def _missing_key(kind: MergeType, item: dict[str, Any]) -> str:
+def _missing_key(kind: TypeNode, item: dict[str, Any]) -> str:
     """Say what an item of a keyed list lacks to be told from others; "" if it has one of the keys."""
-    if any(name in item or name in kind.defaults for name in kind.keys):
+    if any(name in item or name in kind.key_defaults for name in kind.keys):
         return ""
     names = " ".join(f'"{name}"' for name in kind.keys)
     return f"omits all key fields [{names}] (and doesn't have default values for any key fields)"

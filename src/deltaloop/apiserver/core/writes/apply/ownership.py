@@ -19,7 +19,6 @@ from typing import Any, Final, TypeAlias, cast, final
 
 from deltaloop.apiserver.core.writes.apply import field_set
 from deltaloop.apiserver.core.writes.apply.field_set import FieldSet
-from deltaloop.apiserver.core.writes.apply.merge_type import MergeType
 from deltaloop.apiserver.core.writes.apply.walking import (
     Comparison,
     additions,
@@ -30,6 +29,7 @@ from deltaloop.apiserver.core.writes.apply.walking import (
     with_declared,
 )
 from deltaloop.schemas.json_values import is_mapping, items, text
+from deltaloop.schemas.types import TypeNode
 
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"
@@ -37,7 +37,7 @@ MAX_UPDATERS: Final = 10
 ANCIENT: Final = "ancient-changes"
 
 Fields: TypeAlias = dict[str, Any]
-TypeOf: TypeAlias = Callable[[str], "MergeType | None"]
+TypeOf: TypeAlias = Callable[[str], "TypeNode | None"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Target:
     only: str = ""
 
     @property
-    def type(self) -> MergeType:
+    def type(self) -> TypeNode:
         """The type of the objects as they are sent and answered."""
         kind = self.type_of(self.api_version)
         if kind is None:
@@ -75,7 +75,7 @@ class Target:
             return {step: below for step, below in fields.items() if step == self.only}
         return field_set.difference_below(fields, self.ignored) if self.ignored else fields
 
-    def differences(self, kind: MergeType, old: Fields, new: Fields) -> Comparison:
+    def differences(self, kind: TypeNode, old: Fields, new: Fields) -> Comparison:
         """Compare two objects in what can be written here; the rest will be as it was, whatever was sent."""
         found = compare(kind, old, new)
         if self.counts_all or found.same:
@@ -341,7 +341,7 @@ def _prune(merged: Fields, owners: Owners, last: Owned, type_of: TypeOf) -> Fiel
     return _taken_out(kind, merged, field_set.intersection(gone, before))
 
 
-def _taken_out(kind: MergeType, fields: Fields, gone: FieldSet) -> Fields:
+def _taken_out(kind: TypeNode, fields: Fields, gone: FieldSet) -> Fields:
     return cast("Fields", remove(kind, fields, gone) or {})
 
 

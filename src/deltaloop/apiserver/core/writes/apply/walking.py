@@ -13,10 +13,10 @@ from typing import Any, Final, cast
 import msgspec
 
 from deltaloop.apiserver.core.writes.apply.field_set import LEAF, SELF, FieldSet, ends_here, key_step, union, value_step
-from deltaloop.apiserver.core.writes.apply.merge_type import FREE, MergeType
+from deltaloop.schemas.types import FREE, TypeNode
 
 ABSENT: Final = object()
-_SCALAR: Final = MergeType("scalar")
+_SCALAR: Final = TypeNode(merging="scalar")
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -39,22 +39,22 @@ class Comparison:
         return not (self.added or self.modified or self.removed)
 
 
-def settled(kind: MergeType, value: Any) -> MergeType:
+def settled(kind: TypeNode, value: Any) -> TypeNode:
     """Return the type as it is for one value: what is free merges if it is an object, and is one value otherwise."""
-    if kind.form == "free":
+    if kind.merging == "free":
         return _FREE_MAP if isinstance(value, dict) else _SCALAR
     return kind
 
 
-_FREE_MAP: Final = MergeType("map", element=FREE)
+_FREE_MAP: Final = TypeNode(form="object", merging="map", element=FREE)
 
 
-def item_step(kind: MergeType, item: Any) -> str:
+def item_step(kind: TypeNode, item: Any) -> str:
     """Return the step to an item of a keyed list or of a set."""
-    if kind.form == "set":
+    if kind.merging == "set":
         return value_step(item)
     fields = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
-    keys = {name: fields.get(name, kind.defaults.get(name, ABSENT)) for name in kind.keys}
+    keys = {name: fields.get(name, kind.key_defaults.get(name, ABSENT)) for name in kind.keys}
     return key_step({name: value for name, value in keys.items() if value is not ABSENT})
 
 
@@ -74,29 +74,29 @@ def equal(left: Any, right: Any) -> bool:
     return bool(left == right) and not isinstance(left, bool) and not isinstance(right, bool)
 
 
-def additions(kind: MergeType, zero: Any, new: dict[str, Any]) -> FieldSet:
+def additions(kind: TypeNode, zero: Any, new: dict[str, Any]) -> FieldSet:
     """Return the fields that an object has and the zero value of its type has not: what its creator owns.
 
     The same as what ``compare`` finds added and modified, with nothing to look for in the other direction.
     """
     result: FieldSet = {}
-    fields, element = kind.fields, kind.element or FREE
+    fields, element = kind.merge_fields, kind.element or FREE
     for name, value in new.items():
         below = fields.get(name, element)
         if not value and zero and name in zero and equal(zero[name], value):
             continue
-        if below.form == "scalar" or not value:
+        if below.merging == "scalar" or not value:
             result["f:" + name] = LEAF
-        elif zero and name in zero and below.form == "map" and isinstance(value, dict):
+        elif zero and name in zero and below.merging == "map" and isinstance(value, dict):
             result["f:" + name] = additions(below, zero[name], cast("dict[str, Any]", value))
         else:
             result["f:" + name] = everything(below, value)
-            if zero and name in zero and below.form in ("keyed", "set"):
+            if zero and name in zero and below.merging in ("keyed", "set"):
                 result["f:" + name].pop(SELF, None)
     return result
 
 
-def compare(kind: MergeType, old: Any, new: Any) -> Comparison:
+def compare(kind: TypeNode, old: Any, new: Any) -> Comparison:
     """Say which fields of an object were added, modified and removed."""
     found = _compare(kind, old, new)
     return Comparison(*found) if found is not None else Comparison({}, {}, {})
@@ -105,19 +105,19 @@ def compare(kind: MergeType, old: Any, new: Any) -> Comparison:
 _Found = tuple[FieldSet, FieldSet, FieldSet]
 
 
-def _compare(kind: MergeType, old: Any, new: Any) -> _Found | None:
+def _compare(kind: TypeNode, old: Any, new: Any) -> _Found | None:
     """Return the sets below one place where both sides have a value; None if nothing differs there."""
     if old is new:
         return None
-    if kind.form == "free":
+    if kind.merging == "free":
         if not (isinstance(old, _DICT) and isinstance(new, _DICT)):
             return None if equal(old, new) else (_inside(new), {SELF: LEAF}, _inside(old))
         kind = _FREE_MAP
     if not old and not new:
         return None if equal(old, new) else _CHANGED
-    if kind.form == "map" and isinstance(new, _DICT) and isinstance(old, _DICT):
+    if kind.merging == "map" and isinstance(new, _DICT) and isinstance(old, _DICT):
         return _compare_maps(kind, cast("dict[str, Any]", old or {}), cast("dict[str, Any]", new or {}))
-    if kind.form in ("keyed", "set") and isinstance(new, _LIST) and isinstance(old, _LIST):
+    if kind.merging in ("keyed", "set") and isinstance(new, _LIST) and isinstance(old, _LIST):
         return _compare_lists(kind, cast("list[Any]", old or []), cast("list[Any]", new or []))
     return None if equal(old, new) else _CHANGED
 
@@ -127,14 +127,14 @@ _DICT: Final = (dict, type(None))
 _LIST: Final = (list, type(None))
 
 
-def _compare_maps(kind: MergeType, old: dict[str, Any], new: dict[str, Any]) -> _Found | None:
+def _compare_maps(kind: TypeNode, old: dict[str, Any], new: dict[str, Any]) -> _Found | None:
     sets: _Found = ({}, {}, {})
-    fields, element = kind.fields, kind.element or FREE
+    fields, element = kind.merge_fields, kind.element or FREE
     for name, value in new.items():
         previous = old.get(name, ABSENT)
         if previous is ABSENT:
             below = fields.get(name, element)
-            sets[0]["f:" + name] = LEAF if below.form == "scalar" else everything(below, value)
+            sets[0]["f:" + name] = LEAF if below.merging == "scalar" else everything(below, value)
         elif type(value) is str and type(previous) is str:
             if value != previous:
                 sets[1]["f:" + name] = LEAF
@@ -148,7 +148,7 @@ def _compare_maps(kind: MergeType, old: dict[str, Any], new: dict[str, Any]) -> 
     return sets if any(sets) else None
 
 
-def _compare_lists(kind: MergeType, old: list[Any], new: list[Any]) -> _Found | None:
+def _compare_lists(kind: TypeNode, old: list[Any], new: list[Any]) -> _Found | None:
     sets: _Found = ({}, {}, {})
     element = kind.element or FREE
     before, after = _by_step(kind, old), _by_step(kind, new)
@@ -168,7 +168,7 @@ def _compare_lists(kind: MergeType, old: list[Any], new: list[Any]) -> _Found | 
     return sets if any(sets) else None
 
 
-def _compare_repeated(sets: _Found, element: MergeType, step: str, old: list[Any], new: list[Any]) -> None:
+def _compare_repeated(sets: _Found, element: TypeNode, step: str, old: list[Any], new: list[Any]) -> None:
     """Compare items that one side or both have several times: together they are one value, with nothing below it."""
     if len(old) > 1 and len(new) > 1:
         if not equal(old, new):
@@ -202,7 +202,7 @@ def _note(sets: _Found, step: str, found: _Found) -> None:
             target[step] = LEAF if part.keys() == {SELF} else part
 
 
-def _by_step(kind: MergeType, value: list[Any]) -> dict[str, list[Any]]:
+def _by_step(kind: TypeNode, value: list[Any]) -> dict[str, list[Any]]:
     """Return the items of a list by their steps; several may have the same one."""
     found: dict[str, list[Any]] = {}
     for item in value:
@@ -210,19 +210,19 @@ def _by_step(kind: MergeType, value: list[Any]) -> dict[str, list[Any]]:
     return found
 
 
-def everything(kind: MergeType, value: Any) -> FieldSet:
+def everything(kind: TypeNode, value: Any) -> FieldSet:
     """Return the place of a value and all places below it, as what is below the step to it."""
     kind = settled(kind, value)
-    if not value or kind.form == "scalar":
+    if not value or kind.merging == "scalar":
         return LEAF
-    if kind.form == "map":
+    if kind.merging == "map":
         if not isinstance(value, dict):
             return LEAF
         result: FieldSet = {SELF: LEAF}
-        fields, element = kind.fields, kind.element or FREE
+        fields, element = kind.merge_fields, kind.element or FREE
         for name, inner in cast("dict[str, Any]", value).items():
             below = fields.get(name, element)
-            result["f:" + name] = LEAF if below.form == "scalar" else everything(below, inner)
+            result["f:" + name] = LEAF if below.merging == "scalar" else everything(below, inner)
         return result
     if not isinstance(value, list):
         return LEAF
@@ -233,21 +233,21 @@ def everything(kind: MergeType, value: Any) -> FieldSet:
     return result
 
 
-def fields_of(kind: MergeType, value: Any) -> FieldSet:
+def fields_of(kind: TypeNode, value: Any) -> FieldSet:
     """Return the fields that somebody owns who applies this object."""
     return _fields_of(kind, value) or {}
 
 
-def _fields_of(kind: MergeType, value: Any) -> FieldSet | None:
+def _fields_of(kind: TypeNode, value: Any) -> FieldSet | None:
     """Return what is below a place, {} if just the place itself is owned, None if nothing is."""
     kind = settled(kind, value)
-    if kind.form == "scalar":
+    if kind.merging == "scalar":
         return LEAF
     result: FieldSet = {}
-    if kind.form == "map" and isinstance(value, dict):
+    if kind.merging == "map" and isinstance(value, dict):
         element = kind.element or FREE
         for name, inner in cast("dict[str, Any]", value).items():
-            declared = kind.fields.get(name)
+            declared = kind.merge_fields.get(name)
             below = _fields_of(declared or element, inner)
             if inner is None or inner == {}:
                 below = LEAF
@@ -265,42 +265,42 @@ def _fields_of(kind: MergeType, value: Any) -> FieldSet | None:
     return result or None
 
 
-def with_declared(kind: MergeType, fields: FieldSet) -> FieldSet:
+def with_declared(kind: TypeNode, fields: FieldSet) -> FieldSet:
     """Return a set with the declared fields that it only has something below of: they come and go with that.
 
     Source: structured-merge-diff fieldpath/set.go (``EnsureNamedFieldsAreMembers``).
     """
     result: FieldSet = {}
     for step, below in fields.items():
-        declared = kind.fields.get(step[2:]) if step[:2] == "f:" else None
+        declared = kind.merge_fields.get(step[2:]) if step[:2] == "f:" else None
         inner = with_declared(declared or kind.element or FREE, below) if below else LEAF
         result[step] = {SELF: LEAF, **inner} if declared is not None and inner else inner
     return result
 
 
-def merge(kind: MergeType, live: Any, applied: Any) -> Any:
+def merge(kind: TypeNode, live: Any, applied: Any) -> Any:
     """Lay an applied value over the present one; parts may be shared with both."""
     if applied is ABSENT:
         return live
     if live is ABSENT:
         return applied
-    if applied is None and live and isinstance(live, dict) and kind.form != "scalar":
+    if applied is None and live and isinstance(live, dict) and kind.merging != "scalar":
         return cast("dict[str, Any]", live)
     kind = settled(kind, applied)
     if not live and not applied:
         return applied
-    if kind.form == "map" and isinstance(live, dict) and isinstance(applied, dict):
+    if kind.merging == "map" and isinstance(live, dict) and isinstance(applied, dict):
         result = dict(cast("dict[str, Any]", live))
         element = kind.element or FREE
         for name, inner in cast("dict[str, Any]", applied).items():
-            result[name] = merge(kind.fields.get(name, element), result.get(name, ABSENT), inner)
+            result[name] = merge(kind.merge_fields.get(name, element), result.get(name, ABSENT), inner)
         return result
-    if kind.form in ("keyed", "set") and isinstance(live, list) and isinstance(applied, list | None):
+    if kind.merging in ("keyed", "set") and isinstance(live, list) and isinstance(applied, list | None):
         return _merge_list(kind, cast("list[Any]", live), cast("list[Any]", applied or []))
     return applied
 
 
-def _merge_list(kind: MergeType, live: list[Any], applied: list[Any]) -> list[Any]:
+def _merge_list(kind: TypeNode, live: list[Any], applied: list[Any]) -> list[Any]:
     """Merge two lists item by item, in the order of the applied one with the others where they stood between."""
     element = kind.element or FREE
     new = {item_step(kind, item): item for item in applied}
@@ -335,20 +335,20 @@ def _merge_list(kind: MergeType, live: list[Any], applied: list[Any]) -> list[An
     return result
 
 
-def remove(kind: MergeType, value: Any, gone: FieldSet) -> Any:
+def remove(kind: TypeNode, value: Any, gone: FieldSet) -> Any:
     """Return the value without the fields of a set; of a container that loses all of them, null is left."""
     kind = settled(kind, value)
     if not value or not gone:
         return value
-    if kind.form == "map" and isinstance(value, dict):
+    if kind.merging == "map" and isinstance(value, dict):
         element = kind.element or FREE
         kept: dict[str, Any] = {}
         for name, inner in cast("dict[str, Any]", value).items():
             below = gone.get("f:" + name)
             if not ends_here(below):
-                kept[name] = remove(kind.fields.get(name, element), inner, below) if below else inner
+                kept[name] = remove(kind.merge_fields.get(name, element), inner, below) if below else inner
         return kept or None
-    if kind.form in ("keyed", "set") and isinstance(value, list):
+    if kind.merging in ("keyed", "set") and isinstance(value, list):
         items: list[Any] = []
         for item in cast("list[Any]", value):
             below = gone.get(item_step(kind, item))

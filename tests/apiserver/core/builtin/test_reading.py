@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from deltaloop.api.status import BadRequestError
-from deltaloop.apiserver.core.builtin.decoding import decode_builtin
 from deltaloop.apiserver.core.kinds import config_map, secret
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.schemas.reading import read_object
 
 
 def served(group: str, plural: str) -> ServedResource:
@@ -23,7 +23,7 @@ CONFIG_MAP, SECRET, DEPLOYMENT = served("", "configmaps"), served("", "secrets")
 
 
 def decoded(resource: ServedResource, **fields: Any) -> dict[str, Any]:
-    decode_builtin(resource.type, fields)
+    assert read_object(resource.schema.tree, fields) is None
     return fields
 
 
@@ -58,7 +58,7 @@ def test_what_is_empty_is_left_out_and_structs_stay() -> None:
 )
 def test_wrong_types_are_a_400_in_gos_words(resource: ServedResource, fields: dict[str, Any], message: str) -> None:
     with pytest.raises(BadRequestError) as raised:
-        decode_builtin(resource.type, fields)
+        resource.codec.read(fields, "whole")
     assert raised.value.status.message.endswith(f"json: cannot unmarshal {message}")
 
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaloop.api.status import BadRequestError
-from deltaloop.apiserver.core.builtin.decoding import decode_builtin
 from deltaloop.apiserver.core.kinds.resources import BUILT_IN_RESOURCES
-from deltaloop.apiserver.core.metadata.values import read_bytes, read_micro_time, read_time
 from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.schemas.reading import read_object
+from deltaloop.schemas.values import read_bytes, read_micro_time, read_time
 
 
 def _served(plural: str) -> ServedResource:
@@ -72,7 +72,7 @@ def test_other_times_are_refused(value: str) -> None:
     ],
 )
 def test_every_field_that_holds_one_is_read(plural: str, fields: dict[str, Any], read: dict[str, Any]) -> None:
-    decode_builtin(_served(plural).type, fields)
+    assert read_object(_served(plural).schema.tree, fields) is None
     assert fields == read
 
 
@@ -88,5 +88,5 @@ def test_every_field_that_holds_one_is_read(plural: str, fields: dict[str, Any],
 )
 def test_one_that_cannot_be_read_is_a_400(plural: str, fields: dict[str, Any], words: str) -> None:
     with pytest.raises(BadRequestError) as caught:
-        decode_builtin(_served(plural).type, fields)
+        _served(plural).codec.read(fields, "whole")
     assert words in caught.value.status.message

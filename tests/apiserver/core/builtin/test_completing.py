@@ -15,13 +15,15 @@ from typing import Any
 
 import pytest
 
-from deltaloop.apiserver.core.builtin import defaulting
-from deltaloop.apiserver.core.builtin.defaulting import complete_object, empty_object, initial_status, without_zeros
-from deltaloop.apiserver.core.builtin.tables import FieldType, builtin_tables
+from deltaloop.apiserver.core.builtin.tables import builtin_tables
+from deltaloop.apiserver.core.builtin.types import built_in_schema
+from deltaloop.schemas import completing
+from deltaloop.schemas.completing import complete_object, empty_object, initial_status, without_zeros
 from deltaloop.schemas.quantity import MalformedQuantityError, canonical_quantity
+from deltaloop.schemas.type_table import FieldType
 
 KINDS = [
-    (entry.api_version, entry.kind, entry.type)
+    (entry.kind, entry.type, built_in_schema(entry.api_version, entry.kind).tree)
     for entry in builtin_tables().kinds
     if entry.plural and entry.kind != "CustomResourceDefinition"
 ]
@@ -80,12 +82,12 @@ def same(given: Any, found: Any) -> bool:
 def check(times: int) -> None:
     for number in range(times):
         chance = random.Random(number)
-        for api_version, kind, name in KINDS:
+        for kind, name, node in KINDS:
             given = {"metadata": {"name": "a"}, **some_struct(name, chance, 5)}
             once = copy.deepcopy(given)
-            complete_object(api_version, kind, once)
+            complete_object(node, once)
             twice = copy.deepcopy(once)
-            complete_object(api_version, kind, twice)
+            complete_object(node, twice)
             assert twice == once, (kind, given)
             for path, value in leaves(given):
                 if not any(step in DERIVED for step in path):
@@ -102,21 +104,22 @@ def test_defaults_stay_and_so_does_what_was_given() -> None:
 def test_a_default_is_nobodys_object() -> None:
     made: list[dict[str, Any]] = [{"spec": {"template": {}, "selector": {}}, "metadata": {}} for _ in range(2)]
     first, second = made
-    complete_object("apps/v1", "Deployment", first)
-    complete_object("apps/v1", "Deployment", second)
+    deployment = built_in_schema("apps/v1", "Deployment").tree
+    complete_object(deployment, first)
+    complete_object(deployment, second)
     first["spec"]["strategy"]["rollingUpdate"]["maxSurge"] = 99
     assert second["spec"]["strategy"]["rollingUpdate"]["maxSurge"] == "25%"
 
 
 def test_an_empty_object_has_nothing_that_somebody_has_set() -> None:
-    for api_version, kind, _ in KINDS:
-        empty = copy.deepcopy(dict(empty_object(api_version, kind)))
-        assert without_zeros(api_version, kind, {**empty, "x": 1})["x"] == 1
-        assert not {name for name, value in without_zeros(api_version, kind, empty).items() if value}
-        assert initial_status(api_version, kind) == initial_status(api_version, kind)
+    for _, _, node in KINDS:
+        empty = copy.deepcopy(dict(empty_object(node)))
+        assert without_zeros(node, {**empty, "x": 1})["x"] == 1
+        assert not {name for name, value in without_zeros(node, empty).items() if value}
+        assert initial_status(node) == initial_status(node)
 
 
-def _overwrites(plan: Any, fields: dict[str, Any]) -> None:
+def _overwrites(plan: Any, fields: dict[str, Any], **_: object) -> None:
     fields.update({name: value for name, value, _ in plan.fill})
 
 
@@ -134,6 +137,6 @@ def _grows(fields: dict[str, Any], name: str, **_: object) -> None:
     ],
 )
 def test_seeded_bugs_are_found(part: str, broken: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(defaulting, part, broken)
+    monkeypatch.setattr(completing, part, broken)
     with pytest.raises((AssertionError, KeyError)):
         check(1)

@@ -1,0 +1,86 @@
+"""What Go says of values that cannot be read: the words for what ``schemas`` finds, in one place.
+
+Source: encoding/json (``UnmarshalTypeError``); apimachinery pkg/runtime/converter.go (``FromUnstructured``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from deltaloop.schemas.faults import DecodingFault
+from deltaloop.schemas.types import TypeNode
+
+_FOUND: Final[Mapping[str, str]] = {"integer": "number", "boolean": "bool"}
+# Go reads what is no text as a number.
+_SCALARS: Final[Mapping[str, str]] = {
+    "int32": "int32",
+    "int64": "int64",
+    "intstr": "int32",
+    "number": "float64",
+    "boolean": "bool",
+    "bytes": "[]uint8",
+}
+_NAMED: Final = {("meta.v1.ObjectMeta", "uid"): "types.UID", ("meta.v1.OwnerReference", "uid"): "types.UID"}
+_KINDS: Final[Mapping[str, str]] = {
+    "string": "string",
+    "integer": "int64",
+    "number": "float64",
+    "boolean": "bool",
+    "object": "map",
+    "array": "slice",
+}
+
+
+def json_words(fault: DecodingFault) -> str:
+    """Return what Go's decoder of JSON says."""
+    if fault.why:
+        return fault.why
+    found = _FOUND.get(fault.found, fault.found)
+    if fault.number is not None:
+        found = f"number {fault.number}"
+    if not fault.path:
+        return f"json: cannot unmarshal {found} into Go value of type {_go_type(fault.wanted)}"
+    wanted = _NAMED.get((fault.struct, fault.path.rpartition(".")[2])) or _go_type(fault.wanted)
+    holder = fault.struct.rpartition(".")[2]
+    return f"json: cannot unmarshal {found} into Go struct field {holder}.{fault.path} of type {wanted}"
+
+
+def _go_type(node: TypeNode) -> str:
+    if node.form == "list" and node.items is not None:
+        return f"[]{_go_type(node.items)}"
+    if node.form == "schema":
+        return "v1.JSONSchemaProps"
+    if node.form == "object" and node.other is not None:
+        # The only map of quantities in the API has a name of its own.
+        return "v1.ResourceList" if node.other.form == "quantity" else f"map[string]{_go_type(node.other)}"
+    if node.form == "object":
+        return node.name.partition(".")[2]
+    return _SCALARS.get(node.form, "string")
+
+
+def converting_words(fault: DecodingFault) -> str:
+    """Return what the converter of merged values says."""
+    form, kind = fault.wanted.form, _KINDS.get(fault.found, "invalid")
+    match form:
+        case "list" | "bytes":
+            return f"cannot restore slice from {kind}"
+        case "object" if fault.wanted.other is not None:
+            return f"cannot restore map from {kind}"
+        case "object":
+            return f"cannot restore struct from: {kind}"
+        case "time" | "micro_time" | "intstr":
+            found = _FOUND.get(fault.found, fault.found)
+            if fault.number is not None and form == "intstr":
+                found = f"number {fault.number}"
+            return f"json: cannot unmarshal {found} into Go value of type {'int32' if form == 'intstr' else 'string'}"
+        case "string":
+            # Go could make a letter of a whole number, and does not.
+            return f"cannot convert {kind} to string" if fault.found == "integer" else "unrecognized type: string"
+        case _:
+            wanted = _SCALARS[form]
+            return f"cannot convert {kind} to {wanted}" if _is_fraction(fault) else f"unrecognized type: {wanted}"
+
+
+def _is_fraction(fault: DecodingFault) -> bool:
+    return fault.wanted.form in ("int32", "int64") and fault.found == "number"

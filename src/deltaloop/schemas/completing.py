@@ -1,0 +1,149 @@
+"""Defaults of built-in kinds: what the server writes into an object where its author wrote nothing.
+
+An object is walked by its type, once for each write. At each struct:
+
+    1. rules of the whole object come first, at its root
+    2. fields that nobody set get what the table says (``fill``), or what follows from other fields (a rule)
+    3. fields that Go always writes get its zero (``zeros``): null, "", 0, or an empty struct
+    4. fields that Go never writes when they are zero are left out (``omitted``)
+    5. quantities are written in their canonical form
+
+Fields of features that are off by default are dropped before all that. Types below which there is nothing to do are
+not walked, so ConfigMaps and the like cost nothing.
+
+Source: the defaulting functions of Kubernetes pkg/apis; encoding/json.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, cast
+
+from deltaloop.schemas.quantity import canonical_quantity
+from deltaloop.schemas.types import Completion, TypeNode
+
+Fields = dict[str, Any]
+
+
+def complete_object(node: TypeNode, fields: Fields) -> None:
+    """Write the defaults and zeros of a built-in kind into an object, in place, but for its metadata."""
+    if node.completion is not None:
+        if node.completion.whole is not None:
+            node.completion.whole(fields)
+        _complete(node.completion, fields, root=True)
+    for name in struct_fields(node):
+        fields.setdefault(name, {})
+
+
+def struct_fields(node: TypeNode) -> tuple[str, ...]:
+    """Return which of ``spec`` and ``status`` every object of a built-in kind has, be they empty."""
+    return tuple(name for name in ("spec", "status") if name in node.fields and node.fields[name].name)
+
+
+def initial_status(node: TypeNode) -> Fields | None:
+    """Return the status of a new object of a built-in kind; None if the kind has none, or its objects need none."""
+    found = _initial_status_of(node)
+    return copy.deepcopy(found) if found is not None else None
+
+
+@cache
+def _initial_status_of(node: TypeNode) -> Fields | None:
+    if "status" not in empty_object(node):
+        return None
+    fields: Fields = {"metadata": {}, "status": {}}
+    complete_object(node, fields)
+    return cast("Fields", fields["status"])
+
+
+def without_zeros(node: TypeNode, fields: Fields) -> Fields:
+    """Return an object without what an empty one has, too: nobody has set that, so nobody owns it."""
+    empty = empty_object(node)
+    return _without(fields, empty) if any(name in fields for name in empty) else fields
+
+
+def _without(fields: Fields, empty: Mapping[str, object]) -> Fields:
+    result: Fields = {}
+    for name, value in fields.items():
+        if name in empty:
+            zero = empty[name]
+            if value == zero:
+                continue
+            if isinstance(value, dict) and isinstance(zero, dict):
+                result[name] = _without(cast("Fields", value), cast("Fields", zero))
+                continue
+        result[name] = value
+    return result
+
+
+@cache
+def empty_object(node: TypeNode) -> Mapping[str, object]:
+    """Return what Go writes for an object of a built-in kind in which nothing is set, without metadata."""
+    zeros = node.completion.zeros if node.completion is not None else {}
+    return {name: _deep_zero(node, name) for name in zeros if name != "metadata"}
+
+
+def _deep_zero(node: TypeNode, name: str) -> object:
+    zero = node.completion.zeros[name] if node.completion is not None else None
+    below = node.fields[name]
+    if zero != {} or not below.name:
+        return zero
+    return {inner: _deep_zero(below, inner) for inner in (below.completion.zeros if below.completion else ())}
+
+
+def _complete(plan: Completion, fields: Fields, *, root: bool = False) -> None:
+    for name in plan.disabled:
+        fields.pop(name, None)
+    for name, value, over_zero in plan.fill:
+        present = fields.get(name)
+        if present is None or (over_zero and _is_zero(present)):
+            fields[name] = copy.deepcopy(value)
+    if plan.rule is not None:
+        plan.rule(fields)
+    for name, value in plan.zeros.items():
+        if name not in fields and not (root and name == "metadata"):
+            fields[name] = copy.copy(value)
+    for name in plan.omitted:
+        if name in fields and (_is_zero(fields[name]) or fields[name] is False):
+            del fields[name]
+    for name in plan.quantities:
+        if name in fields:
+            _canonical(fields, name)
+    for name, below in plan.below.items():
+        if name in fields:
+            _complete_below(below, fields[name])
+
+
+def _complete_below(node: TypeNode, value: object) -> None:
+    """Complete a struct, or those in a list or a map; lists of lists and maps of lists are nowhere in the API."""
+    struct = node.items or node.other or node
+    plan = struct.completion
+    if plan is None:
+        return
+    if isinstance(value, list):
+        held = cast("list[object]", value)
+    elif struct is node or node.form == "schema":
+        held = [value]
+    else:
+        held = [*cast("dict[str, object]", value).values()] if isinstance(value, dict) else []
+    for member in held:
+        if isinstance(member, dict):
+            _complete(plan, cast("Fields", member))
+
+
+def _is_zero(value: object) -> bool:
+    return value == "" or (value == 0 and not isinstance(value, bool))
+
+
+def _canonical(fields: Fields, name: str, *, of_resource: bool = False) -> None:
+    value = fields[name]
+    if isinstance(value, dict):
+        # Maps of quantities are lists of resources.
+        held = cast("Fields", value)
+        for key in held:
+            _canonical(held, key, of_resource=True)
+    elif isinstance(value, str):
+        fields[name] = canonical_quantity(value, of_resource=of_resource)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        fields[name] = canonical_quantity(str(value), of_resource=of_resource)

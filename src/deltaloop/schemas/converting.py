@@ -1,0 +1,81 @@
+"""What a strategic merge or an apply makes of an object of a built-in kind, read as that kind.
+
+The real server does not decode it from JSON, as it does with whatever else is sent, but converts the merged values one
+by one. So a whole number may be written as 2.0 here, and the first value of a wrong type is all that is told.
+
+Source: apimachinery pkg/runtime/converter.go (``FromUnstructured``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, cast
+
+from deltaloop.schemas.faults import DecodingFault
+from deltaloop.schemas.json_values import value_type
+from deltaloop.schemas.types import TypeNode
+
+_TAKEN: Final[Mapping[str, tuple[str, ...]]] = {
+    "string": ("string",),
+    "bytes": ("string",),
+    "time": ("string",),
+    "micro_time": ("string",),
+    "int32": ("integer",),
+    "int64": ("integer",),
+    "intstr": ("integer", "string"),
+    "number": ("integer", "number"),
+    "boolean": ("boolean",),
+}
+_WHOLE: Final = ("int32", "int64", "intstr")
+
+
+class _WrongTypeError(Exception):
+    """Inside this module only."""
+
+    def __init__(self, fault: DecodingFault) -> None:
+        super().__init__()
+        self.fault = fault
+
+
+def convert_object(node: TypeNode, fields: dict[str, object]) -> DecodingFault | None:
+    """Write the whole numbers of a merged object as such, in place, and return the first value of a wrong type."""
+    try:
+        _struct(node, fields)
+    except _WrongTypeError as error:
+        return error.fault
+    return None
+
+
+def _struct(node: TypeNode, fields: dict[str, object]) -> None:
+    for name, value in fields.items():
+        below = node.fields.get(name)
+        if below is not None and value is not None and not (type(value) is str and below.form == "string"):
+            fields[name] = _value(below, value)
+
+
+def _value(node: TypeNode, value: object) -> object:
+    if node.form == "list":
+        if not isinstance(value, list):
+            raise _wrong(node, value)
+        values, item = cast("list[object]", value), node.items or node
+        values[:] = [_value(item, each) if each is not None else None for each in values]
+        return values
+    if node.form == "object":
+        if not isinstance(value, dict):
+            raise _wrong(node, value)
+        fields = cast("dict[str, object]", value)
+        if node.other is None:
+            _struct(node, fields)
+        else:
+            fields.update({key: _value(node.other, each) for key, each in fields.items() if each is not None})
+        return fields
+    if node.form in _WHOLE and type(value) is float and value.is_integer():
+        return int(value)
+    if node.form in _TAKEN and value_type(value) not in _TAKEN[node.form]:
+        raise _wrong(node, value)
+    return value
+
+
+def _wrong(node: TypeNode, value: object) -> _WrongTypeError:
+    number = value if isinstance(value, float) else None
+    return _WrongTypeError(DecodingFault("", "", node, value_type(value), number=number))

@@ -1,0 +1,165 @@
+"""A schema of a CRD, compiled to a tree of types, once for the same bytes.
+
+Nodes inside allOf, anyOf, oneOf and not only validate: they neither keep fields nor give defaults, and how they merge
+does not matter.
+
+Source: apiextensions-apiserver pkg/apiserver/schema/structural.go; kube-openapi pkg/schemaconv.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+from hashlib import sha256
+from typing import Any, Final
+
+import msgspec
+
+from deltaloop.schemas.json_values import is_mapping, items, mapping, text, texts
+from deltaloop.schemas.object_meta import UNTYPED, WHOLE_OBJECT
+from deltaloop.schemas.patterns.matching import Pattern, compile_pattern
+from deltaloop.schemas.patterns.syntax import PatternSyntaxError
+from deltaloop.schemas.types import FREE, NO_DEFAULT, Form, Merging, Rules, Schema, TypeNode
+
+_OPEN: Final = "x-kubernetes-preserve-unknown-fields"
+# The formats of texts that are merged as such; any other may be a number for merging (kube-openapi pkg/schemaconv).
+_FORMATS_OF_TEXT: Final = ("", "byte")
+_SCALARS: Final = ("string", "integer", "number", "boolean")
+_FORMS: Final[dict[str, Form]] = {
+    "array": "list",
+    "string": "string",
+    "integer": "integer",
+    "number": "number",
+    "boolean": "boolean",
+}
+_RULES: Final = frozenset(
+    {
+        "required", "enum", "minimum", "maximum", "multipleOf", "minLength", "maxLength", "pattern", "format",
+        "minItems", "maxItems", "minProperties", "maxProperties", "allOf", "anyOf", "oneOf", "not",
+    }
+)  # fmt: skip
+
+
+def schema_from_json(source: bytes) -> Schema:
+    """Return a schema in JSON; it is compiled when it is first asked for."""
+    return Schema(sha256(source).hexdigest(), partial(_whole, source), source=source) if source else UNTYPED
+
+
+@lru_cache(maxsize=512)
+def _whole(source: bytes) -> TypeNode:
+    """Return the tree of an object's schema; however its own metadata is described, it merges as all metadata does."""
+    node = compile_schema(msgspec.json.decode(source))
+    element = node.element if node.merging == "map" else FREE
+    fields = {**node.merge_fields, **WHOLE_OBJECT}
+    return msgspec.structs.replace(node, merging="map", accepts="map", element=element, merge_fields=fields, zero={})
+
+
+def compile_schema(schema: object, *, either: bool = True, preserve: bool = False) -> TypeNode:
+    """Return the tree of a decoded schema.
+
+    Args:
+        schema: The schema.
+        either: Whether an int-or-string must be one of both; the real server does not hold defaults to that.
+        preserve: Whether one above preserves unknown fields: those below then do for merging, though not for pruning.
+    """
+    source = mapping(schema)
+    get = source.get
+    is_open = get(_OPEN) is True
+    preserve = preserve or is_open
+    fields = {
+        name: compile_schema(child, either=either, preserve=preserve)
+        for name, child in mapping(get("properties")).items()
+    }
+    given, item = get("additionalProperties"), get("items")
+    other = compile_schema(given, either=either, preserve=preserve) if is_mapping(given) else None
+    item_node = compile_schema(item, either=either, preserve=preserve) if is_mapping(item) else None
+    below = [*fields.values(), *(node for node in (other, item_node) if node is not None)]
+    default: object = get("default")
+    default = NO_DEFAULT if default is None else default
+    list_type, embedded = text(get("x-kubernetes-list-type")), get("x-kubernetes-embedded-resource") is True
+    kind = text(get("type"))
+    is_object = kind == "object" or (kind != "array" and bool(fields))
+    merging, accepts = _merging(source, kind, is_object=is_object)
+    # An object of which nothing is said is free: what it may not have is pruned after merging.
+    is_free = is_object and (given is True or (given is None and (preserve or not fields)))
+    element = item_node if kind == "array" else FREE if is_free else other if is_object else None
+    keys = texts(get("x-kubernetes-list-map-keys"))
+    return TypeNode(
+        form="object" if is_object else _FORMS.get(kind, "any"),
+        fields=fields,
+        other=other,
+        items=item_node,
+        open=is_open or given is True,
+        types=_types(source, kind, either=either),
+        nullable=get("nullable") is True,
+        embedded=embedded,
+        default=default,
+        has_defaults=default is not NO_DEFAULT or any(node.has_defaults for node in below),
+        list_type=list_type,
+        list_keys=keys,
+        checks_lists=embedded or list_type in ("set", "map") or any(node.checks_lists for node in below),
+        rules=_rules(source) if not _RULES.isdisjoint(source) else None,
+        merging=merging,
+        accepts=accepts,
+        merge_fields={} if not is_object else {**fields, **WHOLE_OBJECT} if embedded else fields,
+        element=element,
+        keys=keys if merging == "keyed" else (),
+        key_defaults=_key_defaults(item_node, keys) if merging == "keyed" and item_node is not None else {},
+    )
+
+
+def _key_defaults(item: TypeNode, keys: tuple[str, ...]) -> dict[str, object]:
+    found = {key: item.fields[key].default for key in keys if key in item.fields}
+    return {key: default for key, default in found.items() if default is not NO_DEFAULT}
+
+
+def _merging(source: dict[str, object], kind: str, *, is_object: bool) -> tuple[Merging, str]:
+    """Return how a value merges, and what it may be."""
+    if kind == "array":
+        relation = source.get("x-kubernetes-list-type")
+        return "set" if relation == "set" else "keyed" if relation == "map" else "scalar", "list"
+    if is_object:
+        return "scalar" if source.get("x-kubernetes-map-type") == "atomic" else "map", "map"
+    if kind == "string" and text(source.get("format")) not in _FORMATS_OF_TEXT:
+        return "scalar", "scalar"
+    return ("scalar", kind) if kind in _SCALARS else ("free", "")
+
+
+def _types(source: dict[str, object], kind: str, *, either: bool) -> tuple[str, ...]:
+    if source.get("x-kubernetes-int-or-string") is True and either:
+        return "integer", "string"
+    return (kind,) if kind else ()
+
+
+def _rules(source: dict[str, Any]) -> Rules:
+    get = source.get
+    pattern, no_schema = text(get("pattern")), get("not")
+    return Rules(
+        required=texts(get("required")),
+        enum=tuple(items(source["enum"])) if get("enum") else None,
+        minimum=get("minimum"),
+        exclusive_minimum=get("exclusiveMinimum") is True,
+        maximum=get("maximum"),
+        exclusive_maximum=get("exclusiveMaximum") is True,
+        multiple_of=get("multipleOf"),
+        min_length=get("minLength"),
+        max_length=get("maxLength"),
+        pattern=_pattern(pattern) if pattern else None,
+        pattern_text=pattern,
+        format=text(get("format")),
+        min_items=get("minItems"),
+        max_items=get("maxItems"),
+        min_properties=get("minProperties"),
+        max_properties=get("maxProperties"),
+        all_of=tuple(compile_schema(part) for part in items(get("allOf"))),
+        any_of=tuple(compile_schema(part) for part in items(get("anyOf"))),
+        one_of=tuple(compile_schema(part) for part in items(get("oneOf"))),
+        not_=compile_schema(no_schema) if is_mapping(no_schema) else None,
+    )
+
+
+def _pattern(pattern: str) -> Pattern | None:
+    """Return a pattern; None for what is none, which a schema that is stored does not have."""
+    try:
+        return compile_pattern(pattern)
+    except PatternSyntaxError:
+        return None

@@ -1,0 +1,216 @@
+"""The table of types of the built-in kinds, and how it is compiled.
+
+A type of the table is a struct: fields; atomic; always (fields that Go's JSON has even when nobody set them); zeros
+(what it has there); defaults (of fields that are part of a list's key); fill (what the server writes where nothing is
+set); fill_zero (which of these it writes in the place of a zero, too); omit_zero (fields that are left out when they
+are "", 0 or false). A field's type is a word or an object:
+
+    string boolean int32 int64 number bytes time micro_time quantity intstr schema    as in ``types``
+    any, atomic                       anything; merged field by field, or replaced as a whole
+    #core.v1.PodSpec                  a struct of the table
+    {"list": T}                       a list that is one value; with "keys": by key; with "set": of unlike values
+    {"map": T}                        text to T; with "atomic": one value
+    {"type": T}                       T; "granular" or "atomic" overrides how it is merged
+
+"merge" (a merge key, "" for plain values) and "replace" are rules of strategic merge patch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias, final
+
+import msgspec
+
+from deltaloop.schemas.types import FREE, Completion, Form, TypeNode
+
+
+class FieldShape(msgspec.Struct, frozen=True, rename={"item": "list", "value": "map", "of": "type", "unlike": "set"}):
+    """The type of a field that needs more than a word; exactly one of the first three is given."""
+
+    item: str | FieldShape | None = None
+    value: str | FieldShape | None = None
+    of: str | FieldShape | None = None
+    keys: tuple[str, ...] = ()
+    unlike: bool = False
+    atomic: bool = False
+    granular: bool = False
+    merge: str | None = None
+    retain: bool = False
+    replace: bool = False
+
+
+FieldType: TypeAlias = str | FieldShape
+
+
+class StructType(msgspec.Struct, frozen=True):
+    """One struct of the API."""
+
+    fields: dict[str, FieldType]
+    atomic: bool = False
+    always: tuple[str, ...] = ()
+    zeros: dict[str, object] = {}
+    defaults: dict[str, object] = {}
+    fill: dict[str, object] = {}
+    fill_zero: tuple[str, ...] = ()
+    omit_zero: tuple[str, ...] = ()
+
+
+def _scalar(form: Form, accepts: str = "") -> TypeNode:
+    return TypeNode(form=form, merging="scalar", accepts=accepts, open=True)
+
+
+_SCHEMA_STRUCT: Final = "apiextensions.v1.JSONSchemaProps"
+_WORDS: Final = {
+    "string": _scalar("string", "string"),
+    "bytes": _scalar("bytes", "string"),
+    "boolean": _scalar("boolean", "boolean"),
+    "int32": _scalar("int32", "integer"),
+    "int64": _scalar("int64", "integer"),
+    "number": _scalar("number", "number"),
+    "time": _scalar("time"),
+    "micro_time": _scalar("micro_time"),
+    "quantity": _scalar("quantity"),
+    "intstr": _scalar("intstr"),
+    "atomic": _scalar("any"),
+    "any": FREE,
+}
+
+
+@final
+class TypeTable:
+    """The types of a table, each compiled when it is first asked for, and once."""
+
+    def __init__(
+        self,
+        structs: Mapping[str, StructType],
+        *,
+        known: Mapping[str, TypeNode] | None = None,
+        whole: Mapping[str, Callable[..., None]] | None = None,
+        rules: Mapping[str, Callable[..., None]] | None = None,
+        disabled: Mapping[str, tuple[str, ...]] | None = None,
+    ) -> None:
+        """Keep the table.
+
+        Args:
+            structs: The table.
+            known: Types that are compiled already; nothing is ever written into these.
+            whole: Defaults of whole objects that depend on other fields, by the name of the struct.
+            rules: The same of any struct.
+            disabled: Fields of features that are off, by the name of the struct.
+        """
+        self._structs = structs
+        self._known = dict(known or {})
+        self._whole, self._rules = whole or {}, rules or {}
+        self._disabled = disabled or {}
+        self._made: dict[tuple[str, bool], TypeNode] = {}
+
+    def struct(self, name: str, *, granular: bool = False) -> TypeNode:
+        """Return the type of a struct; ``granular`` merges it field by field even if it is atomic elsewhere."""
+        known = self._known.get(name)
+        if known is not None:
+            return known
+        entry = self._structs[name]
+        key = name, entry.atomic and not granular
+        made = self._made.get(key)
+        if made is not None:
+            return made
+        fields: dict[str, TypeNode] = {}
+        completion = Completion(
+            fill=tuple((field, value, field in entry.fill_zero) for field, value in entry.fill.items()),
+            zeros=entry.zeros,
+            omitted=tuple(field for field in entry.omit_zero if field in entry.fields),
+            disabled=self._disabled.get(name, ()),
+            whole=self._whole.get(name),
+            rule=self._rules.get(name),
+        )
+        zero: dict[str, object] | None = None if key[1] else {}
+        made = self._made[key] = TypeNode(
+            form="object",
+            name=name,
+            fields=fields,
+            completion=completion,
+            merging="scalar" if key[1] else "map",
+            accepts="map",
+            merge_fields=fields,
+            zero=zero,
+        )
+        # What holds itself finds what is made already; what it holds is filled in now.
+        fields.update((field, self._field(shape)) for field, shape in entry.fields.items())
+        if zero is not None:
+            zero.update((field, fields[field].zero) for field in entry.always)
+        _note_below(completion, fields)
+        return made
+
+    def _field(self, shape: FieldType) -> TypeNode:
+        if isinstance(shape, str):
+            return self._word(shape)
+        if shape.item is not None:
+            return self._list(shape, shape.item)
+        if shape.value is not None:
+            element = self._field(shape.value)
+            return TypeNode(
+                form="object",
+                other=element,
+                merging="scalar" if shape.atomic else "map",
+                accepts="map",
+                element=element,
+                replaced=shape.replace,
+            )
+        return self._otherwise(shape, shape.of or "any")
+
+    def _word(self, word: str) -> TypeNode:
+        if word[0] == "#":
+            return self.struct(word[1:])
+        if word == "schema":
+            struct = self.struct(_SCHEMA_STRUCT)
+            return TypeNode(form="schema", fields=struct.fields, items=struct)
+        return _WORDS[word]
+
+    def _list(self, shape: FieldShape, item: FieldType) -> TypeNode:
+        element = self._field(item)
+        keyed = bool(shape.keys) and not shape.unlike
+        return TypeNode(
+            form="list",
+            items=element,
+            merging="set" if shape.unlike else "keyed" if keyed else "scalar",
+            accepts="list",
+            element=element,
+            keys=shape.keys if keyed else (),
+            key_defaults=self._structs[element.name].defaults if keyed and element.name in self._structs else {},
+            patch_key=shape.merge,
+        )
+
+    def _otherwise(self, shape: FieldShape, of: FieldType) -> TypeNode:
+        """Return a type that merges here otherwise than elsewhere."""
+        if shape.granular and isinstance(of, str):
+            return self.struct(of[1:], granular=True)
+        node = self._field(of)
+        if shape.atomic:
+            return msgspec.structs.replace(node, merging="scalar", merge_fields={}, element=None, zero=None)
+        return msgspec.structs.replace(node, replaced=True) if shape.replace else node
+
+
+def _note_below(completion: Completion, fields: Mapping[str, TypeNode]) -> None:
+    """Note which fields of a struct hold quantities or structs into which something is written."""
+    for name, node in fields.items():
+        held = node.items or node.other or node
+        if held.form == "quantity":
+            completion.quantities.append(name)
+        elif has_completion(held):
+            completion.below[name] = node
+
+
+def has_completion(node: TypeNode) -> bool:
+    """Tell whether something is written into a struct, or below it."""
+    found = node.completion
+    if found is None:
+        return False
+    return bool(
+        found.fill or found.zeros or found.omitted or found.disabled or found.rule or found.quantities or found.below
+    )
+
+
+def parse_types(entries: object) -> dict[str, StructType]:
+    """Read a table that is decoded JSON."""
+    return msgspec.convert(entries, dict[str, StructType])
