@@ -144,7 +144,7 @@ def _nothing(*_: object) -> dict[str, Any]:
         (autoscaler_conversion, "_CONDITION_NAMES", ("type", "status")),
         (autoscaler_conversion, "_target_type", lambda _: "Value"),
         (autoscaler_conversion, "_plain_annotations", _nothing),
-        (autoscaler_conversion, "_RULE_NAMES", ()),
+        (autoscaler_conversion, "_RULES", ()),
         (autoscaler_conversion, "_SAME_STATUS", ()),
         (conversion, "_EVENT_NAMES", {"note": "message"}),
         (conversion, "_EVENT_NAMES_BACK", {"message": "regarding"}),

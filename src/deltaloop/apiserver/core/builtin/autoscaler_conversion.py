@@ -14,14 +14,13 @@ Source: Kubernetes pkg/apis/autoscaling/v1/conversion.go.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 import msgspec
 
 from deltaloop.schemas.json_values import at, is_mapping, items, mapping, text
 from deltaloop.schemas.nesting import decode_json
-
-Fields = dict[str, Any]
 
 _PREFIX: Final = "autoscaling.alpha.kubernetes.io/"
 _METRICS: Final = _PREFIX + "metrics"
@@ -32,68 +31,25 @@ _ANNOTATIONS: Final = (_METRICS, _CURRENT, _CONDITIONS, _BEHAVIOR)
 _SAME_STATUS: Final = ("observedGeneration", "lastScaleTime", "currentReplicas", "desiredReplicas")
 DEFAULT_UTILIZATION: Final = 80
 
-# v1's name of each part of a metric, and where v2 has it. ``source`` is of spec, ``status`` of status.
-_SOURCE_PARTS: Final[dict[str, tuple[tuple[str, tuple[str, ...]], ...]]] = {
-    "resource": (
-        ("name", ("name",)),
-        ("targetAverageUtilization", ("target", "averageUtilization")),
-        ("targetAverageValue", ("target", "averageValue")),
-    ),
-    "containerResource": (
-        ("name", ("name",)),
-        ("targetAverageUtilization", ("target", "averageUtilization")),
-        ("targetAverageValue", ("target", "averageValue")),
-        ("container", ("container",)),
-    ),
-    "pods": (
-        ("metricName", ("metric", "name")),
-        ("targetAverageValue", ("target", "averageValue")),
-        ("selector", ("metric", "selector")),
-    ),
-    "object": (
-        ("target", ("describedObject",)),
-        ("metricName", ("metric", "name")),
-        ("targetValue", ("target", "value")),
-        ("selector", ("metric", "selector")),
-        ("averageValue", ("target", "averageValue")),
-    ),
-    "external": (
-        ("metricName", ("metric", "name")),
-        ("metricSelector", ("metric", "selector")),
-        ("targetValue", ("target", "value")),
-        ("targetAverageValue", ("target", "averageValue")),
-    ),
-}
-_STATUS_PARTS: Final[dict[str, tuple[tuple[str, tuple[str, ...]], ...]]] = {
-    "resource": (
-        ("name", ("name",)),
-        ("currentAverageUtilization", ("current", "averageUtilization")),
-        ("currentAverageValue", ("current", "averageValue")),
-    ),
-    "containerResource": (
-        ("name", ("name",)),
-        ("currentAverageUtilization", ("current", "averageUtilization")),
-        ("currentAverageValue", ("current", "averageValue")),
-        ("container", ("container",)),
-    ),
-    "pods": (
-        ("metricName", ("metric", "name")),
-        ("currentAverageValue", ("current", "averageValue")),
-        ("selector", ("metric", "selector")),
-    ),
-    "object": (
-        ("target", ("describedObject",)),
-        ("metricName", ("metric", "name")),
-        ("currentValue", ("current", "value")),
-        ("selector", ("metric", "selector")),
-        ("averageValue", ("current", "averageValue")),
-    ),
-    "external": (
-        ("metricName", ("metric", "name")),
-        ("metricSelector", ("metric", "selector")),
-        ("currentValue", ("current", "value")),
-        ("currentAverageValue", ("current", "averageValue")),
-    ),
+# By the type of a metric, v1's names and where v2 has them; * is "target" in spec, "current" in status.
+_AVERAGES: Final = {"*AverageUtilization": "*.averageUtilization", "*AverageValue": "*.averageValue"}
+_PARTS: Final[Mapping[str, Mapping[str, str]]] = {
+    "resource": {"name": "name", **_AVERAGES},
+    "containerResource": {"name": "name", **_AVERAGES, "container": "container"},
+    "pods": {"metricName": "metric.name", "*AverageValue": "*.averageValue", "selector": "metric.selector"},
+    "object": {
+        "target": "describedObject",
+        "metricName": "metric.name",
+        "*Value": "*.value",
+        "selector": "metric.selector",
+        "averageValue": "*.averageValue",
+    },
+    "external": {
+        "metricName": "metric.name",
+        "metricSelector": "metric.selector",
+        "*Value": "*.value",
+        "*AverageValue": "*.averageValue",
+    },
 }
 # Quantities that v1 cannot leave out: where v2 has none, v1 says "0".
 _ALWAYS_VALUES: Final = {
@@ -105,41 +61,34 @@ _ALWAYS_VALUES: Final = {
     ("resource", "currentAverageValue"),
     ("containerResource", "currentAverageValue"),
 }
-_BEHAVIOR_NAMES: Final = (
-    ("ScaleUp", "scaleUp"),
-    ("ScaleDown", "scaleDown"),
-)
-_RULE_NAMES: Final = (
-    ("StabilizationWindowSeconds", "stabilizationWindowSeconds"),
-    ("SelectPolicy", "selectPolicy"),
-    ("Policies", "policies"),
-    ("Tolerance", "tolerance"),
-)
+_DIRECTIONS: Final = ("scaleUp", "scaleDown")
+_RULES: Final = ("stabilizationWindowSeconds", "selectPolicy", "policies", "tolerance")
+_POLICY: Final = ("type", "value", "periodSeconds")
 _CONDITION_NAMES: Final = ("type", "status", "lastTransitionTime", "reason", "message")
-_POLICY_NAMES: Final = (("Type", "type"), ("Value", "value"), ("PeriodSeconds", "periodSeconds"))
+_KEPT: Final = ("scaleTargetRef", "minReplicas", "maxReplicas")
 
 
-def autoscaler_to_v1(fields: Fields) -> Fields:
+def autoscaler_to_v1(fields: dict[str, object]) -> dict[str, object]:
     """Write an autoscaler of v2 as one of v1."""
     spec, status = mapping(fields.get("spec")), mapping(fields.get("status"))
     metrics = items(spec.get("metrics"))
     cpu = next((metric for metric in metrics if _is_cpu_use(metric)), None)
-    others = [_metric_to_v1(metric, _SOURCE_PARTS) for metric in metrics if not _is_cpu_use(metric)]
+    others = [_metric_to_v1(metric, "target") for metric in metrics if not _is_cpu_use(metric)]
     annotations = _plain_annotations(fields)
     current = items(status.get("currentMetrics"))
     if others:
         annotations[_METRICS] = _json(others)
     if current:
-        annotations[_CURRENT] = _json([_metric_to_v1(metric, _STATUS_PARTS) for metric in current])
+        annotations[_CURRENT] = _json([_metric_to_v1(metric, "current") for metric in current])
     if is_mapping(spec.get("behavior")):
         annotations[_BEHAVIOR] = _json(_behavior_to_go(mapping(spec["behavior"])))
     if items(status.get("conditions")):
         conditions = items(status["conditions"])
         annotations[_CONDITIONS] = _json([_in_order(condition, _CONDITION_NAMES) for condition in conditions])
-    new_spec: Fields = {name: spec[name] for name in ("scaleTargetRef", "minReplicas", "maxReplicas") if name in spec}
+    new_spec: dict[str, object] = {name: spec[name] for name in _KEPT if name in spec}
     if cpu is not None:
         new_spec["targetCPUUtilizationPercentage"] = at(cpu, "resource", "target", "averageUtilization")
-    new_status: Fields = {"currentReplicas": 0, "desiredReplicas": 0}
+    new_status: dict[str, object] = {"currentReplicas": 0, "desiredReplicas": 0}
     new_status.update({name: status[name] for name in _SAME_STATUS if name in status})
     measured = next((metric for metric in current if at(metric, "resource", "name") == "cpu"), None)
     use = at(measured, "resource", "current", "averageUtilization")
@@ -148,12 +97,12 @@ def autoscaler_to_v1(fields: Fields) -> Fields:
     return {**_annotated(fields, annotations), "spec": new_spec, "status": new_status}
 
 
-def autoscaler_to_v2(fields: Fields) -> Fields:
+def autoscaler_to_v2(fields: dict[str, object]) -> dict[str, object]:
     """Write an autoscaler of v1 as one of v2."""
     spec, status = mapping(fields.get("spec")), mapping(fields.get("status"))
     annotations = mapping(at(fields, "metadata", "annotations"))
-    new_spec: Fields = {name: spec[name] for name in ("scaleTargetRef", "minReplicas", "maxReplicas") if name in spec}
-    metrics = [_metric_to_v2(metric, _SOURCE_PARTS) for metric in _read_list(annotations, _METRICS)]
+    new_spec: dict[str, object] = {name: spec[name] for name in _KEPT if name in spec}
+    metrics = [_metric_to_v2(metric, "target") for metric in _read_list(annotations, _METRICS)]
     use = spec.get("targetCPUUtilizationPercentage")
     if use is not None or not metrics:
         metrics.append(_cpu_use(DEFAULT_UTILIZATION if use is None else use))
@@ -161,9 +110,9 @@ def autoscaler_to_v2(fields: Fields) -> Fields:
     behavior = _behavior_from_go(_read(annotations, _BEHAVIOR))
     if behavior:
         new_spec["behavior"] = behavior
-    new_status: Fields = {name: status[name] for name in _SAME_STATUS if name in status}
+    new_status: dict[str, object] = {name: status[name] for name in _SAME_STATUS if name in status}
     measured = status.get("currentCPUUtilizationPercentage")
-    current = [_metric_to_v2(metric, _STATUS_PARTS) for metric in _read_list(annotations, _CURRENT)]
+    current = [_metric_to_v2(metric, "current") for metric in _read_list(annotations, _CURRENT)]
     if not current and measured is not None:
         resource = {"name": "cpu", "current": {"averageUtilization": measured}}
         current = [{"type": "Resource", "resource": resource}]
@@ -182,96 +131,106 @@ def _is_cpu_use(metric: object) -> bool:
     return at(metric, "type") == "Resource" and at(metric, "resource", "name") == "cpu" and use is not None
 
 
-def _cpu_use(percent: object) -> Fields:
+def _cpu_use(percent: object) -> dict[str, object]:
     target = {"type": "Utilization", "averageUtilization": percent}
     return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
 
 
-def _metric_to_v1(metric: object, parts: dict[str, tuple[tuple[str, tuple[str, ...]], ...]]) -> Fields:
-    result: Fields = {"type": at(metric, "type")}
-    for field, names in parts.items():
-        found = at(metric, field)
-        if not is_mapping(found):
+def _ways(kind: str, side: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield v1's name of each part of a metric, and the way to it in v2."""
+    for name, way in _PARTS[kind].items():
+        yield name.replace("*", side), way.replace("*", side).split(".")
+
+
+def _metric_to_v1(metric: object, side: str) -> dict[str, object]:
+    result: dict[str, object] = {"type": at(metric, "type")}
+    for kind in _PARTS:
+        if not is_mapping(at(metric, kind)):
             continue
-        values: Fields = {old: at(found, *way) for old, way in names}
-        if is_mapping(values.get("target")):
-            values["target"] = _in_order(values["target"], ("kind", "name", "apiVersion"))
-        always = {old for old in values if (field, old) in _ALWAYS_VALUES}
-        result[field] = {
-            old: "0" if value is None else value for old, value in values.items() if value is not None or old in always
-        }
+        values: dict[str, object] = {}
+        for old, way in _ways(kind, side):
+            value = at(metric, kind, *way)
+            if old == "target" and is_mapping(value):
+                value = _in_order(value, ("kind", "name", "apiVersion"))
+            if value is not None or (kind, old) in _ALWAYS_VALUES:
+                values[old] = "0" if value is None else value
+        result[kind] = values
     return result
 
 
-def _metric_to_v2(metric: object, parts: dict[str, tuple[tuple[str, tuple[str, ...]], ...]]) -> Fields:
-    result: Fields = {"type": at(metric, "type")}
-    for field, names in parts.items():
-        found = at(metric, field)
+def _metric_to_v2(metric: object, side: str) -> dict[str, object]:
+    result: dict[str, object] = {"type": at(metric, "type")}
+    for kind in _PARTS:
+        found = at(metric, kind)
         if not is_mapping(found):
             continue
-        made: Fields = {}
-        for old, way in names:
-            value = at(found, old)
-            if value is None or (old == "targetValue" and value == "0" and at(found, "averageValue") is not None):
+        made: dict[str, object] = {}
+        for old, way in _ways(kind, side):
+            value = found.get(old)
+            if value is None or (old == "targetValue" and value == "0" and found.get("averageValue") is not None):
                 continue
-            holder = made
-            for step in way[:-1]:
-                holder = holder.setdefault(step, {})
-            holder[way[-1]] = value
-        if parts is _SOURCE_PARTS:
+            *above, last = way
+            holder = mapping(made.setdefault(above[0], {})) if above else made
+            holder[last] = value
+        if side == "target":
             made["target"] = {"type": _target_type(mapping(made.get("target"))), **mapping(made.get("target"))}
-        result[field] = made
+        result[kind] = made
     return result
 
 
-def _target_type(target: Fields) -> str:
+def _target_type(target: dict[str, object]) -> str:
     if "averageUtilization" in target:
         return "Utilization"
     return "Value" if "value" in target else "AverageValue"
 
 
-def _in_order(fields: object, names: tuple[str, ...]) -> Fields:
+def _in_order(fields: object, names: tuple[str, ...]) -> dict[str, object]:
     """Return fields in the order in which Go writes them."""
     return {name: at(fields, name) for name in names if at(fields, name) is not None}
 
 
-def has_metrics_beside(annotations: Fields) -> bool:
+def has_metrics_beside(annotations: dict[str, object]) -> bool:
     """Tell whether the annotations of an autoscaler of v1 hold metrics that can be read."""
     return bool(_read_list(annotations, _METRICS))
 
 
-def _behavior_to_go(behavior: Fields) -> Fields:
-    made: Fields = {}
-    for go, name in _BEHAVIOR_NAMES:
-        rules = behavior.get(name)
-        made[go] = None
-        if is_mapping(rules):
-            made[go] = {there: rules.get(here) for there, here in _RULE_NAMES}
-            policies = items(rules.get("policies"))
-            if policies:
-                made[go]["Policies"] = [{there: at(item, here) for there, here in _POLICY_NAMES} for item in policies]
+def _go(name: str) -> str:
+    """Return the name of Go's field."""
+    return name[0].upper() + name[1:]
+
+
+def _behavior_to_go(behavior: dict[str, object]) -> dict[str, object]:
+    return {_go(name): _rules_to_go(behavior.get(name)) for name in _DIRECTIONS}
+
+
+def _rules_to_go(rules: object) -> dict[str, object] | None:
+    if not is_mapping(rules):
+        return None
+    made = {_go(name): rules.get(name) for name in _RULES}
+    if policies := items(rules.get("policies")):
+        made["Policies"] = [{_go(name): at(policy, name) for name in _POLICY} for policy in policies]
     return made
 
 
-def _behavior_from_go(made: object) -> Fields:
-    behavior: Fields = {}
-    for go, name in _BEHAVIOR_NAMES:
-        rules = at(made, go)
+def _behavior_from_go(made: object) -> dict[str, object]:
+    behavior: dict[str, object] = {}
+    for direction in _DIRECTIONS:
+        rules = at(made, _go(direction))
         if is_mapping(rules):
-            found = {here: rules.get(there) for there, here in _RULE_NAMES if rules.get(there) is not None}
+            found = {name: rules[_go(name)] for name in _RULES if rules.get(_go(name)) is not None}
             if "policies" in found:
                 policies = items(found["policies"])
-                found["policies"] = [{here: at(item, there) for there, here in _POLICY_NAMES} for item in policies]
-            behavior[name] = found
+                found["policies"] = [{name: at(policy, _go(name)) for name in _POLICY} for policy in policies]
+            behavior[direction] = found
     return behavior
 
 
-def _plain_annotations(fields: Fields) -> Fields:
+def _plain_annotations(fields: dict[str, object]) -> dict[str, object]:
     annotations = mapping(at(fields, "metadata", "annotations"))
     return {name: value for name, value in annotations.items() if name not in _ANNOTATIONS}
 
 
-def _annotated(fields: Fields, annotations: Fields) -> Fields:
+def _annotated(fields: dict[str, object], annotations: dict[str, object]) -> dict[str, object]:
     metadata = {name: value for name, value in mapping(fields.get("metadata")).items() if name != "annotations"}
     if annotations:
         metadata["annotations"] = annotations
@@ -282,12 +241,12 @@ def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _read(annotations: Fields, name: str) -> Any:
+def _read(annotations: dict[str, object], name: str) -> object:
     try:
         return decode_json(text(annotations.get(name))) if name in annotations else None
     except msgspec.DecodeError:
         return None
 
 
-def _read_list(annotations: Fields, name: str) -> list[Any]:
+def _read_list(annotations: dict[str, object], name: str) -> list[object]:
     return items(_read(annotations, name))
