@@ -39,10 +39,6 @@ def _of_rules(request: Request, difference: Difference, ours: Outcome, real: Out
     return difference.what == FIELDS and without == set(ours.fields)
 
 
-def _order_of_verbs(request: Request, difference: Difference, _ours: Outcome, _real: Outcome) -> bool:
-    return request.action == "discovery" and difference.at.endswith("]") and ".verbs[" in difference.at
-
-
 def _additional(request: Request, difference: Difference, ours: Outcome, real: Outcome) -> bool:
     return bool(request.features & {"additionalProperties: true", "additionalProperties: false"})
 
@@ -50,14 +46,6 @@ def _additional(request: Request, difference: Difference, ours: Outcome, real: O
 def _escapes(_request: Request, difference: Difference, _ours: Outcome, _real: Outcome) -> bool:
     keys = ("<", ">", "&", "\\u003")
     return difference.what == BODY and "fieldsV1" in difference.at and any(key in difference.at for key in keys)
-
-
-def _approval(_request: Request, difference: Difference, _ours: Outcome, _real: Outcome) -> bool:
-    return difference.what == BODY and "KubernetesAPIApprovalPolicyConformant" in difference.at
-
-
-def _selectable(request: Request, difference: Difference, _ours: Outcome, _real: Outcome) -> bool:
-    return request.action == "OpenAPI v3" and difference.at.endswith(".x-kubernetes-selectable-fields")
 
 
 def _scaled(request: Request, difference: Difference, _ours: Outcome, _real: Outcome) -> bool:
@@ -77,10 +65,7 @@ def _generation(request: Request, difference: Difference, _ours: Outcome, _real:
 
 
 EXPLANATIONS: Final[Sequence[Explanation]] = (
-    Explanation("the verbs of custom resources are in another order in discovery", _order_of_verbs),
     Explanation("`additionalProperties: true` keeps all, `false` refuses nothing", _additional),
-    Explanation("CRDs of groups of Kubernetes have no condition about their approval", _approval),
-    Explanation("OpenAPI v3 does not say which fields can be selected by", _selectable),
     Explanation("who owns the rest of a spec that a write through a Scale has made is seen otherwise", _scaled),
     Explanation("of a branch of `oneOf` that fails, not all causes inside are told", _of_a_branch),
     Explanation("writes in a version whose fields the stored one lacks are counted otherwise", _generation),

@@ -18,7 +18,7 @@ from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.wire.media_types import YAML, AcceptClause, failure_in_yaml, parse_accept
 from deltaloop.apiserver.core.wire.yaml_writer import json_to_yaml
 from deltaloop.apiserver.large_writes import LARGE
-from deltaloop.apiserver.published_schemas import published_definitions
+from deltaloop.apiserver.published_schemas import published_schemas
 
 VERSION: Final = {
     "major": MINOR.partition(".")[0],
@@ -165,9 +165,7 @@ class Documents:
             case ("v2",):
                 return self._old_openapi(request)
             case ("v3",):
-                return _json(
-                    encode_json(openapi.index_document(self._registry, published_definitions())), self._headers
-                )
+                return _json(encode_json(openapi.index_document(self._registry, published_schemas())), self._headers)
             case ("v3", "api", version):
                 return self._schema(request, "", version)
             case ("v3", "apis", group, version):
@@ -185,12 +183,12 @@ class Documents:
             return web.Response(headers=headers)
         served = self._registry.resources()
         if self._old[0] is not served:
-            self._old = (served, encode_json(openapi_v2.document(served, published_definitions())))
+            self._old = (served, encode_json(openapi_v2.document(served, published_schemas())))
         return web.Response(body=self._old[1], headers=headers)
 
     def _schema(self, request: web.BaseRequest, group: str, version: str) -> web.Response | None:
-        definitions = published_definitions()
-        digest = openapi.document_hash(self._registry, group, version, definitions)
+        published = published_schemas()
+        digest = openapi.document_hash(self._registry, group, version, published)
         if not digest:
             return None
         wanted = request.query.get("hash")
@@ -202,7 +200,7 @@ class Documents:
             headers["Cache-Control"] = "public, immutable"
         if digest in request.headers.get("If-None-Match", ""):
             return web.Response(status=304, headers=headers)
-        document = openapi.document(self._registry, group, version, definitions)
+        document = openapi.document(self._registry, group, version, published)
         if not any(clause.accepts_json for clause in _accepted(request)):
             return web.Response(status=406, headers=self._headers)
         return _json(encode_json(document), headers)

@@ -9,11 +9,12 @@ import importlib.util
 import logging
 from functools import cache
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 import msgspec
 
 from deltaloop.api.kubernetes_version import MINOR
+from deltaloop.apiserver.core.answers.published import PublishedSchemas
 
 EXTRA: Final = "schemas"
 _PACKAGE: Final = "kubernetes_validate"
@@ -21,8 +22,8 @@ _log: Final = logging.getLogger("deltaloop.apiserver")
 
 
 @cache
-def published_definitions() -> dict[str, object] | None:
-    """Return the schemas by name; None without the extra, or if its package has none for our version of Kubernetes.
+def published_schemas() -> PublishedSchemas | None:
+    """Return the schemas; None without the extra, or if its package has none for our version of Kubernetes.
 
     A missing version is logged once as a WARNING: the package is there, but too old.
     """
@@ -38,4 +39,4 @@ def published_definitions() -> dict[str, object] | None:
             extra={"kubernetes": MINOR, "extra": EXTRA},
         )
         return None
-    return cast("dict[str, object]", msgspec.json.decode(content)["$defs"])
+    return PublishedSchemas(msgspec.json.decode(content)["$defs"])

@@ -11,26 +11,23 @@ Source: kube-openapi pkg/handler3; kubectl pkg/util/openapi and pkg/cmd/util (``
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from typing import Any, Final, cast
+from functools import lru_cache
+from typing import Any, Final
 
 import msgspec
 
+from deltaloop.apiserver.core.answers.published import PublishedSchemas, Schema, identity_fields
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.writes.apply.options import APPLY_PATCH
 from deltaloop.apiserver.core.writes.patching import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
-from deltaloop.schemas.json_values import items, mapping
+from deltaloop.schemas.json_values import mapping, texts
 
 # Where strategic merge patch is listed, kubectl computes such patches from the schemas and warns when they are missing;
 # where it is not, kubectl takes the built-in kinds' merge keys from its own types, and sends the same patches.
 _WITHOUT_STRATEGIC: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 PATCH_TYPES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
 _NO_SCHEMA: Final = "This server has no schemas of built-in kinds; install deltaloop[schemas] where it runs."
-_DEFS: Final = "#/$defs/"
-_COMPONENTS: Final = "#/components/schemas/"
-
-Definitions = Mapping[str, Any]
 _FIELD_VALIDATION: Final = {
     "name": "fieldValidation",
     "in": "query",
@@ -39,19 +36,19 @@ _FIELD_VALIDATION: Final = {
 }
 
 
-def index_document(registry: Registry, definitions: Definitions | None = None) -> dict[str, Any]:
+def index_document(registry: Registry, published: PublishedSchemas | None = None) -> dict[str, Any]:
     """Return the answer to ``/openapi/v3``: each group version's path, and its URL with the document's hash."""
     paths: dict[str, Any] = {}
     for group in registry.groups():
         for version in registry.versions(group):
             path = _path(group, version)
-            digest = document_hash(registry, group, version, definitions)
+            digest = document_hash(registry, group, version, published)
             paths[path] = {"serverRelativeURL": f"/openapi/v3/{path}?hash={digest}"}
     return {"paths": paths}
 
 
 def document(
-    registry: Registry, group: str, version: str, definitions: Definitions | None = None
+    registry: Registry, group: str, version: str, published: PublishedSchemas | None = None
 ) -> dict[str, Any] | None:
     """Return the answer to ``/openapi/v3/apis/{group}/{version}`` or ``/openapi/v3/api/{version}``; None means 404.
 
@@ -59,7 +56,7 @@ def document(
         registry: What is served.
         group: API group.
         version: API version.
-        definitions: The published schemas of the built-in kinds, if they are there.
+        published: The published schemas of the built-in kinds, if they are there.
     """
     served = registry.in_version(group, version)
     if not served:
@@ -67,17 +64,19 @@ def document(
     paths: dict[str, Any] = {}
     schemas: dict[str, Any] = {}
     for resource in served:
-        published = None if definitions is None else published_name(definitions, resource)
-        name = published or schema_name(resource)
-        if published is not None and definitions is not None:
-            _add_published(schemas, definitions, published)
+        known = published_name(published, resource)
+        name = known or schema_name(resource)
+        if published is not None and known is not None:
+            published.add_to(schemas, known)
         else:
-            schemas[name] = _schema(resource)
+            schemas[name] = _schema(resource, identity_fields(published, schemas))
+        if "list" in resource.verbs:
+            _add_list(schemas, resource, name, published)
         if "patch" in resource.verbs:
             parts = [_path(group, version), resource.type.plural, "{name}"]
             if resource.type.namespaced:
                 parts.insert(1, "namespaces/{namespace}")
-            paths["/" + "/".join(parts)] = {"patch": _patch(resource, name, strategic=published is not None)}
+            paths["/" + "/".join(parts)] = {"patch": _patch(resource, name, strategic=known is not None)}
     return {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": "deltaloop"},
@@ -86,13 +85,23 @@ def document(
     }
 
 
-def document_hash(registry: Registry, group: str, version: str, definitions: Definitions | None = None) -> str:
+def published_name(published: PublishedSchemas | None, resource: ServedResource) -> str | None:
+    """Return the name of a built-in kind's published schema; None if it is not there."""
+    kind = resource.type
+    return published.name_of(kind.group, kind.version, kind.kind) if published is not None else None
+
+
+def document_hash(registry: Registry, group: str, version: str, published: PublishedSchemas | None = None) -> str:
     """Return a hash that changes whenever a group version's document does; the empty string if it is not served."""
     served = registry.in_version(group, version)
     if not served:
         return ""
     # The published schemas never change while the server runs, so it is enough to say how many there are.
-    known = len(definitions) if definitions is not None else 0
+    return _hash_of(served, len(published.definitions) if published is not None else 0)
+
+
+@lru_cache(maxsize=1024)
+def _hash_of(served: tuple[ServedResource, ...], known: int) -> str:
     return hashlib.sha512(f"{known} {served!r}".encode()).hexdigest().upper()
 
 
@@ -130,77 +139,59 @@ def _patch(resource: ServedResource, name: str, *, strategic: bool) -> dict[str,
     }
 
 
-def _schema(resource: ServedResource) -> dict[str, Any]:
-    schema: dict[str, Any] = {"type": "object"}
-    if not resource.schema.source:
-        schema["description"] = _NO_SCHEMA
-    if resource.schema.source:
-        schema = mapping(_with_either(msgspec.json.decode(resource.schema.source)))
-    standard = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
+def _schema(resource: ServedResource, identity: Schema) -> Schema:
+    source = resource.schema.source
+    selectable = [{"fieldPath": label} for label in resource.field_labels] if source else []
+    plain: Schema = {"type": "object", "description": _NO_SCHEMA}
+    schema = _described(msgspec.json.decode(source), identity) if source else plain
     return {
         **schema,
-        "properties": {**standard, **mapping(schema.get("properties"))},
+        "properties": {**mapping(schema.get("properties")), **identity},
         "x-kubernetes-group-version-kind": [_gvk(resource)],
+        **({"x-kubernetes-selectable-fields": selectable} if selectable else {}),
     }
 
 
-def _with_either(schema: Any) -> Any:
-    """Return a schema whose nodes that may be a number or a text say so in words that every reader of OpenAPI knows."""
-    if not isinstance(schema, dict):
-        return schema
-    source = cast("dict[str, Any]", schema)
-    result = {name: _with_either(inner) if name in _ONE_SCHEMA else inner for name, inner in source.items()}
-    if "properties" in source:
-        # Their names are the kind's own; one of them may be called like a keyword.
-        result["properties"] = {name: _with_either(inner) for name, inner in mapping(source["properties"]).items()}
-    if source.get("x-kubernetes-int-or-string") is True:
+def _add_list(schemas: Schema, resource: ServedResource, name: str, published: PublishedSchemas | None) -> None:
+    kind = resource.type
+    known = published.name_of(kind.group, kind.version, resource.list_kind) if published is not None else None
+    if published is not None and known is not None:
+        published.add_to(schemas, known)
+        return
+    items = {
+        "description": f"List of {kind.plural}.",
+        "type": "array",
+        "items": {"$ref": f"#/components/schemas/{name}"},
+    }
+    listed: Schema = {
+        "description": f"{resource.list_kind} is a list of {kind.kind}",
+        "type": "object",
+        "required": ["items"],
+        "properties": identity_fields(published, schemas, of_list=True) | {"items": items},
+        "x-kubernetes-group-version-kind": [{**_gvk(resource), "kind": resource.list_kind}],
+    }
+    schemas[f"{name.removesuffix(kind.kind)}{resource.list_kind}"] = listed
+
+
+def _described(schema: object, identity: Schema) -> Schema:
+    """Return a schema in words that every reader of OpenAPI knows.
+
+    What may be a number or a text says so, and an object in another has an identity.
+    """
+    result = dict(mapping(schema))
+    for name in _ONE_SCHEMA:
+        if isinstance(result.get(name), dict):
+            result[name] = _described(result[name], identity)
+    if "properties" in result:
+        result["properties"] = {
+            name: _described(inner, identity) for name, inner in mapping(result["properties"]).items()
+        }
+    if result.get("x-kubernetes-int-or-string") is True:
         result.setdefault("anyOf", [{"type": "integer"}, {"type": "string"}])
+    if result.get("x-kubernetes-embedded-resource") is True:
+        result["properties"] = {**mapping(result.get("properties")), **identity}
+        result["required"] = [*dict.fromkeys((*texts(result.get("required")), "kind", "apiVersion"))]
     return result
 
 
-_ONE_SCHEMA: Final = frozenset({"items", "additionalProperties"})
-
-
-def published_name(definitions: Definitions, resource: ServedResource) -> str | None:
-    """Return the name of a built-in kind's published schema; None if it is not there."""
-    wanted = _gvk(resource)
-    name = schema_name(resource)
-    candidates = [name] if name in definitions else list(definitions)
-    return next((name for name in candidates if wanted in _kinds(definitions[name])), None)
-
-
-def _kinds(definition: object) -> list[Any]:
-    return items(mapping(definition).get("x-kubernetes-group-version-kind"))
-
-
-def _add_published(schemas: dict[str, Any], definitions: Definitions, name: str) -> None:
-    """Add a published schema and all that it refers to, as OpenAPI writes them."""
-    waiting = [name]
-    while waiting:
-        current = waiting.pop()
-        if current not in schemas and current in definitions:
-            schemas[current] = _converted(definitions[current], waiting)
-
-
-def _converted(value: object, references: list[str]) -> Any:
-    """Turn JSON schema into OpenAPI: references lead to components, null is no type of its own."""
-    if isinstance(value, list):
-        return [_converted(item, references) for item in cast("list[object]", value)]
-    if not isinstance(value, dict):
-        return value
-    source = cast("dict[str, Any]", value)
-    result: dict[str, Any] = {}
-    for name, inner in source.items():
-        if name == "$ref" and isinstance(inner, str):
-            target = inner.removeprefix(_DEFS)
-            references.append(target)
-            reference = {"$ref": _COMPONENTS + target}
-            result.update(reference if len(source) == 1 else {"allOf": [reference], "default": {}})
-        elif name == "type" and isinstance(inner, list):
-            result[name] = next(kind for kind in cast("list[str]", inner) if kind != "null")
-        elif name == "properties":
-            # Their names are the kind's own; one of them may be called like a keyword.
-            result[name] = {field: _converted(below, references) for field, below in mapping(inner).items()}
-        elif name != "enum":  # only of apiVersion and kind, where the real documents have none
-            result[name] = _converted(inner, references)
-    return result
+_ONE_SCHEMA: Final = ("items", "additionalProperties")

@@ -15,7 +15,8 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from deltaloop.apiserver.core.answers.openapi import PATCH_TYPES, Definitions, published_name, schema_name
+from deltaloop.apiserver.core.answers.openapi import PATCH_TYPES, published_name, schema_name
+from deltaloop.apiserver.core.answers.published import PublishedSchemas
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.wire.media_types import AcceptClause
 from deltaloop.schemas.json_values import items, mapping, texts
@@ -64,21 +65,21 @@ def content_type(clauses: Iterable[AcceptClause]) -> str | None:
     return None
 
 
-def document(resources: Iterable[ServedResource], definitions: Definitions | None = None) -> dict[str, Any]:
+def document(resources: Iterable[ServedResource], published: PublishedSchemas | None = None) -> dict[str, Any]:
     """Return the document.
 
     Args:
         resources: What is served.
-        definitions: The published schemas of the built-in kinds, if they are there.
+        published: The published schemas of the built-in kinds, if they are there.
     """
     known: dict[str, Any] = {}
     paths: dict[str, Any] = {}
-    for name, schema in mapping(definitions).items():
-        known[name] = _converted(schema)
+    if published is not None:
+        known |= {name: _converted(schema) for name, schema in published.definitions.items()}
     for resource in resources:
-        published = None if definitions is None else published_name(definitions, resource)
-        name = published or schema_name(resource)
-        if published is None:
+        found = published_name(published, resource)
+        name = found or schema_name(resource)
+        if found is None:
             known[name] = _own_schema(resource)
         for one in (False, True):
             operations = {
