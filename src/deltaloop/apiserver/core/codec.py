@@ -10,9 +10,8 @@ Source: apimachinery pkg/runtime (``Codec``); apiextensions-apiserver pkg/apiser
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
-Fields: TypeAlias = dict[str, Any]
 AsSent: TypeAlias = Literal["whole", "patched", "applied"]
 """How an object came about that was sent; ``patched`` is from the present one."""
 
@@ -30,7 +29,7 @@ class Codec(Protocol):
         """Whether ``load`` never has anything to do."""
         ...
 
-    def check_kind(self, fields: Fields) -> None:
+    def check_kind(self, fields: dict[str, object]) -> None:
         """Refuse an object that cannot be read for its kind; this comes before whatever else may be wrong with it.
 
         Raises:
@@ -38,11 +37,11 @@ class Codec(Protocol):
         """
         ...
 
-    def is_read(self, fields: Fields) -> bool:
+    def is_read(self, fields: dict[str, object]) -> bool:
         """Tell whether an object is read at all, so that fields that it should not have can be told."""
         ...
 
-    def read(self, fields: Fields, as_sent: AsSent) -> None:
+    def read(self, fields: dict[str, object], as_sent: AsSent) -> None:
         """Read an object as it was sent, with its defaults.
 
         Raises:
@@ -51,7 +50,7 @@ class Codec(Protocol):
         """
         ...
 
-    def drop_unknown(self, fields: Fields, body: bytes, as_sent: AsSent, *, told: bool) -> Sequence[str]:
+    def drop_unknown(self, fields: dict[str, object], body: bytes, as_sent: AsSent, *, told: bool) -> Sequence[str]:
         """Drop fields that the type does not have, and return a sentence for each, and for each that comes twice.
 
         Args:
@@ -62,7 +61,7 @@ class Codec(Protocol):
         """
         ...
 
-    def settle(self, fields: Fields) -> None:
+    def settle(self, fields: dict[str, object]) -> None:
         """Write what an object holds in the form that is stored.
 
         Raises:
@@ -70,10 +69,10 @@ class Codec(Protocol):
         """
         ...
 
-    def stored(self, fields: Fields) -> Fields:
+    def stored(self, fields: dict[str, object]) -> dict[str, object]:
         """Return a served object in the form that is stored."""
         ...
 
-    def load(self, fields: Fields) -> Fields | None:
+    def load(self, fields: dict[str, object]) -> dict[str, object] | None:
         """Return a stored object in the form that is served, None if that is the same."""
         ...

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, Protocol, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 import msgspec
 
@@ -29,8 +29,7 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.schemas.faults import FieldError
 
-Fields: TypeAlias = dict[str, Any]
-Part: TypeAlias = Callable[[Fields, Fields], Fields]
+Part: TypeAlias = Callable[[dict[str, object], dict[str, object]], dict[str, object]]
 Cell: TypeAlias = Callable[[Mapping[str, object]], object] | str
 """What computes a cell of an object's row, or the path of a text: names with dots between them."""
 
@@ -87,7 +86,7 @@ class Definitions(Protocol):
         """Refuse a new object of a definition that is being deleted."""
         ...
 
-    def applied(self, crd: Fields, given: Given) -> Fields:
+    def applied(self, crd: dict[str, object], given: Given) -> dict[str, object]:
         """Serve what a definition says, and return it as it is to be stored."""
         ...
 
@@ -113,15 +112,15 @@ class Writes(Protocol):
         """The custom resource definitions."""
         ...
 
-    def fields_of(self, kind: ResourceType[Resource], namespace: str, name: str) -> Fields:
+    def fields_of(self, kind: ResourceType[Resource], namespace: str, name: str) -> dict[str, object]:
         """Return an object, or refuse with 404."""
         ...
 
-    def put(self, kind: ResourceType[Resource], fields: Fields) -> None:
+    def put(self, kind: ResourceType[Resource], fields: dict[str, object]) -> None:
         """Store an object that is there anew, as it is given."""
         ...
 
-    def update_status(self, kind: ResourceType[Resource], fields: Fields, given: Given) -> None:
+    def update_status(self, kind: ResourceType[Resource], fields: dict[str, object], given: Given) -> None:
         """Store an object with another status, as a write to its ``/status`` does."""
         ...
 
@@ -138,7 +137,7 @@ class Writes(Protocol):
         """Delete an object."""
         ...
 
-    def create_beside(self, kind: ResourceType[Resource], fields: Fields, *, uid: str, now: float) -> None:
+    def create_beside(self, kind: ResourceType[Resource], fields: dict[str, object], *, uid: str, now: float) -> None:
         """Create an object without a namespace that belongs to another one."""
         ...
 
@@ -169,7 +168,7 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
         name_form: What a name has to be: a subdomain, a label, or a segment of a path.
         base_rechecked: Whether an update of a whole object has its ``generateName`` looked at again.
         any_finalizer: Whether finalizers need no domain.
-        status_metadata: Fields of metadata that a write to ``/status`` changes, too (``PrepareForUpdate``).
+        status_metadata: dict[str, object] of metadata that a write to ``/status`` changes, too (``PrepareForUpdate``).
         status_restores: What that write puts back before metadata is looked at: nothing, the mark of its deletion, or
             all of metadata.
         self_described: Whether items of lists and discovery say group, version and kind in full.
@@ -211,7 +210,7 @@ class Asked:
 
     namespace: str
     name: str
-    fields: Fields
+    fields: dict[str, object]
     dry_run: bool
 
 
@@ -246,19 +245,21 @@ def _none(*_: object) -> tuple[()]:
     return ()
 
 
-def _as_it_is(_before: Fields | None, after: Fields, _writes: Writes, _given: Given) -> Fields:
+def _as_it_is(
+    _before: dict[str, object] | None, after: dict[str, object], _writes: Writes, _given: Given
+) -> dict[str, object]:
     return after
 
 
-def _no_holders(_obj: Fields) -> bool:
+def _no_holders(_obj: dict[str, object]) -> bool:
     return False
 
 
-def _no_text(_obj: Fields) -> str:
+def _no_text(_obj: dict[str, object]) -> str:
     return ""
 
 
-def _no_grace(_obj: Fields, _asked: int | None) -> int:
+def _no_grace(_obj: dict[str, object], _asked: int | None) -> int:
     return 0
 
 
@@ -309,38 +310,38 @@ class Strategy:
         timed_cells: Computes those that depend on the time, or on each other.
     """
 
-    default: Callable[[Fields], None] = _nothing
-    keep: Callable[[Fields, Fields], None] = _nothing
-    prepare_new: Callable[[Fields], None] = _nothing
-    prepare_update: Callable[[Fields, Fields], None] = _nothing
-    prepare_status: Callable[[Fields, Fields], None] = _nothing
+    default: Callable[[dict[str, object]], None] = _nothing
+    keep: Callable[[dict[str, object], dict[str, object]], None] = _nothing
+    prepare_new: Callable[[dict[str, object]], None] = _nothing
+    prepare_update: Callable[[dict[str, object], dict[str, object]], None] = _nothing
+    prepare_status: Callable[[dict[str, object], dict[str, object]], None] = _nothing
     parts: Mapping[str, Part] = field(default_factory=dict[str, Part])
-    validate: Callable[[Fields], Iterable[FieldError]] = _none
-    validate_new: Callable[[Fields], Iterable[FieldError]] = _none
-    validate_update: Callable[[Fields, Fields], Iterable[FieldError]] = _none
-    validate_status: Callable[[Fields, Fields], Iterable[FieldError]] = _none
-    warn: Callable[[Fields], Iterable[str]] = _none
-    warn_new: Callable[[Fields], Iterable[str]] = _none
-    warn_wanted: Callable[[Fields], Iterable[str]] = _none
-    warn_update: Callable[[Fields, Fields], Iterable[str]] = _none
-    finish_new: Callable[[Fields, Stored, Given], Iterable[FieldError]] = _none
-    finish_update: Callable[[Fields, Fields, Stored, Given], Iterable[FieldError]] = _none
+    validate: Callable[[dict[str, object]], Iterable[FieldError]] = _none
+    validate_new: Callable[[dict[str, object]], Iterable[FieldError]] = _none
+    validate_update: Callable[[dict[str, object], dict[str, object]], Iterable[FieldError]] = _none
+    validate_status: Callable[[dict[str, object], dict[str, object]], Iterable[FieldError]] = _none
+    warn: Callable[[dict[str, object]], Iterable[str]] = _none
+    warn_new: Callable[[dict[str, object]], Iterable[str]] = _none
+    warn_wanted: Callable[[dict[str, object]], Iterable[str]] = _none
+    warn_update: Callable[[dict[str, object], dict[str, object]], Iterable[str]] = _none
+    finish_new: Callable[[dict[str, object], Stored, Given], Iterable[FieldError]] = _none
+    finish_update: Callable[[dict[str, object], dict[str, object], Stored, Given], Iterable[FieldError]] = _none
     subresources: tuple[Subresource, ...] = ()
     posts_to: tuple[ResourceType[Resource], str] | None = None
-    row_conditions: Callable[[Mapping[str, Any]], Sequence[Mapping[str, str]]] = _none
+    row_conditions: Callable[[Mapping[str, object]], Sequence[Mapping[str, str]]] = _none
     check_new: Callable[[str, Writes], None] = _nothing
-    store: Callable[[Fields | None, Fields, Writes, Given], Fields] = _as_it_is
-    mark: Callable[[Fields], None] = _nothing
+    store: Callable[[dict[str, object] | None, dict[str, object], Writes, Given], dict[str, object]] = _as_it_is
+    mark: Callable[[dict[str, object]], None] = _nothing
     marked: Callable[[Resource, Writes, float], None] = _nothing
     removed: Callable[[str, Resource, Writes, float], None] = _nothing
-    is_held: Callable[[Fields], bool] = _no_holders
-    grace: Callable[[Fields, int | None], int] = _no_grace
+    is_held: Callable[[dict[str, object]], bool] = _no_holders
+    grace: Callable[[dict[str, object], int | None], int] = _no_grace
     finalizers: tuple[str, ...] = ()
     undeletable: frozenset[str] = frozenset()
     marked_when_removed: bool = False
     status_when_new: bool = False
-    reset_fields: Mapping[str, Fields] = field(default_factory=dict[str, Fields])
-    why_unserved: Callable[[Fields], str] = _no_text
+    reset_fields: Mapping[str, dict[str, object]] = field(default_factory=dict[str, dict[str, object]])
+    why_unserved: Callable[[dict[str, object]], str] = _no_text
     cells: Mapping[str, Cell] = field(default_factory=dict[str, Cell])
     timed_cells: Callable[[Mapping[str, object], float], Mapping[str, object]] = _no_cells
 

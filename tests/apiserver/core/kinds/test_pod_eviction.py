@@ -12,6 +12,7 @@ from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core.kinds import pod_eviction
 from deltaloop.apiserver.core.kinds.pod_eviction import budget_to_spend
 from deltaloop.apiserver.core.storage.store import Store
+from deltaloop.schemas.json_values import at, items, mapping
 
 PDBS = "poddisruptionbudgets.policy"
 
@@ -106,7 +107,7 @@ def observe(world: World) -> str:
         return f"{error.status.code} in {wait}" if wait else str(error.status.code)
     if spent is None:
         return "free"
-    status = spent["status"]
+    status: dict[str, Any] = mapping(spent["status"])
     left = status["disruptionsAllowed"]
     assert list(status["disruptedPods"]) == ["p"]
     noted = [item["reason"] for item in status.get("conditions", [])]
@@ -176,5 +177,5 @@ def test_a_condition_keeps_the_time_of_its_last_change() -> None:
         store.update(PDBS, "a/b0", fields)
         spent = budget_to_spend(store, pod, now=0.0)
         assert spent is not None
-        other, condition = spent["status"]["conditions"]
+        other, condition = map(mapping, items(at(spent, "status", "conditions")))
         assert (other["type"], condition["lastTransitionTime"]) == ("Other", wanted)

@@ -23,6 +23,7 @@ from deltaloop.apiserver.core.strategy import Flags
 from deltaloop.apiserver.core.write_options import DeleteOptions, parse_delete_options
 from deltaloop.apiserver.core.writes.deletion import Fate, delete_object
 from deltaloop.apiserver.core.writes.objects import generated_name, new_object, updated_object
+from deltaloop.schemas.json_values import at, mapping
 
 
 def served(kind: ResourceType[Resource], **traits: Any) -> ServedResource:
@@ -101,7 +102,7 @@ def test_empty_metadata_is_left_out() -> None:
 
 def test_generation_counts_changes_of_what_is_desired() -> None:
     first = new_object(DEPLOYMENT, {"spec": {"replicas": 1}, "status": {"replicas": 9}}, {"name": "d"}, stamp=STAMP)
-    assert first["metadata"]["generation"] == 1
+    assert at(first, "metadata", "generation") == 1
     assert first["status"] == {}
 
     def update(fields: dict[str, Any], subresource: str = "") -> dict[str, Any]:
@@ -109,12 +110,12 @@ def test_generation_counts_changes_of_what_is_desired() -> None:
         return updated_object(DEPLOYMENT, first, fields, metadata, subresource=subresource)
 
     changed = update({"spec": {"replicas": 2}, "metadata": {"name": "d", "generation": 99}})
-    assert changed["metadata"]["generation"] == 2
+    assert at(changed, "metadata", "generation") == 2
     labelled = update({"spec": {"replicas": 1}, "status": {"x": 1}, "metadata": {"name": "d", "labels": {"a": "b"}}})
-    assert labelled["metadata"]["generation"] == 1
+    assert at(labelled, "metadata", "generation") == 1
     status = update({"spec": {"replicas": 5}, "status": {"replicas": 1}, "metadata": {"name": "d"}}, "status")
     assert (status["spec"], status["status"]) == ({"replicas": 1}, {"replicas": 1})
-    assert status["metadata"]["generation"] == 1
+    assert at(status, "metadata", "generation") == 1
 
 
 def obj(**metadata: Any) -> dict[str, Any]:
@@ -126,14 +127,14 @@ def test_fates() -> None:
     assert delete_object(CONFIG_MAP, obj(), options, now=0)[0] is Fate.REMOVED
     fate, marked = delete_object(CONFIG_MAP, obj(finalizers=["x/y"], generation=1), options, now=60)
     assert fate is Fate.MARKED
-    assert marked["metadata"]["deletionTimestamp"] == "1970-01-01T00:01:00Z"
-    assert marked["metadata"]["generation"] == 2
+    assert at(marked, "metadata", "deletionTimestamp") == "1970-01-01T00:01:00Z"
+    assert at(marked, "metadata", "generation") == 2
     assert delete_object(CONFIG_MAP, marked, options, now=99) == (Fate.UNCHANGED, marked)
     fate, orphaning = delete_object(CONFIG_MAP, marked, DeleteOptions(propagation_policy="Orphan"), now=99)
-    assert (fate, orphaning["metadata"]["finalizers"]) == (Fate.MARKED, ["x/y", "orphan"])
+    assert (fate, at(orphaning, "metadata", "finalizers")) == (Fate.MARKED, ["x/y", "orphan"])
     fate, background = delete_object(CONFIG_MAP, orphaning, DeleteOptions(propagation_policy="Background"), now=99)
-    assert background["metadata"]["finalizers"] == ["x/y"]
-    freed: dict[str, Any] = {**background, "metadata": {**background["metadata"], "finalizers": []}}
+    assert at(background, "metadata", "finalizers") == ["x/y"]
+    freed: dict[str, Any] = {**background, "metadata": {**mapping(background["metadata"]), "finalizers": []}}
     assert delete_object(CONFIG_MAP, freed, options, now=99)[0] is Fate.REMOVED
 
 

@@ -13,12 +13,13 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.builtin.conversion import CONVERSIONS
 from deltaloop.apiserver.core.builtin.tables import kind_types
-from deltaloop.apiserver.core.codec import AsSent, Fields
+from deltaloop.apiserver.core.codec import AsSent
 from deltaloop.apiserver.core.metadata.go_words import converting_words, json_words
 from deltaloop.apiserver.core.metadata.types import unreadable_type
 from deltaloop.schemas.completing import complete_object
 from deltaloop.schemas.converting import convert_object
 from deltaloop.schemas.decoding import duplicate_field_texts
+from deltaloop.schemas.json_values import text
 from deltaloop.schemas.object_meta import UNTYPED
 from deltaloop.schemas.pruning import prune
 from deltaloop.schemas.reading import read_object
@@ -49,12 +50,12 @@ class BuiltInCodec:
     def _name(self) -> tuple[str, str]:
         return self.kind.api_version, self.kind.kind
 
-    def check_kind(self, fields: Fields) -> None:
+    def check_kind(self, fields: dict[str, object]) -> None:
         """Refuse another kind in the words of a server that decodes by what the body says it is."""
         wanted, unreadable = self.kind.kind, unreadable_type(fields)
         if unreadable:
             raise failures.unrecognized(wanted, unreadable)
-        api_version, kind = fields.get("apiVersion") or self.kind.api_version, fields.get("kind") or wanted
+        api_version, kind = text(fields.get("apiVersion")) or self.kind.api_version, text(fields.get("kind")) or wanted
         version = api_version.rpartition("/")[2]
         if (api_version, kind) not in kind_types() and (api_version, kind) != self._name:
             why = f'no kind "{kind}" is registered for version "{api_version}"'
@@ -64,12 +65,12 @@ class BuiltInCodec:
             why = f"converting ({version}.{kind}) to ({group}.{wanted}): unknown conversion"
             raise failures.unreadable(wanted, why, said=kind, version=version)
 
-    def is_read(self, fields: Fields) -> bool:
+    def is_read(self, fields: dict[str, object]) -> bool:
         """Tell whether it is of this kind, and of a version that there is, if it says one."""
         api_version, kind = fields.get("apiVersion"), fields.get("kind") or self.kind.kind
         return kind == self.kind.kind and (not api_version or (api_version, kind) in kind_types())
 
-    def read(self, fields: Fields, as_sent: AsSent) -> None:
+    def read(self, fields: dict[str, object], as_sent: AsSent) -> None:
         """Check the types, drop what is empty, and fill in defaults."""
         if as_sent == "patched" and not fields.get("apiVersion"):
             return  # what a patch left without a version is read as nothing, and refused for that
@@ -83,7 +84,7 @@ class BuiltInCodec:
             raise failures.unreadable(self.kind.kind, json_words(fault), version=self.kind.version)
         complete_object(tree, fields)
 
-    def drop_unknown(self, fields: Fields, body: bytes, as_sent: AsSent, *, told: bool) -> tuple[str, ...]:
+    def drop_unknown(self, fields: dict[str, object], body: bytes, as_sent: AsSent, *, told: bool) -> tuple[str, ...]:
         """Drop what Go's decoder drops; what a patch left without a version is read as a type that has no fields."""
         if as_sent == "patched" and not fields.get("apiVersion"):
             dropped = sorted(fields.keys() - {"apiVersion", "kind"})
@@ -93,15 +94,15 @@ class BuiltInCodec:
             return ()
         return (*duplicate_field_texts(body), *(f'unknown field "{path}"' for path in dropped))[:_MOST_FIELDS]
 
-    def settle(self, fields: Fields) -> None:
+    def settle(self, fields: dict[str, object]) -> None:
         """Do nothing: types have one form."""
 
-    def stored(self, fields: Fields) -> Fields:
+    def stored(self, fields: dict[str, object]) -> dict[str, object]:
         """Return it in the version that is stored."""
         found = CONVERSIONS.get(self._name)
         return found.to_stored(fields) if found is not None else fields
 
-    def load(self, fields: Fields) -> Fields | None:
+    def load(self, fields: dict[str, object]) -> dict[str, object] | None:
         """Return it in this version."""
         found = CONVERSIONS.get(self._name)
         return found.from_stored(fields) if found is not None else None

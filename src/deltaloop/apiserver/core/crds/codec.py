@@ -12,7 +12,7 @@ from typing import final
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.codec import AsSent, Fields
+from deltaloop.apiserver.core.codec import AsSent
 from deltaloop.apiserver.core.crds.stored_numbers import settle_numbers
 from deltaloop.apiserver.core.metadata.types import check_metadata_types, drop_unreadable, unreadable_type
 from deltaloop.schemas.decoding import decode_by_schema, duplicate_field_texts
@@ -48,26 +48,26 @@ class CustomCodec:
         """Without a schema."""
         return not self.schema.source
 
-    def check_kind(self, fields: Fields) -> None:
+    def check_kind(self, fields: dict[str, object]) -> None:
         """Refuse what has no kind; another one is refused later."""
         unreadable = unreadable_type(fields)
         if unreadable or not fields.get("kind"):
             why = unreadable or "Object 'Kind' is missing in the body of the request"
             raise failures.unrecognized(self.kind.kind, why)
 
-    def is_read(self, fields: Fields) -> bool:
+    def is_read(self, fields: dict[str, object]) -> bool:
         """Tell whether it is of this kind and version."""
         said = fields.get("apiVersion"), fields.get("kind") or self.kind.kind
         return said == (self.kind.api_version, self.kind.kind)
 
-    def read(self, fields: Fields, as_sent: AsSent) -> None:
+    def read(self, fields: dict[str, object], as_sent: AsSent) -> None:
         """Check metadata, prune, and fill in defaults; applied nulls that may not be stay, to be refused."""
         if as_sent == "applied":
             drop_unreadable(mapping(fields.get("metadata")))
         check_metadata_types(self.kind, fields)
         decode_by_schema(self.schema, fields, applied=as_sent == "applied")
 
-    def drop_unknown(self, fields: Fields, body: bytes, as_sent: AsSent, *, told: bool) -> tuple[str, ...]:
+    def drop_unknown(self, fields: dict[str, object], body: bytes, as_sent: AsSent, *, told: bool) -> tuple[str, ...]:
         """Drop what metadata does not have; the rest goes when the object is pruned."""
         del as_sent  # it is read the same way each time
         unknown = prune(METADATA, mapping(fields.get("metadata")), "metadata")
@@ -76,11 +76,11 @@ class CustomCodec:
         unknown += unknown_fields(self.schema.tree, fields)
         return (*duplicate_field_texts(body), *(f'unknown field "{path}"' for path in unknown))
 
-    def settle(self, fields: Fields) -> None:
+    def settle(self, fields: dict[str, object]) -> None:
         """Write whole numbers without a point."""
         settle_numbers(fields)
 
-    def stored(self, fields: Fields) -> Fields:
+    def stored(self, fields: dict[str, object]) -> dict[str, object]:
         """Return it as the version that is stored has it."""
         if self.storage_schema is None:
             return fields
@@ -88,7 +88,7 @@ class CustomCodec:
         decode_by_schema(self.storage_schema, fields)
         return fields
 
-    def load(self, fields: Fields) -> Fields | None:
+    def load(self, fields: dict[str, object]) -> dict[str, object] | None:
         """Prune and default it in place: defaults are those of the version that it is stored in."""
         changed = decode_by_schema(self.storage_schema or self.schema, fields)
         if self.storage_schema is not None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.served_resource import ScalePaths
-from deltaloop.apiserver.core.strategy import Fields, Flags, Strategy, Writes
+from deltaloop.apiserver.core.strategy import Flags, Strategy, Writes
 from deltaloop.schemas.decoding import schema_errors
 from deltaloop.schemas.faults import FieldError, invalid_value
 from deltaloop.schemas.json_values import is_mapping
@@ -53,15 +53,15 @@ def custom_strategy(schema: Schema, scale: ScalePaths | None) -> Strategy:
         scale: Where its ``scale`` subresource reads and writes, if it has one.
     """
 
-    def new_errors(fields: Fields) -> Iterator[FieldError]:
+    def new_errors(fields: dict[str, object]) -> Iterator[FieldError]:
         yield from schema_errors(schema, fields)
         yield from replicas_errors(scale, fields)
 
-    def update_errors(before: Fields, after: Fields) -> Iterator[FieldError]:
+    def update_errors(before: dict[str, object], after: dict[str, object]) -> Iterator[FieldError]:
         yield from schema_errors(schema, after, before)
         yield from replicas_errors(scale, after)
 
-    def status_errors(before: Fields, after: Fields) -> Iterator[FieldError]:
+    def status_errors(before: dict[str, object], after: dict[str, object]) -> Iterator[FieldError]:
         for error in schema_errors(schema, after, before):
             # The real server looks at the status alone then: what names no field is said of it.
             yield replace(error, field="status") if error.field == _ROOT else error
@@ -84,7 +84,7 @@ def _removed(resource: str, _obj: Resource, writes: Writes, now: float) -> None:
     writes.crds.finish(resource, now=now)
 
 
-def replicas_errors(paths: ScalePaths | None, fields: Fields) -> Iterator[FieldError]:
+def replicas_errors(paths: ScalePaths | None, fields: dict[str, object]) -> Iterator[FieldError]:
     """Yield what is wrong with the numbers and the selector of a custom resource that can be scaled."""
     if paths is None:
         return
@@ -103,7 +103,7 @@ def replicas_errors(paths: ScalePaths | None, fields: Fields) -> Iterator[FieldE
             yield invalid_value(paths.label_selector, '""', shown)
 
 
-def _reach(path: str, fields: Fields) -> tuple[Any, str]:
+def _reach(path: str, fields: dict[str, object]) -> tuple[Any, str]:
     """Return the value at a simple path, None for none; or why there cannot be one."""
     value: Any = fields
     names = path.strip(".").split(".")

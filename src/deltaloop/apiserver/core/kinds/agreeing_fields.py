@@ -5,11 +5,10 @@ Source: Kubernetes pkg/apis/core/v1/conversion.go.
 
 from __future__ import annotations
 
-from deltaloop.apiserver.core.strategy import Fields
 from deltaloop.schemas.json_values import at, items
 
 
-def agree_on_first(part: Fields, one: str, several: str, *, key: str = "") -> None:
+def agree_on_first(part: dict[str, object], one: str, several: str, *, key: str = "") -> None:
     """Let both fields say the same, in place; what the old one says counts.
 
     Args:

@@ -10,11 +10,11 @@ from typing import Final
 
 from deltaloop.apiserver.core.kinds.cells import NONE, text_at
 from deltaloop.apiserver.core.kinds.human_duration import human_duration
-from deltaloop.apiserver.core.strategy import Fields, Strategy
+from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.json_values import at, integer, items, mapping, text
 
 
-def _approved(current: Fields, sent: Fields) -> Fields:
+def _approved(current: dict[str, object], sent: dict[str, object]) -> dict[str, object]:
     return {**current, "status": {**mapping(current.get("status")), "conditions": at(sent, "status", "conditions")}}
 
 

@@ -14,15 +14,17 @@ from typing import Final
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.crds.definition import CLEANUP_FINALIZER, crd_warnings, default_crd
 from deltaloop.apiserver.core.crds.validation import validate_crd
-from deltaloop.apiserver.core.strategy import Fields, Given, Strategy, Writes
+from deltaloop.apiserver.core.strategy import Given, Strategy, Writes
 from deltaloop.schemas.json_values import at, items, text
 
 
-def _default(crd: Fields) -> None:
+def _default(crd: dict[str, object]) -> None:
     crd.update(default_crd(crd))
 
 
-def _store(_before: Fields | None, after: Fields, writes: Writes, given: Given) -> Fields:
+def _store(
+    _before: dict[str, object] | None, after: dict[str, object], writes: Writes, given: Given
+) -> dict[str, object]:
     return writes.crds.applied(after, given)
 
 
@@ -35,7 +37,7 @@ def _removed(_resource: str, crd: Resource, writes: Writes, now: float) -> None:
     writes.crds.stop_serving(crd.name, now=now)
 
 
-def _why_unserved(crd: Fields) -> str:
+def _why_unserved(crd: dict[str, object]) -> str:
     conditions = {text(at(item, "type")): item for item in items(at(crd, "status", "conditions"))}
     if text(at(conditions, "Established", "status")) == "True":
         return ""

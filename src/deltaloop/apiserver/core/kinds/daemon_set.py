@@ -17,34 +17,34 @@ from deltaloop.apiserver.core.kinds.pod_owners import (
     selector_update_errors,
     template_warnings,
 )
-from deltaloop.apiserver.core.strategy import Fields, Given, Stored, Strategy
+from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
 from deltaloop.schemas.faults import FieldError
 from deltaloop.schemas.json_values import at, mapping, text
 
 TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 
 
-def _prepare_new(daemon_set: Fields) -> None:
-    metadata = daemon_set["metadata"]
+def _prepare_new(daemon_set: dict[str, object]) -> None:
+    metadata = mapping(daemon_set["metadata"])
     metadata["annotations"] = {**mapping(metadata.get("annotations")), TEMPLATE_GENERATION: "1"}
 
 
-def _keep(_before: Fields, after: Fields) -> None:
+def _keep(_before: dict[str, object], after: dict[str, object]) -> None:
     # As on its way through Go's type, where no annotation is no count: that differs, and is its writer's then.
     metadata = mapping(after.get("metadata"))
     metadata["annotations"] = {TEMPLATE_GENERATION: "0", **mapping(metadata.get("annotations"))}
 
 
-def _finish_update(before: Fields, after: Fields, _store: Stored, _given: Given) -> tuple[()]:
+def _finish_update(before: dict[str, object], after: dict[str, object], _store: Stored, _given: Given) -> tuple[()]:
     _count_template(before, after)
     return ()
 
 
-def _count_template(before: Fields, after: Fields) -> None:
+def _count_template(before: dict[str, object], after: dict[str, object]) -> None:
     count = text(at(before, "metadata", "annotations", TEMPLATE_GENERATION))
     if count.isdecimal():
         changed = at(before, "spec", "template") != at(after, "spec", "template")
-        metadata = after["metadata"]
+        metadata = mapping(after["metadata"])
         counted = {TEMPLATE_GENERATION: str(int(count) + changed)}
         metadata["annotations"] = {**mapping(metadata.get("annotations")), **counted}
 

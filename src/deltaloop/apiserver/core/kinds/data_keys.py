@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from deltaloop.apiserver.core.strategy import Fields
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value
 from deltaloop.schemas.json_values import mapping
 
@@ -18,7 +17,7 @@ _KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
 _LONGEST_KEY: Final = 253
 
 
-def key_errors(fields: Fields, names: tuple[str, ...]) -> Iterator[FieldError]:
+def key_errors(fields: dict[str, object], names: tuple[str, ...]) -> Iterator[FieldError]:
     """Yield what is wrong with the keys of the fields of these names."""
     for name in names:
         for key in mapping(fields.get(name)):
@@ -42,7 +41,9 @@ def _key_texts(key: str) -> Iterator[str]:
         yield "must not start with '..'"
 
 
-def immutable_errors(before: Fields, after: Fields, names: tuple[str, ...]) -> Iterator[FieldError]:
+def immutable_errors(
+    before: dict[str, object], after: dict[str, object], names: tuple[str, ...]
+) -> Iterator[FieldError]:
     """Yield what an update changes of an immutable object: the fields of these names, and that it is immutable."""
     if before.get("immutable") is not True:
         return

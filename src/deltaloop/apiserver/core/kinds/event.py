@@ -24,7 +24,7 @@ _LENGTHS: Final = (
     ("message", "message", 1024),
 )
 _NEEDED: Final = ("reportingInstance", "action", "reason")
-# Fields of events.k8s.io that only older events have, and their names in messages.
+# dict[str, object] of events.k8s.io that only older events have, and their names in messages.
 _DEPRECATED: Final = (
     ("deprecatedFirstTimestamp", "firstTimestamp"),
     ("deprecatedLastTimestamp", "lastTimestamp"),

@@ -13,7 +13,7 @@ from deltaloop.apiserver.core.kinds.field_checks import immutable, not_negative,
 from deltaloop.apiserver.core.kinds.pod_owners import selected_errors
 from deltaloop.apiserver.core.kinds.pod_spec import pod_template_errors
 from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings, pod_warnings
-from deltaloop.apiserver.core.strategy import Fields, Given, Stored, Strategy
+from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
 from deltaloop.schemas.faults import FieldError, invalid_value, required
 from deltaloop.schemas.json_values import at, integer, mapping
 
@@ -25,8 +25,8 @@ _MANY_COMPLETIONS: Final = 100_000
 _MUCH_PARALLELISM: Final = 10_000
 
 
-def _finish_new(job: Fields, _store: Stored, _given: Given) -> Iterator[FieldError]:
-    spec, metadata = mapping(job.get("spec")), job["metadata"]
+def _finish_new(job: dict[str, object], _store: Stored, _given: Given) -> Iterator[FieldError]:
+    spec, metadata = mapping(job.get("spec")), mapping(job["metadata"])
     if spec.get("manualSelector") is not True:
         template = dict(mapping(spec.get("template")))
         template_metadata = dict(mapping(template.get("metadata")))

@@ -10,23 +10,23 @@ from __future__ import annotations
 
 from typing import Final
 
-from deltaloop.apiserver.core.strategy import CLIENTS_METADATA, Fields, Strategy
+from deltaloop.apiserver.core.strategy import CLIENTS_METADATA, Strategy
 from deltaloop.schemas.json_values import at, mapping, texts
 
 NAMESPACE_FINALIZER: Final = "kubernetes"
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
-_SPEC_FINALIZERS: Final[Fields] = {"f:spec": {"f:finalizers": {}}}
+_SPEC_FINALIZERS: Final[dict[str, object]] = {"f:spec": {"f:finalizers": {}}}
 
 
-def _label(namespace: Fields) -> None:
+def _label(namespace: dict[str, object]) -> None:
     """Give a namespace the label by which its name is selected."""
-    metadata = namespace["metadata"]
+    metadata = mapping(namespace["metadata"])
     if metadata.get("name"):
         labels = {**mapping(metadata.get("labels")), _NAME_LABEL: metadata["name"]}
         namespace["metadata"] = {**metadata, "labels": labels}
 
 
-def _prepare_new(namespace: Fields) -> None:
+def _prepare_new(namespace: dict[str, object]) -> None:
     finalizers = [*texts(at(namespace, "spec", "finalizers"))]
     if NAMESPACE_FINALIZER not in finalizers:
         finalizers.insert(0, NAMESPACE_FINALIZER)
@@ -35,18 +35,18 @@ def _prepare_new(namespace: Fields) -> None:
     _label(namespace)
 
 
-def _prepare_update(before: Fields, after: Fields) -> None:
+def _prepare_update(before: dict[str, object], after: dict[str, object]) -> None:
     finalizers = [*texts(at(before, "spec", "finalizers"))]
     after["spec"] = {**mapping(after.get("spec")), "finalizers": finalizers}
     _label(after)
 
 
-def _prepare_status(_before: Fields, after: Fields) -> None:
+def _prepare_status(_before: dict[str, object], after: dict[str, object]) -> None:
     _label(after)
 
 
-def _finalize(current: Fields, sent: Fields) -> Fields:
-    old, new = current["metadata"], sent["metadata"]
+def _finalize(current: dict[str, object], sent: dict[str, object]) -> dict[str, object]:
+    old, new = mapping(current["metadata"]), mapping(sent["metadata"])
     metadata = {name: value for name, value in old.items() if name not in CLIENTS_METADATA}
     metadata |= {name: new[name] for name in new if name in CLIENTS_METADATA}
     spec = {**mapping(current.get("spec")), "finalizers": [*texts(at(sent, "spec", "finalizers"))]}
@@ -55,8 +55,8 @@ def _finalize(current: Fields, sent: Fields) -> Fields:
     return result
 
 
-def _mark(namespace: Fields) -> None:
-    namespace["metadata"].pop("deletionGracePeriodSeconds", None)
+def _mark(namespace: dict[str, object]) -> None:
+    mapping(namespace["metadata"]).pop("deletionGracePeriodSeconds", None)
     namespace["status"] = {**mapping(namespace.get("status")), "phase": "Terminating"}
 
 

@@ -14,18 +14,18 @@ from deltaloop.apiserver.core.kinds.addresses import network_errors, network_fam
 from deltaloop.apiserver.core.kinds.agreeing_fields import agree_on_first
 from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, condition, text_at
 from deltaloop.apiserver.core.kinds.kubelet_verbs import proxy_of
-from deltaloop.apiserver.core.strategy import Cell, Fields, Given, Stored, Strategy
+from deltaloop.apiserver.core.strategy import Cell, Given, Stored, Strategy
 from deltaloop.schemas.faults import FieldError
 from deltaloop.schemas.json_values import at, items, mapping, text, texts
 
 _NOT_READY: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 
 
-def _default(node: Fields) -> None:
+def _default(node: dict[str, object]) -> None:
     agree_on_first(mapping(node["spec"]), "podCIDR", "podCIDRs")
 
 
-def _finish_new(node: Fields, _store: Stored, _given: Given) -> tuple[()]:
+def _finish_new(node: dict[str, object], _store: Stored, _given: Given) -> tuple[()]:
     spec = mapping(node.get("spec"))
     taints = items(spec.get("taints"))
     if not any(all(at(taint, name) == value for name, value in _NOT_READY.items()) for taint in taints):

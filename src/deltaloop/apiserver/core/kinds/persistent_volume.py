@@ -22,7 +22,7 @@ from deltaloop.apiserver.core.kinds.claim_spec import (
 from deltaloop.apiserver.core.kinds.field_checks import each, needs, one_of, set_to_one_of, shown
 from deltaloop.apiserver.core.kinds.node_labels import node_term_warnings
 from deltaloop.apiserver.core.kinds.pod_warnings import volume_source_warnings
-from deltaloop.apiserver.core.strategy import Fields, Given, Stored, Strategy
+from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, required
 from deltaloop.schemas.json_values import at, is_mapping, mapping, text, texts
 from deltaloop.schemas.quantity import amount
@@ -60,7 +60,7 @@ _ANNOTATIONS: Final = {
 }
 
 
-def _finish_new(volume: Fields, _store: Stored, given: Given) -> tuple[()]:
+def _finish_new(volume: dict[str, object], _store: Stored, given: Given) -> tuple[()]:
     volume["status"] = {"phase": "Pending", "lastPhaseTransitionTime": given.time}
     return ()
 

@@ -27,7 +27,7 @@ from deltaloop.apiserver.core.kinds.pod_quality import qos_class
 from deltaloop.apiserver.core.kinds.pod_spec import pod_spec_errors
 from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings, pod_warnings
 from deltaloop.apiserver.core.kinds.priority_class import SYSTEM_CLASSES
-from deltaloop.apiserver.core.strategy import Fields, Given, Stored, Strategy, Subresource
+from deltaloop.apiserver.core.strategy import Given, Stored, Strategy, Subresource
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value
 from deltaloop.schemas.json_values import at, integer, items, mapping, text
 
@@ -49,11 +49,11 @@ _UPDATES: Final = (
 )
 
 
-def _default(pod: Fields) -> None:
+def _default(pod: dict[str, object]) -> None:
     agree_on_first(mapping(pod["status"]), "podIP", "podIPs", key="ip")
 
 
-def _keep(before: Fields, after: Fields) -> None:
+def _keep(before: dict[str, object], after: dict[str, object]) -> None:
     spec, old = mapping(after.get("spec")), mapping(before.get("spec"))
     _tolerate(spec)
     for name in ("priority", "preemptionPolicy"):
@@ -61,17 +61,17 @@ def _keep(before: Fields, after: Fields) -> None:
             spec[name] = old[name]
 
 
-def _prepare_new(pod: Fields) -> None:
+def _prepare_new(pod: dict[str, object]) -> None:
     pod["status"] = {"phase": "Pending"}
 
 
-def _prepare_status(before: Fields, after: Fields) -> None:
+def _prepare_status(before: dict[str, object], after: dict[str, object]) -> None:
     quality = at(before, "status", "qosClass")
     if quality and not at(after, "status", "qosClass"):
         after["status"] = {**mapping(after.get("status")), "qosClass": quality}
 
 
-def _finish_new(pod: Fields, store: Stored, given: Given) -> tuple[()]:
+def _finish_new(pod: dict[str, object], store: Stored, given: Given) -> tuple[()]:
     spec = mapping(pod.get("spec"))
     name = text(spec.get("priorityClassName"))
     value, policy = _priority(store, name)
@@ -88,7 +88,7 @@ def _finish_new(pod: Fields, store: Stored, given: Given) -> tuple[()]:
     if spec.get("preemptionPolicy") is None:
         spec["preemptionPolicy"] = policy
     _tolerate(spec)
-    status: Fields = {"phase": "Pending", "qosClass": qos_class(spec)}
+    status: dict[str, object] = {"phase": "Pending", "qosClass": qos_class(spec)}
     if items(spec.get("schedulingGates")):
         status["conditions"] = [{**_GATED, "lastProbeTime": None, "lastTransitionTime": given.time}]
     pod["status"] = status
@@ -105,7 +105,7 @@ def _priority(store: Stored, name: str) -> tuple[int | None, str]:
     return integer(fields.get("value")), text(fields.get("preemptionPolicy")) or _PREEMPTS
 
 
-def _tolerate(spec: Fields) -> None:
+def _tolerate(spec: dict[str, object]) -> None:
     tolerations = items(spec.get("tolerations"))
     added = [
         {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _TOLERATED_SECONDS}
@@ -171,36 +171,39 @@ def _new_warnings(pod: Mapping[str, object]) -> Iterator[str]:
     yield from pod_warnings(pod)
 
 
-def _with_ephemeral_containers(current: Fields, sent: Fields) -> Fields:
+def _with_ephemeral_containers(current: dict[str, object], sent: dict[str, object]) -> dict[str, object]:
     return _with_spec(current, {"ephemeralContainers": at(sent, "spec", "ephemeralContainers")})
 
 
-def _resized(current: Fields, sent: Fields) -> Fields:
-    changed = {
+def _resized(current: dict[str, object], sent: dict[str, object]) -> dict[str, object]:
+    changed: dict[str, object] = {
         name: [*_resized_containers(at(current, "spec", name), at(sent, "spec", name))]
         for name in ("containers", "initContainers")
     }
     return _with_spec(current, changed)
 
 
-def _resized_containers(present: object, sent: object) -> Iterator[Fields]:
+def _resized_containers(present: object, sent: object) -> Iterator[dict[str, object]]:
     wanted = {text(at(container, "name")): container for container in map(mapping, items(sent))}
     for container in map(mapping, items(present)):
         found = wanted.get(text(at(container, "name")), {})
         yield {**container, **{name: found[name] for name in _RESIZED if name in found}}
 
 
-def _with_spec(current: Fields, changed: Fields) -> Fields:
+def _with_spec(current: dict[str, object], changed: dict[str, object]) -> dict[str, object]:
     """Return a pod with another spec, and count it if it differs."""
     spec = {**mapping(current.get("spec")), **changed}
     spec = {name: value for name, value in spec.items() if value not in (None, [])}
     result = {**current, "spec": spec}
     if spec != current.get("spec"):
-        result["metadata"] = {**current["metadata"], "generation": current["metadata"].get("generation", 0) + 1}
+        result["metadata"] = {
+            **mapping(current["metadata"]),
+            "generation": integer(at(current, "metadata", "generation")) + 1,
+        }
     return result
 
 
-def _grace(pod: Fields, asked: int | None) -> int:
+def _grace(pod: dict[str, object], asked: int | None) -> int:
     """Return the seconds that a pod has to end: none unless it runs on a node."""
     if not at(pod, "spec", "nodeName") or at(pod, "status", "phase") in ("Succeeded", "Failed"):
         return 0

@@ -15,7 +15,7 @@ from __future__ import annotations
 from deltaloop.api import kinds
 from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.strategy import Asked, Fields, Given, Writes
+from deltaloop.apiserver.core.strategy import Asked, Given, Writes
 from deltaloop.schemas.faults import FieldError, not_supported, required
 from deltaloop.schemas.json_values import at, items, mapping, text
 
@@ -34,7 +34,7 @@ def bind(asked: Asked, writes: Writes, given: Given) -> None:
         writes.put(kinds.POD, after)
 
 
-def check_binding(binding: Fields, *, name: str) -> None:
+def check_binding(binding: dict[str, object], *, name: str) -> None:
     """Check that a binding is about the pod in the URL, and names a node.
 
     Raises:
@@ -54,7 +54,7 @@ def check_binding(binding: Fields, *, name: str) -> None:
         raise failures.unexplained(f"[{told}]" if len(errors) > 1 else told)
 
 
-def bound_pod(pod: Fields, binding: Fields, *, now: float) -> Fields:
+def bound_pod(pod: dict[str, object], binding: dict[str, object], *, now: float) -> dict[str, object]:
     """Return a pod with the node of a binding.
 
     Args:
@@ -65,7 +65,7 @@ def bound_pod(pod: Fields, binding: Fields, *, now: float) -> Fields:
     Raises:
         ConflictError: If it may not be bound, or is another one than the binding says.
     """
-    metadata, spec, told = pod["metadata"], mapping(pod.get("spec")), mapping(binding.get("metadata"))
+    metadata, spec, told = mapping(pod["metadata"]), mapping(pod.get("spec")), mapping(binding.get("metadata"))
     name = text(metadata.get("name"))
     for field, shown in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
         wanted, found = text(told.get(field)), text(metadata.get(field))
@@ -93,7 +93,7 @@ def _refused(name: str, why: str) -> Exception:
     return failures.conflict(kinds.POD, name, why, subresource="binding")
 
 
-def _scheduled(status: Fields, now: float) -> Fields:
+def _scheduled(status: dict[str, object], now: float) -> dict[str, object]:
     """Return a status whose condition says that the pod has a node, since it first did."""
     said = {"type": _SCHEDULED, "status": "True", "lastProbeTime": None}
     conditions = list(items(status.get("conditions")))

@@ -24,7 +24,7 @@ from deltaloop.api.status import ApiError, Status, StatusCause, StatusDetails, e
 from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.metadata.label_match import selects
-from deltaloop.apiserver.core.strategy import Asked, Fields, Given, Stored, Writes
+from deltaloop.apiserver.core.strategy import Asked, Given, Stored, Writes
 from deltaloop.apiserver.core.write_options import check_dry_run, parse_delete_options
 from deltaloop.schemas.json_values import at, integer, items, mapping, text
 
@@ -49,7 +49,7 @@ def evict(asked: Asked, writes: Writes, given: Given) -> None:
     writes.delete_as(kinds.POD, asked.namespace, asked.name, options, now=given.now, dry_run=dry_run)
 
 
-def check_eviction(eviction: Fields, *, namespace: str, name: str) -> Fields:
+def check_eviction(eviction: dict[str, object], *, namespace: str, name: str) -> dict[str, object]:
     """Check that an eviction is about the pod in the URL, and return its delete options.
 
     Raises:
@@ -66,7 +66,7 @@ def check_eviction(eviction: Fields, *, namespace: str, name: str) -> Fields:
     return {key: value for key, value in options.items() if key not in ("kind", "apiVersion")}
 
 
-def budget_to_spend(store: Stored, pod: Resource, *, now: float) -> Fields | None:
+def budget_to_spend(store: Stored, pod: Resource, *, now: float) -> dict[str, object] | None:
     """Return the budget that an eviction takes from as it is then; None if there is none to ask.
 
     Raises:
@@ -93,7 +93,7 @@ def _selects(budget: Resource, pod: Resource) -> bool:
     return selector is not None and selects(mapping(selector), pod.labels)
 
 
-def _is_free(pod: Fields, budget: Fields) -> bool:
+def _is_free(pod: dict[str, object], budget: dict[str, object]) -> bool:
     """Tell whether a pod that is not ready may go without asking, by the budget's policy."""
     conditions = map(mapping, items(at(pod, "status", "conditions")))
     if any(text(item.get("type")) == "Ready" and text(item.get("status")) == "True" for item in conditions):
@@ -104,7 +104,7 @@ def _is_free(pod: Fields, budget: Fields) -> bool:
     return healthy >= needed > 0
 
 
-def _spend(budget: Resource, pod: Resource, *, now: float) -> Fields:
+def _spend(budget: Resource, pod: Resource, *, now: float) -> dict[str, object]:
     fields = budget.to_dict()
     status = mapping(fields.get("status"))
     if integer(status.get("observedGeneration")) < integer(at(fields, "metadata", "generation")):
@@ -132,16 +132,16 @@ def _spend(budget: Resource, pod: Resource, *, now: float) -> Fields:
     return {**fields, "status": status}
 
 
-def _conditions(fields: Fields) -> list[Fields]:
+def _conditions(fields: dict[str, object]) -> list[dict[str, object]]:
     return [mapping(item) for item in items(at(fields, "status", "conditions"))]
 
 
-def _exhausted(budget: Fields, *, time: str) -> list[Fields]:
+def _exhausted(budget: dict[str, object], *, time: str) -> list[dict[str, object]]:
     """Return a budget's conditions when it has nothing more to give."""
     listed = _conditions(budget)
-    before = next((item for item in listed if item.get("type") == _ALLOWED), Fields())
+    before = next((item for item in listed if item.get("type") == _ALLOWED), dict[str, object]())
     changed = text(before.get("lastTransitionTime")) if before.get("status") == "False" else time
-    condition = {
+    condition: dict[str, object] = {
         "type": _ALLOWED,
         "status": "False",
         "observedGeneration": integer(at(budget, "status", "observedGeneration")),

@@ -15,7 +15,7 @@ import msgspec
 from deltaloop.apiserver.core.kinds.cells import count_at
 from deltaloop.apiserver.core.kinds.data_keys import immutable_errors, key_errors
 from deltaloop.apiserver.core.kinds.field_checks import immutable
-from deltaloop.apiserver.core.strategy import Fields, Strategy
+from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.faults import FieldError, invalid_value, required
 from deltaloop.schemas.json_values import at, mapping, text
 from deltaloop.schemas.nesting import decode_json
@@ -31,7 +31,7 @@ _ACCOUNT: Final = "kubernetes.io/service-account.name"
 _DOCKER: Final = ".dockerconfigjson"
 
 
-def _default(secret: Fields) -> None:
+def _default(secret: dict[str, object]) -> None:
     texts = secret.pop("stringData", None)
     if texts:
         written = {key: base64.b64encode(str(value).encode()).decode() for key, value in mapping(texts).items()}
@@ -40,7 +40,7 @@ def _default(secret: Fields) -> None:
         secret["type"] = "Opaque"
 
 
-def _errors(secret: Fields) -> Iterator[FieldError]:
+def _errors(secret: dict[str, object]) -> Iterator[FieldError]:
     """Yield what is wrong with keys, and which the type of a Secret needs and are not there."""
     yield from key_errors(secret, _DATA)
     data, kind = mapping(secret.get("data")), text(secret.get("type"))
@@ -65,7 +65,7 @@ def _is_json(encoded: str) -> bool:
     return True
 
 
-def _update_errors(before: Fields, after: Fields) -> Iterator[FieldError]:
+def _update_errors(before: dict[str, object], after: dict[str, object]) -> Iterator[FieldError]:
     yield from immutable_errors(before, after, _DATA)
     yield from immutable(before, after, "type")
 

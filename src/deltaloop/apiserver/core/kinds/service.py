@@ -26,7 +26,7 @@ from deltaloop.apiserver.core.kinds.ip_address import IP_ADDRESS, addresses_of, 
 from deltaloop.apiserver.core.kinds.kubelet_verbs import proxy_of
 from deltaloop.apiserver.core.kinds.service_allocation import Taken, allocate, keep_allocated
 from deltaloop.apiserver.core.metadata.rules import label_errors, label_name_errors, subdomain_errors
-from deltaloop.apiserver.core.strategy import Fields, Given, Stored, Strategy, Writes
+from deltaloop.apiserver.core.strategy import Given, Stored, Strategy, Writes
 from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, required
 from deltaloop.schemas.json_values import at, integer, items, mapping, string_map, text, texts
 
@@ -35,7 +35,7 @@ _TRAFFIC_POLICIES: Final = ("Cluster", "Local")
 _HINTS, _MODE = (f"service.kubernetes.io/topology-{word}" for word in ("aware-hints", "mode"))
 
 
-def _keep(before: Fields, after: Fields) -> None:
+def _keep(before: dict[str, object], after: dict[str, object]) -> None:
     keep_allocated(mapping(before.get("spec")), mapping(after.get("spec")))
 
 
@@ -46,19 +46,23 @@ def _taken(store: Stored) -> Taken:
     return taken
 
 
-def _finish_new(service: Fields, store: Stored, given: Given) -> list[FieldError]:
+def _finish_new(service: dict[str, object], store: Stored, given: Given) -> list[FieldError]:
     return _finish_update({}, service, store, given)
 
 
-def _finish_update(before: Fields, after: Fields, store: Stored, given: Given) -> list[FieldError]:
+def _finish_update(
+    before: dict[str, object], after: dict[str, object], store: Stored, given: Given
+) -> list[FieldError]:
     spec, old = mapping(after.get("spec")), mapping(before.get("spec"))
     return allocate(spec, _taken(store), before=old, chance=given.chance)
 
 
-def _store(before: Fields | None, after: Fields, writes: Writes, given: Given) -> Fields:
+def _store(
+    before: dict[str, object] | None, after: dict[str, object], writes: Writes, given: Given
+) -> dict[str, object]:
     """Make the objects of the addresses that a Service gets, and remove those of addresses that it loses."""
     old, new = addresses_of(before), addresses_of(after)
-    namespace, name = after["metadata"]["namespace"], after["metadata"]["name"]
+    namespace, name = (text(at(after, "metadata", part)) for part in ("namespace", "name"))
     for address in new:
         if address not in old:
             beside = ip_address(address, namespace=namespace, name=name)

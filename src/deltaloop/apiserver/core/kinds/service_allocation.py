@@ -17,14 +17,12 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, final
+from typing import Final, final
 
 import msgspec
 
 from deltaloop.schemas.faults import FieldError, invalid_value
 from deltaloop.schemas.json_values import at, integer, items, mapping, text, texts
-
-Fields = dict[str, Any]
 
 SERVICE_RANGE: Final = "10.0.0.0/16"
 """Where the addresses of Services are from."""
@@ -46,7 +44,7 @@ class Taken:
     ports: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
 
     @classmethod
-    def by(cls, specs: Iterable[Mapping[str, Any]]) -> Taken:
+    def by(cls, specs: Iterable[Mapping[str, object]]) -> Taken:
         """Collect what these Services have, by their ``spec``."""
         taken = cls()
         for spec in specs:
@@ -59,22 +57,22 @@ class Taken:
         return taken
 
 
-def needs_address(spec: Mapping[str, Any]) -> bool:
+def needs_address(spec: Mapping[str, object]) -> bool:
     """Tell whether a Service of this type has an address."""
     return spec.get("type") in ("ClusterIP", "NodePort", "LoadBalancer")
 
 
-def needs_ports(spec: Mapping[str, Any]) -> bool:
+def needs_ports(spec: Mapping[str, object]) -> bool:
     """Tell whether the ports of a Service have numbers on the nodes."""
     kind = spec.get("type")
     return kind == "NodePort" or (kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is not False)
 
 
-def _needs_health_port(spec: Mapping[str, Any]) -> bool:
+def _needs_health_port(spec: Mapping[str, object]) -> bool:
     return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 
 
-def keep_allocated(before: Mapping[str, Any], spec: Fields) -> None:
+def keep_allocated(before: Mapping[str, object], spec: dict[str, object]) -> None:
     """Make the ``spec`` of an update keep what was given, and lose what its type has no use for, in place."""
     if needs_address(spec) and needs_address(before):
         for name in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
@@ -103,7 +101,7 @@ def keep_allocated(before: Mapping[str, Any], spec: Fields) -> None:
     _drop(before, spec, "internalTrafficPolicy", needed=needs_address(spec))
 
 
-def _drop(before: Mapping[str, Any], spec: Fields, name: str, *, needed: bool) -> None:
+def _drop(before: Mapping[str, object], spec: dict[str, object], name: str, *, needed: bool) -> None:
     if not needed and spec.get(name) == before.get(name):
         spec.pop(name, None)
 
@@ -112,7 +110,7 @@ def _port_key(port: object) -> tuple[int, str]:
     return integer(at(port, "port")), text(at(port, "protocol"))
 
 
-def allocate(spec: Fields, taken: Taken, *, before: Mapping[str, Any], chance: float) -> list[FieldError]:
+def allocate(spec: dict[str, object], taken: Taken, *, before: Mapping[str, object], chance: float) -> list[FieldError]:
     """Give a Service what it needs and does not have yet, in place.
 
     Args:
@@ -137,7 +135,9 @@ def allocate(spec: Fields, taken: Taken, *, before: Mapping[str, Any], chance: f
     return errors
 
 
-def _allocate_address(spec: Fields, taken: Taken, before: Mapping[str, Any], chance: float) -> list[FieldError]:
+def _allocate_address(
+    spec: dict[str, object], taken: Taken, before: Mapping[str, object], chance: float
+) -> list[FieldError]:
     wanted = text(spec.get("clusterIP")) or next(iter(texts(spec.get("clusterIPs"))), "")
     _set_families(spec, wanted)
     if wanted == _HEADLESS or wanted == before.get("clusterIP") != "":
@@ -155,7 +155,7 @@ def _allocate_address(spec: Fields, taken: Taken, before: Mapping[str, Any], cha
     return []
 
 
-def _set_families(spec: Fields, wanted: str) -> None:
+def _set_families(spec: dict[str, object], wanted: str) -> None:
     both = wanted == _HEADLESS and not mapping(spec.get("selector"))
     if not spec.get("ipFamilyPolicy"):
         spec["ipFamilyPolicy"] = "RequireDualStack" if both else "SingleStack"
@@ -184,7 +184,7 @@ def _free_address(taken: Taken, chance: float) -> str:
 
 
 def _allocate_port(
-    port: Fields, path: str, taken: Taken, own: set[tuple[int, str]], given: dict[int, int], chance: float
+    port: dict[str, object], path: str, taken: Taken, own: set[tuple[int, str]], given: dict[int, int], chance: float
 ) -> list[FieldError]:
     number, protocol = integer(port.get("nodePort")), text(port.get("protocol"))
     if not number:

@@ -197,7 +197,7 @@ def mark_errors(old: dict[str, Any], sent: dict[str, Any]) -> list[FieldError]:
     return found
 
 
-def new_finalizer_errors(old: list[str], new: list[str]) -> list[FieldError]:
+def new_finalizer_errors(old: Iterable[str], new: Iterable[str]) -> list[FieldError]:
     """Return an error if an object that is being deleted gets more finalizers."""
     known = set(old)
     added = [name for name in new if name not in known]

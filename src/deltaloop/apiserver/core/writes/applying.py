@@ -6,7 +6,7 @@ Source: apiserver pkg/endpoints/handlers/patch.go (``applyPatcher``).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core import failures
@@ -18,8 +18,6 @@ from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.writes.managed_fields import apply_fields
 from deltaloop.apiserver.core.writes.sent_objects import decode_sent
 from deltaloop.schemas.json_values import at, mapping, text
-
-Fields = dict[str, Any]
 
 
 class Writes(Protocol):
@@ -35,11 +33,11 @@ class Writes(Protocol):
         self,
         served: ServedResource,
         namespace: str,
-        fields: Fields,
+        fields: dict[str, object],
         *,
         stamp: Stamp,
         dry_run: bool = False,
-        entries: list[Fields] | None = None,
+        entries: list[dict[str, object]] | None = None,
         updated: str = "",
     ) -> Resource:
         """Store a new object."""
@@ -50,12 +48,12 @@ class Writes(Protocol):
         served: ServedResource,
         namespace: str,
         name: str,
-        fields: Fields,
+        fields: dict[str, object],
         *,
         stamp: Stamp,
         subresource: str = "",
         dry_run: bool = False,
-        entries: list[Fields] | None = None,
+        entries: list[dict[str, object]] | None = None,
     ) -> Resource:
         """Store an object anew."""
         ...
@@ -74,7 +72,7 @@ def apply_object(
     served: ServedResource,
     namespace: str,
     name: str,
-    applied: Fields,
+    applied: dict[str, object],
     *,
     stamp: Stamp,
     force: bool = False,
@@ -104,7 +102,7 @@ def apply_object(
         applied = scale_config(served, current.name, current.namespace, applied)
     live = decode_object(served, current) if current is not None else None
     merged = apply_fields(writes.registry, served, live, applied, stamp, force=force, subresource=subresource)
-    entries: list[Fields] = merged["metadata"].pop("managedFields", [])
+    entries: list[dict[str, object]] = merged["metadata"].pop("managedFields", [])
     if live is None:
         _check_new(served, name, text(at(applied, "metadata", "uid")), merged)
         created = writes.create(served, namespace, merged, stamp=stamp, dry_run=dry_run, entries=entries, updated=name)
@@ -127,7 +125,7 @@ def apply_object(
     return Applied(updated, created=False)
 
 
-def _check_new(served: ServedResource, name: str, uid: str, merged: Fields) -> None:
+def _check_new(served: ServedResource, name: str, uid: str, merged: dict[str, object]) -> None:
     """Refuse to create what was meant for an object that is not there."""
     if uid:
         decode_sent(served, merged, as_sent="applied")

@@ -12,13 +12,14 @@ Source: apiserver pkg/registry/rest/delete.go, pkg/registry/generic/registry/sto
 from __future__ import annotations
 
 from enum import Enum, auto
-from typing import Any, Final
+from typing import Final
 
 from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.objects import has_finalizers
+from deltaloop.schemas.json_values import integer, mapping, text, texts
 
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
@@ -32,34 +33,34 @@ class Fate(Enum):
     UNCHANGED = auto()
 
 
-def check_preconditions(served: ServedResource, current: dict[str, Any], options: DeleteOptions) -> None:
+def check_preconditions(served: ServedResource, current: dict[str, object], options: DeleteOptions) -> None:
     """Refuse a delete that meant another object, or another state of it.
 
     Raises:
         ConflictError: Saying which precondition failed.
     """
-    wanted, metadata = options.preconditions, current["metadata"]
+    wanted, metadata = options.preconditions, mapping(current["metadata"])
     if wanted is None:
         return
     if wanted.uid is not None and wanted.uid != metadata["uid"]:
         raise failures.delete_conflict(
             served.type,
-            metadata["name"],
+            text(metadata["name"]),
             f"the UID in the precondition ({wanted.uid}) does not match the UID in record ({metadata['uid']}). "
             "The object might have been deleted and then recreated",
         )
     if wanted.resource_version is not None and wanted.resource_version != metadata["resourceVersion"]:
         raise failures.delete_conflict(
             served.type,
-            metadata["name"],
+            text(metadata["name"]),
             f"the ResourceVersion in the precondition ({wanted.resource_version}) does not match the ResourceVersion "
             f"in record ({metadata['resourceVersion']}). The object might have been modified",
         )
 
 
 def delete_object(
-    served: ServedResource, current: dict[str, Any], options: DeleteOptions, *, now: float
-) -> tuple[Fate, dict[str, Any]]:
+    served: ServedResource, current: dict[str, object], options: DeleteOptions, *, now: float
+) -> tuple[Fate, dict[str, object]]:
     """Decide about one object.
 
     Args:
@@ -76,7 +77,7 @@ def delete_object(
         ConflictError: If a precondition fails.
     """
     check_preconditions(served, current, options)
-    metadata: dict[str, Any] = {**current["metadata"], "finalizers": _finalizers(served, current, options)}
+    metadata: dict[str, object] = {**mapping(current["metadata"]), "finalizers": _finalizers(served, current, options)}
     if not metadata["finalizers"]:
         del metadata["finalizers"]
     marked = {**current, "metadata": metadata}
@@ -90,15 +91,15 @@ def delete_object(
     metadata["deletionGracePeriodSeconds"] = grace
     served.strategy.mark(marked)
     if metadata.get("generation"):
-        metadata["generation"] += 1
+        metadata["generation"] = integer(metadata["generation"]) + 1
     return Fate.REMOVED if removed else Fate.MARKED, marked
 
 
 def _again(
-    served: ServedResource, current: dict[str, Any], marked: dict[str, Any], grace: int, *, now: float
-) -> tuple[Fate, dict[str, Any]]:
-    metadata = marked["metadata"]
-    before = metadata.get("deletionGracePeriodSeconds", 0)
+    served: ServedResource, current: dict[str, object], marked: dict[str, object], grace: int, *, now: float
+) -> tuple[Fate, dict[str, object]]:
+    metadata = mapping(marked["metadata"])
+    before = integer(metadata.get("deletionGracePeriodSeconds"))
     if grace < before:
         metadata["deletionTimestamp"] = format_time(from_epoch(now + grace))
         metadata["deletionGracePeriodSeconds"] = before = grace
@@ -107,8 +108,8 @@ def _again(
     return (Fate.UNCHANGED, current) if marked == current else (Fate.MARKED, marked)
 
 
-def _finalizers(served: ServedResource, current: dict[str, Any], options: DeleteOptions) -> list[str]:
-    present: list[str] = [*current["metadata"].get("finalizers", [])]
+def _finalizers(served: ServedResource, current: dict[str, object], options: DeleteOptions) -> list[str]:
+    present: list[str] = [*texts(mapping(current["metadata"]).get("finalizers"))]
     policy = options.propagation_policy
     if options.orphan_dependents is not None:
         policy = "Orphan" if options.orphan_dependents else "Background"
@@ -118,6 +119,6 @@ def _finalizers(served: ServedResource, current: dict[str, Any], options: Delete
         present.append(FOREGROUND)
     elif policy == "Orphan":
         present.append(ORPHAN)
-    if "deletionTimestamp" not in current["metadata"]:
+    if "deletionTimestamp" not in mapping(current["metadata"]):
         present += [name for name in served.strategy.finalizers if name not in present]
     return present

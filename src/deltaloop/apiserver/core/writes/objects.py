@@ -11,7 +11,7 @@ pkg/registry/customresource/strategy.go.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -22,8 +22,7 @@ from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.completing import initial_status
 from deltaloop.schemas.faults import FieldError
-
-Fields = dict[str, Any]
+from deltaloop.schemas.json_values import integer, mapping, texts
 
 GENERATED_TRIES: Final = 8
 _SERVER_FIELDS: Final = (
@@ -56,7 +55,9 @@ def generated_name(base: str, *, chance: float, attempt: int) -> str:
     return base[:_LONGEST_BASE] + suffix
 
 
-def new_object(served: ServedResource, fields: Fields, metadata: Fields, *, stamp: Stamp) -> Fields:
+def new_object(
+    served: ServedResource, fields: dict[str, object], metadata: dict[str, object], *, stamp: Stamp
+) -> dict[str, object]:
     """Return the object that a create stores, without a name if it is to be generated."""
     kept = {name: value for name, value in metadata.items() if name not in _SERVER_FIELDS}
     kept["uid"] = stamp.uid
@@ -74,12 +75,12 @@ def new_object(served: ServedResource, fields: Fields, metadata: Fields, *, stam
 
 def updated_object(
     served: ServedResource,
-    current: Fields,
-    fields: Fields,
-    metadata: Fields,
+    current: dict[str, object],
+    fields: dict[str, object],
+    metadata: dict[str, object],
     *,
     subresource: str,
-) -> Fields:
+) -> dict[str, object]:
     """Return the object that an update stores.
 
     Args:
@@ -89,7 +90,7 @@ def updated_object(
         metadata: Its normalized metadata.
         subresource: "", ``status`` or ``finalize``.
     """
-    old = current["metadata"]
+    old = mapping(current["metadata"])
     if subresource == "status":
         result = {name: value for name, value in current.items() if name != "status"}
         result["metadata"] = _with_status_metadata(served, old, metadata)
@@ -108,15 +109,15 @@ def updated_object(
         if "status" in current:
             result["status"] = current["status"]
     served.strategy.prepare_update(current, result)
-    kept = result["metadata"]
+    kept = mapping(result["metadata"])
     counted = served.flags.generation and _desired(result) != _desired(current)
     also = served.flags.counted
     if counted or (also and kept.get(also) != old.get(also)):
-        kept["generation"] = kept.get("generation", 0) + 1
+        kept["generation"] = integer(kept.get("generation")) + 1
     return result
 
 
-def _with_status_metadata(served: ServedResource, old: Fields, sent: Fields) -> Fields:
+def _with_status_metadata(served: ServedResource, old: dict[str, object], sent: dict[str, object]) -> dict[str, object]:
     """Return the metadata that a write to ``/status`` leaves."""
     taken = served.flags.status_metadata
     if not taken:
@@ -136,13 +137,15 @@ def told_by_status(served: ServedResource, errors: list[FieldError]) -> list[Fie
     return [error for error in errors if restores != "deletion" or error.field != "metadata.deletionTimestamp"]
 
 
-def new_errors(served: ServedResource, created: Fields) -> list[FieldError]:
+def new_errors(served: ServedResource, created: dict[str, object]) -> list[FieldError]:
     """Return what is wrong with a new object."""
-    errors = metadata_errors(served, created["metadata"], new=True)
+    errors = metadata_errors(served, mapping(created["metadata"]), new=True)
     return [*errors, *served.strategy.validate(created), *served.strategy.validate_new(created)]
 
 
-def changed_errors(served: ServedResource, before: Fields, after: Fields, *, whole: bool) -> list[FieldError]:
+def changed_errors(
+    served: ServedResource, before: dict[str, object], after: dict[str, object], *, whole: bool
+) -> list[FieldError]:
     """Return what is wrong with a changed object, and with changing it so.
 
     Args:
@@ -151,25 +154,25 @@ def changed_errors(served: ServedResource, before: Fields, after: Fields, *, who
         after: The object as it is to be.
         whole: Whether it was written as a whole, not through a subresource.
     """
-    errors = metadata_errors(served, after["metadata"], new=whole and served.flags.base_rechecked)
+    errors = metadata_errors(served, mapping(after["metadata"]), new=whole and served.flags.base_rechecked)
     if whole:
         errors += [*served.strategy.validate(after), *served.strategy.validate_update(before, after)]
     else:
         errors += served.strategy.validate_status(before, after)
-    if "deletionTimestamp" in after["metadata"]:
-        old, new = before["metadata"].get("finalizers", []), after["metadata"].get("finalizers", [])
-        errors += new_finalizer_errors(old, new)
+    if "deletionTimestamp" in mapping(after["metadata"]):
+        old, new = mapping(before["metadata"]).get("finalizers"), mapping(after["metadata"]).get("finalizers")
+        errors += new_finalizer_errors(texts(old), texts(new))
     return errors
 
 
-def new_warnings(strategy: Strategy, created: Fields) -> tuple[str, ...]:
+def new_warnings(strategy: Strategy, created: dict[str, object]) -> tuple[str, ...]:
     """Return what the author of a new object is to be warned about."""
     return (*strategy.warn_new(created), *strategy.warn_wanted(created), *strategy.warn(created))
 
 
-def changed_warnings(strategy: Strategy, before: Fields, after: Fields) -> tuple[str, ...]:
+def changed_warnings(strategy: Strategy, before: dict[str, object], after: dict[str, object]) -> tuple[str, ...]:
     """Return what the author of a change is to be warned about; the generation tells whether what is wanted changed."""
-    wanted_otherwise = before["metadata"].get("generation") != after["metadata"].get("generation")
+    wanted_otherwise = mapping(before["metadata"]).get("generation") != mapping(after["metadata"]).get("generation")
     about_wanted = strategy.warn_wanted(after) if wanted_otherwise else ()
     return (*strategy.warn_update(before, after), *about_wanted, *strategy.warn(after))
 
@@ -185,21 +188,21 @@ def refuse(served: ServedResource, name: str, errors: Iterable[FieldError]) -> N
         raise failures.invalid(served.type, name, found)
 
 
-def has_finalizers(served: ServedResource, fields: Fields) -> bool:
+def has_finalizers(served: ServedResource, fields: dict[str, object]) -> bool:
     """Tell whether something still holds an object that is being deleted."""
-    if fields["metadata"].get("finalizers"):
+    if mapping(fields["metadata"]).get("finalizers"):
         return True
     return served.strategy.is_held(fields)
 
 
-def ends_with_update(served: ServedResource, fields: Fields) -> bool:
+def ends_with_update(served: ServedResource, fields: dict[str, object]) -> bool:
     """Tell whether an update removed the last thing that held an object that is being deleted."""
-    metadata = fields["metadata"]
+    metadata = mapping(fields["metadata"])
     if "deletionTimestamp" not in metadata or metadata.get("deletionGracePeriodSeconds", 0) != 0:
         return False
     return not has_finalizers(served, fields)
 
 
-def _desired(fields: Fields) -> bytes:
+def _desired(fields: dict[str, object]) -> bytes:
     # Where status is a subresource, both sides have the same one by now; elsewhere it counts like any other field.
     return _encode({name: value for name, value in fields.items() if name not in ("kind", "apiVersion", "metadata")})

@@ -61,11 +61,9 @@ from deltaloop.apiserver.core.writes.sent_objects import (
     uid_conflict,
 )
 from deltaloop.schemas.completing import without_zeros
-from deltaloop.schemas.json_values import mapping
+from deltaloop.schemas.json_values import mapping, text
 
 _NAMESPACES: Final = kinds.NAMESPACE.group_resource
-
-Fields = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +132,11 @@ class Operations:
         self,
         served: ServedResource,
         namespace: str,
-        fields: Fields,
+        fields: dict[str, Any],
         *,
         stamp: Stamp,
         dry_run: bool = False,
-        entries: list[Fields] | None = None,
+        entries: list[dict[str, object]] | None = None,
         updated: str = "",
     ) -> Resource:
         """Store a new object.
@@ -167,9 +165,9 @@ class Operations:
         stamp.admit(served, namespace, None, fields)
         version = metadata.pop("resourceVersion", "")
         created = new_object(served, fields, metadata, stamp=stamp)
-        generated = self._name(served, namespace, created["metadata"], stamp)
+        generated = self._name(served, namespace, mapping(created["metadata"]), stamp)
         served.strategy.prepare_new(created)
-        name = created["metadata"].get("name", "")
+        name = text(mapping(created["metadata"]).get("name"))
         key = served.key(namespace, name)
         if entries is None and not can_be_owned(self.registry, served, fields):
             entries = []
@@ -193,12 +191,12 @@ class Operations:
         served: ServedResource,
         namespace: str,
         name: str,
-        fields: Fields,
+        fields: dict[str, Any],
         *,
         stamp: Stamp,
         subresource: str = "",
         dry_run: bool = False,
-        entries: list[Fields] | None = None,
+        entries: list[dict[str, object]] | None = None,
         as_sent: AsSent = "whole",
     ) -> Resource:
         """Store an object anew, if it differs from what is there.
@@ -252,7 +250,7 @@ class Operations:
         served: ServedResource,
         namespace: str,
         name: str,
-        scale: Fields,
+        scale: dict[str, object],
         *,
         stamp: Stamp,
         dry_run: bool = False,
@@ -273,7 +271,7 @@ class Operations:
         served: ServedResource,
         namespace: str,
         name: str,
-        change: Callable[[Fields], Fields],
+        change: Callable[[dict[str, object]], dict[str, object]],
         *,
         stamp: Stamp,
         subresource: str = "",
@@ -328,17 +326,17 @@ class Operations:
         return self._objects.list(served.storage, prefix=served.prefix(namespace), matches=selection.matches).items
 
     def _finished_new(
-        self, served: ServedResource, created: Fields, stamp: Stamp, entries: list[Fields] | None
-    ) -> Fields:
+        self, served: ServedResource, created: dict[str, object], stamp: Stamp, entries: list[dict[str, object]] | None
+    ) -> dict[str, object]:
         """Return a new object, checked, with its owners and what the server adds; it may not be stored yet."""
-        name = created["metadata"].get("name", "")
+        name = text(mapping(created["metadata"]).get("name"))
         refuse(served, name, new_errors(served, created))
         stamp.warn(new_warnings(served.strategy, created))
         served.codec.settle(created)
         if entries is None:
             set_by_author = without_zeros(served.schema.tree, created)
             owned = with_created(self.registry, served, set_by_author, stamp)
-            created = {**created, "metadata": owned["metadata"]}
+            created = {**created, "metadata": mapping(owned["metadata"])}
         else:
             created = with_entries(created, entries)
         refuse(served, name, served.strategy.finish_new(created, self._objects, stamp))
@@ -347,14 +345,14 @@ class Operations:
     def _finished_update(
         self,
         served: ServedResource,
-        before: Fields,
-        after: Fields,
+        before: dict[str, object],
+        after: dict[str, object],
         stamp: Stamp,
-        entries: list[Fields] | None,
+        entries: list[dict[str, object]] | None,
         sent: object,
         *,
         written: str,
-    ) -> Fields:
+    ) -> dict[str, object]:
         """Return a changed object with its owners and what the server adds; ``written`` is the subresource."""
         whole = written in ("", "scale")
         served.codec.settle(after)
@@ -364,28 +362,27 @@ class Operations:
             after = with_old_times(before, with_entries(after, entries))
         if whole:
             errors = served.strategy.finish_update(before, after, self._objects, stamp)
-            refuse(served, after["metadata"]["name"], errors)
+            refuse(served, text(mapping(after["metadata"])["name"]), errors)
         return after
 
-    def _name(self, served: ServedResource, namespace: str, metadata: Fields, stamp: Stamp) -> bool:
-        base = metadata.get("generateName", "")
+    def _name(self, served: ServedResource, namespace: str, metadata: dict[str, object], stamp: Stamp) -> bool:
+        base = text(metadata.get("generateName"))
         if metadata.get("name") or not base:
             return False
         for attempt in range(GENERATED_TRIES):
-            metadata["name"] = generated_name(base, chance=stamp.chance, attempt=attempt)
-            key = served.key(namespace, metadata["name"])
-            if self._objects.get(served.storage, key) is None:
+            name = metadata["name"] = generated_name(base, chance=stamp.chance, attempt=attempt)
+            if self._objects.get(served.storage, served.key(namespace, name)) is None:
                 break
         return True
 
-    def _check_namespace(self, served: ServedResource, namespace: str, metadata: Fields) -> None:
+    def _check_namespace(self, served: ServedResource, namespace: str, metadata: dict[str, object]) -> None:
         if not served.type.namespaced:
             return
         found = self._objects.get(_NAMESPACES, namespace)
         if found is None:
             raise failures.not_found(kinds.NAMESPACE, namespace)
         if found.deletion_timestamp is not None:
-            name = metadata.get("name") or metadata.get("generateName", "")
+            name = text(metadata.get("name")) or text(metadata.get("generateName"))
             raise failures.namespace_terminating(served.type, name, namespace)
 
     def _remove(self, served: ServedResource, current: Resource, *, now: float) -> int:
@@ -401,7 +398,7 @@ class Operations:
             raise failures.path_not_found()
         return served
 
-    def fields_of(self, kind: ResourceType[Resource], namespace: str, name: str) -> Fields:
+    def fields_of(self, kind: ResourceType[Resource], namespace: str, name: str) -> dict[str, object]:
         """Return an object.
 
         Raises:
@@ -410,16 +407,16 @@ class Operations:
         served = self._served(kind)
         return decode_object(served, self.read(served, namespace, name))
 
-    def put(self, kind: ResourceType[Resource], fields: Fields) -> None:
+    def put(self, kind: ResourceType[Resource], fields: dict[str, object]) -> None:
         """Store an object that is there anew, as it is given."""
-        served, metadata = self._served(kind), fields["metadata"]
-        key = served.key(metadata.get("namespace", ""), metadata["name"])
+        served, metadata = self._served(kind), mapping(fields["metadata"])
+        key = served.key(text(metadata.get("namespace")), text(metadata["name"]))
         self._objects.update(served.storage, key, served.codec.stored(fields))
 
-    def update_status(self, kind: ResourceType[Resource], fields: Fields, given: Given) -> None:
+    def update_status(self, kind: ResourceType[Resource], fields: dict[str, object], given: Given) -> None:
         """Store an object with another status, as a write to its ``/status`` does."""
-        metadata = fields["metadata"]
-        where = self._served(kind), metadata.get("namespace", ""), metadata["name"]
+        metadata = mapping(fields["metadata"])
+        where = self._served(kind), text(metadata.get("namespace")), text(metadata["name"])
         self.update(*where, fields, stamp=Stamp(now=given.now), subresource="status")
 
     def delete_as(
@@ -435,7 +432,7 @@ class Operations:
         """Delete an object."""
         return self.delete(self._served(kind), namespace, name, options, now=now, dry_run=dry_run)
 
-    def create_beside(self, kind: ResourceType[Resource], fields: Fields, *, uid: str, now: float) -> None:
+    def create_beside(self, kind: ResourceType[Resource], fields: dict[str, object], *, uid: str, now: float) -> None:
         """Create an object without a namespace that belongs to another one."""
         self.create(self._served(kind), "", fields, stamp=Stamp(now=now, uid=uid))
 
@@ -455,6 +452,6 @@ class Operations:
                 self._remove(served, item, now=now)
 
 
-def _unstored(served: ServedResource, fields: Fields, *, resource_version: str = "") -> Resource:
+def _unstored(served: ServedResource, fields: dict[str, object], *, resource_version: str = "") -> Resource:
     """Return an object as it would be stored."""
     return Resource.from_json(encode_object(served.codec.stored(fields), resource_version=resource_version))
