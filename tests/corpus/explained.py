@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tests.corpus.comparing import BODY, FIELDS, WARNINGS, Difference, Rules
+from tests.corpus.comparing import FIELDS, WARNINGS, Difference, Rules
 from tests.corpus.outcomes import Outcome
 from tests.corpus.requests import Request
 from tests.corpus.schemas import paths_of
@@ -43,11 +43,6 @@ def _additional(request: Request, difference: Difference, ours: Outcome, real: O
     return bool(request.features & {"additionalProperties: true", "additionalProperties: false"})
 
 
-def _escapes(_request: Request, difference: Difference, _ours: Outcome, _real: Outcome) -> bool:
-    keys = ("<", ">", "&", "\\u003")
-    return difference.what == BODY and "fieldsV1" in difference.at and any(key in difference.at for key in keys)
-
-
 def _scaled(request: Request, difference: Difference, _ours: Outcome, _real: Outcome) -> bool:
     return request.action == "get what is scaled" and ".managedFields" in difference.at
 
@@ -69,7 +64,6 @@ EXPLANATIONS: Final[Sequence[Explanation]] = (
     Explanation("who owns the rest of a spec that a write through a Scale has made is seen otherwise", _scaled),
     Explanation("of a branch of `oneOf` that fails, not all causes inside are told", _of_a_branch),
     Explanation("writes in a version whose fields the stored one lacks are counted otherwise", _generation),
-    Explanation("keys in `managedFields` have `<`, `>` and `&` as they are, not as `\\u003c`", _escapes),
 )
 
 

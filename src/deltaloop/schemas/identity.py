@@ -14,7 +14,7 @@ import msgspec
 
 from deltaloop.schemas.dns_names import label_problems
 from deltaloop.schemas.faults import FieldError, invalid_value, required
-from deltaloop.schemas.json_values import mapping
+from deltaloop.schemas.json_values import escape_html, mapping
 from deltaloop.schemas.types import NO_DEFAULT, TypeNode
 
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
@@ -46,8 +46,14 @@ def _check_duplicates(node: TypeNode, entries: list[Any], path: str, errors: lis
         key = _encode(_key_of(node, item) if node.list_type == "map" else item)
         if key in seen and key not in told:
             told.add(key)
-            errors.append(FieldError(f"{path}[{position}]", "FieldValueDuplicate", f"Duplicate value: {key.decode()}"))
+            text = f"Duplicate value: {_shown(item, key)}"
+            errors.append(FieldError(f"{path}[{position}]", "FieldValueDuplicate", text))
         seen.add(key)
+
+
+def _shown(item: object, key: bytes) -> str:
+    """Return what comes twice as Go writes it: with the signs of HTML escaped, unless it is a text alone."""
+    return key.decode() if isinstance(item, str) else escape_html(key.decode())
 
 
 def _key_of(node: TypeNode, item: object) -> dict[str, Any]:

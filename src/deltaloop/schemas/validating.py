@@ -14,6 +14,7 @@ pkg/apiserver/validation/validation.go, pkg/apiserver/schema/listtype, pkg/apise
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, Final, cast
 
 import msgspec
@@ -58,6 +59,27 @@ def validate(node: TypeNode, fields: dict[str, Any], old: dict[str, Any] | None 
     if node.checks_lists:
         identity_errors(node, fields, "", errors)
     return errors
+
+
+def validate_part(node: TypeNode, name: str, fields: dict[str, Any], old: dict[str, Any]) -> Errors:
+    """Return what is wrong with one field of an object, as if it were the object; but for what was so before."""
+    part, value = node.fields.get(name), fields.get(name)
+    errors: Errors = []
+    if part is not None and name in fields:
+        _check(part, value, "", errors)
+        if errors and name in old:
+            errors = []
+            _check(part, value, "", errors, old[name])
+    errors = [replace(error, field=_below(name, error.field)) for error in errors]
+    if node.checks_lists:
+        identity_errors(node, fields, "", errors)
+    return errors
+
+
+def _below(name: str, path: str) -> str:
+    if path == "<nil>":
+        return name
+    return f"{name}{path}" if path.startswith("[") else f"{name}.{path}"
 
 
 def validate_value(node: TypeNode, value: object) -> Errors:
@@ -176,10 +198,10 @@ def _same(item: object, value: object) -> bool:
 def _check_text(rules: Rules, value: str, path: str, errors: Errors) -> None:
     if rules.max_length is not None and len(value) > rules.max_length:
         text = f"Too long: may not be more than {rules.max_length} byte{'' if rules.max_length == 1 else 's'}"
-        errors.append(FieldError(path, "FieldValueTooLong", text))
-    if rules.min_length is not None and len(value) < rules.min_length:
+        errors.append(FieldError(path or "<nil>", "FieldValueTooLong", text))
+    elif rules.min_length is not None and len(value) < rules.min_length:
         _wrong(path, value, f"should be at least {rules.min_length} chars long", errors)
-    if rules.pattern is not None and not rules.pattern.matches(value):
+    elif rules.pattern is not None and not rules.pattern.matches(value):
         _wrong(path, value, f"should match '{rules.pattern_text}'", errors)
     if rules.format and not fits(rules.format, value):
         _wrong_type(path, rules.format, value, errors)
@@ -224,12 +246,8 @@ def _check_object(node: TypeNode, value: object, path: str, errors: Errors, old:
     rules = node.rules or _NO_RULES
     if rules.min_properties is not None and len(fields) < rules.min_properties:
         _wrong_size(path, len(fields), f"should have at least {rules.min_properties} properties", errors)
-        if old is _UNKNOWN:
-            return
     if rules.max_properties is not None and len(fields) > rules.max_properties:
         _too_many(path, len(fields), rules.max_properties, errors)
-        if old is _UNKNOWN:
-            return
     prefix = f"{path}." if path else ""
     errors.extend(required(prefix + name) for name in rules.required if name not in fields)
     properties, additional = node.fields, node.other

@@ -7,13 +7,12 @@ pkg/apis/meta/v1/unstructured/helpers.go.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, Final
 
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.served_resource import ScalePaths
 from deltaloop.apiserver.core.strategy import Flags, Strategy, Writes
-from deltaloop.schemas.decoding import schema_errors
+from deltaloop.schemas.decoding import schema_errors, status_errors
 from deltaloop.schemas.faults import FieldError, invalid_value
 from deltaloop.schemas.json_values import is_mapping
 from deltaloop.schemas.types import Schema
@@ -28,7 +27,6 @@ _GO_TYPES: Final = {
     "NoneType": "<nil>",
 }
 
-_ROOT: Final = "<nil>"  # the field of a cause that names none
 LABEL_REFUSAL: Final = "field label not supported: {}"
 FLAGS: Final = Flags(
     generation=True,
@@ -61,16 +59,14 @@ def custom_strategy(schema: Schema, scale: ScalePaths | None) -> Strategy:
         yield from schema_errors(schema, after, before)
         yield from replicas_errors(scale, after)
 
-    def status_errors(before: dict[str, object], after: dict[str, object]) -> Iterator[FieldError]:
-        for error in schema_errors(schema, after, before):
-            # The real server looks at the status alone then: what names no field is said of it.
-            yield replace(error, field="status") if error.field == _ROOT else error
+    def wrong_status(before: dict[str, object], after: dict[str, object]) -> Iterator[FieldError]:
+        yield from status_errors(schema, after, before)
         yield from replicas_errors(scale, after)
 
     return Strategy(
         validate_new=new_errors,
         validate_update=update_errors,
-        validate_status=status_errors,
+        validate_status=wrong_status,
         check_new=_check_open,
         removed=_removed,
     )

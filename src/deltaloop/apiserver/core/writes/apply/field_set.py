@@ -22,6 +22,7 @@ from typing import Any, Final, TypeAlias, cast
 import msgspec
 
 from deltaloop.apiserver.core.crds.stored_numbers import stored_number
+from deltaloop.schemas.json_values import escape_html
 from deltaloop.schemas.nesting import decode_json
 
 FieldSet: TypeAlias = dict[str, Any]
@@ -39,12 +40,12 @@ def field_step(name: str) -> str:
 
 def key_step(keys: dict[str, Any]) -> str:
     """Return the step to the item of a list that has these keys."""
-    return "k:" + _encode({name: _key(value) for name, value in keys.items()}).decode()
+    return "k:" + escape_html(_encode({name: _key(value) for name, value in keys.items()}).decode())
 
 
 def value_step(value: Any) -> str:
     """Return the step to a value of a set."""
-    return "v:" + _encode(_key(value)).decode()
+    return "v:" + escape_html(_encode(_key(value)).decode())
 
 
 def _key(value: Any) -> Any:
