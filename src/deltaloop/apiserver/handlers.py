@@ -94,7 +94,7 @@ class Handlers:
         goes_to = route.served.strategy.posts_to
         if goes_to is not None:
             kind, subresource = goes_to
-            served = self._registry.find(kind.group, kind.version, kind.plural)
+            served = self._registry.resource(kind)
             assert served is not None
             route = replace(route, served=served, subresource=subresource)
         return route, route.served.subresource(route.subresource)

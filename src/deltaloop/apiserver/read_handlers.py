@@ -147,9 +147,7 @@ class ReadHandlers:
             signal=self._signal,
             resource=resource,
             epoch=self._answering.epoch,
-            still_served=lambda: (
-                self._answering.operations.registry.find(kind.group, kind.version, kind.plural) is not None
-            ),
+            still_served=lambda: self._answering.operations.registry.resource(kind) is not None,
             headers=self._answering.headers,
             settle=self._settle,
         )

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, final
 
 from aiohttp import web
 
+from deltaloop.api import kinds
 from deltaloop.api.redaction import SecretText
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.access import Access
@@ -276,7 +277,7 @@ class ApiServer:
     def _label_secret(self, secret: Resource) -> None:
         """Write into a Secret that its token was used today."""
         day = day_of_use(secret, now=self._epoch())
-        served = self._operations.registry.find("", "v1", "secrets")
+        served = self._operations.registry.resource(kinds.SECRET)
         if not day or served is None:
             return
 

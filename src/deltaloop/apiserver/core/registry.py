@@ -14,6 +14,8 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Any, Final, final
 
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.crds.definition import crd_resources, crd_status
 from deltaloop.apiserver.core.crds.version_order import version_order
 from deltaloop.apiserver.core.kinds.resources import BUILT_IN_RESOURCES
@@ -105,6 +107,10 @@ class Registry:
     def find(self, group: str, version: str, plural: str) -> ServedResource | None:
         """Return the resource of a URL, or None if it is not served."""
         return self._by_plural.get((group, version, plural))
+
+    def resource(self, kind: ResourceType[Resource]) -> ServedResource | None:
+        """Return the resource of a type, or None if it is not served."""
+        return self._by_plural.get((kind.group, kind.version, kind.plural))
 
     def has_built_in(self, group: str) -> bool:
         """Tell whether a group is one of the server's own."""

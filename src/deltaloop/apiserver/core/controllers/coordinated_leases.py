@@ -122,7 +122,7 @@ class LeaseElections:
 
     def _step(self, namespace: str, name: str, candidates: list[_Candidate], *, stamp: Stamp) -> float | None:
         """Take one step of one election, and return when to look again."""
-        served = self._operations.registry.find("coordination.k8s.io", "v1", "leases")
+        served = self._operations.registry.resource(kinds.LEASE)
         if served is None:
             return None
         found = self._operations.store.get(_LEASES, f"{namespace}/{name}")

@@ -14,6 +14,9 @@ import ipaddress
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from deltaloop.api import kinds
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.kinds.priority_class import SYSTEM_CLASSES
 from deltaloop.apiserver.core.kinds.service_allocation import FIRST_ADDRESS, SERVICE_RANGE
 from deltaloop.apiserver.core.served_resource import ServedResource
@@ -24,6 +27,9 @@ from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.schemas.json_values import at, mapping
 
 FIRST_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
+_SERVICE_CIDR: Final = ResourceType[Resource](
+    "networking.k8s.io", "v1", "ServiceCIDR", "servicecidrs", namespaced=False
+)
 _RANGE_MANAGER: Final = "kubernetes-service-cidr-controller"
 _NAMESPACE: Final = FIRST_NAMESPACES[0]
 _NAME: Final = "kubernetes"
@@ -41,7 +47,7 @@ Stamps = Callable[[], Stamp]
 def make_namespaces(operations: Operations, stamps: Stamps) -> None:
     """Create the namespaces that exist from the start, where they are missing."""
     for name in FIRST_NAMESPACES:
-        _ensure(operations, ("", "v1", "namespaces"), "", {"metadata": {"name": name}}, stamps)
+        _ensure(operations, kinds.NAMESPACE, "", {"metadata": {"name": name}}, stamps)
 
 
 def make_first_objects(operations: Operations, stamps: Stamps) -> None:
@@ -49,7 +55,7 @@ def make_first_objects(operations: Operations, stamps: Stamps) -> None:
     make_namespaces(operations, stamps)
     for name, value in SYSTEM_CLASSES.items():
         fields = {"metadata": {"name": name}, "value": value, "description": _DESCRIPTIONS[name]}
-        _ensure(operations, ("scheduling.k8s.io", "v1", "priorityclasses"), "", fields, stamps)
+        _ensure(operations, kinds.PRIORITY_CLASS, "", fields, stamps)
     _make_range(operations, stamps)
 
 
@@ -98,15 +104,14 @@ def make_own_service(operations: Operations, *, address: str, port: int, stamps:
         "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
         "ports": ports,
     }
-    _keep(operations, ("", "v1", "services"), service, (("spec", "ports"),), stamps)
-    _keep(operations, ("", "v1", "endpoints"), endpoints, (("subsets",),), stamps)
-    slices = ("discovery.k8s.io", "v1", "endpointslices")
-    _keep(operations, slices, endpoint_slice, (("endpoints",), ("ports",)), stamps)
+    _keep(operations, kinds.SERVICE, service, (("spec", "ports"),), stamps)
+    _keep(operations, kinds.ENDPOINTS, endpoints, (("subsets",),), stamps)
+    _keep(operations, kinds.ENDPOINT_SLICE, endpoint_slice, (("endpoints",), ("ports",)), stamps)
 
 
 def _make_range(operations: Operations, stamps: Stamps) -> None:
     fields = {"metadata": {"name": _NAME}, "spec": {"cidrs": [SERVICE_RANGE]}}
-    served = _ensure(operations, ("networking.k8s.io", "v1", "servicecidrs"), "", fields, stamps)
+    served = _ensure(operations, _SERVICE_CIDR, "", fields, stamps)
     if served is None:
         return
     stamp = dataclasses.replace(stamps(), manager=_RANGE_MANAGER)
@@ -123,10 +128,10 @@ def _make_range(operations: Operations, stamps: Stamps) -> None:
 
 
 def _ensure(
-    operations: Operations, kind: tuple[str, str, str], namespace: str, fields: Fields, stamps: Stamps
+    operations: Operations, kind: ResourceType[Resource], namespace: str, fields: Fields, stamps: Stamps
 ) -> ServedResource | None:
     """Create an object if it is missing, and return its resource then."""
-    served = operations.registry.find(*kind)
+    served = operations.registry.resource(kind)
     if served is None or operations.find(served, namespace, fields["metadata"]["name"]) is not None:
         return None
     operations.create(served, namespace, fields, stamp=stamps())
@@ -135,13 +140,13 @@ def _ensure(
 
 def _keep(
     operations: Operations,
-    kind: tuple[str, str, str],
+    kind: ResourceType[Resource],
     fields: Fields,
     paths: tuple[tuple[str, ...], ...],
     stamps: Stamps,
 ) -> None:
     """Create an object in the first namespace if it is missing, or let it have what it is to have at these paths."""
-    served = operations.registry.find(*kind)
+    served = operations.registry.resource(kind)
     if served is None or _ensure(operations, kind, _NAMESPACE, fields, stamps) is not None:
         return
     present = decode_object(served, operations.read(served, _NAMESPACE, _NAME))

@@ -52,7 +52,7 @@ def _empty(operations: Operations, namespace: str, *, stamp: Stamp, most: int) -
         left += len(store.list(resource, prefix=f"{namespace}/").items)
     if left:
         return
-    itself = operations.registry.find("", "v1", "namespaces")
+    itself = operations.registry.resource(kinds.NAMESPACE)
     current = store.get(_NAMESPACES, namespace)
     if itself is None or current is None:
         return

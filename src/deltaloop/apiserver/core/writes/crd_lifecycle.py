@@ -27,7 +27,6 @@ from deltaloop.schemas.json_values import mapping
 Fields = dict[str, Any]
 _NO_STATUS: Final[Fields] = {"conditions": [], "acceptedNames": {"plural": "", "kind": ""}}
 _MANAGER: Final = "kube-apiserver"
-_CRD: Final = ("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 CRDS: Final = kinds.CUSTOM_RESOURCE_DEFINITION.group_resource
 
 
@@ -47,7 +46,7 @@ class CrdLifecycle:
 
     def applied(self, crd: Fields, given: Given) -> Fields:
         """Serve what a CRD that is about to be stored says; return it with its status, which is the server's own."""
-        served = self._registry.find(*_CRD)
+        served = self._registry.resource(kinds.CUSTOM_RESOURCE_DEFINITION)
         assert served is not None
         status = self._registry.apply_crd(crd, now=given.now)
         # Which versions are stored is written with the CRD itself, the rest later: by the server.

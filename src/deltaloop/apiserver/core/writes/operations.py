@@ -393,7 +393,7 @@ class Operations:
         return removed_at
 
     def _served(self, kind: ResourceType[Resource]) -> ServedResource:
-        served = self.registry.find(kind.group, kind.version, kind.plural)
+        served = self.registry.resource(kind)
         if served is None:
             raise failures.path_not_found()
         return served
