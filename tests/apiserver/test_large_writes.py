@@ -15,11 +15,11 @@ import pytest
 
 from deltaloop.api.status import ApiError, ConflictError
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.storage.draft import Ask
 from deltaloop.apiserver.core.storage.store import Store
 from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.apiserver.large_writes import LARGE, TRIES, LargeWrites
+from tests.apiserver.core.built_in import built_in_registry
 from tests.apiserver.serving import CONFIG_MAPS, CRDS, PODS, WIDGETS, config_map, serving
 
 _BULK = {f"k{number}": "v" * 1000 for number in range(70)}
@@ -264,13 +264,13 @@ class Worked:
 
 
 def writes() -> tuple[Operations, LargeWrites]:
-    operations = Operations(Store(), Registry())
+    operations = Operations(Store(), built_in_registry())
     operations.store.create("namespaces", "a", {"metadata": {"name": "a"}})
     return operations, LargeWrites(operations)
 
 
 def refusal() -> ConflictError:
-    error = failures.conflict(Registry().resources()[0].type, "a")
+    error = failures.conflict(built_in_registry().resources()[0].type, "a")
     assert isinstance(error, ConflictError)
     return error
 

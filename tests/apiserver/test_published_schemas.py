@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from deltaloop.apiserver.core.answers.openapi import document
-from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.writes.patching import STRATEGIC_MERGE_PATCH
 from deltaloop.apiserver.published_schemas import published_schemas
 from deltaloop.schemas.json_values import is_mapping, items, text
+from tests.apiserver.core.built_in import built_in_registry
 from tests.apiserver.serving import CONFIG_MAPS, PODS, config_map, serving
 
 _INSTALLED = importlib.util.find_spec("kubernetes_validate") is not None
@@ -33,7 +33,7 @@ def references(value: Any) -> set[str]:
 
 
 def test_without_the_extra_the_schema_says_what_is_missing() -> None:
-    found = schemas(document(Registry(), "apps", "v1"))["io.k8s.api.apps.v1.Deployment"]
+    found = schemas(document(built_in_registry(), "apps", "v1"))["io.k8s.api.apps.v1.Deployment"]
     assert "deltaloop[schemas]" in found["description"]
     assert set(found["properties"]) == {"apiVersion", "kind", "metadata"}
 
@@ -41,13 +41,13 @@ def test_without_the_extra_the_schema_says_what_is_missing() -> None:
 @needs_extra
 @pytest.mark.parametrize(("group", "version"), [("", "v1"), ("apps", "v1"), ("apiextensions.k8s.io", "v1")])
 def test_with_the_extra_every_reference_leads_somewhere(group: str, version: str) -> None:
-    found = document(Registry(), group, version, published_schemas())
+    found = document(built_in_registry(), group, version, published_schemas())
     assert {name.rpartition("/")[2] for name in references(found)} <= set(schemas(found))
 
 
 @needs_extra
 def test_a_field_may_be_called_like_a_keyword() -> None:
-    found = schemas(document(Registry(), "apiextensions.k8s.io", "v1", published_schemas()))
+    found = schemas(document(built_in_registry(), "apiextensions.k8s.io", "v1", published_schemas()))
     prefix = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
     assert {"$ref", "enum", "type", "properties"} <= set(found[prefix + "JSONSchemaProps"]["properties"])
     assert "enum" not in found[prefix + "CustomResourceDefinition"]["properties"]["kind"]
@@ -55,7 +55,7 @@ def test_a_field_may_be_called_like_a_keyword() -> None:
 
 @needs_extra
 def test_with_the_extra_schemas_say_how_lists_merge() -> None:
-    found = document(Registry(), "apps", "v1", published_schemas())
+    found = document(built_in_registry(), "apps", "v1", published_schemas())
     pod_spec = schemas(found)["io.k8s.api.core.v1.PodSpec"]
     assert pod_spec["properties"]["containers"]["x-kubernetes-patch-merge-key"] == "name"
     assert pod_spec["properties"]["nodeName"]["type"] == "string"

@@ -12,7 +12,7 @@ from tools.kubernetes.__main__ import MODULES
 from tools.kubernetes.go_modules import raised
 
 from deltaloop.api.kubernetes_version import KUBERNETES, MINOR
-from deltaloop.apiserver.core.builtin.tables import builtin_tables
+from deltaloop.apiserver.builtin_tables import builtin_tables
 from tests.kube.build import KUBE_APISERVER
 from tests.world.build import CONTROLLER_MANAGER, KUBECTL, SAMPLE_CONTROLLER, SCHEDULER
 

@@ -1,4 +1,4 @@
-// Writes the Unicode tables that patterns may name, as Go has them: run by hand, `go run . | gzip -9n > TABLES`.
+// Writes the Unicode tables that patterns may name, as Go has them: `generate.py` runs it.
 //
 // One table a line, `kind name numbers`: `set` has runs (distance from the end of the one before, length less one),
 // `alias` has the name of a set, `fold` has letters that are one without regard to case, each as the distance to the

@@ -24,14 +24,13 @@ from deltaloop.api.redaction import SecretText
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.access import Access
 from deltaloop.apiserver.authentication import ADMIN, Authenticator
+from deltaloop.apiserver.builtin_tables import built_in
 from deltaloop.apiserver.change_signal import ChangeSignal
 from deltaloop.apiserver.connections import http_server
 from deltaloop.apiserver.core.access.rbac import AlwaysAllow, Authorizer, RbacAuthorizer
 from deltaloop.apiserver.core.access.service_tokens import LAST_USED, day_of_use
 from deltaloop.apiserver.core.controllers.first_objects import make_first_objects, make_own_service, make_policy
 from deltaloop.apiserver.core.controllers.manifests import Manifest, in_order, load_manifest
-from deltaloop.apiserver.core.kinds.resources import BUILT_IN_RESOURCES
-from deltaloop.apiserver.core.kinds.reviews import REVIEWS
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.store import Store
@@ -374,8 +373,8 @@ def _registry(options: ServerOptions) -> Registry:
     if "coordinated-leases" in options.controllers:
         from deltaloop.apiserver.core.controllers.coordinated_leases import LEASE_CANDIDATES
 
-        return Registry((*BUILT_IN_RESOURCES, *REVIEWS, LEASE_CANDIDATES))
-    return Registry()
+        return Registry((*built_in(), LEASE_CANDIDATES))
+    return Registry(built_in())
 
 
 def _controllers(options: ServerOptions) -> Iterator[tuple[str, RunController]]:

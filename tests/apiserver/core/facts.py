@@ -9,7 +9,6 @@ from typing import Any
 
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core.controllers.first_objects import make_namespaces
-from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.encoding import decode_object
@@ -17,11 +16,12 @@ from deltaloop.apiserver.core.storage.store import Store
 from deltaloop.apiserver.core.writes.applying import apply_object
 from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.apiserver.core.writes.patching import merge_patch
+from tests.apiserver.core.built_in import built_in_registry
 from tests.conformance.builtin_facts import Fact, ask, expected
 
 NAMESPACE = "some-namespace"
 NOW = 1_767_323_045.0
-_REGISTRY = Registry()  # of built-in kinds only, so nothing changes it
+_REGISTRY = built_in_registry()  # of built-in kinds only, so nothing changes it
 
 
 class Cores:

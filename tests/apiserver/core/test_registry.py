@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from deltaloop.apiserver.core.crds.definition import default_crd
 from deltaloop.apiserver.core.crds.version_order import version_order
 from deltaloop.apiserver.core.registry import Registry
+from tests.apiserver.core.built_in import built_in_registry
 from tests.apiserver.core.custom_resources import GROUP, foo_crd, version
 
 
@@ -20,7 +21,7 @@ def test_versions_sort_as_kubernetes_sorts_them() -> None:
 
 
 def test_a_resource_is_found_by_plural_and_by_kind() -> None:
-    registry = Registry()
+    registry = built_in_registry()
     found = registry.find("apps", "v1", "deployments")
     assert found is not None
     assert found.type.kind == "Deployment"
@@ -31,7 +32,7 @@ def test_a_resource_is_found_by_plural_and_by_kind() -> None:
 
 
 def test_core_comes_first_then_the_known_groups_then_those_of_crds() -> None:
-    registry = Registry()
+    registry = built_in_registry()
     registry.apply_crd(default_crd(foo_crd(group="b.example.com")), now=0)
     registry.apply_crd(default_crd(foo_crd(group="a.example.com")), now=0)
     groups = registry.groups()
@@ -40,7 +41,7 @@ def test_core_comes_first_then_the_known_groups_then_those_of_crds() -> None:
 
 
 def test_each_served_version_of_a_crd_is_served_the_preferred_one_first() -> None:
-    registry = Registry()
+    registry = built_in_registry()
     crd = foo_crd(version("v1alpha1", storage=False), version("v1"), version("v1beta1", served=False, storage=False))
     status = registry.apply_crd(default_crd(crd), now=0)
     assert status["storedVersions"] == ["v1"]
@@ -50,7 +51,7 @@ def test_each_served_version_of_a_crd_is_served_the_preferred_one_first() -> Non
 
 
 def test_a_changed_crd_replaces_what_it_served() -> None:
-    registry = Registry()
+    registry = built_in_registry()
     crd = default_crd(foo_crd())
     crd["status"] = registry.apply_crd(crd, now=0)
     crd["spec"]["versions"][0]["subresources"] = {"status": {}}
@@ -61,7 +62,7 @@ def test_a_changed_crd_replaces_what_it_served() -> None:
 
 
 def test_a_crd_without_served_versions_serves_nothing() -> None:
-    registry = Registry()
+    registry = built_in_registry()
     crd = default_crd(foo_crd())
     crd["status"] = registry.apply_crd(crd, now=0)
     crd["spec"]["versions"][0]["served"] = False
@@ -71,7 +72,7 @@ def test_a_crd_without_served_versions_serves_nothing() -> None:
 
 
 def test_a_name_in_use_is_not_served_until_it_is_free() -> None:
-    registry = Registry()
+    registry = built_in_registry()
     registry.apply_crd(default_crd(foo_crd()), now=0)
     rival = default_crd(foo_crd(kind="Foo", plural="oofs"))
     assert registry.apply_crd(rival, now=0)["conditions"][0]["status"] == "False"
@@ -84,7 +85,7 @@ def test_a_name_in_use_is_not_served_until_it_is_free() -> None:
 
 
 def test_removing_what_is_not_there_changes_nothing() -> None:
-    registry = Registry()
+    registry = built_in_registry()
     before = registry.resources()
     assert registry.remove_crd("none.example.com") == ()
     assert registry.resources() == before

@@ -8,7 +8,7 @@ from typing import Any
 from tools.diagrams.model import Diagram, Machine, Move, walked
 
 from deltaloop.api import kinds
-from deltaloop.apiserver.core.kinds.resources import BUILT_IN_RESOURCES
+from deltaloop.apiserver.builtin_tables import built_in
 from deltaloop.apiserver.core.storage.store import Store
 from deltaloop.apiserver.core.storage.watching import REVISION_WAIT, Watcher, WatchPlan
 from deltaloop.apiserver.core.write_options import parse_delete_options
@@ -101,7 +101,7 @@ def _waiting(seconds: float) -> Callable[[_Watch], object]:
 # -- one object
 
 
-SERVED = next(item for item in BUILT_IN_RESOURCES if item.type == kinds.POD)
+SERVED = next(item for item in built_in() if item.type == kinds.POD)
 
 
 class _Life:

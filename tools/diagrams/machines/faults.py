@@ -6,6 +6,7 @@ from typing import Any
 
 from tools.diagrams.model import Table
 
+from deltaloop.apiserver.builtin_tables import built_in
 from deltaloop.apiserver.core.controllers.first_objects import make_namespaces
 from deltaloop.apiserver.core.controllers.garbage import GarbageCollector
 from deltaloop.apiserver.core.registry import Registry
@@ -88,7 +89,7 @@ class _Owned:
     """An owner and its dependent, on a server with a garbage collector."""
 
     def __init__(self, *, second_owner: bool) -> None:
-        self.operations = Operations(Store(), Registry())
+        self.operations = Operations(Store(), Registry(built_in()))
         make_namespaces(self.operations, lambda: Stamp(now=0, uid="namespace"))
         served = self.operations.registry.find("", "v1", "configmaps")
         assert served is not None

@@ -9,6 +9,7 @@ import msgspec
 from tools.diagrams.model import Table
 
 from deltaloop.api.status import ApiError
+from deltaloop.apiserver.builtin_tables import built_in
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.storage.listing import plan_list
 from deltaloop.apiserver.core.wire.requests import ListQuery, parse_path
@@ -54,7 +55,7 @@ def _verb(registry: Registry, path: str, method: str) -> str:
 
 def verbs() -> Table:
     """Ask for the verb of each path and method."""
-    registry = Registry()
+    registry = Registry(built_in())
     rows = [(f"`{path}`", *(_verb(registry, path, method) for method in METHODS)) for path in PATHS]
     return Table("verbs", "embedded-requests", "apiserver/core/wire/routing.py", ("path", *METHODS), rows)
 

@@ -18,8 +18,6 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.crds.definition import crd_resources, crd_status
 from deltaloop.apiserver.core.crds.version_order import version_order
-from deltaloop.apiserver.core.kinds.resources import BUILT_IN_RESOURCES
-from deltaloop.apiserver.core.kinds.reviews import REVIEWS
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.schemas.json_values import at, text
 
@@ -53,7 +51,7 @@ _GROUP_ORDER: Final = {group: position for position, group in enumerate(_GROUPS)
 class Registry:
     """The served resources. Not safe for several threads; the server's loop owns it."""
 
-    def __init__(self, built_in: Iterable[ServedResource] = (*BUILT_IN_RESOURCES, *REVIEWS)) -> None:
+    def __init__(self, built_in: Iterable[ServedResource]) -> None:
         """Serve the built-in resources and, at first, no others."""
         self._built_in = tuple(built_in)
         self._custom: dict[str, tuple[ServedResource, ...]] = {}

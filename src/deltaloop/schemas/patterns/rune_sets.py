@@ -5,12 +5,14 @@ Source: Go unicode, regexp/syntax (``unicodeTable``, ``cleanClass``).
 
 from __future__ import annotations
 
-import gzip
+import base64
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Final, TypeAlias
+
+from deltaloop.schemas.patterns.unicode_tables import PACKED
 
 RuneSet: TypeAlias = tuple[tuple[int, int], ...]
 
@@ -37,7 +39,6 @@ POSIX: Final[dict[str, RuneSet]] = {
     "word": WORD,
     "xdigit": ((0x30, 0x39), (0x41, 0x46), (0x61, 0x66)),
 }
-_DATA: Final = "unicode_tables.txt.gz"
 _BASE: Final = 36
 
 
@@ -114,7 +115,7 @@ def _lower(sign: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Tables:
-    """The data file: sets by name, not unpacked; other names; and for each letter those that differ only in case."""
+    """The tables: sets by name, not unpacked; other names; and for each letter those that differ only in case."""
 
     packed: dict[str, str]
     aliases: dict[str, str]
@@ -124,8 +125,7 @@ class _Tables:
 @cache
 def _tables() -> _Tables:
     tables = _Tables({}, {}, {})
-    text = gzip.decompress(resources.files("deltaloop.schemas").joinpath(_DATA).read_bytes()).decode()
-    for line in text.splitlines():
+    for line in zlib.decompress(base64.b85decode(PACKED)).decode().splitlines():
         kind, _, rest = line.partition(" ")
         name, _, numbers = rest.partition(" ")
         if kind == "set":

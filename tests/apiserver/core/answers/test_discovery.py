@@ -16,6 +16,7 @@ from deltaloop.apiserver.core.answers.discovery import (
 )
 from deltaloop.apiserver.core.crds.definition import default_crd
 from deltaloop.apiserver.core.registry import Registry
+from tests.apiserver.core.built_in import built_in_registry
 from tests.apiserver.core.custom_resources import GROUP, foo_crd, version
 
 V2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -24,7 +25,7 @@ V2BETA1 = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscovery
 
 @pytest.fixture
 def registry() -> Registry:
-    registry = Registry()
+    registry = built_in_registry()
     crd = foo_crd(
         version("v1", subresources={"status": {}, "scale": {}}),
         version("v1beta1", storage=False),

@@ -19,12 +19,13 @@ from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.writes.apply.options import APPLY_PATCH
 from deltaloop.apiserver.core.writes.patching import JSON_PATCH, MERGE_PATCH
 from deltaloop.schemas.schema_compiler import schema_from_json
+from tests.apiserver.core.built_in import built_in_registry
 from tests.apiserver.core.custom_resources import GROUP, foo_crd, served_foo
 
 
 @pytest.fixture
 def registry() -> Registry:
-    registry = Registry()
+    registry = built_in_registry()
     registry.apply_crd(default_crd(foo_crd()), now=0)
     return registry
 
@@ -70,7 +71,7 @@ def test_a_custom_kind_has_its_schema_and_the_standard_fields(registry: Registry
 
 
 def test_schema_names() -> None:
-    registry = Registry()
+    registry = built_in_registry()
     deployments, pods = registry.find("apps", "v1", "deployments"), registry.find("", "v1", "pods")
     assert deployments is not None
     assert pods is not None
@@ -85,7 +86,7 @@ def test_the_hash_changes_with_the_schema(registry: Registry) -> None:
     crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"] = {"type": "object"}
     registry.apply_crd(crd, now=0)
     assert document_hash(registry, GROUP, "v1") != before
-    assert document_hash(registry, "apps", "v1") == document_hash(Registry(), "apps", "v1")
+    assert document_hash(registry, "apps", "v1") == document_hash(built_in_registry(), "apps", "v1")
 
 
 def test_what_is_not_served_has_no_document(registry: Registry) -> None:

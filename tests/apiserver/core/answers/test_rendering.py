@@ -13,7 +13,6 @@ from deltaloop.api.watch_event import EventType
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.answers.rendering import LineCache, Rendering, WatchRendering, choose_rendering
 from deltaloop.apiserver.core.answers.table import Shape
-from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import (
     list_metadata,
@@ -28,10 +27,11 @@ from deltaloop.apiserver.core.storage.watching import Sighting
 from deltaloop.apiserver.core.wire.requests import ResourcePath
 from deltaloop.apiserver.core.wire.routing import find_route
 from deltaloop.schemas.faults import FieldError, required
+from tests.apiserver.core.built_in import built_in_registry
 
 
 def config_maps() -> ServedResource:
-    found = Registry().find("", "v1", "configmaps")
+    found = built_in_registry().find("", "v1", "configmaps")
     assert found is not None
     return found
 
@@ -98,7 +98,7 @@ def test_codes(error: ApiError, code: int) -> None:
 
 
 def test_routes() -> None:
-    registry = Registry()
+    registry = built_in_registry()
 
     def verb(method: str, *, watch: bool = False, **path: Any) -> str | None:
         route = find_route(registry, ResourcePath(group="", version="v1", **path), method, watch=watch)
@@ -198,7 +198,7 @@ ALL = 2**20
 
 
 def in_version(version: str) -> Rendering:
-    found = Registry().find("autoscaling", version, "horizontalpodautoscalers")
+    found = built_in_registry().find("autoscaling", version, "horizontalpodautoscalers")
     assert found is not None
     return choose_rendering(found, accept="", include_object="", shape="watch", now=0)
 

@@ -14,8 +14,8 @@ from deltaloop.apiserver.core.answers.table import (
     partial_object,
     to_table,
 )
-from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
+from tests.apiserver.core.built_in import built_in_registry
 from tests.apiserver.core.custom_resources import served_foo
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -27,7 +27,7 @@ NOW = 1000.0
 
 
 def config_maps() -> ServedResource:
-    found = Registry().find("", "v1", "configmaps")
+    found = built_in_registry().find("", "v1", "configmaps")
     assert found is not None
     return found
 

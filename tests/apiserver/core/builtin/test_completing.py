@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from deltaloop.apiserver.core.builtin.tables import builtin_tables
-from deltaloop.apiserver.core.builtin.types import built_in_schema
+from deltaloop.apiserver.builtin_tables import builtin_tables
 from deltaloop.schemas import completing
 from deltaloop.schemas.completing import complete_object, empty_object, initial_status, without_zeros
 from deltaloop.schemas.quantity import MalformedQuantityError, canonical_quantity
 from deltaloop.schemas.type_table import FieldType
+from tests.apiserver.core.built_in import built_in_schema
 
 KINDS = [
     (entry.kind, entry.type, built_in_schema(entry.api_version, entry.kind).tree)

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from deltaloop.apiserver.core.builtin import autoscaler_conversion, conversion
 from deltaloop.apiserver.core.builtin.autoscaler_conversion import has_metrics_beside
 from deltaloop.apiserver.core.builtin.conversion import CONVERSIONS, event_from_core, event_to_core
-from deltaloop.apiserver.core.builtin.types import built_in_schema
-from deltaloop.schemas.completing import complete_object
+from deltaloop.schemas.completing import complete_object, empty_object
+from tests.apiserver.core.built_in import built_in_schema
 
 _V1 = CONVERSIONS["autoscaling/v1", "HorizontalPodAutoscaler"]
 _AMOUNTS = st.sampled_from(("1", "500m", "1Gi"))
@@ -163,3 +163,8 @@ def test_an_autoscaler_of_v1_without_metrics_aims_at_four_fifths() -> None:
         fields: dict[str, Any] = {"metadata": {"annotations": {annotation: value}}, "spec": {"maxReplicas": 1}}
         complete_object(built_in_schema("autoscaling/v1", "HorizontalPodAutoscaler").tree, fields)
         assert fields["spec"].get("targetCPUUtilizationPercentage") == (None if found else 80)
+
+
+def test_what_an_event_always_has_is_what_the_tables_say() -> None:
+    assert empty_object(built_in_schema("v1", "Event").tree) == conversion.ALWAYS_IN_CORE
+    assert empty_object(built_in_schema("events.k8s.io/v1", "Event").tree) == conversion.ALWAYS_IN_EVENTS

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from deltaloop.apiserver.core.metadata.go_words import converting_words
-from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.schemas.converting import convert_object
+from tests.apiserver.core.built_in import built_in_registry
 
 
 def served(group: str, plural: str) -> ServedResource:
-    found = Registry().find(group, "v1", plural)
+    found = built_in_registry().find(group, "v1", plural)
     assert found is not None
     return found
 

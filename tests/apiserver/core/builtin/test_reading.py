@@ -8,13 +8,13 @@ import pytest
 
 from deltaloop.api.status import BadRequestError
 from deltaloop.apiserver.core.kinds import config_map, secret
-from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.schemas.reading import read_object
+from tests.apiserver.core.built_in import built_in_registry
 
 
 def served(group: str, plural: str) -> ServedResource:
-    found = Registry().find(group, "v1", plural)
+    found = built_in_registry().find(group, "v1", plural)
     assert found is not None
     return found
 

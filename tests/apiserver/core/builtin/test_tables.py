@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from deltaloop.apiserver.core.builtin.tables import builtin_tables, kind_types
-from deltaloop.apiserver.core.builtin.types import built_in_schema
+from deltaloop.apiserver.builtin_tables import builtin_tables
 from deltaloop.schemas.json_values import at as at_path
 from deltaloop.schemas.json_values import mapping
 from deltaloop.schemas.object_meta import OBJECT_META_STRUCTS
 from deltaloop.schemas.pruning import prune
 from deltaloop.schemas.types import TypeNode
+from tests.apiserver.core.built_in import built_in_schema
 
 ROOT = Path(__file__).parents[4]
 _SOURCES = importlib.util.find_spec("kubernetes_validate") is not None
@@ -38,7 +38,7 @@ def test_every_type_that_is_named_is_there() -> None:
     for entry in builtin_tables().kinds:
         assert entry.type in builtin_tables().types
         assert "metadata" in built_in(entry.api_version, entry.kind).fields or not entry.plural
-    assert kind_types()["apps/v1", "Deployment"] == "apps.v1.Deployment"
+    assert built_in("apps/v1", "Deployment").name == "apps.v1.Deployment"
     assert built_in("apps/v9", "Deployment").name == ""
 
 

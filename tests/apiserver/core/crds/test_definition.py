@@ -14,8 +14,8 @@ from deltaloop.apiserver.core.crds.definition import (
     storage_version,
 )
 from deltaloop.apiserver.core.crds.validation import validate_crd
-from deltaloop.apiserver.core.kinds.resources import BUILT_IN_RESOURCES
 from deltaloop.apiserver.core.served_resource import NAME_COLUMN, PrinterColumn, ScalePaths
+from tests.apiserver.core.built_in import BUILT_IN_RESOURCES
 from tests.apiserver.core.custom_resources import GROUP, foo_crd, version
 
 

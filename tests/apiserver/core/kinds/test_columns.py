@@ -11,8 +11,8 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.answers.table import to_table
 from deltaloop.apiserver.core.kinds.all_kinds import STRATEGIES
 from deltaloop.apiserver.core.kinds.cells import format_selector
-from deltaloop.apiserver.core.kinds.resources import BUILT_IN_RESOURCES
 from deltaloop.apiserver.core.served_resource import ServedResource
+from tests.apiserver.core.built_in import BUILT_IN_RESOURCES
 
 NOW = 3600.0
 CREATED = "1970-01-01T00:59:00Z"

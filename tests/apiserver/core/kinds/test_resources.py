@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from deltaloop.api import kinds
-from deltaloop.apiserver.core.kinds.resources import BUILT_IN_RESOURCES
 from deltaloop.apiserver.core.served_resource import ALL_VERBS
+from tests.apiserver.core.built_in import BUILT_IN_RESOURCES
 
 BY_TYPE = {served.type: served for served in BUILT_IN_RESOURCES}
 

@@ -8,13 +8,13 @@ import pytest
 
 from deltaloop.api import kinds
 from deltaloop.api.status import BadRequestError
-from deltaloop.apiserver.core.kinds.resources import BUILT_IN_RESOURCES
 from deltaloop.apiserver.core.metadata.types import (
     check_metadata_types,
     drop_unreadable,
     reads_as_entries,
     unreadable_type,
 )
+from tests.apiserver.core.built_in import BUILT_IN_RESOURCES
 from tests.apiserver.core.custom_resources import served_foo
 
 FOO = served_foo()

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from deltaloop.api.resource import Resource
-from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.draft import NO_DRAFT, Commit, Draft, ask_at_once
 from deltaloop.apiserver.core.storage.store import Condition, Objects, Store
@@ -23,6 +22,7 @@ from deltaloop.apiserver.core.storage.store_errors import (
 )
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.operations import Operations
+from tests.apiserver.core.built_in import built_in_registry
 
 T = TypeVar("T")
 
@@ -260,7 +260,7 @@ def crd(plural: str) -> dict[str, Any]:
 
 
 def test_a_definition_is_served_from_its_commit_on_whatever_others_are_made_meanwhile() -> None:
-    operations = Operations(Store(), Registry())
+    operations = Operations(Store(), built_in_registry())
     crds = operations.registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
     assert crds is not None
     drafts = {plural: operations.draft(ask_at_once) for plural in ("foos", "bars")}
@@ -280,7 +280,7 @@ def test_a_definition_is_served_from_its_commit_on_whatever_others_are_made_mean
 
 
 def test_a_definition_whose_names_are_taken_meanwhile_is_worked_out_anew() -> None:
-    operations = Operations(Store(), Registry())
+    operations = Operations(Store(), built_in_registry())
     crds = operations.registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
     assert crds is not None
     drafted = operations.draft(ask_at_once)
@@ -292,7 +292,7 @@ def test_a_definition_whose_names_are_taken_meanwhile_is_worked_out_anew() -> No
 
 
 def test_a_definition_that_is_removed_meanwhile_is_not_there_again() -> None:
-    operations = Operations(Store(), Registry())
+    operations = Operations(Store(), built_in_registry())
     crds = operations.registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
     assert crds is not None
     operations.create(crds, "", crd("foos"), stamp=stamp("foos"))

@@ -12,8 +12,6 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import BadRequestError, InvalidError, NotFoundError
 from deltaloop.apiserver.authentication import is_own_host
 from deltaloop.apiserver.core.builtin.codec import BuiltInCodec
-from deltaloop.apiserver.core.builtin.types import built_in_schema
-from deltaloop.apiserver.core.kinds.resources import BUILT_IN_RESOURCES
 from deltaloop.apiserver.core.kinds.scaling import apply_scale, check_scale, scale_of
 from deltaloop.apiserver.core.metadata.rules import metadata_errors, normalized_metadata
 from deltaloop.apiserver.core.served_resource import ScalePaths, ServedResource
@@ -24,6 +22,7 @@ from deltaloop.apiserver.core.write_options import DeleteOptions, parse_delete_o
 from deltaloop.apiserver.core.writes.deletion import Fate, delete_object
 from deltaloop.apiserver.core.writes.objects import generated_name, new_object, updated_object
 from deltaloop.schemas.json_values import at, mapping
+from tests.apiserver.core.built_in import BUILT_IN_RESOURCES, built_in_schema
 
 
 def served(kind: ResourceType[Resource], **traits: Any) -> ServedResource:

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaloop.api.status import ApiError, UnsupportedMediaTypeError
-from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.writes.apply.options import APPLY_PATCH
 from deltaloop.apiserver.core.writes.patching import (
@@ -22,13 +21,14 @@ from deltaloop.apiserver.core.writes.patching import (
     patch_types,
 )
 from deltaloop.schemas.json_values import is_mapping, items
+from tests.apiserver.core.built_in import built_in_registry
 from tests.apiserver.core.custom_resources import served_foo
 
 FOO = served_foo()
 
 
 def _deployments() -> ServedResource:
-    found = Registry().find("apps", "v1", "deployments")
+    found = built_in_registry().find("apps", "v1", "deployments")
     assert found is not None
     return found
 

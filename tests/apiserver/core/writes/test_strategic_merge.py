@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from deltaloop.api import kinds
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.apiserver.core.builtin.types import built_in_schema
 from deltaloop.apiserver.core.writes.strategic_merge import StrategicMergeError, strategic_merge
 from deltaloop.schemas.types import TypeNode
+from tests.apiserver.core.built_in import built_in_schema
 
 # A small world with every sort of rule: items merged by name, with such items and plain values below them.
 TAGS = TypeNode(patch_key="")

@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from deltaloop.api.status import Status, StatusDetails
-from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.wire.routing import Route
 from deltaloop.apiserver.core.writes import write_requests as asked
+from tests.apiserver.core.built_in import built_in_registry
 from tests.apiserver.core.custom_resources import served_foo
 
 FOO = served_foo()
 
 
 def served(group: str, plural: str) -> ServedResource:
-    found = Registry().find(group, "v1", plural)
+    found = built_in_registry().find(group, "v1", plural)
     assert found is not None
     return found
 

@@ -5,6 +5,7 @@ Source: apimachinery pkg/runtime/serializer/json, pkg/runtime/codec.go.
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -12,7 +13,6 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.builtin.conversion import CONVERSIONS
-from deltaloop.apiserver.core.builtin.tables import kind_types
 from deltaloop.apiserver.core.codec import AsSent
 from deltaloop.apiserver.core.metadata.go_words import converting_words, json_words
 from deltaloop.apiserver.core.metadata.types import unreadable_type
@@ -35,6 +35,7 @@ class BuiltInCodec:
 
     kind: ResourceType[Resource]
     schema: Schema = UNTYPED
+    known: AbstractSet[tuple[str, str]] = frozenset()
 
     @property
     def says_kind(self) -> bool:
@@ -57,7 +58,7 @@ class BuiltInCodec:
             raise failures.unrecognized(wanted, unreadable)
         api_version, kind = text(fields.get("apiVersion")) or self.kind.api_version, text(fields.get("kind")) or wanted
         version = api_version.rpartition("/")[2]
-        if (api_version, kind) not in kind_types() and (api_version, kind) != self._name:
+        if (api_version, kind) not in self.known and (api_version, kind) != self._name:
             why = f'no kind "{kind}" is registered for version "{api_version}"'
             raise failures.unreadable(wanted, why, said=kind, version=version)
         if kind != wanted:
@@ -68,7 +69,7 @@ class BuiltInCodec:
     def is_read(self, fields: dict[str, object]) -> bool:
         """Tell whether it is of this kind, and of a version that there is, if it says one."""
         api_version, kind = fields.get("apiVersion"), fields.get("kind") or self.kind.kind
-        return kind == self.kind.kind and (not api_version or (api_version, kind) in kind_types())
+        return kind == self.kind.kind and (not api_version or (api_version, kind) in self.known)
 
     def read(self, fields: dict[str, object], as_sent: AsSent) -> None:
         """Check the types, drop what is empty, and fill in defaults."""

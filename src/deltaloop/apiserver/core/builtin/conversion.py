@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 from deltaloop.apiserver.core.builtin.autoscaler_conversion import autoscaler_to_v1, autoscaler_to_v2
-from deltaloop.apiserver.core.builtin.types import built_in_schema
-from deltaloop.schemas.completing import empty_object
 
 Fields = dict[str, Any]
 
@@ -29,6 +27,23 @@ _EVENT_NAMES: Final = {
     "deprecatedFirstTimestamp": "firstTimestamp",
     "deprecatedLastTimestamp": "lastTimestamp",
     "deprecatedCount": "count",
+}
+# What Go writes where nothing is set.
+ALWAYS_IN_CORE: Final[Mapping[str, object]] = {
+    "eventTime": None,
+    "firstTimestamp": None,
+    "involvedObject": {},
+    "lastTimestamp": None,
+    "reportingComponent": "",
+    "reportingInstance": "",
+    "source": {},
+}
+ALWAYS_IN_EVENTS: Final[Mapping[str, object]] = {
+    "deprecatedFirstTimestamp": None,
+    "deprecatedLastTimestamp": None,
+    "deprecatedSource": {},
+    "eventTime": None,
+    "regarding": {},
 }
 _EVENT_NAMES_BACK: Final = {stored: served for served, stored in _EVENT_NAMES.items()}
 
@@ -42,7 +57,7 @@ class Conversion:
     to_stored: Callable[[Fields], Fields]
 
 
-def _renamed(fields: Fields, names: Mapping[str, str], always: Mapping[str, Any]) -> Fields:
+def _renamed(fields: Fields, names: Mapping[str, str], always: Mapping[str, object]) -> Fields:
     result = {names.get(name, name): value for name, value in fields.items() if value not in (None, "", {}, 0)}
     result.update({name: empty_value for name, empty_value in always.items() if name not in result})
     return result
@@ -50,12 +65,12 @@ def _renamed(fields: Fields, names: Mapping[str, str], always: Mapping[str, Any]
 
 def event_to_core(fields: Fields) -> Fields:
     """Write an event of events.k8s.io as one of the core group."""
-    return _renamed(fields, _EVENT_NAMES, empty_object(built_in_schema("v1", "Event").tree))
+    return _renamed(fields, _EVENT_NAMES, ALWAYS_IN_CORE)
 
 
 def event_from_core(fields: Fields) -> Fields:
     """Write an event of the core group as one of events.k8s.io."""
-    return _renamed(fields, _EVENT_NAMES_BACK, empty_object(built_in_schema("events.k8s.io/v1", "Event").tree))
+    return _renamed(fields, _EVENT_NAMES_BACK, ALWAYS_IN_EVENTS)
 
 
 CONVERSIONS: Final[Mapping[tuple[str, str], Conversion]] = {

@@ -13,17 +13,10 @@ It is a part of the code, and read with it. Its form is JSON:
 
 from __future__ import annotations
 
-import gzip
-from functools import cache
-from importlib import resources
-from typing import Final
-
 import msgspec
 
 from deltaloop.apiserver.core.strategy import PLAIN_FLAGS, Flags
 from deltaloop.schemas.type_table import StructType
-
-_DATA: Final = "builtin_kinds.json.gz"
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -76,14 +69,6 @@ class BuiltInTables(msgspec.Struct, frozen=True):
     types: dict[str, StructType]
 
 
-@cache
-def builtin_tables() -> BuiltInTables:
-    """Return the tables; the first call of the process reads them."""
-    packed = resources.files("deltaloop.apiserver").joinpath(_DATA).read_bytes()
-    return msgspec.json.decode(gzip.decompress(packed), type=BuiltInTables)
-
-
-@cache
-def kind_types() -> dict[tuple[str, str], str]:
-    """Return the name of each kind's type by API version and kind."""
-    return {(entry.api_version, entry.kind): entry.type for entry in builtin_tables().kinds}
+def parse_tables(content: bytes) -> BuiltInTables:
+    """Read the data file, unpacked."""
+    return msgspec.json.decode(content, type=BuiltInTables)

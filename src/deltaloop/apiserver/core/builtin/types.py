@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
+from collections.abc import Set as AbstractSet
+from functools import partial
+from typing import final
 
 from deltaloop.apiserver.core.builtin.defaulting_rules import DISABLED, OBJECT_RULES, RULES
-from deltaloop.apiserver.core.builtin.tables import builtin_tables, kind_types
+from deltaloop.apiserver.core.builtin.tables import BuiltInTables
 from deltaloop.schemas.object_meta import KNOWN_STRUCTS, UNTYPED
 from deltaloop.schemas.type_table import TypeTable
-from deltaloop.schemas.types import Schema, TypeNode
+from deltaloop.schemas.types import Schema
 
 
-@cache
-def type_table() -> TypeTable:
-    """Return the table."""
-    return TypeTable(
-        builtin_tables().types,
-        known=KNOWN_STRUCTS,
-        whole=OBJECT_RULES,
-        rules=RULES,
-        disabled=DISABLED,
-    )
+@final
+class BuiltInTypes:
+    """The types of all built-in kinds, each compiled when it is first asked for."""
 
+    def __init__(self, tables: BuiltInTables) -> None:
+        """Take the data file."""
+        self._names = {(entry.api_version, entry.kind): entry.type for entry in tables.kinds}
+        self._table = TypeTable(tables.types, known=KNOWN_STRUCTS, whole=OBJECT_RULES, rules=RULES, disabled=DISABLED)
 
-@cache
-def built_in_schema(api_version: str, kind: str) -> Schema:
-    """Return the schema of a built-in kind; one that says nothing for any other."""
-    name = kind_types().get((api_version, kind))
-    return UNTYPED if name is None else Schema(name, partial(_compiled, name))
+    @property
+    def kinds(self) -> AbstractSet[tuple[str, str]]:
+        """All kinds, with their API versions before them."""
+        return self._names.keys()
 
-
-def _compiled(name: str) -> TypeNode:
-    return type_table().struct(name)
+    def schema(self, api_version: str, kind: str) -> Schema:
+        """Return the schema of a kind; one that says nothing for any that is not built in."""
+        name = self._names.get((api_version, kind))
+        return UNTYPED if name is None else Schema(name, partial(self._table.struct, name))

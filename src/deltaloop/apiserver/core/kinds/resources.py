@@ -1,6 +1,6 @@
 """The built-in kinds as the real server serves them: short names, categories, verbs, subresources, generation.
 
-They come from the tables (``builtin_tables``). Reviews, which are answered and never stored, are no resources here.
+They come from the tables (``builtin.tables``). Reviews, which are answered and never stored, are no resources here.
 
 Source: Kubernetes, ``api/discovery`` for names and verbs; the ``strategy.go`` of each kind in ``pkg/registry`` for
 the flags.
@@ -14,8 +14,8 @@ from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.builtin.codec import BuiltInCodec
-from deltaloop.apiserver.core.builtin.tables import KindEntry, builtin_tables
-from deltaloop.apiserver.core.builtin.types import built_in_schema
+from deltaloop.apiserver.core.builtin.tables import BuiltInTables, KindEntry
+from deltaloop.apiserver.core.builtin.types import BuiltInTypes
 from deltaloop.apiserver.core.kinds.all_kinds import STRATEGIES
 from deltaloop.apiserver.core.served_resource import NAME_COLUMN, PrinterColumn, ScalePaths, ServedResource
 from deltaloop.apiserver.core.strategy import PLAIN, Strategy
@@ -50,9 +50,9 @@ def _strategy(entry: KindEntry) -> Strategy:
     return STRATEGIES.get(of_version) or STRATEGIES.get(entry.group_resource, PLAIN)
 
 
-def _served(entry: KindEntry) -> ServedResource:
+def _served(entry: KindEntry, types: BuiltInTypes) -> ServedResource:
     scale, kind = "scale" in entry.subresources, _type(entry)
-    schema = built_in_schema(entry.api_version, entry.kind)
+    schema = types.schema(entry.api_version, entry.kind)
     return ServedResource(
         type=kind,
         singular=entry.kind.lower(),
@@ -74,10 +74,10 @@ def _served(entry: KindEntry) -> ServedResource:
         etcd_prefix=entry.etcd_prefix or entry.plural,
         strategy=_strategy(entry),
         deprecation=entry.deprecation,
-        codec=BuiltInCodec(kind, schema),
+        codec=BuiltInCodec(kind, schema, types.kinds),
     )
 
 
-BUILT_IN_RESOURCES: Final[tuple[ServedResource, ...]] = tuple(
-    _served(entry) for entry in builtin_tables().kinds if entry.group not in _REVIEWS
-)
+def built_in_resources(tables: BuiltInTables, types: BuiltInTypes) -> tuple[ServedResource, ...]:
+    """Return all of them."""
+    return tuple(_served(entry, types) for entry in tables.kinds if entry.group not in _REVIEWS)

@@ -10,37 +10,40 @@ from typing import Final
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.builtin.codec import BuiltInCodec
-from deltaloop.apiserver.core.builtin.types import built_in_schema
+from deltaloop.apiserver.core.builtin.types import BuiltInTypes
 from deltaloop.apiserver.core.served_resource import ServedResource
+from deltaloop.schemas.types import Schema
 
 AUTHENTICATION: Final = "authentication.k8s.io"
 AUTHORIZATION: Final = "authorization.k8s.io"
 
 
-def _review(group: str, kind: str, *, namespaced: bool = False) -> ServedResource:
-    review = ResourceType[Resource](group, "v1", kind, f"{kind.lower()}s", namespaced)
-    schema = built_in_schema(review.api_version, kind)
+_REVIEWS: Final = (
+    ResourceType[Resource](AUTHENTICATION, "v1", "SelfSubjectReview", "selfsubjectreviews", False),
+    ResourceType[Resource](AUTHENTICATION, "v1", "TokenReview", "tokenreviews", False),
+    ResourceType[Resource](AUTHORIZATION, "v1", "LocalSubjectAccessReview", "localsubjectaccessreviews", True),
+    ResourceType[Resource](AUTHORIZATION, "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", False),
+    ResourceType[Resource](AUTHORIZATION, "v1", "SelfSubjectRulesReview", "selfsubjectrulesreviews", False),
+    ResourceType[Resource](AUTHORIZATION, "v1", "SubjectAccessReview", "subjectaccessreviews", False),
+)
+
+
+def reviews(types: BuiltInTypes) -> tuple[ServedResource, ...]:
+    """Return the reviews as they are served."""
+    return tuple(_served(kind, types.schema(kind.api_version, kind.kind), types) for kind in _REVIEWS)
+
+
+def _served(kind: ResourceType[Resource], schema: Schema, types: BuiltInTypes) -> ServedResource:
     return ServedResource(
-        type=review,
+        type=kind,
         schema=schema,
-        codec=BuiltInCodec(review, schema),
-        singular=kind.lower(),
-        list_kind=f"{kind}List",
+        codec=BuiltInCodec(kind, schema, types.kinds),
+        singular=kind.kind.lower(),
+        list_kind=f"{kind.kind}List",
         verbs=("create",),
     )
 
 
-REVIEWS: Final = (
-    _review(AUTHENTICATION, "SelfSubjectReview"),
-    _review(AUTHENTICATION, "TokenReview"),
-    _review(AUTHORIZATION, "LocalSubjectAccessReview", namespaced=True),
-    _review(AUTHORIZATION, "SelfSubjectAccessReview"),
-    _review(AUTHORIZATION, "SelfSubjectRulesReview"),
-    _review(AUTHORIZATION, "SubjectAccessReview"),
-)
-_REVIEWED: Final = frozenset((item.type.group, item.type.plural) for item in REVIEWS)
-
-
 def is_review(served: ServedResource) -> bool:
     """Tell whether a resource is a question to the server."""
-    return (served.type.group, served.type.plural) in _REVIEWED
+    return served.type in _REVIEWS
