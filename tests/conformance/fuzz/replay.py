@@ -122,7 +122,7 @@ def resolve(value: Any, seen: Seen, namespace: str, kind: str = "") -> Any:
         if name.startswith("$object:") and not rest:
             back = int(name.rpartition(":")[2])
             like = [each for each in seen.objects if each["kind"] == kind]
-            base = like[max(-1 - back, -len(like))] if like else {"kind": kind}
+            base: dict[str, Any] = like[max(-1 - back, -len(like))] if like else {"kind": kind}
             return merge_patch(base, resolve(changes, seen, namespace))
         return {key: resolve(item, seen, namespace) for key, item in fields.items()}
     return value

@@ -187,7 +187,7 @@ def test_null_changes_nothing_and_is_no_merge_patch() -> None:
 def test_a_strategic_patch_does_not_change_what_an_object_is() -> None:
     assert _patch(STRATEGIC_MERGE_PATCH, TYPED, {"kind": "Pod", "apiVersion": "v1"}) == TYPED
     assert _patch(STRATEGIC_MERGE_PATCH, TYPED, {"kind": None, "apiVersion": None}) == TYPED
-    scale = {"kind": "Scale", "apiVersion": "autoscaling/v1"}
+    scale: dict[str, object] = {"kind": "Scale", "apiVersion": "autoscaling/v1"}
     assert apply_patch(STRATEGIC_MERGE_PATCH, scale, b"{}", DEPLOYMENT, of_kind=False) == scale
 
 

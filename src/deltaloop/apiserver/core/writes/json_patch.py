@@ -15,7 +15,8 @@ Source: gopkg.in/evanphx/json-patch.v4 v4.13.0, patch.go; observed on kube-apise
 from __future__ import annotations
 
 import re
-from typing import Any, Final, TypeAlias, cast
+from collections.abc import Sequence
+from typing import Final, TypeAlias, cast
 
 import msgspec
 
@@ -24,7 +25,7 @@ from deltaloop.schemas.json_values import copied, is_mapping, items
 
 MAX_COPIED: Final = 3 * 1024 * 1024
 
-Container: TypeAlias = "dict[str, Any] | list[Any]"
+Container: TypeAlias = "dict[str, object] | list[object]"
 _INDEX: Final = re.compile(r"[-+]?[0-9]{1,18}")
 _encode: Final = msgspec.json.encode
 
@@ -33,7 +34,7 @@ class JsonPatchError(DeltaloopError):
     """A patch cannot be applied to this object: the fault is the caller's. The message never has the data."""
 
 
-def apply_operations(document: Any, operations: list[Any]) -> Any:
+def apply_operations(document: Container, operations: Sequence[object]) -> object:
     """Apply the operations of a patch in their order and return the result.
 
     Args:
@@ -45,7 +46,7 @@ def apply_operations(document: Any, operations: list[Any]) -> Any:
     """
     copied_bytes = 0
     for operation in operations:
-        fields: dict[str, Any] = operation if is_mapping(operation) else {}
+        fields: dict[str, object] = operation if is_mapping(operation) else {}
         match fields.get("op"):
             case "add":
                 container, key = _found(document, fields, "path")
@@ -76,28 +77,28 @@ def apply_operations(document: Any, operations: list[Any]) -> Any:
     return document
 
 
-def _pointer(fields: dict[str, Any], name: str) -> str:
+def _pointer(fields: dict[str, object], name: str) -> str:
     pointer = fields.get(name)
     if not isinstance(pointer, str):
         raise JsonPatchError("an operation of the patch lacks a path")
     return pointer
 
 
-def _found(document: Container, fields: dict[str, Any], name: str) -> tuple[Container, str]:
+def _found(document: Container, fields: dict[str, object], name: str) -> tuple[Container, str]:
     """Return what holds the end of a path, and the last step to it."""
     steps = [step.replace("~1", "/").replace("~0", "~") for step in _pointer(fields, name).split("/")]
     if len(steps) < 2:
         raise JsonPatchError("a path of the patch names no part of the object")
-    container: Any = document
+    container = document
     for step in steps[1:-1]:
-        container = _get(container, step)
-        if not isinstance(container, dict | list):
+        below = _get(container, step)
+        if not isinstance(below, dict | list):
             raise JsonPatchError("a path of the patch leads nowhere")
-        container = cast("Container", container)
+        container = cast("Container", below)
     return container, steps[-1]
 
 
-def _get(container: Container, key: str) -> Any:
+def _get(container: Container, key: str) -> object:
     if isinstance(container, dict):
         return container.get(key)
     return container[_index(key, len(container))]
@@ -113,7 +114,7 @@ def _index(key: str, length: int) -> int:
     return index % length
 
 
-def _add(container: Container, key: str, value: Any) -> None:
+def _add(container: Container, key: str, value: object) -> None:
     if isinstance(container, dict):
         container[key] = value
     elif key == "-":
@@ -131,7 +132,7 @@ def _remove(container: Container, key: str) -> None:
         raise JsonPatchError("the patch removes what is not there")
 
 
-def _replace(document: Container, fields: dict[str, Any]) -> Container:
+def _replace(document: Container, fields: dict[str, object]) -> Container:
     value = copied(fields.get("value"))
     if not _pointer(fields, "path"):
         if not isinstance(value, dict | list):
@@ -145,9 +146,9 @@ def _replace(document: Container, fields: dict[str, Any]) -> Container:
     return document
 
 
-def _test(document: Container, fields: dict[str, Any]) -> None:
+def _test(document: Container, fields: dict[str, object]) -> None:
     if not _pointer(fields, "path"):
-        present: Any = document
+        present: object = document
     else:
         container, key = _found(document, fields, "path")
         present = _get(container, key)

@@ -13,7 +13,7 @@ Source: apiserver pkg/endpoints/handlers/patch.go.
 
 from __future__ import annotations
 
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import msgspec
 
@@ -46,8 +46,8 @@ def patch_types(resource: ServedResource) -> tuple[str, ...]:
 
 
 def apply_patch(
-    content_type: str, current: dict[str, Any], body: bytes, resource: ServedResource, *, of_kind: bool = True
-) -> dict[str, Any]:
+    content_type: str, current: dict[str, object], body: bytes, resource: ServedResource, *, of_kind: bool = True
+) -> dict[str, object]:
     """Apply the body of a PATCH to an object and return the result; ``current`` stays as it is.
 
     Server-side apply is none of its business: what an object becomes by it depends on who owns which fields.
@@ -78,7 +78,7 @@ def apply_patch(
             raise failures.bad_request("Invalid JSON Patch")
         if not isinstance(patch, dict | None):
             raise _not_decodable(patch, "value of type map[string]interface {}")
-        changes = cast("dict[str, Any]", patch or {})
+        changes = cast("dict[str, object]", patch or {})
         if media_type == MERGE_PATCH:
             return _typed(merge_patch(current, changes))
         return _apply_strategic(current, changes, resource, of_kind=of_kind)
@@ -86,7 +86,7 @@ def apply_patch(
         raise failures.bad_request(f"error decoding patch: {TooDeepError()}") from None
 
 
-def merge_patch(current: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+def merge_patch(current: dict[str, object], patch: dict[str, object]) -> dict[str, object]:
     """Apply a JSON merge patch and return the result, which shares no part with ``current`` or ``patch``.
 
     As the real server has it, an object inside a new list loses its nulls, and one inside a list that replaces an
@@ -94,12 +94,12 @@ def merge_patch(current: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any
 
     Source: RFC 7386, section 2; gopkg.in/evanphx/json-patch.v4 v4.13.0, merge.go.
     """
-    result: dict[str, Any] = copied(current)
+    result: dict[str, object] = copied(current)
     _merge_into(result, patch)
     return result
 
 
-def _merge_into(target: dict[str, Any], patch: dict[str, Any]) -> None:
+def _merge_into(target: dict[str, object], patch: dict[str, object]) -> None:
     for name, value in patch.items():
         present = target.get(name)
         if value is None:
@@ -107,22 +107,22 @@ def _merge_into(target: dict[str, Any], patch: dict[str, Any]) -> None:
         elif not isinstance(present, dict):
             target[name] = _without_nulls(value)
         elif isinstance(value, dict):
-            _merge_into(cast("dict[str, Any]", present), cast("dict[str, Any]", value))
+            _merge_into(cast("dict[str, object]", present), cast("dict[str, object]", value))
         else:
             target[name] = copied(value)
 
 
-def _without_nulls(value: object) -> Any:
+def _without_nulls(value: object) -> object:
     """Copy a value without the nulls of its objects; those of its lists stay."""
     if isinstance(value, dict):
-        fields = cast("dict[str, Any]", value)
+        fields = cast("dict[str, object]", value)
         return {name: _without_nulls(inner) for name, inner in fields.items() if inner is not None}
     if isinstance(value, list):
-        return [_without_nulls(item) for item in cast("list[Any]", value)]
+        return [_without_nulls(item) for item in cast("list[object]", value)]
     return value
 
 
-def _typed(result: dict[str, Any]) -> dict[str, Any]:
+def _typed(result: dict[str, object]) -> dict[str, object]:
     if why := unreadable_type(result):
         raise _not_readable(why)
     return result
@@ -132,7 +132,7 @@ def _not_readable(why: str) -> ApiError:
     return failures.invalid_patch(invalid_value("patch", "the object that results", why))
 
 
-def _read(body: bytes) -> Any:
+def _read(body: bytes) -> object:
     try:
         return decode_json(body)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -146,10 +146,10 @@ def _not_decodable(value: object, go: str) -> ApiError:
 
 
 def _apply_strategic(
-    current: dict[str, Any], patch: dict[str, Any], resource: ServedResource, *, of_kind: bool
-) -> dict[str, Any]:
+    current: dict[str, object], patch: dict[str, object], resource: ServedResource, *, of_kind: bool
+) -> dict[str, object]:
     try:
-        result: dict[str, Any] = copied(strategic_merge(current, patch, resource.schema.tree))
+        result: dict[str, object] = copied(strategic_merge(current, patch, resource.schema.tree))
     except StrategicMergeError as error:
         reasons = {400: "BadRequest", 422: "Invalid"}
         raise failures.refused_patch(error.code, reasons.get(error.code, ""), str(error)) from None
@@ -161,13 +161,13 @@ def _apply_strategic(
     return {**result, "kind": resource.type.kind, "apiVersion": resource.type.api_version}
 
 
-def _apply_json_patch(current: dict[str, Any], patch: object) -> dict[str, Any]:
+def _apply_json_patch(current: dict[str, object], patch: object) -> dict[str, object]:
     if not isinstance(patch, list | None):
         raise _not_decodable(patch, "value of type []handlers.jsonPatchOp")
-    operations = cast("list[Any]", patch or [])
+    operations = cast("list[object]", patch or [])
     for operation in operations:
         if not isinstance(operation, dict | None):
-            raise _not_decodable(cast("object", operation), "value of type handlers.jsonPatchOp")
+            raise _not_decodable(operation, "value of type handlers.jsonPatchOp")
         for name in ("op", "path", "from"):
             value = mapping(cast("object", operation)).get(name)
             if not isinstance(value, str | None):
@@ -185,4 +185,4 @@ def _apply_json_patch(current: dict[str, Any], patch: object) -> dict[str, Any]:
         raise failures.refused_patch(422, "Invalid", _REJECTED) from None
     if not isinstance(result, dict):
         raise failures.refused_patch(422, "Invalid", _REJECTED)
-    return cast("dict[str, Any]", result)
+    return cast("dict[str, object]", result)

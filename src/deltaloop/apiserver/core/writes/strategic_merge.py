@@ -26,6 +26,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from deltaloop.schemas.json_values import items, mapping
 from deltaloop.schemas.types import TypeNode
 
 _PATCH: Final = "$patch"
@@ -48,7 +49,7 @@ class StrategicMergeError(ValueError):
         self.code = code
 
 
-def strategic_merge(current: dict[str, Any], patch: dict[str, Any], node: TypeNode) -> dict[str, Any]:
+def strategic_merge(current: dict[str, object], patch: dict[str, object], node: TypeNode) -> dict[str, object]:
     """Apply a strategic merge patch and return the result; neither argument is changed.
 
     The result may share parts with both arguments.
@@ -59,7 +60,7 @@ def strategic_merge(current: dict[str, Any], patch: dict[str, Any], node: TypeNo
     return _merge_object(current, patch, node)
 
 
-def _merge_object(current: dict[str, Any], patch: dict[str, Any], node: TypeNode) -> dict[str, Any]:
+def _merge_object(current: dict[str, object], patch: dict[str, object], node: TypeNode) -> dict[str, object]:
     if _PATCH in patch:
         return _whole_object(patch)
     result = _retained(current, patch)
@@ -79,15 +80,15 @@ def _merge_object(current: dict[str, Any], patch: dict[str, Any], node: TypeNode
     return result
 
 
-def _merge_value(current: Any, value: Any, node: TypeNode) -> Any:
+def _merge_value(current: object, value: object, node: TypeNode) -> object:
     if isinstance(current, dict) and isinstance(value, dict) and not node.replaced:
-        return _merge_object(cast("dict[str, Any]", current), cast("dict[str, Any]", value), node)
+        return _merge_object(cast("dict[str, object]", current), cast("dict[str, object]", value), node)
     if isinstance(current, list) and isinstance(value, list) and node.patch_key is not None:
-        return _merge_list(cast("list[Any]", current), cast("list[Any]", value), node)
-    return _added(value)
+        return _merge_list(cast("list[object]", current), cast("list[object]", value), node)
+    return _added(cast("object", value))
 
 
-def _whole_object(patch: dict[str, Any]) -> dict[str, Any]:
+def _whole_object(patch: dict[str, object]) -> dict[str, object]:
     directive = patch[_PATCH]
     if directive == "replace":
         return {name: _added(value) for name, value in patch.items() if name != _PATCH}
@@ -96,29 +97,29 @@ def _whole_object(patch: dict[str, Any]) -> dict[str, Any]:
     raise StrategicMergeError(f"unknown patch type: {_shown(directive)}", code=500)
 
 
-def _retained(current: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+def _retained(current: dict[str, object], patch: dict[str, object]) -> dict[str, object]:
     if _RETAIN_KEYS not in patch:
         return dict(current)
     names = patch[_RETAIN_KEYS]
     if not isinstance(names, list):
         raise _bad_format(_RETAIN_KEYS)
-    kept = {name for name in cast("list[Any]", names) if isinstance(name, str)}
+    kept = {name for name in cast("list[object]", names) if isinstance(name, str)}
     if any(value is not None and not name.startswith("$") and name not in kept for name, value in patch.items()):
         raise _bad_format(_RETAIN_KEYS)
     return {name: value for name, value in current.items() if name in kept}
 
 
-def _take_out(result: dict[str, Any], directive: str, values: Any) -> None:
+def _take_out(result: dict[str, object], directive: str, values: object) -> None:
     if not isinstance(values, list):
         raise _bad_format(_DELETE.rstrip("/"))
     name = directive.removeprefix(_DELETE)
     current = result.get(name)
     if isinstance(current, list):
-        gone = {_token(value) for value in cast("list[Any]", values)}
-        result[name] = [item for item in cast("list[Any]", current) if _token(item) not in gone]
+        gone = {_token(value) for value in cast("list[object]", values)}
+        result[name] = [item for item in cast("list[object]", current) if _token(item) not in gone]
 
 
-def _merge_ordered(result: dict[str, Any], patch: dict[str, Any], name: str, node: TypeNode) -> None:
+def _merge_ordered(result: dict[str, object], patch: dict[str, object], name: str, node: TypeNode) -> None:
     order = _list_or_none(patch[_ORDER + name])
     if order is None:
         raise _bad_format(_ORDER.rstrip("/"))
@@ -130,17 +131,17 @@ def _merge_ordered(result: dict[str, Any], patch: dict[str, Any], name: str, nod
         if current is None:
             return
     _check_order(changes or [], order, node)
-    merged = current or [] if changes is None else _merge_value(current, changes, node)
+    merged = current or [] if changes is None else items(_merge_value(current, changes, node))
     result[name] = _arranged(merged, order, current or [], node.patch_key or "")
 
 
-def _list_or_none(value: Any) -> list[Any] | None:
+def _list_or_none(value: object) -> list[object] | None:
     if value is not None and not isinstance(value, list):
         raise _bad_format(_ORDER.rstrip("/"))
-    return cast("list[Any] | None", value)
+    return cast("list[object] | None", value)
 
 
-def _check_order(changes: list[Any], order: list[Any], node: TypeNode) -> None:
+def _check_order(changes: list[object], order: list[object], node: TypeNode) -> None:
     """Refuse changes whose order is not that of ``$setElementOrder``, or that it does not name."""
     if not order:
         return
@@ -151,7 +152,7 @@ def _check_order(changes: list[Any], order: list[Any], node: TypeNode) -> None:
             raise StrategicMergeError("the order in the patch list doesn't match the $setElementOrder list", code=500)
 
 
-def _merge_list(current: list[Any], changes: list[Any], node: TypeNode) -> list[Any]:
+def _merge_list(current: list[object], changes: list[object], node: TypeNode) -> list[object]:
     _check_items([*current, *changes])
     if not any(isinstance(item, dict) for item in (*current, *changes)):
         return _arranged(_distinct([*current, *changes]), changes, current, "")
@@ -160,7 +161,7 @@ def _merge_list(current: list[Any], changes: list[Any], node: TypeNode) -> list[
         raise StrategicMergeError("cannot merge lists of objects without a merge key", code=500)
     if any(_directive(item) == "replace" for item in changes):
         return [_added(item) for item in changes if not _has_directive(item)]
-    gone = {_deleted(item, key) for item in changes if _has_directive(item)}
+    gone = {_deleted(mapping(item), key) for item in changes if _has_directive(item)}
     left = [old for old in current if _token_of(old, key) not in gone]
     plain = [item for item in changes if not _has_directive(item)]
     merged = list(left)
@@ -172,11 +173,11 @@ def _merge_list(current: list[Any], changes: list[Any], node: TypeNode) -> list[
             places[identity] = len(merged)
             merged.append(_added(item))
         else:
-            merged[position] = _merge_object(merged[position], item, node)
+            merged[position] = _merge_object(mapping(merged[position]), mapping(item), node)
     return _arranged(merged, plain, left, key)
 
 
-def _deleted(item: dict[str, Any], key: str) -> Hashable:
+def _deleted(item: dict[str, object], key: str) -> Hashable:
     """Return what tells the items that a directive takes out of a list."""
     directive = item[_PATCH]
     if directive == "merge":
@@ -186,7 +187,7 @@ def _deleted(item: dict[str, Any], key: str) -> Hashable:
     return _identity(item, key)
 
 
-def _arranged(merged: list[Any], named: list[Any], before: list[Any], key: str) -> list[Any]:
+def _arranged(merged: list[object], named: list[object], before: list[object], key: str) -> list[object]:
     """Put a merged list in order: ``named`` gives that of its items, the others are as they were, ``before``."""
     order = _places((item for item in named if not _has_directive(item)), key)
     places = _places(before, key)
@@ -196,7 +197,7 @@ def _arranged(merged: list[Any], named: list[Any], before: list[Any], key: str) 
         identity = _identity(item, key)
         (chosen if identity in order else others).append((identity, item))
     chosen = deque(sorted(chosen, key=lambda entry: order[entry[0]]))
-    result: list[Any] = []
+    result: list[object] = []
     while others and chosen:
         other = places.get(others[0][0], len(before))
         patched = places.get(chosen[0][0], len(before))
@@ -213,10 +214,10 @@ def _places(values: Iterable[Any], key: str) -> dict[Hashable, int]:
     return result
 
 
-def _added(value: Any) -> Any:
+def _added(value: object) -> object:
     """Return a value that was not there before: without nulls in objects and without directives."""
     if isinstance(value, dict):
-        fields = cast("dict[str, Any]", value)
+        fields = cast("dict[str, object]", value)
         if fields.get(_PATCH) == "delete":
             return {}
         return {
@@ -225,30 +226,30 @@ def _added(value: Any) -> Any:
             if item is not None and name not in (_PATCH, _RETAIN_KEYS) and not name.startswith((_ORDER, _DELETE))
         }
     if isinstance(value, list):
-        return [_added(item) for item in cast("list[Any]", value) if not _has_directive(item)]
+        return [_added(item) for item in cast("list[object]", value) if not _has_directive(item)]
     return value
 
 
-def _check_items(values: list[Any]) -> None:
+def _check_items(values: list[object]) -> None:
     if any(isinstance(item, list) for item in values):
         raise StrategicMergeError("lists of lists are not supported", code=422)
     if len({isinstance(item, dict) for item in values}) > 1:
         raise StrategicMergeError("list element types are not identical", code=500)
 
 
-def _directive(item: Any) -> Any:
-    return cast("dict[str, Any]", item).get(_PATCH) if isinstance(item, dict) else None
+def _directive(item: object) -> object:
+    return cast("dict[str, object]", item).get(_PATCH) if isinstance(item, dict) else None
 
 
-def _has_directive(item: Any) -> bool:
+def _has_directive(item: object) -> bool:
     return isinstance(item, dict) and _PATCH in item
 
 
-def _identity(item: Any, key: str) -> Hashable:
+def _identity(item: object, key: str) -> Hashable:
     """Return what tells an item from others: its merge key's value, or itself in a list of plain values."""
     if not isinstance(item, dict):
         return _token(item)
-    fields = cast("dict[str, Any]", item)
+    fields = cast("dict[str, object]", item)
     if not key or key not in fields:
         raise StrategicMergeError(
             f"an item of the list does not contain the declared merge key: {key or '-'}", code=500
@@ -256,18 +257,18 @@ def _identity(item: Any, key: str) -> Hashable:
     return _token(fields[key])
 
 
-def _token_of(item: Any, key: str) -> Hashable:
-    return _token(cast("dict[str, Any]", item).get(key) if isinstance(item, dict) else None)
+def _token_of(item: object, key: str) -> Hashable:
+    return _token(cast("dict[str, object]", item).get(key) if isinstance(item, dict) else None)
 
 
-def _token(value: Any) -> Hashable:
+def _token(value: object) -> Hashable:
     """Return what is equal for equal values only, and can be looked up: true is not 1."""
     if isinstance(value, dict | list):
         return "json", _encode(value)
     return isinstance(value, bool), value
 
 
-def _distinct(values: list[Any]) -> list[Any]:
+def _distinct(values: list[object]) -> list[object]:
     return [*{_token(value): value for value in reversed(values)}.values()][::-1]
 
 
@@ -275,5 +276,5 @@ def _bad_format(directive: str) -> StrategicMergeError:
     return StrategicMergeError(f"invalid patch format of {directive}")
 
 
-def _shown(directive: Any) -> str:
+def _shown(directive: object) -> str:
     return directive if isinstance(directive, str) else type(directive).__name__

@@ -29,6 +29,7 @@ from deltaloop.apiserver.core.writes.apply.ownership import (
     write_owners,
 )
 from deltaloop.apiserver.core.writes.apply.walking import compare, fields_of, merge
+from deltaloop.schemas.json_values import at, items, text
 from tests.apiserver.core.writes.apply.world import (
     API_VERSION,
     KIND,
@@ -189,7 +190,7 @@ def test_the_applied_order_of_a_list_counts() -> None:
     live = [{"name": name} for name in "abcd"]
     for applied, wanted in (("ba", "cbad"), ("db", "acdb"), ("xb", "axbcd"), ("dcba", "dcba"), ("", "abcd")):
         found = merge(KIND, obj(items=live), obj(items=[{"name": name} for name in applied]))
-        names = "".join(item["name"] for item in found["spec"]["items"])
+        names = "".join(text(at(item, "name")) for item in items(at(found, "spec", "items")))
         assert sorted(names) == sorted({*"abcd", *applied})
         assert [name for name in names if name in applied] == list(applied), (applied, wanted, names)
 
