@@ -8,9 +8,9 @@ from importlib import resources
 from typing import Final
 
 from deltaloop.apiserver.core.builtin.tables import BuiltInTables, parse_tables
-from deltaloop.apiserver.core.builtin.types import BuiltInTypes
 from deltaloop.apiserver.core.kinds.resources import built_in_resources
 from deltaloop.apiserver.core.kinds.reviews import reviews
+from deltaloop.apiserver.core.kinds.types import BuiltInTypes
 from deltaloop.apiserver.core.served_resource import ServedResource
 
 _DATA: Final = "builtin_kinds.json.gz"

@@ -2,13 +2,12 @@
 
 An object is walked by its type, once for each write. At each struct:
 
-    1. rules of the whole object come first, at its root
-    2. fields that nobody set get what the table says (``fill``), or what follows from other fields (a rule)
-    3. fields that Go always writes get its zero (``zeros``): null, "", 0, or an empty struct
-    4. fields that Go never writes when they are zero are left out (``omitted``)
-    5. quantities are written in their canonical form
+    1. fields that nobody set get what the table says (``fill``), or what follows from other fields (a rule)
+    2. fields that Go always writes get its zero (``zeros``): null, "", 0, or an empty struct
+    3. fields that Go never writes when they are zero are left out (``omitted``)
+    4. quantities are written in their canonical form
 
-Fields of features that are off by default are dropped before all that. Types below which there is nothing to do are
+Types below which there is nothing to do are
 not walked, so ConfigMaps and the like cost nothing.
 
 Source: the defaulting functions of Kubernetes pkg/apis; encoding/json.
@@ -30,8 +29,6 @@ Fields = dict[str, Any]
 def complete_object(node: TypeNode, fields: Fields) -> None:
     """Write the defaults and zeros of a built-in kind into an object, in place, but for its metadata."""
     if node.completion is not None:
-        if node.completion.whole is not None:
-            node.completion.whole(fields)
         _complete(node.completion, fields, root=True)
     for name in struct_fields(node):
         fields.setdefault(name, {})
@@ -93,8 +90,6 @@ def _deep_zero(node: TypeNode, name: str) -> object:
 
 
 def _complete(plan: Completion, fields: Fields, *, root: bool = False) -> None:
-    for name in plan.disabled:
-        fields.pop(name, None)
     for name, value, over_zero in plan.fill:
         present = fields.get(name)
         if present is None or (over_zero and _is_zero(present)):

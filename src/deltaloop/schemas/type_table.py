@@ -86,23 +86,18 @@ class TypeTable:
         structs: Mapping[str, StructType],
         *,
         known: Mapping[str, TypeNode] | None = None,
-        whole: Mapping[str, Callable[..., None]] | None = None,
-        rules: Mapping[str, Callable[..., None]] | None = None,
-        disabled: Mapping[str, tuple[str, ...]] | None = None,
+        rules: Mapping[str, Callable[..., object]] | None = None,
     ) -> None:
         """Keep the table.
 
         Args:
             structs: The table.
             known: Types that are compiled already; nothing is ever written into these.
-            whole: Defaults of whole objects that depend on other fields, by the name of the struct.
-            rules: The same of any struct.
-            disabled: Fields of features that are off, by the name of the struct.
+            rules: Defaults that depend on other fields, by the name of the struct.
         """
         self._structs = structs
         self._known = dict(known or {})
-        self._whole, self._rules = whole or {}, rules or {}
-        self._disabled = disabled or {}
+        self._rules = rules or {}
         self._made: dict[tuple[str, bool], TypeNode] = {}
 
     def struct(self, name: str, *, granular: bool = False) -> TypeNode:
@@ -120,8 +115,6 @@ class TypeTable:
             fill=tuple((field, value, field in entry.fill_zero) for field, value in entry.fill.items()),
             zeros=entry.zeros,
             omitted=tuple(field for field in entry.omit_zero if field in entry.fields),
-            disabled=self._disabled.get(name, ()),
-            whole=self._whole.get(name),
             rule=self._rules.get(name),
         )
         zero: dict[str, object] | None = None if key[1] else {}
@@ -206,9 +199,7 @@ def has_completion(node: TypeNode) -> bool:
     found = node.completion
     if found is None:
         return False
-    return bool(
-        found.fill or found.zeros or found.omitted or found.disabled or found.rule or found.quantities or found.below
-    )
+    return bool(found.fill or found.zeros or found.omitted or found.rule or found.quantities or found.below)
 
 
 def parse_types(entries: object) -> dict[str, StructType]:

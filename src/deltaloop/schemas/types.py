@@ -148,8 +148,6 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         fill: Fields that nobody set, what they get, and whether that replaces a zero, too.
         zeros: Fields that Go always writes, and the zero that they have then.
         omitted: Fields that Go never writes when they are zero.
-        disabled: Fields of features that are off; they are dropped.
-        whole: Defaults that depend on other fields, where the struct is a whole object; they come first.
         rule: Defaults that depend on other fields.
         quantities: Fields that hold quantities, or maps of them.
         below: Fields in whose structs there is something to write.
@@ -158,9 +156,7 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     fill: tuple[tuple[str, object, bool], ...] = ()
     zeros: dict[str, object] = {}
     omitted: tuple[str, ...] = ()
-    disabled: tuple[str, ...] = ()
-    whole: Callable[..., None] | None = None
-    rule: Callable[..., None] | None = None
+    rule: Callable[..., object] | None = None
     quantities: list[str] = []
     below: dict[str, TypeNode] = {}
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from deltaloop.apiserver.core.builtin import autoscaler_conversion, conversion, defaulting_rules
 from deltaloop.apiserver.core.kinds import (
     addresses,
+    autoscaler_conversion,
     claim_spec,
     daemon_set,
     deployment,
@@ -24,6 +24,7 @@ from deltaloop.apiserver.core.kinds import (
     node,
     persistent_volume,
     pod,
+    pod_defaults,
     pod_disruption_budget,
     pod_owners,
     pod_spec,
@@ -105,12 +106,12 @@ def no_errors(*_: object, **__: object) -> tuple[object, ...]:
     [
         (completing, "_is_zero", false, "pods"),
         (completing, "canonical_quantity", lambda sent, **_: sent, "pods"),
-        (defaulting_rules, "_requests_from_limits", nothing, "pods"),
-        (defaulting_rules, "pull_policy", always, "pods"),
-        (defaulting_rules, "_SESSION_SECONDS", 1, "services"),
-        (defaulting_rules, "_SCALE_UP", {}, "horizontalpodautoscalers"),
-        (defaulting_rules, "_labels_of_template", nothing, "jobs"),
-        (defaulting_rules, "_ENDLESS", 6, "jobs"),
+        (pod_defaults, "_requests_from_limits", nothing, "pods"),
+        (pod_defaults, "pull_policy", always, "pods"),
+        (service, "_SESSION_SECONDS", 1, "services"),
+        (horizontal_pod_autoscaler, "_SCALE_UP", {}, "horizontalpodautoscalers"),
+        (job, "labels_of_template", nothing, "jobs"),
+        (job, "_ENDLESS", 6, "jobs"),
         (pod, "qos_class", best_effort, "pods"),
         (pod, "_covers", false, "pods"),
         (pod, "_TOLERATED_SECONDS", 30, "pods"),
@@ -126,8 +127,8 @@ def no_errors(*_: object, **__: object) -> tuple[object, ...]:
         (service_allocation, "_set_families", nothing, "services"),
         (service_allocation, "_FIRST_PORT", 20_000, "services"),
         (service_allocation, "_address_problem", best_effort, "services"),
-        (conversion, "_EVENT_NAMES", {}, "events"),
-        (conversion, "_EVENT_NAMES_BACK", {"message": "note"}, "events"),
+        (event, "_NAMES", {}, "events"),
+        (event, "_NAMES_BACK", {"message": "note"}, "events"),
         (autoscaler_conversion, "_ALWAYS_VALUES", set(), "horizontalpodautoscalers"),
         (autoscaler_conversion, "_CONDITION_NAMES", ("type",), "horizontalpodautoscalers"),
         (autoscaler_conversion, "_is_cpu_use", false, "horizontalpodautoscalers"),
@@ -167,7 +168,7 @@ def no_errors(*_: object, **__: object) -> tuple[object, ...]:
         (persistent_volume, "amount", lambda _: 1, "persistentvolumes"),
         (job, "_NUMBERS", (), "jobs"),
         (stateful_set, "_UPDATES", ("serviceName",), "statefulsets"),
-        (defaulting_rules, "_requests_of_pod", nothing, "pods"),
+        (pod_defaults, "_requests_of_pod", nothing, "pods"),
         (service, "_family_errors", no_errors, "services"),
         (stateful_set, "_template_with_claims", lambda spec: spec["template"], "statefulsets"),
         (stateful_set, "claim_spec_errors", no_errors, "statefulsets"),

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias, final
 
 import msgspec
 
@@ -29,6 +29,7 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.schemas.faults import FieldError
 
+_Fill: TypeAlias = Callable[[dict[str, object]], object]
 Part: TypeAlias = Callable[[dict[str, object], dict[str, object]], dict[str, object]]
 Cell: TypeAlias = Callable[[Mapping[str, object]], object] | str
 """What computes a cell of an object's row, or the path of a text: names with dots between them."""
@@ -237,6 +238,15 @@ class Subresource:
     takes_object: bool = True
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """The two ways between a version that is served and the one that is stored; neither changes its argument."""
+
+    from_stored: Callable[[dict[str, object]], dict[str, object]]
+    to_stored: Callable[[dict[str, object]], dict[str, object]]
+
+
 def _nothing(*_: object) -> None:
     return
 
@@ -272,7 +282,10 @@ class Strategy:
     """One kind's strategy; a kind says only what it has of its own.
 
     Attributes:
+        defaults: By the names of types, what fills in a struct, in place, where a field follows from others; plain
+            defaults are there already, and what is below is not yet filled in.
         default: Completes an object as sent.
+        conversion: How the objects of this version are stored, if as another one.
         keep: Carries over, from the object as it is into the one that is to be, what the server has added.
         prepare_new: Sets what counts as written by a new object's author.
         prepare_update: Sets, in the second of two objects, what an update of the whole leaves as it was.
@@ -310,7 +323,9 @@ class Strategy:
         timed_cells: Computes those that depend on the time, or on each other.
     """
 
+    defaults: Mapping[str, _Fill] = field(default_factory=dict[str, _Fill])
     default: Callable[[dict[str, object]], None] = _nothing
+    conversion: Conversion | None = None
     keep: Callable[[dict[str, object], dict[str, object]], None] = _nothing
     prepare_new: Callable[[dict[str, object]], None] = _nothing
     prepare_update: Callable[[dict[str, object], dict[str, object]], None] = _nothing

@@ -12,10 +12,10 @@ from typing import Final, final
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.builtin.conversion import CONVERSIONS
 from deltaloop.apiserver.core.codec import AsSent
 from deltaloop.apiserver.core.metadata.go_words import converting_words, json_words
 from deltaloop.apiserver.core.metadata.types import unreadable_type
+from deltaloop.apiserver.core.strategy import Conversion
 from deltaloop.schemas.completing import complete_object
 from deltaloop.schemas.converting import convert_object
 from deltaloop.schemas.decoding import duplicate_field_texts
@@ -36,6 +36,7 @@ class BuiltInCodec:
     kind: ResourceType[Resource]
     schema: Schema = UNTYPED
     known: AbstractSet[tuple[str, str]] = frozenset()
+    conversion: Conversion | None = None
 
     @property
     def says_kind(self) -> bool:
@@ -45,7 +46,7 @@ class BuiltInCodec:
     @property
     def serves_as_stored(self) -> bool:
         """Unless another version is stored."""
-        return self._name not in CONVERSIONS
+        return self.conversion is None
 
     @property
     def _name(self) -> tuple[str, str]:
@@ -100,10 +101,8 @@ class BuiltInCodec:
 
     def stored(self, fields: dict[str, object]) -> dict[str, object]:
         """Return it in the version that is stored."""
-        found = CONVERSIONS.get(self._name)
-        return found.to_stored(fields) if found is not None else fields
+        return fields if self.conversion is None else self.conversion.to_stored(fields)
 
     def load(self, fields: dict[str, object]) -> dict[str, object] | None:
         """Return it in this version."""
-        found = CONVERSIONS.get(self._name)
-        return found.from_stored(fields) if found is not None else None
+        return None if self.conversion is None else self.conversion.from_stored(fields)

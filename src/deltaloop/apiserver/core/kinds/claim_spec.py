@@ -12,13 +12,24 @@ from deltaloop.apiserver.core.kinds.cells import UNSET, text_at
 from deltaloop.apiserver.core.kinds.field_checks import one_of, set_to_one_of, shown
 from deltaloop.apiserver.core.strategy import Cell
 from deltaloop.schemas.faults import FieldError, invalid_value, required
-from deltaloop.schemas.json_values import at, mapping, text, texts
+from deltaloop.schemas.json_values import at, is_mapping, mapping, text, texts
 from deltaloop.schemas.quantity import amount
 
 ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 VOLUME_MODES: Final = ("Block", "Filesystem")
 CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 CLASS_WARNING: Final = 'deprecated since v1.8; use "storageClassName" attribute instead'
+
+
+def claim_spec_defaults(spec: dict[str, object]) -> None:
+    """Let the old and the new name of what a claim is filled from say the same; other namespaces are off by default."""
+    old, new = spec.get("dataSource"), spec.get("dataSourceRef")
+    if is_mapping(new) and new.get("namespace"):
+        del spec["dataSourceRef"]
+    elif is_mapping(old) and new is None:
+        spec["dataSourceRef"] = {"apiGroup": None, **old}
+    elif is_mapping(new) and old is None:
+        spec["dataSource"] = {"apiGroup": None, **new}
 
 
 def claim_spec_errors(spec: object, path: str) -> Iterator[FieldError]:

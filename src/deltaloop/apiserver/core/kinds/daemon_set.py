@@ -13,6 +13,7 @@ from deltaloop.apiserver.core.kinds.cells import labels_at, number_at, selector_
 from deltaloop.apiserver.core.kinds.field_checks import not_negative
 from deltaloop.apiserver.core.kinds.pod_owners import (
     no_strategy,
+    rolling_update,
     selector_and_template_errors,
     selector_update_errors,
     template_warnings,
@@ -59,6 +60,7 @@ def _errors(daemon_set: Mapping[str, object]) -> Iterator[FieldError]:
 
 
 STRATEGY: Final = Strategy(
+    defaults={"apps.v1.DaemonSetUpdateStrategy": rolling_update(maxUnavailable=1, maxSurge=0)},
     prepare_new=_prepare_new,
     keep=_keep,
     validate=_errors,

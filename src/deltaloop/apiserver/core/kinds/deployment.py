@@ -13,6 +13,7 @@ from deltaloop.apiserver.core.kinds.field_checks import most_percent_errors, not
 from deltaloop.apiserver.core.kinds.pod_owners import (
     no_strategy,
     ready_of_replicas,
+    rolling_update,
     selector_and_template_errors,
     selector_update_errors,
     template_warnings,
@@ -50,6 +51,7 @@ def _strategy_errors(strategy: Mapping[str, object]) -> Iterator[FieldError]:
 
 
 STRATEGY: Final = Strategy(
+    defaults={"apps.v1.DeploymentStrategy": rolling_update(maxUnavailable="25%", maxSurge="25%")},
     validate=_errors,
     validate_update=selector_update_errors,
     warn_new=name_warnings,

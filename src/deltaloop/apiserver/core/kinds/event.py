@@ -1,6 +1,9 @@
 """Events, which are about something in their namespace, and those of events.k8s.io, which have to say more.
 
-Source: Kubernetes pkg/apis/core/validation/events.go; pkg/printers/internalversion/printers.go.
+They are the same objects, stored as those of the core group; the names of some fields differ.
+
+Source: Kubernetes pkg/apis/events/v1/conversion.go, pkg/apis/core/validation/events.go;
+pkg/printers/internalversion/printers.go.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from typing import Final
 from deltaloop.apiserver.core.kinds.field_checks import IMMUTABLE, shown
 from deltaloop.apiserver.core.kinds.human_duration import age
 from deltaloop.apiserver.core.metadata.rules import qualified_name_errors
-from deltaloop.apiserver.core.strategy import Strategy
+from deltaloop.apiserver.core.strategy import Conversion, Strategy
 from deltaloop.schemas.faults import FieldError, invalid_value, required
 from deltaloop.schemas.json_values import at, integer, is_mapping, mapping, text
 
@@ -31,6 +34,33 @@ _DEPRECATED: Final = (
     ("deprecatedCount", "count"),
     ("deprecatedSource", "source"),
 )
+_NAMES: Final = {
+    "regarding": "involvedObject",
+    "note": "message",
+    "reportingController": "reportingComponent",
+    "deprecatedSource": "source",
+    "deprecatedFirstTimestamp": "firstTimestamp",
+    "deprecatedLastTimestamp": "lastTimestamp",
+    "deprecatedCount": "count",
+}
+# What Go writes where nothing is set.
+ALWAYS_IN_CORE: Final[Mapping[str, object]] = {
+    "eventTime": None,
+    "firstTimestamp": None,
+    "involvedObject": {},
+    "lastTimestamp": None,
+    "reportingComponent": "",
+    "reportingInstance": "",
+    "source": {},
+}
+ALWAYS_IN_EVENTS: Final[Mapping[str, object]] = {
+    "deprecatedFirstTimestamp": None,
+    "deprecatedLastTimestamp": None,
+    "deprecatedSource": {},
+    "eventTime": None,
+    "regarding": {},
+}
+_NAMES_BACK: Final = {stored: served for served, stored in _NAMES.items()}
 _KEPT: Final = (
     ("regarding", "involvedObject"),
     ("reason", "reason"),
@@ -43,6 +73,22 @@ _KEPT: Final = (
     ("reportingController", "reportingController"),
     ("reportingInstance", "reportingInstance"),
 )
+
+
+def _renamed(fields: dict[str, object], names: Mapping[str, str], always: Mapping[str, object]) -> dict[str, object]:
+    """Return an event with other names of fields, and what is always written."""
+    result = {names.get(name, name): value for name, value in fields.items() if value not in (None, "", {}, 0)}
+    return result | {name: zero for name, zero in always.items() if name not in result}
+
+
+def event_to_core(event: dict[str, object]) -> dict[str, object]:
+    """Write an event of events.k8s.io as one of the core group."""
+    return _renamed(event, _NAMES, ALWAYS_IN_CORE)
+
+
+def event_from_core(event: dict[str, object]) -> dict[str, object]:
+    """Write an event of the core group as one of events.k8s.io."""
+    return _renamed(event, _NAMES_BACK, ALWAYS_IN_EVENTS)
 
 
 def _new_errors(event: Mapping[str, object]) -> Iterator[FieldError]:
@@ -113,5 +159,8 @@ def _cells(event: Mapping[str, object], now: float) -> dict[str, object]:
 
 STRATEGY: Final = Strategy(validate_new=_new_errors, timed_cells=_cells)
 OF_EVENTS: Final = Strategy(
-    validate_new=_new_errors_of_events, validate_update=_update_errors_of_events, timed_cells=_cells
+    conversion=Conversion(event_from_core, event_to_core),
+    validate_new=_new_errors_of_events,
+    validate_update=_update_errors_of_events,
+    timed_cells=_cells,
 )

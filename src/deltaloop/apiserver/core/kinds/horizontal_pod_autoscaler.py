@@ -8,10 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.builtin.autoscaler_conversion import autoscaler_to_v2
+from deltaloop.apiserver.core.kinds.autoscaler_conversion import (
+    DEFAULT_UTILIZATION,
+    autoscaler_to_v1,
+    autoscaler_to_v2,
+    has_metrics_beside,
+)
 from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, UNSET, number_at
 from deltaloop.apiserver.core.kinds.field_checks import each, needs
-from deltaloop.apiserver.core.strategy import Cell, Strategy
+from deltaloop.apiserver.core.strategy import Cell, Conversion, Strategy
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
 from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, text
 
@@ -24,7 +29,38 @@ _METRIC_PARTS: Final = {
     "Pods": "pods",
     "Resource": "resource",
 }
+_SCALE_UP: Final[dict[str, object]] = {
+    "stabilizationWindowSeconds": 0,
+    "selectPolicy": "Max",
+    "policies": [
+        {"type": "Pods", "value": 4, "periodSeconds": 15},
+        {"type": "Percent", "value": 100, "periodSeconds": 15},
+    ],
+}
+_SCALE_DOWN: Final[dict[str, object]] = {
+    "selectPolicy": "Max",
+    "policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}],
+}
 _BY_USE: Final = ("Resource", "ContainerResource")
+
+
+def _spec_defaults(spec: dict[str, object]) -> None:
+    if not items(spec.get("metrics")):
+        target = {"type": "Utilization", "averageUtilization": DEFAULT_UTILIZATION}
+        spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+    behavior = spec.get("behavior")
+    if is_mapping(behavior):
+        spec["behavior"] = {
+            "scaleUp": {**_SCALE_UP, **mapping(behavior.get("scaleUp"))},
+            "scaleDown": {**_SCALE_DOWN, **mapping(behavior.get("scaleDown"))},
+        }
+
+
+def _defaults_of_v1(autoscaler: dict[str, object]) -> None:
+    spec = mapping(autoscaler.setdefault("spec", {}))
+    unset = spec.get("targetCPUUtilizationPercentage") is None
+    if unset and not has_metrics_beside(mapping(at(autoscaler, "metadata", "annotations"))):
+        spec["targetCPUUtilizationPercentage"] = DEFAULT_UTILIZATION
 
 
 def _errors(autoscaler: Mapping[str, object]) -> Iterator[FieldError]:
@@ -115,5 +151,12 @@ def _metrics_of_v1(autoscaler: Mapping[str, object]) -> str:
     return _metrics(autoscaler_to_v2(dict(autoscaler)))
 
 
-STRATEGY: Final = Strategy(validate=_errors, cells=_CELLS)
-V1: Final = Strategy(validate=_errors, cells={**_CELLS, "Targets": _metrics_of_v1})
+STRATEGY: Final = Strategy(
+    defaults={"autoscaling.v2.HorizontalPodAutoscalerSpec": _spec_defaults}, validate=_errors, cells=_CELLS
+)
+V1: Final = Strategy(
+    defaults={"autoscaling.v1.HorizontalPodAutoscaler": _defaults_of_v1},
+    conversion=Conversion(autoscaler_to_v1, autoscaler_to_v2),
+    validate=_errors,
+    cells={**_CELLS, "Targets": _metrics_of_v1},
+)

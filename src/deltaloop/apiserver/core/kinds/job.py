@@ -10,7 +10,7 @@ from typing import Final
 
 from deltaloop.apiserver.core.kinds.cells import condition, selector_at, since, template_cells
 from deltaloop.apiserver.core.kinds.field_checks import immutable, not_negative, set_to_one_of, shown_selector
-from deltaloop.apiserver.core.kinds.pod_owners import selected_errors
+from deltaloop.apiserver.core.kinds.pod_owners import labels_of_template, selected_errors
 from deltaloop.apiserver.core.kinds.pod_spec import pod_template_errors
 from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings, pod_warnings
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
@@ -20,9 +20,24 @@ from deltaloop.schemas.json_values import at, integer, mapping
 _JOB_UID: Final = ("batch.kubernetes.io/controller-uid", "controller-uid")
 _JOB_NAME: Final = ("batch.kubernetes.io/job-name", "job-name")
 _NUMBERS: Final = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished")
+_ENDLESS: Final = 2_147_483_647
 _ENDED: Final = ("Complete", "Failed")
 _MANY_COMPLETIONS: Final = 100_000
 _MUCH_PARALLELISM: Final = 10_000
+
+
+def _defaults(job: dict[str, object]) -> None:
+    # These are defaults of Jobs, not of the Jobs that a CronJob describes.
+    labels_of_template(job)
+    spec = mapping(job.setdefault("spec", {}))
+    if spec.get("completions") is None and spec.get("parallelism") is None:
+        spec["completions"] = 1
+    spec.setdefault("parallelism", 1)
+    spec.setdefault("backoffLimit", 6 if spec.get("backoffLimitPerIndex") is None else _ENDLESS)
+    spec.setdefault("completionMode", "NonIndexed")
+    spec.setdefault("suspend", False)
+    spec.setdefault("manualSelector", False)
+    spec.setdefault("podReplacementPolicy", "TerminatingOrFailed" if spec.get("podFailurePolicy") is None else "Failed")
 
 
 def _finish_new(job: dict[str, object], _store: Stored, _given: Given) -> Iterator[FieldError]:
@@ -104,6 +119,7 @@ def _status(job: Mapping[str, object]) -> str:
 
 
 STRATEGY: Final = Strategy(
+    defaults={"batch.v1.Job": _defaults},
     validate=lambda job: job_spec_errors(job.get("spec"), "spec"),
     validate_update=_update_errors,
     warn_new=name_warnings,

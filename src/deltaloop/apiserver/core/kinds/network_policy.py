@@ -13,9 +13,14 @@ from deltaloop.apiserver.core.kinds.cells import selector_at
 from deltaloop.apiserver.core.kinds.field_checks import each, one_of, port_errors, port_name_errors, set_to_one_of
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.faults import FieldError, invalid_value
-from deltaloop.schemas.json_values import at, integer, mapping, text, texts
+from deltaloop.schemas.json_values import at, integer, items, mapping, text, texts
 
 _PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
+
+
+def _spec_defaults(spec: dict[str, object]) -> None:
+    if not texts(spec.get("policyTypes")):
+        spec["policyTypes"] = ["Ingress", "Egress"] if items(spec.get("egress")) else ["Ingress"]
 
 
 def _errors(policy: Mapping[str, object]) -> Iterator[FieldError]:
@@ -52,6 +57,7 @@ def _port_errors(port: Mapping[str, object], where: str) -> Iterator[FieldError]
 
 
 STRATEGY: Final = Strategy(
+    defaults={"networking.v1.NetworkPolicySpec": _spec_defaults},
     validate=_errors,
     cells={"Pod-Selector": selector_at("spec.podSelector")},
 )

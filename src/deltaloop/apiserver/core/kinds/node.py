@@ -21,8 +21,9 @@ from deltaloop.schemas.json_values import at, items, mapping, text, texts
 _NOT_READY: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 
 
-def _default(node: dict[str, object]) -> None:
-    agree_on_first(mapping(node["spec"]), "podCIDR", "podCIDRs")
+def _status_defaults(status: dict[str, object]) -> None:
+    if status.get("allocatable") is None and status.get("capacity"):
+        status["allocatable"] = dict(mapping(status["capacity"]))
 
 
 def _finish_new(node: dict[str, object], _store: Stored, _given: Given) -> tuple[()]:
@@ -72,7 +73,10 @@ def _address(kind: str) -> Cell:
 
 
 STRATEGY: Final = Strategy(
-    default=_default,
+    defaults={
+        "core.v1.NodeSpec": lambda spec: agree_on_first(spec, "podCIDR", "podCIDRs"),
+        "core.v1.NodeStatus": _status_defaults,
+    },
     validate=_errors,
     warn=_warnings,
     finish_new=_finish_new,

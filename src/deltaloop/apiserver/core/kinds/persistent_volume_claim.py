@@ -12,6 +12,7 @@ from deltaloop.apiserver.core.kinds.cells import access_modes
 from deltaloop.apiserver.core.kinds.claim_spec import (
     CLASS_ANNOTATION,
     CLASS_WARNING,
+    claim_spec_defaults,
     claim_spec_errors,
     claim_spec_warnings,
     phase,
@@ -58,6 +59,7 @@ def _if_bound(shown: Callable[[object], str], field: str) -> Cell:
 
 
 STRATEGY: Final = Strategy(
+    defaults={"core.v1.PersistentVolumeClaimSpec": claim_spec_defaults},
     validate=lambda claim: claim_spec_errors(claim.get("spec"), "spec"),
     validate_update=_update_errors,
     warn=_warnings,

@@ -17,11 +17,11 @@ from typing import Final
 from deltaloop.api import kinds
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.kinds.addresses import address_errors, address_family, one_of_each_errors
-from deltaloop.apiserver.core.kinds.agreeing_fields import agree_on_first
 from deltaloop.apiserver.core.kinds.field_checks import shown
 from deltaloop.apiserver.core.kinds.kubelet_verbs import verbs_of_pods
 from deltaloop.apiserver.core.kinds.pod_binding import bind
 from deltaloop.apiserver.core.kinds.pod_cells import pod_cells, row_conditions
+from deltaloop.apiserver.core.kinds.pod_defaults import DEFAULTS
 from deltaloop.apiserver.core.kinds.pod_eviction import evict
 from deltaloop.apiserver.core.kinds.pod_quality import qos_class
 from deltaloop.apiserver.core.kinds.pod_spec import pod_spec_errors
@@ -47,10 +47,6 @@ _UPDATES: Final = (
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
     "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
 )
-
-
-def _default(pod: dict[str, object]) -> None:
-    agree_on_first(mapping(pod["status"]), "podIP", "podIPs", key="ip")
 
 
 def _keep(before: dict[str, object], after: dict[str, object]) -> None:
@@ -214,7 +210,7 @@ def _grace(pod: dict[str, object], asked: int | None) -> int:
 
 
 STRATEGY: Final = Strategy(
-    default=_default,
+    defaults=DEFAULTS,
     keep=_keep,
     prepare_new=_prepare_new,
     prepare_status=_prepare_status,

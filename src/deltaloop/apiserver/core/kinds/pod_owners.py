@@ -5,7 +5,7 @@ Source: Kubernetes pkg/apis/apps/validation; pkg/registry/apps (``WarningsOnCrea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from deltaloop.apiserver.core.kinds.cells import number_at, template_cells
 from deltaloop.apiserver.core.kinds.field_checks import immutable, selector_errors, shown, shown_selector
@@ -68,6 +68,27 @@ def no_strategy(field: str, strategy: Mapping[str, object], known: tuple[str, ..
 def shown_strategy(strategy: Mapping[str, object]) -> str:
     """Write a strategy of updates as messages have it."""
     return f'{{"Type":{shown(strategy.get("type"))},"RollingUpdate":{shown(strategy.get("rollingUpdate"))}}}'
+
+
+def rolling_update(**defaults: object) -> Callable[[dict[str, object]], None]:
+    """Return what fills in a strategy of updates that is a rolling one."""
+
+    def fill(strategy: dict[str, object]) -> None:
+        if strategy["type"] == "RollingUpdate":
+            rolling = mapping(strategy.setdefault("rollingUpdate", {}))
+            for name, value in defaults.items():
+                rolling.setdefault(name, value)
+
+    return fill
+
+
+def labels_of_template(owner: dict[str, object]) -> dict[str, object]:
+    """Give an object without labels those of its template, and return these."""
+    labels = mapping(at(owner, "spec", "template", "metadata", "labels"))
+    metadata = mapping(owner.get("metadata"))
+    if labels and not metadata.get("labels"):
+        metadata["labels"] = dict(labels)
+    return labels
 
 
 def template_warnings(owner: Mapping[str, object]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import Final
 from deltaloop.apiserver.core.kinds.cells import labels_at, selector_at
 from deltaloop.apiserver.core.kinds.field_checks import needs, not_negative
 from deltaloop.apiserver.core.kinds.pod_owners import (
+    labels_of_template,
     replica_cells,
     selected_errors,
     selector_and_template_errors,
@@ -28,6 +29,12 @@ def _errors(owner: Mapping[str, object]) -> Iterator[FieldError]:
     spec = mapping(owner.get("spec"))
     yield from not_negative(spec, "replicas", "minReadySeconds", path="spec")
     yield from selector_and_template_errors(spec, "deployment", "ReplicaSet")
+
+
+def _controller_defaults(controller: dict[str, object]) -> None:
+    labels, spec = labels_of_template(controller), mapping(controller.get("spec"))
+    if labels and not spec.get("selector"):
+        spec["selector"] = dict(labels)
 
 
 def _controller_errors(owner: Mapping[str, object]) -> Iterator[FieldError]:
@@ -50,6 +57,7 @@ STRATEGY: Final = Strategy(
     cells={**replica_cells(), "Selector": selector_at("spec.selector")},
 )
 CONTROLLER: Final = Strategy(
+    defaults={"core.v1.ReplicationController": _controller_defaults},
     validate=_controller_errors,
     warn_new=name_warnings,
     warn_wanted=template_warnings,

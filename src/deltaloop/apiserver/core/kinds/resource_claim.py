@@ -19,4 +19,13 @@ def _state(claim: Mapping[str, object]) -> str:
     return ",".join(states) or "pending"
 
 
-STRATEGY: Final = Strategy(cells={"State": _state})
+def _request_defaults(request: dict[str, object]) -> None:
+    request["allocationMode"] = request.get("allocationMode") or "ExactCount"
+    if request["allocationMode"] == "ExactCount" and not request.get("count"):
+        request["count"] = 1
+
+
+STRATEGY: Final = Strategy(
+    defaults=dict.fromkeys(("resource.v1.DeviceSubRequest", "resource.v1.ExactDeviceRequest"), _request_defaults),
+    cells={"State": _state},
+)

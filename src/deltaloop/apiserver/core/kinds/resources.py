@@ -15,8 +15,8 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.builtin.codec import BuiltInCodec
 from deltaloop.apiserver.core.builtin.tables import BuiltInTables, KindEntry
-from deltaloop.apiserver.core.builtin.types import BuiltInTypes
 from deltaloop.apiserver.core.kinds.all_kinds import STRATEGIES
+from deltaloop.apiserver.core.kinds.types import BuiltInTypes
 from deltaloop.apiserver.core.served_resource import NAME_COLUMN, PrinterColumn, ScalePaths, ServedResource
 from deltaloop.apiserver.core.strategy import PLAIN, Strategy
 
@@ -52,7 +52,7 @@ def _strategy(entry: KindEntry) -> Strategy:
 
 def _served(entry: KindEntry, types: BuiltInTypes) -> ServedResource:
     scale, kind = "scale" in entry.subresources, _type(entry)
-    schema = types.schema(entry.api_version, entry.kind)
+    schema, strategy = types.schema(entry.api_version, entry.kind), _strategy(entry)
     return ServedResource(
         type=kind,
         singular=entry.kind.lower(),
@@ -72,9 +72,9 @@ def _served(entry: KindEntry, types: BuiltInTypes) -> ServedResource:
         columns=_columns(entry),
         stored_in=entry.stored_in,
         etcd_prefix=entry.etcd_prefix or entry.plural,
-        strategy=_strategy(entry),
+        strategy=strategy,
         deprecation=entry.deprecation,
-        codec=BuiltInCodec(kind, schema, types.kinds),
+        codec=BuiltInCodec(kind, schema, types.kinds, strategy.conversion),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Final
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.builtin.codec import BuiltInCodec
-from deltaloop.apiserver.core.builtin.types import BuiltInTypes
+from deltaloop.apiserver.core.kinds.types import BuiltInTypes
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.schemas.types import Schema
 

@@ -44,6 +44,11 @@ def _binding_errors(binding: Mapping[str, object]) -> Iterator[FieldError]:
         yield from _subject_errors(subject, where, namespaced=namespaced)
 
 
+def _subject_defaults(subject: dict[str, object]) -> None:
+    if not subject.get("apiGroup") and subject.get("kind") in ("User", "Group"):
+        subject["apiGroup"] = _GROUP
+
+
 def _subject_errors(subject: Mapping[str, object], where: str, *, namespaced: bool) -> Iterator[FieldError]:
     kind, group = text(subject.get("kind")), text(subject.get("apiGroup"))
     yield from needs(subject, "name", path=where)
@@ -86,6 +91,7 @@ def _subjects(kind: str, shown_subject: Callable[[object], str] = _name) -> Cell
 
 STRATEGY: Final = Strategy(validate=_role_errors)
 BINDING: Final = Strategy(
+    defaults={"rbac.v1.Subject": _subject_defaults},
     validate=_binding_errors,
     validate_update=_binding_update_errors,
     cells={

@@ -32,7 +32,35 @@ from deltaloop.schemas.json_values import at, integer, items, mapping, string_ma
 
 _TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _TRAFFIC_POLICIES: Final = ("Cluster", "Local")
+_SESSION_SECONDS: Final = 10_800
 _HINTS, _MODE = (f"service.kubernetes.io/topology-{word}" for word in ("aware-hints", "mode"))
+
+
+def _defaults(service: dict[str, object]) -> None:
+    if at(service, "spec", "type") == "LoadBalancer":
+        for ingress in map(mapping, items(at(service, "status", "loadBalancer", "ingress"))):
+            if ingress.get("ip"):
+                ingress.setdefault("ipMode", "VIP")
+
+
+def _spec_defaults(spec: dict[str, object]) -> None:
+    kind = spec["type"]
+    if spec["sessionAffinity"] == "None":
+        spec.pop("sessionAffinityConfig", None)
+    elif (
+        spec["sessionAffinity"] == "ClientIP"
+        and at(spec, "sessionAffinityConfig", "clientIP", "timeoutSeconds") is None
+    ):
+        spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": _SESSION_SECONDS}}
+    for port in map(mapping, items(spec.get("ports"))):
+        port["targetPort"] = port.get("targetPort") or port.get("port") or 0
+    external = kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and bool(items(spec.get("externalIPs"))))
+    if external:
+        spec["externalTrafficPolicy"] = spec.get("externalTrafficPolicy") or "Cluster"
+    if kind in ("ClusterIP", "NodePort", "LoadBalancer"):
+        spec.setdefault("internalTrafficPolicy", "Cluster")
+    if kind == "LoadBalancer":
+        spec.setdefault("allocateLoadBalancerNodePorts", True)
 
 
 def _keep(before: dict[str, object], after: dict[str, object]) -> None:
@@ -211,6 +239,7 @@ def _external_ip(service: Mapping[str, object]) -> str:
 
 
 STRATEGY: Final = Strategy(
+    defaults={"core.v1.Service": _defaults, "core.v1.ServiceSpec": _spec_defaults},
     keep=_keep,
     validate=_errors,
     validate_update=_update_errors,

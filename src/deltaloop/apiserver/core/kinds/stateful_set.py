@@ -20,7 +20,7 @@ from deltaloop.apiserver.core.kinds.pod_owners import (
 from deltaloop.apiserver.core.metadata.rules import label_name_errors
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value
-from deltaloop.schemas.json_values import at, integer, items, mapping, text
+from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, text
 
 _UPDATES: Final = (
     "replicas",
@@ -35,6 +35,20 @@ _REFUSAL: Final = (
     "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
     "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
 )
+
+
+def _spec_defaults(spec: dict[str, object]) -> None:
+    for claim in map(mapping, items(spec.get("volumeClaimTemplates"))):
+        claim.update({"kind": "PersistentVolumeClaim", "apiVersion": "v1"})
+
+
+def _strategy_defaults(strategy: dict[str, object]) -> None:
+    if not strategy.get("type"):
+        strategy["type"] = "RollingUpdate"
+        strategy.setdefault("rollingUpdate", {})
+    rolling = strategy.get("rollingUpdate")
+    if strategy["type"] == "RollingUpdate" and is_mapping(rolling):
+        rolling.setdefault("partition", 0)
 
 
 def _errors(owner: Mapping[str, object]) -> Iterator[FieldError]:
@@ -107,6 +121,11 @@ def _warnings(owner: Mapping[str, object]) -> Iterator[str]:
 
 
 STRATEGY: Final = Strategy(
+    defaults={
+        "apps.v1.RollingUpdateStatefulSetStrategy": lambda rolling: rolling.pop("maxUnavailable", None),  # it is off
+        "apps.v1.StatefulSetSpec": _spec_defaults,
+        "apps.v1.StatefulSetUpdateStrategy": _strategy_defaults,
+    },
     validate=_errors,
     validate_new=_new_errors,
     validate_update=_update_errors,

@@ -6,8 +6,8 @@ from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import final
 
-from deltaloop.apiserver.core.builtin.defaulting_rules import DISABLED, OBJECT_RULES, RULES
 from deltaloop.apiserver.core.builtin.tables import BuiltInTables
+from deltaloop.apiserver.core.kinds.all_kinds import STRATEGIES
 from deltaloop.schemas.object_meta import KNOWN_STRUCTS, UNTYPED
 from deltaloop.schemas.type_table import TypeTable
 from deltaloop.schemas.types import Schema
@@ -20,7 +20,8 @@ class BuiltInTypes:
     def __init__(self, tables: BuiltInTables) -> None:
         """Take the data file."""
         self._names = {(entry.api_version, entry.kind): entry.type for entry in tables.kinds}
-        self._table = TypeTable(tables.types, known=KNOWN_STRUCTS, whole=OBJECT_RULES, rules=RULES, disabled=DISABLED)
+        rules = {name: fill for strategy in STRATEGIES.values() for name, fill in strategy.defaults.items()}
+        self._table = TypeTable(tables.types, known=KNOWN_STRUCTS, rules=rules)
 
     @property
     def kinds(self) -> AbstractSet[tuple[str, str]]:

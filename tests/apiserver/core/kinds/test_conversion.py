@@ -12,13 +12,15 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from deltaloop.apiserver.core.builtin import autoscaler_conversion, conversion
-from deltaloop.apiserver.core.builtin.autoscaler_conversion import has_metrics_beside
-from deltaloop.apiserver.core.builtin.conversion import CONVERSIONS, event_from_core, event_to_core
+from deltaloop.apiserver.core.kinds import autoscaler_conversion, event
+from deltaloop.apiserver.core.kinds.autoscaler_conversion import has_metrics_beside
+from deltaloop.apiserver.core.kinds.event import event_from_core, event_to_core
+from deltaloop.apiserver.core.kinds.horizontal_pod_autoscaler import V1
 from deltaloop.schemas.completing import complete_object, empty_object
 from tests.apiserver.core.built_in import built_in_schema
 
-_V1 = CONVERSIONS["autoscaling/v1", "HorizontalPodAutoscaler"]
+assert V1.conversion is not None
+_V1 = V1.conversion
 _AMOUNTS = st.sampled_from(("1", "500m", "1Gi"))
 _REFERENCE = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
 _METRIC = st.fixed_dictionaries(
@@ -101,7 +103,7 @@ def check_autoscalers() -> None:
     @given(_AUTOSCALERS)
     def check(stored: dict[str, Any]) -> None:
         given_ = copy.deepcopy(stored)
-        served = _V1.from_stored(stored)
+        served: dict[str, Any] = _V1.from_stored(stored)
         assert stored == given_
         assert "metrics" not in served["spec"]
         assert _V1.to_stored(served) == stored
@@ -146,14 +148,14 @@ def _nothing(*_: object) -> dict[str, Any]:
         (autoscaler_conversion, "_plain_annotations", _nothing),
         (autoscaler_conversion, "_RULES", ()),
         (autoscaler_conversion, "_SAME_STATUS", ()),
-        (conversion, "_EVENT_NAMES", {"note": "message"}),
-        (conversion, "_EVENT_NAMES_BACK", {"message": "regarding"}),
+        (event, "_NAMES", {"note": "message"}),
+        (event, "_NAMES_BACK", {"message": "regarding"}),
     ],
 )
 def test_seeded_bugs_are_found(module: object, part: str, broken: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, part, broken)
     with pytest.raises((AssertionError, ExceptionGroup)):
-        (check_events if module is conversion else check_autoscalers)()
+        (check_events if module is event else check_autoscalers)()
 
 
 def test_an_autoscaler_of_v1_without_metrics_aims_at_four_fifths() -> None:
@@ -166,5 +168,5 @@ def test_an_autoscaler_of_v1_without_metrics_aims_at_four_fifths() -> None:
 
 
 def test_what_an_event_always_has_is_what_the_tables_say() -> None:
-    assert empty_object(built_in_schema("v1", "Event").tree) == conversion.ALWAYS_IN_CORE
-    assert empty_object(built_in_schema("events.k8s.io/v1", "Event").tree) == conversion.ALWAYS_IN_EVENTS
+    assert empty_object(built_in_schema("v1", "Event").tree) == event.ALWAYS_IN_CORE
+    assert empty_object(built_in_schema("events.k8s.io/v1", "Event").tree) == event.ALWAYS_IN_EVENTS

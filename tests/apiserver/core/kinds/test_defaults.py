@@ -27,8 +27,16 @@ KINDS = [
     for entry in builtin_tables().kinds
     if entry.plural and entry.kind != "CustomResourceDefinition"
 ]
-# What follows from another field even where it is given: the old name of one, settings of what is switched off.
-DERIVED = ("serviceAccount", "serviceAccountName", "sessionAffinityConfig", "kind", "apiVersion")
+# What follows from another field even where it is given: its old name, its first value, settings of what is off.
+DERIVED = (
+    "serviceAccount",
+    "serviceAccountName",
+    "sessionAffinityConfig",
+    "kind",
+    "apiVersion",
+    "podIPs",
+    "podCIDRs",
+)
 
 
 def some(shape: FieldType, chance: random.Random, depth: int) -> Any:
