@@ -39,10 +39,6 @@ def _of_rules(request: Request, difference: Difference, ours: Outcome, real: Out
     return difference.what == FIELDS and without == set(ours.fields)
 
 
-def _additional(request: Request, difference: Difference, ours: Outcome, real: Outcome) -> bool:
-    return bool(request.features & {"additionalProperties: true", "additionalProperties: false"})
-
-
 def _scaled(request: Request, difference: Difference, _ours: Outcome, _real: Outcome) -> bool:
     return request.action == "get what is scaled" and ".managedFields" in difference.at
 
@@ -60,7 +56,6 @@ def _generation(request: Request, difference: Difference, _ours: Outcome, _real:
 
 
 EXPLANATIONS: Final[Sequence[Explanation]] = (
-    Explanation("`additionalProperties: true` keeps all, `false` refuses nothing", _additional),
     Explanation("who owns the rest of a spec that a write through a Scale has made is seen otherwise", _scaled),
     Explanation("of a branch of `oneOf` that fails, not all causes inside are told", _of_a_branch),
     Explanation("writes in a version whose fields the stored one lacks are counted otherwise", _generation),

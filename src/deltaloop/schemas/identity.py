@@ -8,6 +8,7 @@ Source: apiextensions-apiserver pkg/apiserver/schema/listtype, pkg/apiserver/sch
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final, cast
 
 import msgspec
@@ -29,7 +30,7 @@ def identity_errors(node: TypeNode, value: object, path: str, errors: list[Field
         for name, inner in fields.items():
             child = node.fields.get(name) or node.other
             if child is not None and child.checks_lists:
-                identity_errors(child, inner, f"{path}.{name}" if path else name, errors, lists=lists)
+                identity_errors(child, inner, _place(node, path, name), errors, lists=lists)
     elif isinstance(value, list):
         entries = cast("list[Any]", value)
         if lists and node.list_type in ("set", "map"):
@@ -37,6 +38,27 @@ def identity_errors(node: TypeNode, value: object, path: str, errors: list[Field
         if node.items is not None and node.items.checks_lists:
             for position, item in enumerate(entries):
                 identity_errors(node.items, item, f"{path}[{position}]", errors, lists=lists)
+
+
+def _place(node: TypeNode, path: str, name: str) -> str:
+    if name not in node.fields:
+        return f"{path}[{name}]"
+    return f"{path}.{name}" if path else name
+
+
+def embedded_objects(node: TypeNode, value: object, path: str = "") -> Iterator[tuple[str, dict[str, object]]]:
+    """Yield the objects inside an object, and where they are."""
+    if isinstance(value, dict):
+        fields = cast("dict[str, object]", value)
+        if node.embedded:
+            yield path, fields
+        for name, inner in fields.items():
+            child = node.fields.get(name) or node.other
+            if child is not None and child.checks_lists:
+                yield from embedded_objects(child, inner, _place(node, path, name))
+    elif isinstance(value, list) and node.items is not None and node.items.checks_lists:
+        for position, item in enumerate(cast("list[object]", value)):
+            yield from embedded_objects(node.items, item, f"{path}[{position}]")
 
 
 def _check_duplicates(node: TypeNode, entries: list[Any], path: str, errors: list[FieldError]) -> None:

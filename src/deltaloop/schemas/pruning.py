@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from deltaloop.schemas.types import TypeNode
+from deltaloop.schemas.types import NOTHING, TypeNode
 
 _IDENTITY: Final = ("apiVersion", "kind", "metadata")
 _CONTAINERS: Final = (dict, list)
@@ -57,8 +57,8 @@ def _has_unknown(node: TypeNode, value: object, *, whole: bool = False) -> bool:
                 continue
             elif _has_unknown(child, inner):
                 return True
-    elif isinstance(value, list) and node.items is not None:
-        below = node.items
+    elif isinstance(value, list) and not (node.items is None and node.open):
+        below = node.items or NOTHING
         for item in cast("list[object]", value):
             if type(item) in _CONTAINERS and item and _has_unknown(below, item):
                 return True
@@ -82,8 +82,8 @@ def _unknown(node: TypeNode, value: object, path: str, *, remove: bool, whole: b
                 found.append(f"{path}.{name}" if path else name)
                 if remove:
                     del fields[name]
-    elif isinstance(value, list) and node.items is not None:
+    elif isinstance(value, list) and not (node.items is None and node.open):
         for position, item in enumerate(cast("list[object]", value)):
             if type(item) in _CONTAINERS:
-                found += _unknown(node.items, item, f"{path}[{position}]", remove=remove, whole=False)
+                found += _unknown(node.items or NOTHING, item, f"{path}[{position}]", remove=remove, whole=False)
     return found

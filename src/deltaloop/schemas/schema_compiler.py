@@ -18,7 +18,7 @@ from deltaloop.schemas.json_values import is_mapping, items, mapping, text, text
 from deltaloop.schemas.object_meta import UNTYPED, WHOLE_OBJECT
 from deltaloop.schemas.patterns.matching import Pattern, compile_pattern
 from deltaloop.schemas.patterns.syntax import PatternSyntaxError
-from deltaloop.schemas.types import FREE, NO_DEFAULT, Form, Merging, Rules, Schema, TypeNode
+from deltaloop.schemas.types import FREE, NO_DEFAULT, NOTHING, Form, Merging, Rules, Schema, TypeNode
 
 _OPEN: Final = "x-kubernetes-preserve-unknown-fields"
 # The formats of texts that are merged as such; any other may be a number for merging (kube-openapi pkg/schemaconv).
@@ -86,9 +86,9 @@ def compile_schema(schema: object, *, either: bool = True, preserve: bool = Fals
     return TypeNode(
         form="object" if is_object else _FORMS.get(kind, "any"),
         fields=fields,
-        other=other,
+        other=NOTHING if isinstance(given, bool) else other,
         items=item_node,
-        open=is_open or given is True,
+        open=is_open,
         types=_types(source, kind, either=either),
         nullable=get("nullable") is True,
         embedded=embedded,
@@ -97,7 +97,7 @@ def compile_schema(schema: object, *, either: bool = True, preserve: bool = Fals
         list_type=list_type,
         list_keys=keys,
         checks_lists=embedded or list_type in ("set", "map") or any(node.checks_lists for node in below),
-        rules=_rules(source) if not _RULES.isdisjoint(source) else None,
+        rules=_rules(source) if given is False or not _RULES.isdisjoint(source) else None,
         merging=merging,
         accepts=accepts,
         merge_fields={} if not is_object else {**fields, **WHOLE_OBJECT} if embedded else fields,
@@ -150,6 +150,7 @@ def _rules(source: dict[str, Any]) -> Rules:
         max_items=get("maxItems"),
         min_properties=get("minProperties"),
         max_properties=get("maxProperties"),
+        closed=get("additionalProperties") is False,
         all_of=tuple(compile_schema(part) for part in items(get("allOf"))),
         any_of=tuple(compile_schema(part) for part in items(get("anyOf"))),
         one_of=tuple(compile_schema(part) for part in items(get("oneOf"))),

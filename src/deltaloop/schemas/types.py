@@ -135,6 +135,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     max_items: int | None = None
     min_properties: int | None = None
     max_properties: int | None = None
+    closed: bool = False
     all_of: tuple[TypeNode, ...] = ()
     any_of: tuple[TypeNode, ...] = ()
     one_of: tuple[TypeNode, ...] = ()
@@ -163,6 +164,8 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 FREE: Final = TypeNode(open=True)
 """Nothing is said about it."""
+NOTHING: Final = TypeNode(nullable=True)
+"""Any value, but no fields in it, however deep in lists: what a list has whose items have no type."""
 
 
 @final

@@ -249,6 +249,11 @@ def _check_object(node: TypeNode, value: object, path: str, errors: Errors, old:
     if rules.max_properties is not None and len(fields) > rules.max_properties:
         _too_many(path, len(fields), rules.max_properties, errors)
     prefix = f"{path}." if path else ""
+    if rules.closed:
+        words = "in body is a forbidden property"
+        errors.extend(
+            invalid_value(path, shown(name), f"{prefix}{name} {words}") for name in fields if name not in node.fields
+        )
     errors.extend(required(prefix + name) for name in rules.required if name not in fields)
     properties, additional = node.fields, node.other
     before = mapping(old)

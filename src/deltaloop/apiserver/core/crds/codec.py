@@ -13,6 +13,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.codec import AsSent
+from deltaloop.apiserver.core.crds.embedded import read_embedded, unknown_in_embedded
 from deltaloop.apiserver.core.crds.stored_numbers import settle_numbers
 from deltaloop.apiserver.core.metadata.types import check_metadata_types, drop_unreadable, unreadable_type
 from deltaloop.schemas.decoding import decode_by_schema, duplicate_field_texts
@@ -65,15 +66,19 @@ class CustomCodec:
         if as_sent == "applied":
             drop_unreadable(mapping(fields.get("metadata")))
         check_metadata_types(self.kind, fields)
+        why = read_embedded(self.schema, fields)
+        if why:
+            raise failures.unreadable(self.kind.kind, why, version=self.kind.version)
         decode_by_schema(self.schema, fields, applied=as_sent == "applied")
 
     def drop_unknown(self, fields: dict[str, object], body: bytes, as_sent: AsSent, *, told: bool) -> tuple[str, ...]:
         """Drop what metadata does not have; the rest goes when the object is pruned."""
         del as_sent  # it is read the same way each time
         unknown = prune(METADATA, mapping(fields.get("metadata")), "metadata")
+        inside = unknown_in_embedded(self.schema, fields)
         if not told:
             return ()
-        unknown += unknown_fields(self.schema.tree, fields)
+        unknown += (*unknown_fields(self.schema.tree, fields), *inside)
         return (*duplicate_field_texts(body), *(f'unknown field "{path}"' for path in unknown))
 
     def settle(self, fields: dict[str, object]) -> None:

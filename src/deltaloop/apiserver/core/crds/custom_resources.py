@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from deltaloop.api.resource import Resource
+from deltaloop.apiserver.core.crds.embedded import embedded_errors
 from deltaloop.apiserver.core.served_resource import ScalePaths
 from deltaloop.apiserver.core.strategy import Flags, Strategy, Writes
 from deltaloop.schemas.decoding import schema_errors, status_errors
@@ -53,14 +54,17 @@ def custom_strategy(schema: Schema, scale: ScalePaths | None) -> Strategy:
 
     def new_errors(fields: dict[str, object]) -> Iterator[FieldError]:
         yield from schema_errors(schema, fields)
+        yield from embedded_errors(schema, fields)
         yield from replicas_errors(scale, fields)
 
     def update_errors(before: dict[str, object], after: dict[str, object]) -> Iterator[FieldError]:
         yield from schema_errors(schema, after, before)
+        yield from embedded_errors(schema, after)
         yield from replicas_errors(scale, after)
 
     def wrong_status(before: dict[str, object], after: dict[str, object]) -> Iterator[FieldError]:
         yield from status_errors(schema, after, before)
+        yield from embedded_errors(schema, after)
         yield from replicas_errors(scale, after)
 
     return Strategy(

@@ -102,10 +102,14 @@ def finalizer_warnings(served: ServedResource, sent: dict[str, Any], old: Iterab
 
 def name_errors(served: ServedResource, name: str, field: str = "metadata.name") -> Iterator[FieldError]:
     """Yield what is wrong with an object's name."""
-    if served.flags.name_form == "path":
+    yield from _form_errors(served.flags.name_form, name, field)
+
+
+def _form_errors(form: str, name: str, field: str) -> Iterator[FieldError]:
+    if form == "path":
         yield from _path_segment_errors(name, field)
         return
-    pattern = _LABEL if served.flags.name_form == "label" else _SUBDOMAIN
+    pattern = _LABEL if form == "label" else _SUBDOMAIN
     longest = 253 if pattern == _SUBDOMAIN else 63
     if len(name) > longest:
         yield invalid_value(field, f'"{name}"', f"must be no more than {longest} characters")
@@ -176,15 +180,38 @@ def metadata_errors(served: ServedResource, metadata: dict[str, Any], *, new: bo
         errors.append(required("metadata.name", "name or generateName is required"))
     else:
         errors.extend(name_errors(served, name))
+    errors.extend(_other_errors(metadata, strict=not served.flags.any_finalizer))
+    return errors
+
+
+def inner_metadata_errors(metadata: dict[str, Any]) -> Iterator[FieldError]:
+    """Yield what is wrong with the metadata of an object inside another, which may go without a name."""
+    for name in ("name", "generateName"):
+        if metadata.get(name):
+            yield from _path_segment_errors(metadata[name], f"metadata.{name}")
+    if metadata.get("namespace"):
+        yield from _form_errors("label", metadata["namespace"], "metadata.namespace")
+    yield from _other_errors(metadata, strict=False)
+    for position, entry in enumerate(metadata.get("managedFields", [])):
+        for name, known in _KNOWN_IN_ENTRIES.items():
+            if entry.get(name, "") not in known:
+                shown = msgspec.json.encode(entry.get(name, "")).decode()
+                words = " or ".join(f"`{value}`" for value in known if value)
+                yield invalid_value(f"metadata.managedFields[{position}].{name}", shown, f"must be {words}")
+
+
+_KNOWN_IN_ENTRIES: Final = {"operation": ("Apply", "Update"), "fieldsType": ("FieldsV1", "")}
+
+
+def _other_errors(metadata: dict[str, Any], *, strict: bool) -> Iterator[FieldError]:
     generation = metadata.get("generation", 0)
     if generation < 0:
-        errors.append(invalid_value("metadata.generation", str(generation), "must be greater than or equal to 0"))
-    errors.extend(label_errors(metadata.get("labels", {})))
-    errors.extend(annotation_errors(metadata.get("annotations", {})))
+        yield invalid_value("metadata.generation", str(generation), "must be greater than or equal to 0")
+    yield from label_errors(metadata.get("labels", {}))
+    yield from annotation_errors(metadata.get("annotations", {}))
     for position, finalizer in enumerate(metadata.get("finalizers", [])):
-        errors.extend(_finalizer_errors(finalizer, position, strict=not served.flags.any_finalizer))
-    errors.extend(_owner_errors(metadata.get("ownerReferences", [])))
-    return errors
+        yield from _finalizer_errors(finalizer, position, strict=strict)
+    yield from _owner_errors(metadata.get("ownerReferences", []))
 
 
 def mark_errors(old: dict[str, Any], sent: dict[str, Any]) -> list[FieldError]:
