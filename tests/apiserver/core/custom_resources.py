@@ -5,9 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from deltaloop.apiserver.core.crds.definition import crd_resources, crd_status, default_crd
+from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 
 GROUP = "samples.example.com"
+
+
+def defined(registry: Registry) -> tuple[str, ...]:
+    """Return the names of the definitions that a registry serves from."""
+    return tuple(sorted({item.type.group_resource for item in registry.resources() if item.codec.says_kind}))
 
 
 def version(name: str = "v1", *, served: bool = True, storage: bool = True, **more: Any) -> dict[str, Any]:

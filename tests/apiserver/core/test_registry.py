@@ -11,7 +11,7 @@ from deltaloop.apiserver.core.crds.definition import default_crd
 from deltaloop.apiserver.core.crds.version_order import version_order
 from deltaloop.apiserver.core.registry import Registry
 from tests.apiserver.core.built_in import built_in_registry
-from tests.apiserver.core.custom_resources import GROUP, foo_crd, version
+from tests.apiserver.core.custom_resources import GROUP, defined, foo_crd, version
 
 
 def test_versions_sort_as_kubernetes_sorts_them() -> None:
@@ -77,7 +77,7 @@ def test_a_name_in_use_is_not_served_until_it_is_free() -> None:
     rival = default_crd(foo_crd(kind="Foo", plural="oofs"))
     assert registry.apply_crd(rival, now=0)["conditions"][0]["status"] == "False"
     assert registry.find(GROUP, "v1", "oofs") is None
-    assert registry.crd_names() == (f"foos.{GROUP}",)
+    assert defined(registry) == (f"foos.{GROUP}",)
     (removed,) = registry.remove_crd(f"foos.{GROUP}")
     assert removed.type.plural == "foos"
     assert registry.apply_crd(rival, now=0)["conditions"][0]["status"] == "True"

@@ -145,10 +145,6 @@ class Registry:
         """Return one of the resources that a CRD serves; its objects are those of all versions."""
         return next(iter(self._custom.get(crd_name, ())), None)
 
-    def crd_names(self) -> tuple[str, ...]:
-        """Return the names of the CRDs that are served from."""
-        return tuple(sorted(self._custom))
-
     def apply_crd(self, crd: dict[str, Any], *, now: float) -> dict[str, Any]:
         """Serve a CRD that was created or changed, and return the status to store with it.
 

@@ -63,8 +63,7 @@ class ServedResource:
         categories: Such as ``all``.
         verbs: What can be done with it.
         status: Whether ``status`` is a subresource of its own.
-        scale: Whether there is a ``scale`` subresource.
-        scale_paths: Where ``scale`` reads and writes; None without that subresource.
+        scale_paths: Where the ``scale`` subresource reads and writes; None without one.
         finalize: Whether there is a ``finalize`` subresource (namespaces).
         flags: What it does so or otherwise.
         schema: The type of its objects.
@@ -86,7 +85,6 @@ class ServedResource:
     categories: tuple[str, ...] = ()
     verbs: tuple[str, ...] = ALL_VERBS
     status: bool = False
-    scale: bool = False
     scale_paths: ScalePaths | None = None
     finalize: bool = False
     flags: Flags = PLAIN_FLAGS

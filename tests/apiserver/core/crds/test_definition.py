@@ -314,7 +314,6 @@ def test_a_served_version_carries_everything_the_crd_says() -> None:
     assert served.flags.generation
     assert served.status
     assert not served.flags.unconditional_update
-    assert served.scale
     assert served.scale_paths == ScalePaths(label_selector=".status.selector", default=None)
     assert served.columns == (NAME_COLUMN, PrinterColumn("Ready", "string", ".status.ready", "d", "", 1))
     assert served.field_labels == ("spec.color",)
@@ -328,5 +327,5 @@ def test_cluster_scope_and_no_subresources() -> None:
     (served,) = crd_resources(_established(crd))
     assert not served.type.namespaced
     assert not served.status
-    assert not served.scale
+    assert served.scale_paths is None
     assert served.scale_paths is None

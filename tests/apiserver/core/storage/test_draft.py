@@ -23,6 +23,7 @@ from deltaloop.apiserver.core.storage.store_errors import (
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.operations import Operations
 from tests.apiserver.core.built_in import built_in_registry
+from tests.apiserver.core.custom_resources import defined
 
 T = TypeVar("T")
 
@@ -276,7 +277,7 @@ def test_a_definition_is_served_from_its_commit_on_whatever_others_are_made_mean
     operations.create(crds, "", crd("quxes"), stamp=stamp("b"))
     assert operations.is_current(unchanged), "it has changed nothing of what is served"
     operations.commit(unchanged)
-    assert operations.registry.crd_names() == ("bars.x.dev", "foos.x.dev", "quxes.x.dev")
+    assert defined(operations.registry) == ("bars.x.dev", "foos.x.dev", "quxes.x.dev")
 
 
 def test_a_definition_whose_names_are_taken_meanwhile_is_worked_out_anew() -> None:
@@ -301,7 +302,7 @@ def test_a_definition_that_is_removed_meanwhile_is_not_there_again() -> None:
     operations.delete(crds, "", "foos.x.dev", DeleteOptions(), now=1.0)
     assert operations.is_current(drafted)
     operations.commit(drafted)
-    assert operations.registry.crd_names() == ("bars.x.dev",)
+    assert defined(operations.registry) == ("bars.x.dev",)
 
 
 def test_a_commit_without_writes_says_nothing() -> None:

@@ -159,7 +159,7 @@ def _own_subresources(resource: ServedResource) -> Iterator[tuple[str, str, str,
         yield "finalize", "", "", resource.type.kind, ("update",)
     if resource.status:
         yield "status", "", "", resource.type.kind, SUBRESOURCE_VERBS
-    if resource.scale:
+    if resource.scale_paths is not None:
         yield "scale", "autoscaling", "v1", "Scale", SUBRESOURCE_VERBS
 
 

@@ -153,7 +153,6 @@ def _served_version(crd: dict[str, Any], names: dict[str, Any], version: dict[st
         categories=texts(names.get("categories")),
         verbs=_VERBS,
         status=isinstance(at(version, "subresources", "status"), dict),
-        scale=is_mapping(scale),
         scale_paths=paths,
         strategy=custom_strategy(schema, paths),
         codec=CustomCodec(kind, schema, stored if stored != schema else None),

@@ -61,7 +61,6 @@ def _served(entry: KindEntry, types: BuiltInTypes) -> ServedResource:
         categories=entry.categories,
         verbs=entry.verbs,
         status="status" in entry.subresources,
-        scale=scale,
         scale_paths=ScalePaths(label_selector=entry.selector) if scale else None,
         finalize="finalize" in entry.subresources,
         flags=entry.flags,

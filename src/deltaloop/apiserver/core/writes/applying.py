@@ -17,7 +17,7 @@ from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.writes.managed_fields import apply_fields
 from deltaloop.apiserver.core.writes.sent_objects import decode_sent
-from deltaloop.schemas.json_values import at, mapping, text
+from deltaloop.schemas.json_values import at, items, mapping, text
 
 
 class Writes(Protocol):
@@ -102,7 +102,8 @@ def apply_object(
         applied = scale_config(served, current.name, current.namespace, applied)
     live = decode_object(served, current) if current is not None else None
     merged = apply_fields(writes.registry, served, live, applied, stamp, force=force, subresource=subresource)
-    entries: list[dict[str, object]] = merged["metadata"].pop("managedFields", [])
+    metadata = mapping(merged["metadata"])
+    entries = [mapping(entry) for entry in items(metadata.pop("managedFields", None))]
     if live is None:
         _check_new(served, name, text(at(applied, "metadata", "uid")), merged)
         created = writes.create(served, namespace, merged, stamp=stamp, dry_run=dry_run, entries=entries, updated=name)
@@ -111,7 +112,7 @@ def apply_object(
     for field in ("uid", "resourceVersion"):
         # Only what was sent is a condition; what was merged from the present object says nothing.
         if field in sent:
-            merged["metadata"][field] = sent[field]
+            metadata[field] = sent[field]
     updated = writes.update(
         served,
         namespace,

@@ -10,7 +10,7 @@ Source: apiextensions-apiserver pkg/controller/finalizer, pkg/controller/status.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final, final
+from typing import Final, final
 
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
@@ -24,8 +24,7 @@ from deltaloop.apiserver.core.strategy import Given
 from deltaloop.apiserver.core.writes.managed_fields import with_updated
 from deltaloop.schemas.json_values import mapping
 
-Fields = dict[str, Any]
-_NO_STATUS: Final[Fields] = {"conditions": [], "acceptedNames": {"plural": "", "kind": ""}}
+_NO_STATUS: Final[dict[str, object]] = {"conditions": [], "acceptedNames": {"plural": "", "kind": ""}}
 _MANAGER: Final = "kube-apiserver"
 CRDS: Final = kinds.CUSTOM_RESOURCE_DEFINITION.group_resource
 
@@ -44,7 +43,7 @@ class CrdLifecycle:
         crds = sorted(self._store.list(CRDS).items, key=lambda crd: not is_established(crd.to_dict()))
         self._apply(crds, now=now)
 
-    def applied(self, crd: Fields, given: Given) -> Fields:
+    def applied(self, crd: dict[str, object], given: Given) -> dict[str, object]:
         """Serve what a CRD that is about to be stored says; return it with its status, which is the server's own."""
         served = self._registry.resource(kinds.CUSTOM_RESOURCE_DEFINITION)
         assert served is not None

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import failures
@@ -31,15 +31,15 @@ from deltaloop.apiserver.core.writes.apply.field_manager import (
 )
 from deltaloop.apiserver.core.writes.apply.field_set import LEAF, FieldSet, field_step
 from deltaloop.apiserver.core.writes.apply.ownership import ConflictsError, Target
-from deltaloop.schemas.json_values import at, mapping, text
+from deltaloop.schemas.json_values import at, items, mapping, text
 from deltaloop.schemas.types import TypeNode
-
-Fields = dict[str, Any]
 
 _STATUS: Final = "f:status"
 
 
-def with_created(registry: Registry, served: ServedResource, created: Fields, stamp: Stamp) -> Fields:
+def with_created(
+    registry: Registry, served: ServedResource, created: dict[str, object], stamp: Stamp
+) -> dict[str, object]:
     """Return a new object with its entries; what the server itself has set belongs to nobody."""
     entries = created_entries(_target(registry, served, ""), created, Writer(stamp.manager, stamp.time))
     return with_entries(created, entries)
@@ -48,13 +48,13 @@ def with_created(registry: Registry, served: ServedResource, created: Fields, st
 def with_updated(
     registry: Registry,
     served: ServedResource,
-    before: Fields,
-    after: Fields,
+    before: dict[str, object],
+    after: dict[str, object],
     sent: object,
     stamp: Stamp,
     *,
     subresource: str = "",
-) -> Fields:
+) -> dict[str, object]:
     """Return a changed object with its entries.
 
     Args:
@@ -72,7 +72,7 @@ def with_updated(
     return with_entries(after, updated_entries(target, before, after, sent, Writer(stamp.manager, time, subresource)))
 
 
-def can_be_owned(registry: Registry, served: ServedResource, fields: Fields) -> bool:
+def can_be_owned(registry: Registry, served: ServedResource, fields: dict[str, object]) -> bool:
     """Tell whether an object as sent fits its type as far as owners need it; if not, a write ends all tracking.
 
     Most that would not fit is refused for what is written. Here is what is sent beside that, of custom resources (a
@@ -86,39 +86,43 @@ def can_be_owned(registry: Registry, served: ServedResource, fields: Fields) -> 
     return not type_errors(_target(registry, served, "").type, fields, unlike=False)
 
 
-def with_entries(fields: Fields, entries: list[Fields]) -> Fields:
+def with_entries(fields: dict[str, object], entries: list[dict[str, object]]) -> dict[str, object]:
     """Return an object with these entries, or without any."""
-    metadata = {name: value for name, value in fields["metadata"].items() if name != "managedFields"}
+    metadata = {name: value for name, value in mapping(fields["metadata"]).items() if name != "managedFields"}
     if entries:
         metadata["managedFields"] = entries
     return {**fields, "metadata": metadata}
 
 
-def with_old_times(before: Fields, after: Fields) -> Fields:
+def with_old_times(before: dict[str, object], after: dict[str, object]) -> dict[str, object]:
     """Return an applied object with the entries that it had, if their times are all that differs.
 
     Source: apiserver pkg/endpoints/handlers/fieldmanager/equality.go.
     """
-    old, new = (_timeless(each["metadata"].get("managedFields", [])) for each in (before, after))
+    old, new = (_timeless(_entries(each)) for each in (before, after))
     if old == new and with_entries(before, []) == with_entries(after, []):
-        return with_entries(after, before["metadata"].get("managedFields", []))
+        return with_entries(after, _entries(before))
     return after
 
 
-def _timeless(entries: list[Fields]) -> list[Fields]:
+def _entries(fields: dict[str, object]) -> list[dict[str, object]]:
+    return [mapping(entry) for entry in items(at(fields, "metadata", "managedFields"))]
+
+
+def _timeless(entries: list[dict[str, object]]) -> list[dict[str, object]]:
     return [{name: value for name, value in entry.items() if name != "time"} for entry in entries]
 
 
 def apply_fields(
     registry: Registry,
     served: ServedResource,
-    live: Fields | None,
-    applied: Fields,
+    live: dict[str, object] | None,
+    applied: dict[str, object],
     stamp: Stamp,
     *,
     force: bool,
     subresource: str = "",
-) -> Fields:
+) -> dict[str, object]:
     """Lay an applied object over the present one and return the result with its entries.
 
     Args:
@@ -152,7 +156,7 @@ def apply_fields(
         raise _conflict(error, shown_as=SCALE_VERSION if subresource == "scale" else "") from None
 
 
-def _without_unreadable(served: ServedResource, applied: Fields) -> Fields:
+def _without_unreadable(served: ServedResource, applied: dict[str, object]) -> dict[str, object]:
     """Return an applied object without entries that cannot be read, or refuse them in a built-in kind."""
     if mapping(applied.get("metadata")).get("managedFields") is None:
         return applied
@@ -172,7 +176,7 @@ def _conflict(error: ConflictsError, *, shown_as: str) -> ApiError:
     )
 
 
-def _check_kind(served: ServedResource, applied: Fields) -> None:
+def _check_kind(served: ServedResource, applied: dict[str, object]) -> None:
     found = _gvk(text(applied.get("apiVersion")), text(applied.get("kind")))
     wanted = _gvk(served.type.api_version, served.type.kind)
     if found != wanted:

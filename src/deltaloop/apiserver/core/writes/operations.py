@@ -157,13 +157,14 @@ class Operations:
         decode_sent(served, fields, as_sent="applied" if entries is not None else "whole")
         metadata = check_identity(served, fields, namespace=namespace, name=updated)
         if updated and "uid" in metadata and entries is None:
-            raise uid_conflict(served, namespace, metadata.get("name", ""), wanted=metadata["uid"], found="")
+            name, uid = text(metadata.get("name")), text(metadata["uid"])
+            raise uid_conflict(served, namespace, name, wanted=uid, found="")
         if updated:
             check_version_sent(metadata)
         self._check_namespace(served, namespace, metadata)
         served.strategy.check_new(served.type.group_resource, self)
         stamp.admit(served, namespace, None, fields)
-        version = metadata.pop("resourceVersion", "")
+        version = text(metadata.pop("resourceVersion", ""))
         created = new_object(served, fields, metadata, stamp=stamp)
         generated = self._name(served, namespace, mapping(created["metadata"]), stamp)
         served.strategy.prepare_new(created)

@@ -8,8 +8,6 @@ Source: apiserver pkg/endpoints/handlers/create.go, update.go, patch.go; pkg/reg
 
 from __future__ import annotations
 
-from typing import Any
-
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import failures
@@ -20,12 +18,10 @@ from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.wire.requests import parse_revision, revision_error
 from deltaloop.schemas.faults import FieldError, invalid_value
-from deltaloop.schemas.json_values import at
-
-Fields = dict[str, Any]
+from deltaloop.schemas.json_values import at, text
 
 
-def decode_sent(served: ServedResource, fields: Fields, *, as_sent: AsSent) -> None:
+def decode_sent(served: ServedResource, fields: dict[str, object], *, as_sent: AsSent) -> None:
     """Read an object as its kind and fill in its defaults, in place.
 
     Raises:
@@ -42,8 +38,8 @@ def decode_sent(served: ServedResource, fields: Fields, *, as_sent: AsSent) -> N
 
 
 def check_identity(
-    served: ServedResource, fields: dict[str, Any], *, namespace: str, name: str = "", patched: bool = False
-) -> dict[str, Any]:
+    served: ServedResource, fields: dict[str, object], *, namespace: str, name: str = "", patched: bool = False
+) -> dict[str, object]:
     """Check that an object is what the URL says, and return its normalized metadata.
 
     Args:
@@ -86,7 +82,7 @@ def check_identity(
     return metadata
 
 
-def check_said_kind(served: ServedResource, fields: dict[str, Any]) -> None:
+def check_said_kind(served: ServedResource, fields: dict[str, object]) -> None:
     """Refuse another kind where an object has to say its own; in an update, the resource version is looked at before.
 
     Raises:
@@ -94,7 +90,7 @@ def check_said_kind(served: ServedResource, fields: dict[str, Any]) -> None:
     """
     if not served.codec.says_kind:
         return
-    kind, api_version = fields.get("kind") or "", fields.get("apiVersion") or ""
+    kind, api_version = text(fields.get("kind")), text(fields.get("apiVersion"))
     errors: list[FieldError] = []
     if kind and kind != served.type.kind:
         errors.append(invalid_value("kind", f'"{kind}"', f"must be {served.type.kind}"))
@@ -105,13 +101,13 @@ def check_said_kind(served: ServedResource, fields: dict[str, Any]) -> None:
         raise failures.another_kind(group, kind, str(at(fields, "metadata", "name") or ""), errors)
 
 
-def check_version_sent(metadata: Fields) -> int:
+def check_version_sent(metadata: dict[str, object]) -> int:
     """Return the resource version that an update was sent with as a number, 0 for none.
 
     Raises:
         ApiError: 500 if it is no number, as the real server answers.
     """
-    wanted = metadata.get("resourceVersion", "")
+    wanted = text(metadata.get("resourceVersion"))
     number = parse_revision(wanted)
     if number is None:
         raise failures.unexplained(revision_error(wanted))
@@ -124,7 +120,9 @@ def uid_conflict(served: ServedResource, namespace: str, name: str, *, wanted: s
     return failures.precondition_conflict(served.type, name, storage_key=key, field="UID", wanted=wanted, found=found)
 
 
-def check_versions(served: ServedResource, current: Resource, metadata: Fields, *, as_sent: AsSent) -> list[FieldError]:
+def check_versions(
+    served: ServedResource, current: Resource, metadata: dict[str, object], *, as_sent: AsSent
+) -> list[FieldError]:
     """Hold what an update says of uid and resource version against the present object.
 
     Args:
@@ -141,11 +139,11 @@ def check_versions(served: ServedResource, current: Resource, metadata: Fields, 
         InvalidError: If the kind must not be updated without a version.
         ApiError: 500 if the version is no number, as the real server answers.
     """
-    uid = metadata.get("uid", "")
+    uid = text(metadata.get("uid"))
     another = bool(uid) and uid != current.uid
     if another and as_sent == "whole":
         raise uid_conflict(served, current.namespace, current.name, wanted=uid, found=current.uid)
-    wanted = metadata.get("resourceVersion", "")
+    wanted = text(metadata.get("resourceVersion"))
     number = check_version_sent(metadata)
     if number == 0 and not served.flags.unconditional_update:
         error = invalid_value("metadata.resourceVersion", "0", "must be specified for an update")
