@@ -159,6 +159,6 @@ def test_what_is_not_structural(schema: dict[str, Any], text: str) -> None:
 
 
 def test_a_default_has_to_be_valid() -> None:
-    schema = {"type": "object", "properties": {"a": {"type": "integer", "default": "x"}}}
+    schema: dict[str, object] = {"type": "object", "properties": {"a": {"type": "integer", "default": "x"}}}
     (error,) = crd_schema_errors(schema, "s", with_status=False)
     assert (error.field, error.reason) == ("s.properties[a].default", "FieldValueTypeInvalid")

@@ -9,7 +9,7 @@ Source: apiextensions-apiserver pkg/apiserver/customresource_handler.go.
 from __future__ import annotations
 
 import json
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import msgspec
 
@@ -31,7 +31,7 @@ _BLOCKING: Final = frozenset(
 )
 
 
-def decode_by_schema(schema: Schema, fields: dict[str, Any], *, applied: bool = False) -> bool:
+def decode_by_schema(schema: Schema, fields: dict[str, object], *, applied: bool = False) -> bool:
     """Prune and default a custom resource in place and tell whether anything changed; no other object does.
 
     Args:
@@ -45,12 +45,12 @@ def decode_by_schema(schema: Schema, fields: dict[str, Any], *, applied: bool = 
     return defaulting.apply_defaults(schema.tree, fields, keep_nulls=applied) or bool(pruned)
 
 
-def schema_errors(schema: Schema, fields: dict[str, Any], old: dict[str, Any] | None = None) -> list[FieldError]:
+def schema_errors(schema: Schema, fields: dict[str, object], old: dict[str, object] | None = None) -> list[FieldError]:
     """Return what is wrong with an object that was decoded, but for what the one that it replaces had already."""
     return _with_rules(schema, validating.validate(schema.tree, fields, old)) if schema.source else []
 
 
-def status_errors(schema: Schema, fields: dict[str, Any], old: dict[str, Any]) -> list[FieldError]:
+def status_errors(schema: Schema, fields: dict[str, object], old: dict[str, object]) -> list[FieldError]:
     """Return the same for a write of its status: the real server looks at the status alone then, as at an object."""
     return _with_rules(schema, validating.validate_part(schema.tree, "status", fields, old)) if schema.source else []
 
@@ -68,7 +68,7 @@ def _with_rules(schema: Schema, errors: list[FieldError]) -> list[FieldError]:
     return [*errors, invalid_value("<nil>", "null", f"{text}complete validation")]
 
 
-class _Object(dict[str, Any]):
+class _Object(dict[str, object]):
     twice: tuple[str, ...] = ()
 
 
@@ -91,7 +91,7 @@ def duplicate_field_texts(body: bytes) -> list[str]:
         return []
     found = False
 
-    def build(pairs: list[tuple[str, Any]]) -> _Object:
+    def build(pairs: list[tuple[str, object]]) -> _Object:
         nonlocal found
         result = _Object(pairs)
         if len(result) < len(pairs):

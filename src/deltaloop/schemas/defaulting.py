@@ -9,7 +9,7 @@ Source: apiextensions-apiserver pkg/apiserver/schema/defaulting.
 from __future__ import annotations
 
 import copy
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from deltaloop.schemas.types import NO_DEFAULT, TypeNode
 
@@ -27,7 +27,7 @@ def apply_defaults(node: TypeNode, value: object, *, keep_nulls: bool = False) -
 def _fill(node: TypeNode, value: object) -> bool:
     changed = False
     if isinstance(value, dict):
-        fields = cast("dict[str, Any]", value)
+        fields = cast("dict[str, object]", value)
         for name, child in node.fields.items():
             if not child.has_defaults:
                 continue
@@ -44,14 +44,14 @@ def _fill(node: TypeNode, value: object) -> bool:
                 if name not in node.fields:
                     changed = _fill_item(other, fields, name) or changed
     elif isinstance(value, list) and node.items is not None and node.items.has_defaults:
-        entries = cast("list[Any]", value)
+        entries = cast("list[object]", value)
         for position in range(len(entries)):
             changed = _fill_item(node.items, entries, position) or changed
     return changed
 
 
-def _fill_item(node: TypeNode, container: Any, key: str | int) -> bool:
-    changed = False
+def _fill_item(node: TypeNode, holder: dict[str, object] | list[object], key: str | int) -> bool:
+    container, changed = cast("dict[str | int, object]", holder), False
     if container[key] is None and not node.nullable and node.default is not NO_DEFAULT:
         container[key] = copy.deepcopy(node.default)
         changed = True
@@ -61,7 +61,7 @@ def _fill_item(node: TypeNode, container: Any, key: str | int) -> bool:
 def _drop_nulls(node: TypeNode, value: object) -> bool:
     changed = False
     if isinstance(value, dict):
-        fields = cast("dict[str, Any]", value)
+        fields = cast("dict[str, object]", value)
         for name in list(fields):
             child = node.fields.get(name) or node.other
             if child is None:
@@ -76,6 +76,6 @@ def _drop_nulls(node: TypeNode, value: object) -> bool:
             elif isinstance(inner, _CONTAINERS):
                 changed = _drop_nulls(child, cast("object", inner)) or changed
     elif isinstance(value, list) and node.items is not None:
-        for item in cast("list[Any]", value):
+        for item in cast("list[object]", value):
             changed = _drop_nulls(node.items, item) or changed
     return changed

@@ -9,7 +9,7 @@ Source: apiextensions-apiserver pkg/apiserver/schema/listtype, pkg/apiserver/sch
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import msgspec
 
@@ -24,7 +24,7 @@ _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 def identity_errors(node: TypeNode, value: object, path: str, errors: list[FieldError], *, lists: bool = True) -> None:
     """Add what is wrong with embedded objects to ``errors``, and unless ``lists`` is False with sets and maps."""
     if isinstance(value, dict):
-        fields = cast("dict[str, Any]", value)
+        fields = cast("dict[str, object]", value)
         if node.embedded:
             _check_embedded(fields, path, errors)
         for name, inner in fields.items():
@@ -32,7 +32,7 @@ def identity_errors(node: TypeNode, value: object, path: str, errors: list[Field
             if child is not None and child.checks_lists:
                 identity_errors(child, inner, _place(node, path, name), errors, lists=lists)
     elif isinstance(value, list):
-        entries = cast("list[Any]", value)
+        entries = cast("list[object]", value)
         if lists and node.list_type in ("set", "map"):
             _check_duplicates(node, entries, path, errors)
         if node.items is not None and node.items.checks_lists:
@@ -61,7 +61,7 @@ def embedded_objects(node: TypeNode, value: object, path: str = "") -> Iterator[
             yield from embedded_objects(node.items, item, f"{path}[{position}]")
 
 
-def _check_duplicates(node: TypeNode, entries: list[Any], path: str, errors: list[FieldError]) -> None:
+def _check_duplicates(node: TypeNode, entries: list[object], path: str, errors: list[FieldError]) -> None:
     seen: set[bytes] = set()
     told: set[bytes] = set()
     for position, item in enumerate(entries):
@@ -78,9 +78,9 @@ def _shown(item: object, key: bytes) -> str:
     return key.decode() if isinstance(item, str) else escape_html(key.decode())
 
 
-def _key_of(node: TypeNode, item: object) -> dict[str, Any]:
+def _key_of(node: TypeNode, item: object) -> dict[str, object]:
     fields = mapping(item)
-    key: dict[str, Any] = {}
+    key: dict[str, object] = {}
     for name in node.list_keys:
         if name in fields:
             key[name] = fields[name]
@@ -100,7 +100,7 @@ def _kind_problem(kind: str) -> str:
     return f"may have mixed case, but should otherwise match: {problems}" if problems else ""
 
 
-def _check_embedded(fields: dict[str, Any], path: str, errors: list[FieldError]) -> None:
+def _check_embedded(fields: dict[str, object], path: str, errors: list[FieldError]) -> None:
     prefix = f"{path}." if path else ""
     for name, rule in (("apiVersion", _version_problem), ("kind", _kind_problem)):
         found = fields.get(name)

@@ -8,6 +8,7 @@ Source: sigs.k8s.io/json and go.yaml.in/yaml (their limits).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final, cast
 
 import msgspec
@@ -49,7 +50,7 @@ def check_depth(value: object, *, most: int = MAX_DEPTH) -> None:
     Raises:
         TooDeepError: If it does.
     """
-    level: list[Any] = [value]
+    level: list[object] = [value]
     for _ in range(most):
         level = [inner for outer in level for inner in _inside(outer) if isinstance(inner, _CONTAINERS)]
         if not level:
@@ -57,7 +58,7 @@ def check_depth(value: object, *, most: int = MAX_DEPTH) -> None:
     raise TooDeepError
 
 
-def _inside(value: Any) -> Any:
+def _inside(value: object) -> Iterable[object]:
     if isinstance(value, dict):
-        return cast("dict[str, Any]", value).values()
-    return cast("list[Any]", value) if isinstance(value, list) else ()
+        return cast("dict[str, object]", value).values()
+    return cast("list[object]", value) if isinstance(value, list) else ()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -37,7 +37,7 @@ _AT_ROOT: Final = frozenset(
 )
 
 
-def schema_errors(schema: dict[str, Any], field: str, *, with_status: bool) -> list[FieldError]:
+def schema_errors(schema: dict[str, object], field: str, *, with_status: bool) -> list[FieldError]:
     """Return what is wrong with the schema of a version; empty if nothing is.
 
     Args:
@@ -60,7 +60,7 @@ def _written(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _root_errors(schema: dict[str, Any], field: str, *, with_status: bool) -> Iterator[FieldError]:
+def _root_errors(schema: dict[str, object], field: str, *, with_status: bool) -> Iterator[FieldError]:
     if with_status:
         said = {name for name, value in schema.items() if value not in (None, "", False, [], {})}
         if (schema.get("type") or "object") != "object":
@@ -76,7 +76,7 @@ def _root_errors(schema: dict[str, Any], field: str, *, with_status: bool) -> It
         yield forbidden_field(f"{field}.nullable", "nullable cannot be true at the root")
 
 
-def _has_unsupported(schema: dict[str, Any]) -> bool:
+def _has_unsupported(schema: dict[str, object]) -> bool:
     """Tell whether a schema says anywhere what no structure can be made of."""
     if any(schema.get(name) for name in (*_UNSUPPORTED, "$ref", "$schema", "dependencies")):
         return True
@@ -85,14 +85,14 @@ def _has_unsupported(schema: dict[str, Any]) -> bool:
     return any(_has_unsupported(child) for _, child, _ in children(schema, ""))
 
 
-def children(schema: dict[str, Any], field: str) -> Iterator[tuple[str, dict[str, Any], str]]:
+def children(schema: dict[str, object], field: str) -> Iterator[tuple[str, dict[str, object], str]]:
     """Yield the schemas directly inside a schema: by which keyword, which, and where."""
     for keyword in ("properties", "definitions"):
         for name, child in mapping(schema.get(keyword)).items():
             yield keyword, mapping(child), f"{field}.{keyword}[{name}]"
     for keyword in ("additionalProperties", "items", "not"):
-        if is_mapping(schema.get(keyword)):
-            yield keyword, schema[keyword], f"{field}.{keyword}"
+        if is_mapping(child := schema.get(keyword)):
+            yield keyword, child, f"{field}.{keyword}"
     for keyword in (*JUNCTORS, "items"):
         for position, child in enumerate(items(schema.get(keyword))):
             yield keyword, mapping(child), f"{field}.{keyword}[{position}]"
@@ -114,7 +114,9 @@ class _Inside:
     no_default: str = ""
 
 
-def _rule_errors(schema: dict[str, Any], field: str, inside: _Inside, *, is_root: bool = False) -> Iterator[FieldError]:
+def _rule_errors(
+    schema: dict[str, object], field: str, inside: _Inside, *, is_root: bool = False
+) -> Iterator[FieldError]:
     yield from _keyword_errors(schema, field, inside)
     if schema.get("uniqueItems") is True:
         words = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
@@ -133,7 +135,7 @@ def _rule_errors(schema: dict[str, Any], field: str, inside: _Inside, *, is_root
     yield from _keyed_item_errors(schema, field)
 
 
-def _inside_child(schema: dict[str, Any], keyword: str, where: str, inside: _Inside, *, is_root: bool) -> _Inside:
+def _inside_child(schema: dict[str, object], keyword: str, where: str, inside: _Inside, *, is_root: bool) -> _Inside:
     if keyword == "additionalProperties" and inside.metadata:
         return replace(inside, no_default="inside additionalProperties applying to object metadata")
     if keyword == "properties" and (is_root or schema.get(EMBEDDED) is True):
@@ -143,7 +145,7 @@ def _inside_child(schema: dict[str, Any], keyword: str, where: str, inside: _Ins
     return inside
 
 
-def _keyword_errors(schema: dict[str, Any], field: str, inside: _Inside) -> Iterator[FieldError]:
+def _keyword_errors(schema: dict[str, object], field: str, inside: _Inside) -> Iterator[FieldError]:
     wanted = schema.get("type") or ""
     if wanted and wanted not in _TYPES:
         yield not_supported(f"{field}.type", str(wanted), _TYPES)
@@ -160,7 +162,7 @@ def _keyword_errors(schema: dict[str, Any], field: str, inside: _Inside) -> Iter
         yield forbidden_field(f"{field}.{EMBEDDED}", "must not be used inside of resource meta")
 
 
-def _map_type_errors(schema: dict[str, Any], field: str) -> Iterator[FieldError]:
+def _map_type_errors(schema: dict[str, object], field: str) -> Iterator[FieldError]:
     kind = schema.get("x-kubernetes-map-type")
     if kind is None:
         return
@@ -169,7 +171,7 @@ def _map_type_errors(schema: dict[str, Any], field: str) -> Iterator[FieldError]
         yield not_supported(f"{field}.x-kubernetes-map-type", str(kind), ("atomic", "granular"))
 
 
-def _needs_type(schema: dict[str, Any], field: str, wanted: str, extension: str) -> Iterator[FieldError]:
+def _needs_type(schema: dict[str, object], field: str, wanted: str, extension: str) -> Iterator[FieldError]:
     found, words = schema.get("type") or "", f"must be {wanted} if {extension} is specified"
     if not found:
         yield required(f"{field}.type", words)
@@ -177,7 +179,7 @@ def _needs_type(schema: dict[str, Any], field: str, wanted: str, extension: str)
         yield invalid_value(f"{field}.type", _written(found), words)
 
 
-def _list_type_errors(schema: dict[str, Any], field: str) -> Iterator[FieldError]:
+def _list_type_errors(schema: dict[str, object], field: str) -> Iterator[FieldError]:
     kind = schema.get("x-kubernetes-list-type")
     if kind is None:
         return
@@ -195,7 +197,7 @@ def _list_type_errors(schema: dict[str, Any], field: str) -> Iterator[FieldError
         yield not_supported(f"{field}.x-kubernetes-list-type", str(kind), _LIST_TYPES)
 
 
-def _list_key_errors(schema: dict[str, Any], field: str) -> Iterator[FieldError]:
+def _list_key_errors(schema: dict[str, object], field: str) -> Iterator[FieldError]:
     kind, keys = schema.get("x-kubernetes-list-type"), texts(schema.get("x-kubernetes-list-map-keys"))
     at_keys, at_type = f"{field}.x-kubernetes-list-map-keys", f"{field}.x-kubernetes-list-type"
     if keys and kind is None:
@@ -228,7 +230,7 @@ def _list_key_errors(schema: dict[str, Any], field: str) -> Iterator[FieldError]
             yield invalid_value(at_keys, _written(keys), "must not contain duplicate entries")
 
 
-def _keyed_item_errors(schema: dict[str, Any], field: str) -> Iterator[FieldError]:
+def _keyed_item_errors(schema: dict[str, object], field: str) -> Iterator[FieldError]:
     kind, item = schema.get("x-kubernetes-list-type"), schema.get("items")
     if kind not in ("set", "map") or not is_mapping(item):
         return
@@ -246,7 +248,7 @@ def _keyed_item_errors(schema: dict[str, Any], field: str) -> Iterator[FieldErro
             yield forbidden_field(f"{where}.nullable", f"{reason} cannot be nullable")
 
 
-def _default_errors(schema: dict[str, Any], field: str, *, is_root: bool = False) -> Iterator[FieldError]:
+def _default_errors(schema: dict[str, object], field: str, *, is_root: bool = False) -> Iterator[FieldError]:
     if schema.get("default") is not None:
         node = compile_schema({**schema, EMBEDDED: True} if is_root else schema, either=False)
         value = copy.deepcopy(schema["default"])
@@ -259,8 +261,8 @@ def _default_errors(schema: dict[str, Any], field: str, *, is_root: bool = False
             yield FieldError(f"{at_default}{joined}", error.reason, error.text)
     # Defaults in additionalProperties are not looked at; those of an object's own metadata are not allowed, or are
     # checked with the whole of it.
-    if is_mapping(schema.get("items")):
-        yield from _default_errors(schema["items"], f"{field}.items")
+    if is_mapping(item := schema.get("items")):
+        yield from _default_errors(item, f"{field}.items")
     whole = is_root or schema.get(EMBEDDED) is True
     for name, child in mapping(schema.get("properties")).items():
         if not (whole and name in _IDENTITY):

@@ -10,7 +10,7 @@ https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resou
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -62,7 +62,7 @@ _ONLY_OUTSIDE: Final = (
 )
 
 
-def structural_errors(schema: dict[str, Any], field: str) -> list[FieldError]:
+def structural_errors(schema: dict[str, object], field: str) -> list[FieldError]:
     """Return what keeps a schema from being structural, sorted; empty if it is.
 
     Args:
@@ -115,11 +115,11 @@ def _written(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _node_errors(schema: dict[str, Any], field: str, level: str) -> Iterator[FieldError]:
+def _node_errors(schema: dict[str, object], field: str, level: str) -> Iterator[FieldError]:
     if schema.get("type") == "array" and not is_mapping(schema.get("items")):
         yield required(f"{field}.items", "must be specified")
-    if is_mapping(schema.get("items")):
-        yield from _node_errors(schema["items"], f"{field}.items", "items")
+    if is_mapping(item := schema.get("items")):
+        yield from _node_errors(item, f"{field}.items", "items")
     for name, child in mapping(schema.get("properties")).items():
         yield from _node_errors(mapping(child), f"{field}.properties[{name}]", "field")
     additional = schema.get("additionalProperties")
@@ -133,7 +133,7 @@ def _node_errors(schema: dict[str, Any], field: str, level: str) -> Iterator[Fie
     yield from _value_errors(schema, field, is_structure=True)
 
 
-def _type_errors(schema: dict[str, Any], field: str, level: str) -> Iterator[FieldError]:
+def _type_errors(schema: dict[str, object], field: str, level: str) -> Iterator[FieldError]:
     wanted = schema.get("type") or ""
     if schema.get(EMBEDDED) is True and wanted != "object":
         words = "must be object if x-kubernetes-embedded-resource is true"
@@ -144,7 +144,7 @@ def _type_errors(schema: dict[str, Any], field: str, level: str) -> Iterator[Fie
         yield invalid_value(f"{field}.type", _written(wanted), "must be object at the root")
 
 
-def _extension_errors(schema: dict[str, Any], field: str) -> Iterator[FieldError]:
+def _extension_errors(schema: dict[str, object], field: str) -> Iterator[FieldError]:
     if schema.get(INT_OR_STRING) is True:
         for name in (OPEN, EMBEDDED):
             if schema.get(name) is True:
@@ -162,7 +162,7 @@ def _extension_errors(schema: dict[str, Any], field: str) -> Iterator[FieldError
         yield required(f"{field}.properties", words)
 
 
-def _identity_errors(schema: dict[str, Any], field: str, level: str) -> Iterator[FieldError]:
+def _identity_errors(schema: dict[str, object], field: str, level: str) -> Iterator[FieldError]:
     """Yield what is wrong with the apiVersion, kind and metadata of an object, embedded or not."""
     if level != "root" and schema.get(EMBEDDED) is not True:
         return
@@ -180,7 +180,7 @@ def _identity_errors(schema: dict[str, Any], field: str, level: str) -> Iterator
         yield forbidden_field(f"{field}.properties[metadata]", words)
 
 
-def _says_more(metadata: dict[str, Any]) -> bool:
+def _says_more(metadata: dict[str, object]) -> bool:
     own = (*_NO_STRUCTURE_OF_METADATA, *_VALUE_VALIDATIONS)
     return any(metadata.get(name) not in (None, "", False, [], {}) for name in own) or any(
         metadata.get(name) is not None for name in _POINTERS
@@ -216,7 +216,7 @@ _VALUE_VALIDATIONS: Final = (
 
 
 def _value_errors(
-    schema: dict[str, Any], field: str, *, is_structure: bool, first: bool = False
+    schema: dict[str, object], field: str, *, is_structure: bool, first: bool = False
 ) -> Iterator[FieldError]:
     """Yield what is wrong with the values that a schema allows.
 
@@ -234,19 +234,19 @@ def _value_errors(
         for position, part in enumerate(parts):
             leads = is_structure and junctor == "allOf" and position == 0
             yield from _nested_errors(mapping(part), f"{field}.{junctor}[{position}]", first=leads)
-    if is_mapping(schema.get("not")):
-        yield from _nested_errors(schema["not"], f"{field}.not")
+    if is_mapping(other := schema.get("not")):
+        yield from _nested_errors(other, f"{field}.not")
     pattern = text(schema.get("pattern"))
     if pattern and (why := pattern_error(pattern)):
         words = f"must be a valid regular expression, but isn't: {why}"
         yield invalid_value(f"{field}.pattern", _written(pattern), words)
 
 
-def _nested_errors(schema: dict[str, Any], field: str, *, first: bool = False) -> Iterator[FieldError]:
+def _nested_errors(schema: dict[str, object], field: str, *, first: bool = False) -> Iterator[FieldError]:
     """Yield what a schema inside allOf and its kin must not say."""
     yield from _value_errors(schema, field, is_structure=False, first=first)
-    if is_mapping(schema.get("items")):
-        yield from _nested_errors(schema["items"], f"{field}.items")
+    if is_mapping(item := schema.get("items")):
+        yield from _nested_errors(item, f"{field}.items")
     for name, child in mapping(schema.get("properties")).items():
         yield from _nested_errors(mapping(child), f"{field}.properties[{name}]")
     if schema.get("additionalProperties") not in (None, False):
@@ -261,7 +261,7 @@ def _nested_errors(schema: dict[str, Any], field: str, *, first: bool = False) -
 
 
 def _completeness_errors(
-    values: dict[str, Any], structure: dict[str, Any] | None, place: str, field: str
+    values: dict[str, object], structure: dict[str, object] | None, place: str, field: str
 ) -> Iterator[FieldError]:
     """Yield the places that a schema says values of, and the structure does not have.
 
@@ -283,7 +283,7 @@ def _completeness_errors(
 
 
 def _nested_completeness_errors(
-    values: dict[str, Any], structure: dict[str, Any] | None, place: str, field: str
+    values: dict[str, object], structure: dict[str, object] | None, place: str, field: str
 ) -> Iterator[FieldError]:
     if structure is None:
         yield required(place, f"because it is defined in {field}")
@@ -292,7 +292,7 @@ def _nested_completeness_errors(
     if is_mapping(values.get("items")):
         inner = structure.get("items")
         below = inner if is_mapping(inner) else None
-        yield from _nested_completeness_errors(values["items"], below, f"{place}.items", f"{field}.items")
+        yield from _nested_completeness_errors(mapping(values["items"]), below, f"{place}.items", f"{field}.items")
     described = mapping(structure.get("properties"))
     for name, child in mapping(values.get("properties")).items():
         below = mapping(described[name]) if name in described else None

@@ -36,7 +36,6 @@ class FieldShape(msgspec.Struct, frozen=True, rename={"item": "list", "value": "
     atomic: bool = False
     granular: bool = False
     merge: str | None = None
-    retain: bool = False
     replace: bool = False
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import msgspec
 
@@ -23,18 +23,10 @@ from deltaloop.schemas.faults import FieldError, invalid_value, required
 from deltaloop.schemas.formats import fits, format_of
 from deltaloop.schemas.go_numbers import as_sent, is_whole, shown_number
 from deltaloop.schemas.identity import identity_errors
-from deltaloop.schemas.json_values import at, mapping
+from deltaloop.schemas.json_values import at, mapping, value_type
 from deltaloop.schemas.numbers import number_errors
 from deltaloop.schemas.types import Rules, TypeNode
 
-_TYPE_NAMES: Final[dict[type, str]] = {
-    type(None): "null",
-    bool: "boolean",
-    int: "integer",
-    float: "number",
-    str: "string",
-    list: "array",
-}
 _UNKNOWN: Final = object()
 _ANY: Final = TypeNode()
 _NO_RULES: Final = Rules()
@@ -43,7 +35,7 @@ _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 Errors = list[FieldError]
 
 
-def validate(node: TypeNode, fields: dict[str, Any], old: dict[str, Any] | None = None) -> Errors:
+def validate(node: TypeNode, fields: dict[str, object], old: dict[str, object] | None = None) -> Errors:
     """Return what is wrong with an object; empty if it is right.
 
     Args:
@@ -61,7 +53,7 @@ def validate(node: TypeNode, fields: dict[str, Any], old: dict[str, Any] | None 
     return errors
 
 
-def validate_part(node: TypeNode, name: str, fields: dict[str, Any], old: dict[str, Any]) -> Errors:
+def validate_part(node: TypeNode, name: str, fields: dict[str, object], old: dict[str, object]) -> Errors:
     """Return what is wrong with one field of an object, as if it were the object; but for what was so before."""
     part, value = node.fields.get(name), fields.get(name)
     errors: Errors = []
@@ -97,11 +89,6 @@ def shown(value: object) -> str:
     return shown_number(value) if isinstance(value, float) else _encode(value).decode()
 
 
-def type_name(value: object) -> str:
-    """Return the JSON type of a value; a float is a number even without a fraction."""
-    return _TYPE_NAMES.get(type(value), "object")
-
-
 def _wrong(path: str, value: object, rule: str, errors: Errors) -> None:
     errors.append(invalid_value(path or "<nil>", shown(value), f"{path} in body {rule}"))
 
@@ -117,7 +104,7 @@ def _check(node: TypeNode, value: object, path: str, errors: Errors, old: object
         return
     if type(value) is int:
         value = as_sent(value)
-    kind = _TYPE_NAMES.get(type(value), "object")
+    kind = value_type(value)
     types, rules = node.types, node.rules
     if value is None:
         if types and not node.nullable:
@@ -135,7 +122,7 @@ def _check(node: TypeNode, value: object, path: str, errors: Errors, old: object
     elif kind in ("integer", "number"):
         errors.extend(number_errors(node, cast("float", value), path))
     elif kind == "array":
-        _check_list(node, cast("list[Any]", value), path, errors, old)
+        _check_list(node, cast("list[object]", value), path, errors, old)
     if rules is not None and rules.enum is not None:
         _check_enum(rules.enum, value, path, errors)
     if kind == "object":
@@ -154,18 +141,18 @@ def _check_wrong_type(node: TypeNode, kind: str, path: str, errors: Errors) -> N
         _wrong_type(path, form, {"number": "float64", "integer": "int64"}.get(kind, ""), errors)
 
 
-def _is_same(node: TypeNode, old: Any, value: Any) -> bool:
+def _is_same(node: TypeNode, old: object, value: object) -> bool:
     """Tell whether a value is what it was; where items are told apart, their order is no matter."""
     if isinstance(old, list) and isinstance(value, list) and node.list_type == "map" and node.items is not None:
-        before, after = _by_keys(node, cast("Any", old)), _by_keys(node, cast("Any", value))
+        before, after = _by_keys(node, cast("object", old)), _by_keys(node, cast("object", value))
         item = node.items
         return before.keys() == after.keys() and all(_is_same(item, before[key], after[key]) for key in after)
     if isinstance(old, dict) and isinstance(value, dict):
-        fields, others = cast("dict[str, Any]", old), cast("dict[str, Any]", value)
+        fields, others = cast("dict[str, object]", old), cast("dict[str, object]", value)
         if fields.keys() != others.keys():
             return False
         return all(_is_same(_child(node, name), before, others[name]) for name, before in fields.items())
-    return shown(cast("Any", old)) == shown(cast("Any", value))
+    return shown(cast("object", old)) == shown(cast("object", value))
 
 
 def _child(node: TypeNode, name: str) -> TypeNode:
@@ -207,7 +194,7 @@ def _check_text(rules: Rules, value: str, path: str, errors: Errors) -> None:
         _wrong_type(path, rules.format, value, errors)
 
 
-def _check_list(node: TypeNode, value: list[Any], path: str, errors: Errors, old: object) -> None:
+def _check_list(node: TypeNode, value: list[object], path: str, errors: Errors, old: object) -> None:
     if node.items is not None:
         before = _by_keys(node, old)
         for position, item in enumerate(value):
@@ -221,11 +208,11 @@ def _check_list(node: TypeNode, value: list[Any], path: str, errors: Errors, old
         _too_many(path, len(value), rules.max_items, errors)
 
 
-def _by_keys(node: TypeNode, old: Any) -> dict[str, Any]:
+def _by_keys(node: TypeNode, old: object) -> dict[str, object]:
     """Return the items of a list by what they are told apart by; those of other lists have no place of their own."""
     if node.list_type != "map" or not isinstance(old, list):
         return {}
-    return {_keys_of(node, item): item for item in cast("list[Any]", old)}
+    return {_keys_of(node, item): item for item in cast("list[object]", old)}
 
 
 def _keys_of(node: TypeNode, item: object) -> str:
@@ -242,7 +229,7 @@ def _too_many(path: str, size: int, most: int, errors: Errors) -> None:
 
 
 def _check_object(node: TypeNode, value: object, path: str, errors: Errors, old: object) -> None:
-    fields = cast("dict[str, Any]", value)
+    fields = cast("dict[str, object]", value)
     rules = node.rules or _NO_RULES
     if rules.min_properties is not None and len(fields) < rules.min_properties:
         _wrong_size(path, len(fields), f"should have at least {rules.min_properties} properties", errors)

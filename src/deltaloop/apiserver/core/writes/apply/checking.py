@@ -5,22 +5,33 @@ Source: structured-merge-diff typed/validate.go, typed/helpers.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final, cast
+from collections.abc import Iterator, Mapping
+from typing import Final, cast
 
 from deltaloop.apiserver.core.writes.apply.field_set import shown
 from deltaloop.apiserver.core.writes.apply.walking import item_step, settled
+from deltaloop.schemas.json_values import mapping, value_type
 from deltaloop.schemas.types import FREE, TypeNode
 
-# bool before int, which it is in Python.
-_NAMES: Final = (
-    (str, "string"),
-    (bool, "bool"),
-    (int, "int64"),
-    (float, "float64"),
-    (dict, "map[string]interface {}"),
-    (list, "[]interface {}"),
-)
+_NAMES: Final = {
+    "string": "string",
+    "boolean": "bool",
+    "integer": "int64",
+    "number": "float64",
+    "object": "map[string]interface {}",
+    "array": "[]interface {}",
+}
+_NUMBERS: Final = ("integer", "number")
+_FITTING: Final[Mapping[str, tuple[str, ...]]] = {
+    "string": ("string",),
+    "integer": _NUMBERS,
+    "number": _NUMBERS,
+    "boolean": ("boolean",),
+    "scalar": ("string", "boolean", *_NUMBERS),
+    "list": ("array",),
+    "map": ("object",),
+    "": tuple(_NAMES),
+}
 # By the form of the list, and whether the item is null.
 _WRONG_ITEMS: Final = {
     ("keyed", True): "associative list with keys may not have a null element",
@@ -35,7 +46,7 @@ _WANTED: Final = {
 }
 
 
-def type_errors(kind: TypeNode, value: Any, *, unlike: bool = True) -> str:
+def type_errors(kind: TypeNode, value: object, *, unlike: bool = True) -> str:
     """Return what is wrong with an object, as one text; "" if nothing is.
 
     Args:
@@ -49,32 +60,32 @@ def type_errors(kind: TypeNode, value: Any, *, unlike: bool = True) -> str:
     return "\n  ".join(["errors:", *errors])
 
 
-def _errors(kind: TypeNode, value: Any, path: tuple[str, ...], *, unlike: bool) -> Iterator[str]:
+def _errors(kind: TypeNode, value: object, path: tuple[str, ...], *, unlike: bool) -> Iterator[str]:
     kind = settled(kind, value)
     if value is None:
         return
     if kind.merging == "scalar":
-        if not _fits(kind.accepts, value):
-            yield f"{shown(path)}: expected {_expected(kind.accepts)}, got {_described(value)}"
+        if value_type(value) not in _FITTING[kind.accepts]:
+            yield f"{shown(path)}: expected {_WANTED.get(kind.accepts, kind.accepts)}, got {_described(value)}"
         elif kind.accepts == "map" and (kind.merge_fields or kind.element):
-            yield from _field_errors(kind, value, path, unlike=unlike)
+            yield from _field_errors(kind, mapping(value), path, unlike=unlike)
         elif kind.accepts == "list" and kind.element:
-            for position, item in enumerate(cast("list[Any]", value)):
+            for position, item in enumerate(cast("list[object]", value)):
                 yield from _errors(kind.element, item, (*path, f"i:{position}"), unlike=unlike)
         return
     if kind.merging == "map":
         if isinstance(value, dict):
-            yield from _field_errors(kind, cast("dict[str, Any]", value), path, unlike=unlike)
+            yield from _field_errors(kind, cast("dict[str, object]", value), path, unlike=unlike)
         else:
             yield f"{shown(path)}: expected map, got {_described(value)}"
         return
     if not isinstance(value, list):
         yield f"{shown(path)}: expected list, got {_described(value)}"
         return
-    yield from _item_errors(kind, cast("list[Any]", value), path, unlike=unlike)
+    yield from _item_errors(kind, cast("list[object]", value), path, unlike=unlike)
 
 
-def _field_errors(kind: TypeNode, value: dict[str, Any], path: tuple[str, ...], *, unlike: bool) -> Iterator[str]:
+def _field_errors(kind: TypeNode, value: dict[str, object], path: tuple[str, ...], *, unlike: bool) -> Iterator[str]:
     for name, inner in value.items():
         below = kind.merge_fields.get(name, kind.element)
         where = (*path, f"f:{name}")
@@ -84,14 +95,14 @@ def _field_errors(kind: TypeNode, value: dict[str, Any], path: tuple[str, ...], 
             yield from _errors(below, inner, where, unlike=unlike)
 
 
-def _item_errors(kind: TypeNode, value: list[Any], path: tuple[str, ...], *, unlike: bool) -> Iterator[str]:
+def _item_errors(kind: TypeNode, value: list[object], path: tuple[str, ...], *, unlike: bool) -> Iterator[str]:
     seen: set[str] = set()
     for position, item in enumerate(value):
-        if item is None or (kind.merging == "keyed" and not isinstance(item, dict)):
+        if item is None or (kind.merging == "keyed" and value_type(item) != "object"):
             what = _WRONG_ITEMS[kind.merging, item is None]
             yield f"{shown(path)}: element {position}: {what}"
             continue
-        if kind.merging == "keyed" and (missing := _missing_key(kind, cast("dict[str, Any]", item))):
+        if kind.merging == "keyed" and (missing := _missing_key(kind, mapping(item))):
             yield f"{shown(path)}: element {position}: associative list with keys has an element that {missing}"
             continue
         step = item_step(kind, item)
@@ -101,7 +112,7 @@ def _item_errors(kind: TypeNode, value: list[Any], path: tuple[str, ...], *, unl
         yield from _errors(kind.element or FREE, item, (*path, step), unlike=unlike)
 
 
-def _missing_key(kind: TypeNode, item: dict[str, Any]) -> str:
+def _missing_key(kind: TypeNode, item: dict[str, object]) -> str:
     """Say what an item of a keyed list lacks to be told from others; "" if it has one of the keys."""
     if any(name in item or name in kind.key_defaults for name in kind.keys):
         return ""
@@ -109,27 +120,5 @@ def _missing_key(kind: TypeNode, item: dict[str, Any]) -> str:
     return f"omits all key fields [{names}] (and doesn't have default values for any key fields)"
 
 
-def _fits(accepts: str, value: Any) -> bool:
-    match accepts:
-        case "string":
-            return isinstance(value, str)
-        case "integer" | "number":
-            return isinstance(value, int | float) and not isinstance(value, bool)
-        case "boolean":
-            return isinstance(value, bool)
-        case "scalar":
-            return isinstance(value, str | int | float)
-        case "list":
-            return isinstance(value, list)
-        case "map":
-            return isinstance(value, dict)
-        case _:
-            return True
-
-
-def _expected(accepts: str) -> str:
-    return _WANTED.get(accepts, accepts)
-
-
-def _described(value: Any) -> str:
-    return next((name for kind, name in _NAMES if isinstance(value, kind)), "value")
+def _described(value: object) -> str:
+    return _NAMES.get(value_type(value), "value")

@@ -219,7 +219,7 @@ def update_owners(owners: Owners, old: Fields, new: Fields, writer: Manager, tar
 def new_owners(new: Fields, writer: Manager, target: Target, *, time: str) -> Owners:
     """Return who owns what in a new object: its creator everything."""
     kind = target.type
-    mine = strip(target.counted(additions(kind, kind.zero, new)))
+    mine = strip(target.counted(additions(kind, kind.zero or {}, new)))
     return {writer: Owned(mine, target.api_version, time)} if mine else {}
 
 

@@ -7,12 +7,14 @@ Source: structured-merge-diff typed/compare.go, merge.go, remove.go, tofieldset.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import msgspec
 
 from deltaloop.apiserver.core.writes.apply.field_set import LEAF, SELF, FieldSet, ends_here, key_step, union, value_step
+from deltaloop.schemas.json_values import mapping
 from deltaloop.schemas.types import FREE, TypeNode
 
 ABSENT: Final = object()
@@ -39,7 +41,7 @@ class Comparison:
         return not (self.added or self.modified or self.removed)
 
 
-def settled(kind: TypeNode, value: Any) -> TypeNode:
+def settled(kind: TypeNode, value: object) -> TypeNode:
     """Return the type as it is for one value: what is free merges if it is an object, and is one value otherwise."""
     if kind.merging == "free":
         return _FREE_MAP if isinstance(value, dict) else _SCALAR
@@ -49,32 +51,32 @@ def settled(kind: TypeNode, value: Any) -> TypeNode:
 _FREE_MAP: Final = TypeNode(form="object", merging="map", element=FREE)
 
 
-def item_step(kind: TypeNode, item: Any) -> str:
+def item_step(kind: TypeNode, item: object) -> str:
     """Return the step to an item of a keyed list or of a set."""
     if kind.merging == "set":
         return value_step(item)
-    fields = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
+    fields = cast("dict[str, object]", item) if isinstance(item, dict) else {}
     keys = {name: fields.get(name, kind.key_defaults.get(name, ABSENT)) for name in kind.keys}
     return key_step({name: value for name, value in keys.items() if value is not ABSENT})
 
 
-def equal(left: Any, right: Any) -> bool:
+def equal(left: object, right: object) -> bool:
     """Tell whether two values are the same in JSON, where true is not 1."""
     if type(left) is type(right):
         if isinstance(left, dict):
-            other = cast("dict[str, Any]", right)
-            mine = cast("dict[str, Any]", left)
+            other = cast("dict[str, object]", right)
+            mine = cast("dict[str, object]", left)
             return len(mine) == len(other) and all(
                 name in other and equal(value, other[name]) for name, value in mine.items()
             )
         if isinstance(left, list):
-            items = cast("list[Any]", left)
-            return len(items) == len(right) and all(map(equal, items, cast("list[Any]", right)))
+            items, others = cast("list[object]", left), cast("list[object]", right)
+            return len(items) == len(others) and all(map(equal, items, others))
         return bool(left == right)
     return bool(left == right) and not isinstance(left, bool) and not isinstance(right, bool)
 
 
-def additions(kind: TypeNode, zero: Any, new: dict[str, Any]) -> FieldSet:
+def additions(kind: TypeNode, zero: Mapping[str, object], new: dict[str, object]) -> FieldSet:
     """Return the fields that an object has and the zero value of its type has not: what its creator owns.
 
     The same as what ``compare`` finds added and modified, with nothing to look for in the other direction.
@@ -83,20 +85,20 @@ def additions(kind: TypeNode, zero: Any, new: dict[str, Any]) -> FieldSet:
     fields, element = kind.merge_fields, kind.element or FREE
     for name, value in new.items():
         below = fields.get(name, element)
-        if not value and zero and name in zero and equal(zero[name], value):
+        if not value and name in zero and equal(zero[name], value):
             continue
         if below.merging == "scalar" or not value:
             result["f:" + name] = LEAF
-        elif zero and name in zero and below.merging == "map" and isinstance(value, dict):
-            result["f:" + name] = additions(below, zero[name], cast("dict[str, Any]", value))
+        elif name in zero and below.merging == "map" and isinstance(value, dict):
+            result["f:" + name] = additions(below, mapping(zero[name]), cast("dict[str, object]", value))
         else:
             result["f:" + name] = everything(below, value)
-            if zero and name in zero and below.merging in ("keyed", "set"):
+            if name in zero and below.merging in ("keyed", "set"):
                 result["f:" + name].pop(SELF, None)
     return result
 
 
-def compare(kind: TypeNode, old: Any, new: Any) -> Comparison:
+def compare(kind: TypeNode, old: object, new: object) -> Comparison:
     """Say which fields of an object were added, modified and removed."""
     found = _compare(kind, old, new)
     return Comparison(*found) if found is not None else Comparison({}, {}, {})
@@ -105,21 +107,25 @@ def compare(kind: TypeNode, old: Any, new: Any) -> Comparison:
 _Found = tuple[FieldSet, FieldSet, FieldSet]
 
 
-def _compare(kind: TypeNode, old: Any, new: Any) -> _Found | None:
+def _compare(kind: TypeNode, old: object, new: object) -> _Found | None:
     """Return the sets below one place where both sides have a value; None if nothing differs there."""
     if old is new:
         return None
     if kind.merging == "free":
-        if not (isinstance(old, _DICT) and isinstance(new, _DICT)):
+        if not _are(_DICT, old, new):
             return None if equal(old, new) else (_inside(new), {SELF: LEAF}, _inside(old))
         kind = _FREE_MAP
     if not old and not new:
         return None if equal(old, new) else _CHANGED
-    if kind.merging == "map" and isinstance(new, _DICT) and isinstance(old, _DICT):
-        return _compare_maps(kind, cast("dict[str, Any]", old or {}), cast("dict[str, Any]", new or {}))
-    if kind.merging in ("keyed", "set") and isinstance(new, _LIST) and isinstance(old, _LIST):
-        return _compare_lists(kind, cast("list[Any]", old or []), cast("list[Any]", new or []))
+    if kind.merging == "map" and _are(_DICT, old, new):
+        return _compare_maps(kind, cast("dict[str, object]", old or {}), cast("dict[str, object]", new or {}))
+    if kind.merging in ("keyed", "set") and _are(_LIST, old, new):
+        return _compare_lists(kind, cast("list[object]", old or []), cast("list[object]", new or []))
     return None if equal(old, new) else _CHANGED
+
+
+def _are(kinds: tuple[type, ...], *values: object) -> bool:
+    return all(isinstance(value, kinds) for value in values)
 
 
 _CHANGED: Final[_Found] = ({}, {}, {})
@@ -127,7 +133,7 @@ _DICT: Final = (dict, type(None))
 _LIST: Final = (list, type(None))
 
 
-def _compare_maps(kind: TypeNode, old: dict[str, Any], new: dict[str, Any]) -> _Found | None:
+def _compare_maps(kind: TypeNode, old: dict[str, object], new: dict[str, object]) -> _Found | None:
     sets: _Found = ({}, {}, {})
     fields, element = kind.merge_fields, kind.element or FREE
     for name, value in new.items():
@@ -148,7 +154,7 @@ def _compare_maps(kind: TypeNode, old: dict[str, Any], new: dict[str, Any]) -> _
     return sets if any(sets) else None
 
 
-def _compare_lists(kind: TypeNode, old: list[Any], new: list[Any]) -> _Found | None:
+def _compare_lists(kind: TypeNode, old: list[object], new: list[object]) -> _Found | None:
     sets: _Found = ({}, {}, {})
     element = kind.element or FREE
     before, after = _by_step(kind, old), _by_step(kind, new)
@@ -168,7 +174,7 @@ def _compare_lists(kind: TypeNode, old: list[Any], new: list[Any]) -> _Found | N
     return sets if any(sets) else None
 
 
-def _compare_repeated(sets: _Found, element: TypeNode, step: str, old: list[Any], new: list[Any]) -> None:
+def _compare_repeated(sets: _Found, element: TypeNode, step: str, old: list[object], new: list[object]) -> None:
     """Compare items that one side or both have several times: together they are one value, with nothing below it."""
     if len(old) > 1 and len(new) > 1:
         if not equal(old, new):
@@ -182,13 +188,13 @@ def _compare_repeated(sets: _Found, element: TypeNode, step: str, old: list[Any]
             sets[2][step] = everything(element, old[0])
 
 
-def _identical(left: Any, right: Any) -> bool:
+def _identical(left: object, right: object) -> bool:
     """Tell quickly that two values are the same; False means that it takes a closer look."""
     # Comparing is done in C, but takes 1 for true; the bytes tell them apart.
     return left is right or (left == right and (type(left) is str or _encode(left) == _encode(right)))
 
 
-def _inside(value: Any) -> FieldSet:
+def _inside(value: object) -> FieldSet:
     """Return the fields inside a value of which nothing is said, without the value itself."""
     return {step: below for step, below in everything(FREE, value).items() if step != SELF}
 
@@ -202,15 +208,15 @@ def _note(sets: _Found, step: str, found: _Found) -> None:
             target[step] = LEAF if part.keys() == {SELF} else part
 
 
-def _by_step(kind: TypeNode, value: list[Any]) -> dict[str, list[Any]]:
+def _by_step(kind: TypeNode, value: list[object]) -> dict[str, list[object]]:
     """Return the items of a list by their steps; several may have the same one."""
-    found: dict[str, list[Any]] = {}
+    found: dict[str, list[object]] = {}
     for item in value:
         found.setdefault(item_step(kind, item), []).append(item)
     return found
 
 
-def everything(kind: TypeNode, value: Any) -> FieldSet:
+def everything(kind: TypeNode, value: object) -> FieldSet:
     """Return the place of a value and all places below it, as what is below the step to it."""
     kind = settled(kind, value)
     if not value or kind.merging == "scalar":
@@ -220,25 +226,25 @@ def everything(kind: TypeNode, value: Any) -> FieldSet:
             return LEAF
         result: FieldSet = {SELF: LEAF}
         fields, element = kind.merge_fields, kind.element or FREE
-        for name, inner in cast("dict[str, Any]", value).items():
+        for name, inner in cast("dict[str, object]", value).items():
             below = fields.get(name, element)
             result["f:" + name] = LEAF if below.merging == "scalar" else everything(below, inner)
         return result
     if not isinstance(value, list):
         return LEAF
     result = {SELF: LEAF}
-    for item in cast("list[Any]", value):
+    for item in cast("list[object]", value):
         step = item_step(kind, item)
         result[step] = LEAF if step in result else everything(kind.element or FREE, item)
     return result
 
 
-def fields_of(kind: TypeNode, value: Any) -> FieldSet:
+def fields_of(kind: TypeNode, value: object) -> FieldSet:
     """Return the fields that somebody owns who applies this object."""
     return _fields_of(kind, value) or {}
 
 
-def _fields_of(kind: TypeNode, value: Any) -> FieldSet | None:
+def _fields_of(kind: TypeNode, value: object) -> FieldSet | None:
     """Return what is below a place, {} if just the place itself is owned, None if nothing is."""
     kind = settled(kind, value)
     if kind.merging == "scalar":
@@ -246,7 +252,7 @@ def _fields_of(kind: TypeNode, value: Any) -> FieldSet | None:
     result: FieldSet = {}
     if kind.merging == "map" and isinstance(value, dict):
         element = kind.element or FREE
-        for name, inner in cast("dict[str, Any]", value).items():
+        for name, inner in cast("dict[str, object]", value).items():
             declared = kind.merge_fields.get(name)
             below = _fields_of(declared or element, inner)
             if inner is None or inner == {}:
@@ -258,7 +264,7 @@ def _fields_of(kind: TypeNode, value: Any) -> FieldSet | None:
             if below is not None:
                 result["f:" + name] = below
     elif isinstance(value, list):
-        for item in cast("list[Any]", value):
+        for item in cast("list[object]", value):
             step = item_step(kind, item)
             below = None if step in result else _fields_of(kind.element or FREE, item)
             result[step] = {SELF: LEAF, **below} if below else LEAF
@@ -278,38 +284,38 @@ def with_declared(kind: TypeNode, fields: FieldSet) -> FieldSet:
     return result
 
 
-def merge(kind: TypeNode, live: Any, applied: Any) -> Any:
+def merge(kind: TypeNode, live: object, applied: object) -> object:
     """Lay an applied value over the present one; parts may be shared with both."""
     if applied is ABSENT:
         return live
     if live is ABSENT:
         return applied
     if applied is None and live and isinstance(live, dict) and kind.merging != "scalar":
-        return cast("dict[str, Any]", live)
+        return cast("dict[str, object]", live)
     kind = settled(kind, applied)
     if not live and not applied:
         return applied
     if kind.merging == "map" and isinstance(live, dict) and isinstance(applied, dict):
-        result = dict(cast("dict[str, Any]", live))
+        result = dict(cast("dict[str, object]", live))
         element = kind.element or FREE
-        for name, inner in cast("dict[str, Any]", applied).items():
+        for name, inner in cast("dict[str, object]", applied).items():
             result[name] = merge(kind.merge_fields.get(name, element), result.get(name, ABSENT), inner)
         return result
     if kind.merging in ("keyed", "set") and isinstance(live, list) and isinstance(applied, list | None):
-        return _merge_list(kind, cast("list[Any]", live), cast("list[Any]", applied or []))
+        return _merge_list(kind, cast("list[object]", live), cast("list[object]", applied or []))
     return applied
 
 
-def _merge_list(kind: TypeNode, live: list[Any], applied: list[Any]) -> list[Any]:
+def _merge_list(kind: TypeNode, live: list[object], applied: list[object]) -> list[object]:
     """Merge two lists item by item, in the order of the applied one with the others where they stood between."""
     element = kind.element or FREE
     new = {item_step(kind, item): item for item in applied}
-    old: dict[str, list[Any]] = {}
+    old: dict[str, list[object]] = {}
     for item in live:
         old.setdefault(item_step(kind, item), []).append(item)
     left, right = list(old), list(new)
     shared = [step for step in right if step in old]
-    result: list[Any] = []
+    result: list[object] = []
     at_left = at_right = 0
     while at_left < len(left) or at_right < len(right):
         if at_left < len(left):
@@ -335,22 +341,22 @@ def _merge_list(kind: TypeNode, live: list[Any], applied: list[Any]) -> list[Any
     return result
 
 
-def remove(kind: TypeNode, value: Any, gone: FieldSet) -> Any:
+def remove(kind: TypeNode, value: object, gone: FieldSet) -> object:
     """Return the value without the fields of a set; of a container that loses all of them, null is left."""
     kind = settled(kind, value)
     if not value or not gone:
         return value
     if kind.merging == "map" and isinstance(value, dict):
         element = kind.element or FREE
-        kept: dict[str, Any] = {}
-        for name, inner in cast("dict[str, Any]", value).items():
+        kept: dict[str, object] = {}
+        for name, inner in cast("dict[str, object]", value).items():
             below = gone.get("f:" + name)
             if not ends_here(below):
                 kept[name] = remove(kind.merge_fields.get(name, element), inner, below) if below else inner
         return kept or None
     if kind.merging in ("keyed", "set") and isinstance(value, list):
-        items: list[Any] = []
-        for item in cast("list[Any]", value):
+        items: list[object] = []
+        for item in cast("list[object]", value):
             below = gone.get(item_step(kind, item))
             if not ends_here(below):
                 items.append(remove(kind.element or FREE, item, below) if below else item)
