@@ -116,7 +116,9 @@ async def test_what_needs_a_kubelet_says_so() -> None:
     async with serving() as on:
         (await on.call.get(f"{PODS}/p/log")).refuses(404, "NotFound")
         await pod(on)
-        assert (await on.call.get(f"{PODS}/p/log")).refuses(400, "BadRequest") == "pod p does not have a host assigned"
+        assert (await on.call.get(f"{PODS}/p/log")).status == 204
+        message = (await on.call.post(f"{PODS}/p/exec", {})).refuses(400, "BadRequest")
+        assert message == "pod p does not have a host assigned"
         await on.call.post(f"{PODS}/p/binding", {"metadata": {"name": "p"}, "target": {"name": "n"}})
         assert (await on.call.get(f"{PODS}/p/log")).refuses(404, "NotFound") == 'nodes "n" not found'
         await on.call.created("/api/v1/nodes", {"metadata": {"name": "n"}})

@@ -155,3 +155,41 @@ async def test_ways(api: Api) -> None:
     collection = f"/api/v1/namespaces/{api.namespace}/bindings"
     assert (await api.post(collection, {"metadata": {"name": "p"}, "target": NODE})).status == 201
     assert (await read(api))["spec"]["nodeName"] == "n0"
+
+
+@conformance(
+    "pods: zone and region of the node become labels, whoever names it",
+    ("bound", False),
+    ("made for the node", True),
+)
+async def test_topology_of_the_node(api: Api, at_once: bool) -> None:
+    node = api.name("node")
+    topology = {"topology.kubernetes.io/zone": "z1", "topology.kubernetes.io/region": "r1"}
+    await api.created("/api/v1/nodes", {"metadata": {"name": node, "labels": {**topology, "other": "x"}}})
+    body = pod("a")
+    body["metadata"]["labels"] = {"topology.kubernetes.io/zone": "mine", "own": "x"}
+    if at_once:
+        body["spec"]["nodeName"] = node
+    made = await api.created(api.pods, body)
+    if not at_once:
+        assert made.json["metadata"]["labels"] == body["metadata"]["labels"]
+        target = {"metadata": {"name": "a"}, "target": {"kind": "Node", "name": node}}
+        assert (await api.post(f"{api.pods}/a/binding", target)).status == 201
+    found = await api.get(f"{api.pods}/a")
+    assert found.json["metadata"]["labels"] == {**topology, "own": "x"}
+    owned = [
+        entry["fieldsV1"].get("f:metadata", {}).get("f:labels", {}) for entry in found.json["metadata"]["managedFields"]
+    ]
+    assert not any("f:topology.kubernetes.io/region" in labels for labels in owned)
+    await api.delete(f"/api/v1/nodes/{node}")
+
+
+@conformance("pods: a log of one without a node is empty, and there is nothing to run in it")
+async def test_log_of_a_pod_without_a_node(api: Api) -> None:
+    await api.created(api.pods, pod("a"))
+    log = await api.get(f"{api.pods}/a/log")
+    assert (log.status, log.text) == (204, "")
+    assert "does not have a host assigned" in (await api.get(f"{api.pods}/a/exec?command=ls")).refuses(
+        400, "BadRequest"
+    )
+    (await api.get(f"{api.pods}/none/log")).refuses(404, "NotFound")

@@ -133,7 +133,9 @@ class Access:
 
         def write(operations: Operations, stamp: Stamp) -> Answer:
             answer(asked, operations, stamp)
-            return 201, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+            status: dict[str, object] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+            status["code"] = extra.done
+            return extra.done, status
 
         return await self._write(replace(route, name=name), write)
 

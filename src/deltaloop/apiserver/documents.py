@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, final
 
 import msgspec
@@ -11,11 +11,11 @@ from aiohttp import web
 
 from deltaloop.api.kubernetes_version import KUBERNETES, MINOR
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.answers import discovery, openapi, openapi_v2
+from deltaloop.apiserver.core.answers import discovery, openapi, openapi_v2, root_documents
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import encode_json
-from deltaloop.apiserver.core.wire.media_types import YAML, AcceptClause, failure_in_yaml, parse_accept
+from deltaloop.apiserver.core.wire.media_types import YAML, AcceptClause, failure_in_yaml, parse_accept, wants_lines
 from deltaloop.apiserver.core.wire.yaml_writer import json_to_yaml
 from deltaloop.apiserver.large_writes import LARGE
 from deltaloop.apiserver.published_schemas import published_schemas
@@ -42,7 +42,7 @@ def json_answer(body: bytes, headers: Mapping[str, str], *, status: int = 200) -
 
 def indented_answer(body: bytes, headers: Mapping[str, str], *, status: int = 200) -> web.Response:
     """Make an answer in JSON of many lines; a real server writes some so, and no newline at their end."""
-    return _json(msgspec.json.format(body, indent=2), headers, status)
+    return _json(_indented(body), headers, status)
 
 
 def _json(body: bytes, headers: Mapping[str, str], status: int = 200) -> web.Response:
@@ -66,6 +66,23 @@ async def in_yaml(request: web.BaseRequest, response: web.StreamResponse) -> web
         response.body = await asyncio.to_thread(json_to_yaml, response.body) if large else json_to_yaml(response.body)
         response.headers["Content-Type"] = f"{YAML}{separator}{parameters}"
     return response
+
+
+async def in_lines(request: web.BaseRequest, response: web.StreamResponse) -> web.StreamResponse:
+    """Write an answer in JSON over many lines, if the request asks for that; streams stay as they are."""
+    if not wants_lines(request.query.get("pretty", ""), request.headers.get("User-Agent", "")):
+        return response
+    if not isinstance(response, web.Response) or not isinstance(response.body, bytes) or not response.body:
+        return response
+    written_so = response.headers.get("Content-Type", "").partition(";")[0] == "application/json"
+    if written_so and not request.path.startswith("/openapi"):
+        body, large = response.body, len(response.body) > LARGE
+        response.body = await asyncio.to_thread(_indented, body) if large else _indented(body)
+    return response
+
+
+def _indented(body: bytes) -> bytes:
+    return msgspec.json.format(body, indent=2)
 
 
 def _accepted(request: web.BaseRequest) -> tuple[AcceptClause, ...]:
@@ -93,9 +110,16 @@ def text_answer(status: int, text: str, headers: Mapping[str, str]) -> web.Respo
 class Documents:
     """The documents of one server."""
 
-    def __init__(self, registry: Registry, headers: Mapping[str, str]) -> None:
-        """Describe what this registry serves; ``headers`` go with every answer."""
+    def __init__(self, registry: Registry, headers: Mapping[str, str], *, count: Callable[[str], int]) -> None:
+        """Describe what a registry serves.
+
+        Args:
+            registry: What is served.
+            headers: Go with every answer.
+            count: Gives the number of objects of a resource.
+        """
         self._registry = registry
+        self._count = count
         self._headers = headers
         self._old: tuple[tuple[ServedResource, ...], bytes] = ((), b"")  # the document of OpenAPI v2, and of what it is
 
@@ -117,6 +141,13 @@ class Documents:
 
     def _find(self, request: web.BaseRequest, segments: tuple[str, ...]) -> web.Response | None:
         match segments:
+            case ("",):
+                return indented_answer(encode_json(root_documents.paths_document(self._registry)), self._headers)
+            case ("metrics",):
+                text = root_documents.metrics_text(self._registry, self._count)
+                return web.Response(
+                    body=text.encode(), headers={**self._headers, "Content-Type": root_documents.METRICS}
+                )
             case ("version",):
                 if not any(clause.accepts_json for clause in _accepted(request)):
                     raise failures.not_acceptable(("application/json",))

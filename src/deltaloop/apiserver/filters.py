@@ -32,7 +32,7 @@ from deltaloop.apiserver.core.answers import refusals
 from deltaloop.apiserver.core.fault_rules import ON_WATCHES, Fault, WatchTrouble
 from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.wire.request_info import RequestInfo, User, describe
-from deltaloop.apiserver.documents import in_yaml, indented_answer, json_answer, text_answer
+from deltaloop.apiserver.documents import in_lines, in_yaml, indented_answer, json_answer, text_answer
 from deltaloop.apiserver.exchange import ABOUT_OBJECT, DEPRECATION, WARNINGS, Exchange, add_warnings
 from deltaloop.apiserver.faults import ROOT, Faults
 from deltaloop.apiserver.handlers import Handlers
@@ -106,6 +106,7 @@ class Filters:
         code = 0
         try:
             response = await in_yaml(request, await self._guard(request, segments, record))
+            response = await in_lines(request, response)
             if DEPRECATION in request and not response.prepared:
                 add_warnings(response, [request[DEPRECATION]])
             if not response.prepared:

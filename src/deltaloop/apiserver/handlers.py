@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from http import HTTPStatus
 from typing import final
 
 from aiohttp import web
@@ -61,7 +62,7 @@ class Handlers:
         self._writes = WriteHandlers(answering, writes)
         self._registry = operations.registry
         self._headers = headers
-        self._documents = Documents(operations.registry, headers)
+        self._documents = Documents(operations.registry, headers, count=operations.store.count)
 
     async def answer(self, exchange: Exchange, access: Access) -> web.StreamResponse:
         """Answer one request that is allowed.
@@ -87,6 +88,8 @@ class Handlers:
             request[ADMIT] = access.admission(exchange.user)
             request[MAY_CREATE] = access.may_create(exchange)
             return await self._serve(exchange, route)
+        if code == HTTPStatus.NO_CONTENT:
+            return web.Response(status=code, headers=self._headers)
         return json_answer(encode_json(fields), self._headers, status=code)
 
     def _extra(self, route: Route) -> tuple[Route, Subresource | None]:

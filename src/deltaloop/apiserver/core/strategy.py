@@ -227,6 +227,7 @@ class Subresource:
         verbs: What can be done with it.
         answer: Does what is asked; None if only the server's driver can.
         takes_object: Whether what is sent is an object of that kind, and not a stream.
+        done: HTTP status of an answer that was given; 204 has no body.
     """
 
     name: str
@@ -236,6 +237,7 @@ class Subresource:
     verbs: tuple[str, ...]
     answer: Callable[[Asked, Writes, Given], None] | None = None
     takes_object: bool = True
+    done: int = 201
 
 
 @final

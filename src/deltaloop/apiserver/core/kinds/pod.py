@@ -25,6 +25,7 @@ from deltaloop.apiserver.core.kinds.pod_defaults import DEFAULTS
 from deltaloop.apiserver.core.kinds.pod_eviction import evict
 from deltaloop.apiserver.core.kinds.pod_quality import qos_class
 from deltaloop.apiserver.core.kinds.pod_spec import pod_spec_errors
+from deltaloop.apiserver.core.kinds.pod_topology import topology_labels
 from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings, pod_warnings
 from deltaloop.apiserver.core.kinds.priority_class import SYSTEM_CLASSES
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy, Subresource
@@ -88,6 +89,10 @@ def _finish_new(pod: dict[str, object], store: Stored, given: Given) -> tuple[()
     if items(spec.get("schedulingGates")):
         status["conditions"] = [{**_GATED, "lastProbeTime": None, "lastTransitionTime": given.time}]
     pod["status"] = status
+    labels = topology_labels(store, text(spec.get("nodeName")))
+    if labels:
+        metadata = mapping(pod["metadata"])
+        pod["metadata"] = {**metadata, "labels": {**mapping(metadata.get("labels")), **labels}}
     return ()
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Final, final
 
 YAML: Final = "application/yaml"
+_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+_FOR_PEOPLE: Final = ("curl", "Wget", "Mozilla/5.0")
 
 
 @final
@@ -31,6 +33,16 @@ class AcceptClause:
     def is_yaml(self) -> bool:
         """Whether the clause stands for YAML."""
         return self.media_type == YAML
+
+
+def wants_lines(pretty: str, user_agent: str) -> bool:
+    """Tell whether JSON is to be written over many lines: if the query says so, or for a browser, curl and Wget.
+
+    Source: apiserver pkg/endpoints/handlers/negotiation/negotiate.go (``isPrettyPrint``).
+    """
+    if pretty:
+        return pretty in _TRUE
+    return user_agent.startswith(_FOR_PEOPLE)
 
 
 def parse_accept(header: str) -> tuple[AcceptClause, ...]:
