@@ -1,0 +1,44 @@
+"""What is particular to a kind is in ``kinds``: no other module of the embedded server names one, but for these."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+SERVER = Path(__file__).parents[2] / "src" / "deltaloop" / "apiserver"
+NAMES = frozenset(
+    {"Pod", "pods", "Deployment", "deployments", "Service", "services", "Node", "nodes", "Role", "roles"}
+    | {"POD", "DEPLOYMENT", "SERVICE", "NODE", "ROLE"}
+)
+"""Five kinds that every server has much to say about, as they are written; they stand for all."""
+REASONS = {
+    "core/access/escalation.py": "who may grant what is about roles",
+    "core/access/rbac.py": "rights are read from roles",
+    "core/access/service_tokens.py": "a token may be bound to a Pod or a Node",
+    "core/controllers/first_objects.py": "the server's own Service is there from the start",
+}
+"""By file, why it names one."""
+
+
+def kinds_named(source: str) -> set[str]:
+    """Return which of the names a module writes: as a text, or as a constant of ``deltaloop.api.kinds``."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found.add(node.value.partition(".")[0])
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "kinds":
+            found.add(node.attr)
+    return found & NAMES
+
+
+def test_no_other_module_names_a_kind() -> None:
+    paths = {path: path.relative_to(SERVER) for path in SERVER.rglob("*.py")}
+    naming = {str(name): kinds_named(path.read_text()) for path, name in paths.items() if "kinds" not in name.parts}
+    assert {path for path, found in naming.items() if found} == REASONS.keys()
+
+
+def test_a_name_is_found_however_it_is_written() -> None:
+    assert kinds_named('x = served.type.plural == "pods"') == {"pods"}
+    assert kinds_named('TABLE = {"roles.rbac.authorization.k8s.io": 1}') == {"roles"}
+    assert kinds_named("kinds.NODE.plural") == {"NODE"}
+    assert not kinds_named('"podsandbox"')
