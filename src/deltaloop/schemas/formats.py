@@ -47,7 +47,7 @@ _COLOUR: Final = r"\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*"
 _LONGEST_HOSTNAME: Final = 255
 _LONGEST_LABEL: Final = 63
 _LONGEST_NAME: Final = 253
-_HOST_SIGNS: Final = frozenset("!$&'()*+,;=:[]<>\"-_.~")
+_HOST_SIGNS: Final = frozenset("!$&'()*+,;=:]<>\"-_.~")
 _USER_SIGNS: Final = frozenset("-._:~!$&'()*+,;=%@")
 _ATOM_SIGNS: Final = frozenset("!#$%&'*+-/=?^_`{|}~")
 
@@ -122,13 +122,14 @@ def _is_email(value: str) -> bool:
 
 def _is_phrase(name: str) -> bool:
     words = re.findall(r'"(?:[^"\\]|\\.)*"|[^ \t"]+', name)
-    return all(word.startswith('"') or _is_atom(word, dots=True) for word in words) and '"' not in re.sub(
-        r'"(?:[^"\\]|\\.)*"', "", name
-    )
+    return all(
+        word.startswith('"') or _is_atom(word.replace(".", "a"), dots=False) for word in words
+    ) and '"' not in re.sub(r'"(?:[^"\\]|\\.)*"', "", name)
 
 
 def _is_address(address: str) -> bool:
-    local, at_sign, domain = address.rpartition("@")
+    local, at_sign, domain = address.lstrip(" \t").rpartition("@")
+    domain = domain.lstrip(" \t")
     if not at_sign or not domain:
         return False
     quoted = re.fullmatch(r'"(?:[^"\\\x00-\x08\x0a-\x1f]|\\.)+"', local)
@@ -183,6 +184,8 @@ def _is_cidr(value: str) -> bool:
 
 
 def _is_mac(value: str) -> bool:
+    if re.fullmatch(r"([0-9a-fA-F]{2})+", value):
+        return len(value) // 2 in (6, 8, 20)
     if re.fullmatch(r"[0-9a-fA-F]{4}(\.[0-9a-fA-F]{4})+", value):
         return value.count(".") + 1 in (3, 4, 10)
     match = re.fullmatch(r"[0-9a-fA-F]{2}(([:-])[0-9a-fA-F]{2}(\2[0-9a-fA-F]{2})*)", value)
@@ -226,13 +229,14 @@ def _is_uri(value: str) -> bool:
         return match is not None
     if match and rest.startswith("//"):
         authority, slash, path = rest[2:].partition("/")
-        if not _is_authority(authority):
+        # Elsewhere a host may have colons, for the sake of old database addresses.
+        if not _is_authority(authority, colons=match[1].lower() not in ("http", "https")):
             return False
         rest = slash + path
     return not re.search("%(?![0-9A-Fa-f]{2})", rest)
 
 
-def _is_authority(authority: str) -> bool:
+def _is_authority(authority: str, *, colons: bool) -> bool:
     user, _, host = authority.rpartition("@")
     if not all((sign.isascii() and sign.isalnum()) or sign in _USER_SIGNS for sign in user):
         return False
@@ -243,7 +247,7 @@ def _is_authority(authority: str) -> bool:
         address = inside.partition("%25")[0]
         return bool(closing) and _is_ipv6(address) and re.fullmatch("(:[0-9]*)?", port) is not None
     name, colon, port = host.rpartition(":")
-    if colon and not re.fullmatch("[0-9]*", port):
+    if (colon and not re.fullmatch("[0-9]*", port)) or (":" in name and not colons):
         return False
     # Escapes stand only for what is not ASCII.
     name = re.sub("%[89A-Fa-f][0-9A-Fa-f]", "", name if colon else host)
