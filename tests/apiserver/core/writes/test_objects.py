@@ -145,11 +145,15 @@ def test_delete_options() -> None:
 
 
 def test_scale_of_a_built_in_kind() -> None:
-    fields = {**obj(), "spec": {"selector": {"matchLabels": {"b": "2", "a": "1"}}}, "status": {"replicas": 4}}
+    fields: dict[str, Any] = {
+        **obj(),
+        "spec": {"selector": {"matchLabels": {"b": "2", "a": "1"}}},
+        "status": {"replicas": 4},
+    }
     scale = scale_of(DEPLOYMENT, fields)
     assert scale["spec"] == {"replicas": 1}
     assert scale["status"] == {"replicas": 4, "selector": "a=1,b=2"}
-    assert apply_scale(DEPLOYMENT, fields, {"spec": {"replicas": 3}})["spec"]["replicas"] == 3
+    assert at(apply_scale(DEPLOYMENT, fields, {"spec": {"replicas": 3}}), "spec", "replicas") == 3
     assert "replicas" not in fields["spec"]
     with pytest.raises(NotFoundError):
         scale_of(CONFIG_MAP, obj())

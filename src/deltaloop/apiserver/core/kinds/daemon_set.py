@@ -9,15 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.apiserver.core.kinds import pod_owners
 from deltaloop.apiserver.core.kinds.cells import labels_at, number_at, selector_at, template_cells
 from deltaloop.apiserver.core.kinds.field_checks import not_negative
-from deltaloop.apiserver.core.kinds.pod_owners import (
-    no_strategy,
-    rolling_update,
-    selector_and_template_errors,
-    selector_update_errors,
-    template_warnings,
-)
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
 from deltaloop.schemas.faults import FieldError
 from deltaloop.schemas.json_values import at, mapping, text
@@ -52,20 +46,20 @@ def _count_template(before: dict[str, object], after: dict[str, object]) -> None
 
 def _errors(daemon_set: Mapping[str, object]) -> Iterator[FieldError]:
     spec = mapping(daemon_set.get("spec"))
-    yield from selector_and_template_errors(spec, "daemonset", "DaemonSet")
+    yield from pod_owners.selector_and_template_errors(spec, "daemonset", "DaemonSet")
     strategy, known = mapping(spec.get("updateStrategy")), ("RollingUpdate", "OnDelete")
     if strategy.get("type") not in known:
-        yield no_strategy("spec.updateStrategy", strategy, known)
+        yield pod_owners.no_strategy("spec.updateStrategy", strategy, known)
     yield from not_negative(spec, "minReadySeconds", "revisionHistoryLimit", path="spec")
 
 
 STRATEGY: Final = Strategy(
-    defaults={"apps.v1.DaemonSetUpdateStrategy": rolling_update(maxUnavailable=1, maxSurge=0)},
+    defaults={"apps.v1.DaemonSetUpdateStrategy": pod_owners.rolling_update(maxUnavailable=1, maxSurge=0)},
     prepare_new=_prepare_new,
     keep=_keep,
     validate=_errors,
-    validate_update=selector_update_errors,
-    warn_wanted=template_warnings,
+    validate_update=pod_owners.selector_update_errors,
+    warn_wanted=pod_owners.template_warnings,
     finish_update=_finish_update,
     cells={
         "Desired": number_at("status.desiredNumberScheduled"),

@@ -8,16 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.apiserver.core.kinds import pod_owners
 from deltaloop.apiserver.core.kinds.cells import number_at, selector_at, template_cells
 from deltaloop.apiserver.core.kinds.field_checks import most_percent_errors, not_negative, share_errors, shown
-from deltaloop.apiserver.core.kinds.pod_owners import (
-    no_strategy,
-    ready_of_replicas,
-    rolling_update,
-    selector_and_template_errors,
-    selector_update_errors,
-    template_warnings,
-)
 from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value
@@ -27,7 +20,7 @@ from deltaloop.schemas.json_values import at, integer, mapping
 def _errors(deployment: Mapping[str, object]) -> Iterator[FieldError]:
     spec = mapping(deployment.get("spec"))
     yield from not_negative(spec, "replicas", path="spec")
-    yield from selector_and_template_errors(spec, "deployment", "ReplicaSet")
+    yield from pod_owners.selector_and_template_errors(spec, "deployment", "ReplicaSet")
     yield from _strategy_errors(mapping(spec.get("strategy")))
     yield from not_negative(spec, "minReadySeconds", "revisionHistoryLimit", path="spec")
     deadline = spec.get("progressDeadlineSeconds")
@@ -45,19 +38,19 @@ def _strategy_errors(strategy: Mapping[str, object]) -> Iterator[FieldError]:
         if unavailable in (0, "0%") and at(rolling, "maxSurge") in (0, "0%"):
             yield invalid_value(f"{path}.maxUnavailable", shown(unavailable), "may not be 0 when `maxSurge` is 0")
     elif kind != "Recreate":
-        yield no_strategy("spec.strategy", strategy, ("Recreate", "RollingUpdate"))
+        yield pod_owners.no_strategy("spec.strategy", strategy, ("Recreate", "RollingUpdate"))
     elif rolling is not None:
         yield forbidden_field(path, "may not be specified when strategy `type` is 'Recreate'")
 
 
 STRATEGY: Final = Strategy(
-    defaults={"apps.v1.DeploymentStrategy": rolling_update(maxUnavailable="25%", maxSurge="25%")},
+    defaults={"apps.v1.DeploymentStrategy": pod_owners.rolling_update(maxUnavailable="25%", maxSurge="25%")},
     validate=_errors,
-    validate_update=selector_update_errors,
+    validate_update=pod_owners.selector_update_errors,
     warn_new=name_warnings,
-    warn_wanted=template_warnings,
+    warn_wanted=pod_owners.template_warnings,
     cells={
-        "Ready": ready_of_replicas,
+        "Ready": pod_owners.ready_of_replicas,
         "Up-to-date": number_at("status.updatedReplicas"),
         "Available": number_at("status.availableReplicas"),
         **template_cells(),

@@ -109,6 +109,11 @@ def port_name_errors(value: object, field: str) -> Iterator[FieldError]:
     yield from (invalid_value(field, shown(name), problem) for found, problem in problems if found)
 
 
+def port_or_name_errors(value: object, field: str) -> Iterator[FieldError]:
+    """Yield what is wrong with the number or the name of a port."""
+    return port_name_errors(value, field) if isinstance(value, str) else port_errors(value, field)
+
+
 def share_errors(value: object, field: str) -> Iterator[FieldError]:
     """Yield an error unless a number of pods, or a percentage of them, could be one."""
     if isinstance(value, str) and not _PERCENT.fullmatch(value):

@@ -10,7 +10,7 @@ from typing import Final
 
 from deltaloop.apiserver.core.kinds.addresses import network_errors
 from deltaloop.apiserver.core.kinds.cells import selector_at
-from deltaloop.apiserver.core.kinds.field_checks import each, one_of, port_errors, port_name_errors, set_to_one_of
+from deltaloop.apiserver.core.kinds.field_checks import each, one_of, port_errors, port_or_name_errors, set_to_one_of
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.faults import FieldError, invalid_value
 from deltaloop.schemas.json_values import at, integer, items, mapping, text, texts
@@ -40,10 +40,8 @@ def _errors(policy: Mapping[str, object]) -> Iterator[FieldError]:
 def _port_errors(port: Mapping[str, object], where: str) -> Iterator[FieldError]:
     value, end = port.get("port"), port.get("endPort")
     yield from set_to_one_of(port, "protocol", _PROTOCOLS, where)
-    if isinstance(value, str):
-        yield from port_name_errors(value, f"{where}.port")
-    elif value is not None:
-        yield from port_errors(value, f"{where}.port")
+    if value is not None:
+        yield from port_or_name_errors(value, f"{where}.port")
     if end is None:
         return
     if value is None:

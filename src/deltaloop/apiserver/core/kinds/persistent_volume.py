@@ -9,16 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.apiserver.core.kinds import claim_spec
 from deltaloop.apiserver.core.kinds.cells import access_modes
-from deltaloop.apiserver.core.kinds.claim_spec import (
-    ACCESS_MODES,
-    CLASS_ANNOTATION,
-    CLASS_WARNING,
-    VOLUME_MODES,
-    phase,
-    shown_storage,
-    volume_cells,
-)
 from deltaloop.apiserver.core.kinds.field_checks import each, needs, one_of, set_to_one_of, shown
 from deltaloop.apiserver.core.kinds.node_labels import node_term_warnings
 from deltaloop.apiserver.core.kinds.pod_warnings import volume_source_warnings
@@ -55,7 +47,7 @@ _SOURCES: Final = (
 )
 _DEPRECATED: Final = ("cephfs", "photonPersistentDisk", "scaleIO", "storageos", "glusterfs", "rbd")
 _ANNOTATIONS: Final = {
-    CLASS_ANNOTATION: CLASS_WARNING,
+    claim_spec.CLASS_ANNOTATION: claim_spec.CLASS_WARNING,
     "volume.beta.kubernetes.io/mount-options": 'deprecated since v1.31; use "mountOptions" attribute instead',
 }
 
@@ -69,7 +61,7 @@ def _errors(volume: Mapping[str, object]) -> Iterator[FieldError]:
     spec = mapping(volume.get("spec"))
     yield from needs(spec, "accessModes", path="spec")
     for mode in texts(spec.get("accessModes")):
-        yield from one_of(mode, "spec.accessModes", ACCESS_MODES)
+        yield from one_of(mode, "spec.accessModes", claim_spec.ACCESS_MODES)
     capacity = mapping(spec.get("capacity"))
     yield from needs(spec, "capacity", path="spec")
     if "storage" not in capacity:
@@ -85,7 +77,7 @@ def _errors(volume: Mapping[str, object]) -> Iterator[FieldError]:
         yield required("spec", "must specify a volume type")
     for name in sources[1:]:
         yield forbidden_field(f"spec.{name}", "may not specify more than 1 volume type")
-    yield from set_to_one_of(spec, "volumeMode", VOLUME_MODES, "spec")
+    yield from set_to_one_of(spec, "volumeMode", claim_spec.VOLUME_MODES, "spec")
 
 
 def _warnings(volume: Mapping[str, object]) -> Iterator[str]:
@@ -114,12 +106,12 @@ STRATEGY: Final = Strategy(
     warn=_warnings,
     finish_new=_finish_new,
     cells={
-        "Capacity": lambda volume: shown_storage(at(volume, "spec", "capacity")),
+        "Capacity": lambda volume: claim_spec.shown_storage(at(volume, "spec", "capacity")),
         "Access Modes": lambda volume: access_modes(at(volume, "spec", "accessModes")),
         "Reclaim Policy": "spec.persistentVolumeReclaimPolicy",
-        "Status": phase,
+        "Status": claim_spec.phase,
         "Claim": _claim,
         "Reason": "status.reason",
-        **volume_cells(),
+        **claim_spec.volume_cells(),
     },
 )

@@ -8,17 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from deltaloop.apiserver.core.kinds import claim_spec
 from deltaloop.apiserver.core.kinds.cells import access_modes
-from deltaloop.apiserver.core.kinds.claim_spec import (
-    CLASS_ANNOTATION,
-    CLASS_WARNING,
-    claim_spec_defaults,
-    claim_spec_errors,
-    claim_spec_warnings,
-    phase,
-    shown_storage,
-    volume_cells,
-)
 from deltaloop.apiserver.core.strategy import Cell, Strategy
 from deltaloop.schemas.faults import FieldError, forbidden_field
 from deltaloop.schemas.json_values import at, mapping
@@ -49,9 +40,9 @@ def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) ->
 
 
 def _warnings(claim: Mapping[str, object]) -> Iterator[str]:
-    if at(claim, "metadata", "annotations", CLASS_ANNOTATION) is not None:
-        yield f"metadata.annotations[{CLASS_ANNOTATION}]: {CLASS_WARNING}"
-    yield from claim_spec_warnings(claim.get("spec"), "spec")
+    if at(claim, "metadata", "annotations", claim_spec.CLASS_ANNOTATION) is not None:
+        yield f"metadata.annotations[{claim_spec.CLASS_ANNOTATION}]: {claim_spec.CLASS_WARNING}"
+    yield from claim_spec.claim_spec_warnings(claim.get("spec"), "spec")
 
 
 def _if_bound(shown: Callable[[object], str], field: str) -> Cell:
@@ -59,15 +50,15 @@ def _if_bound(shown: Callable[[object], str], field: str) -> Cell:
 
 
 STRATEGY: Final = Strategy(
-    defaults={"core.v1.PersistentVolumeClaimSpec": claim_spec_defaults},
-    validate=lambda claim: claim_spec_errors(claim.get("spec"), "spec"),
+    defaults={"core.v1.PersistentVolumeClaimSpec": claim_spec.claim_spec_defaults},
+    validate=lambda claim: claim_spec.claim_spec_errors(claim.get("spec"), "spec"),
     validate_update=_update_errors,
     warn=_warnings,
     cells={
-        "Status": phase,
+        "Status": claim_spec.phase,
         "Volume": "spec.volumeName",
-        "Capacity": _if_bound(shown_storage, "capacity"),
+        "Capacity": _if_bound(claim_spec.shown_storage, "capacity"),
         "Access Modes": _if_bound(access_modes, "accessModes"),
-        **volume_cells(),
+        **claim_spec.volume_cells(),
     },
 )

@@ -8,15 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.apiserver.core.kinds import field_checks as check
 from deltaloop.apiserver.core.kinds.cells import number_at
-from deltaloop.apiserver.core.kinds.field_checks import (
-    most_percent_errors,
-    selector_errors,
-    set_to_one_of,
-    share_errors,
-    shown,
-    shown_selector,
-)
 from deltaloop.apiserver.core.strategy import Cell, Strategy
 from deltaloop.schemas.faults import FieldError, invalid_value
 from deltaloop.schemas.json_values import at, mapping
@@ -29,16 +22,16 @@ def _errors(budget: Mapping[str, object]) -> Iterator[FieldError]:
     names = ("minAvailable", "maxUnavailable")
     if all(spec.get(name) is not None for name in names):
         in_go = (
-            f'{{"MinAvailable":{shown(spec["minAvailable"])},"Selector":{shown_selector(spec.get("selector"))},'
-            f'"MaxUnavailable":{shown(spec["maxUnavailable"])},'
-            f'"UnhealthyPodEvictionPolicy":{shown(spec.get("unhealthyPodEvictionPolicy"))}}}'
+            f'{{"MinAvailable":{check.shown(spec["minAvailable"])},"Selector":{check.shown_selector(spec.get("selector"))},'
+            f'"MaxUnavailable":{check.shown(spec["maxUnavailable"])},'
+            f'"UnhealthyPodEvictionPolicy":{check.shown(spec.get("unhealthyPodEvictionPolicy"))}}}'
         )
         yield invalid_value("spec", in_go, "minAvailable and maxUnavailable cannot be both set")
     for name in names:
-        yield from share_errors(spec.get(name), f"spec.{name}")
-        yield from most_percent_errors(spec.get(name), f"spec.{name}")
-    yield from selector_errors(spec.get("selector"), "spec.selector")
-    yield from set_to_one_of(spec, "unhealthyPodEvictionPolicy", _EVICTION_POLICIES, "spec")
+        yield from check.share_errors(spec.get(name), f"spec.{name}")
+        yield from check.most_percent_errors(spec.get(name), f"spec.{name}")
+    yield from check.selector_errors(spec.get("selector"), "spec.selector")
+    yield from check.set_to_one_of(spec, "unhealthyPodEvictionPolicy", _EVICTION_POLICIES, "spec")
 
 
 def _share(name: str) -> Cell:

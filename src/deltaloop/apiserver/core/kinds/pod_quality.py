@@ -6,7 +6,7 @@ Source: Kubernetes pkg/apis/core/helper/qos.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from deltaloop.schemas.json_values import at, items, mapping
 from deltaloop.schemas.quantity import canonical_quantity
@@ -14,7 +14,7 @@ from deltaloop.schemas.quantity import canonical_quantity
 _COUNTED: Final = ("cpu", "memory")
 
 
-def qos_class(spec: Mapping[str, Any]) -> str:
+def qos_class(spec: Mapping[str, object]) -> str:
     """Return the class of a pod by what its containers request and are limited to."""
     containers = [*items(spec.get("containers")), *items(spec.get("initContainers"))]
     of_pod = mapping(spec.get("resources"))

@@ -8,18 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.field_checks import (
-    NOT_NEGATIVE,
-    PROTOCOLS,
-    each,
-    named,
-    needs,
-    not_negative,
-    one_of,
-    port_errors,
-    port_name_errors,
-    shown,
-)
+from deltaloop.apiserver.core.kinds import field_checks as check
 from deltaloop.apiserver.core.metadata.rules import (
     annotation_errors,
     label_errors,
@@ -87,25 +76,25 @@ def pod_template_errors(template: object, path: str) -> Iterator[FieldError]:
 def pod_spec_errors(spec: Mapping[str, object], path: str) -> Iterator[FieldError]:
     """Yield what is wrong with the spec of a pod or of a pod template."""
     volumes: set[str] = set()
-    for where, volume in each(spec, "volumes", path):
+    for where, volume in check.each(spec, "volumes", path):
         yield from _volume_errors(volume, where, volumes)
     names: set[str] = set()
     if not items(spec.get("containers")):
         yield required(f"{path}.containers")
     ports: set[str] = set()
     for group in ("containers", "initContainers", "ephemeralContainers"):
-        for where, container in each(spec, group, path):
+        for where, container in check.each(spec, group, path):
             name = text(container.get("name"))
             if name in names and name:
-                yield duplicate(f"{where}.name", shown(name))
+                yield duplicate(f"{where}.name", check.shown(name))
             names.add(name)
             yield from _container_errors(container, where, volumes, ports)
             if spec.get("hostNetwork") is True and group != "ephemeralContainers":
                 yield from _host_network_errors(container, where)
         if group == "initContainers":
             ports = set()
-    yield from one_of(spec.get("restartPolicy"), f"{path}.restartPolicy", _RESTART_POLICIES)
-    yield from one_of(spec.get("dnsPolicy"), f"{path}.dnsPolicy", _DNS_POLICIES)
+    yield from check.one_of(spec.get("restartPolicy"), f"{path}.restartPolicy", _RESTART_POLICIES)
+    yield from check.one_of(spec.get("dnsPolicy"), f"{path}.dnsPolicy", _DNS_POLICIES)
     yield from label_errors(string_map(spec.get("nodeSelector")), f"{path}.nodeSelector")
     for name in ("serviceAccountName", "nodeName"):
         if spec.get(name):
@@ -117,7 +106,7 @@ def pod_spec_errors(spec: Mapping[str, object], path: str) -> Iterator[FieldErro
     for name in ("hostname", "subdomain"):
         if spec.get(name):
             yield from label_name_errors(text(spec[name]), f"{path}.{name}")
-    for where, toleration in each(spec, "tolerations", path):
+    for where, toleration in check.each(spec, "tolerations", path):
         yield from _toleration_errors(toleration, where)
 
 
@@ -125,16 +114,18 @@ def _container_errors(
     container: Mapping[str, object], path: str, volumes: set[str], host_ports: set[str]
 ) -> Iterator[FieldError]:
     image = text(container.get("image"))
-    yield from named(container, path, label_name_errors)
-    yield from needs(container, "image", path=path)
+    yield from check.named(container, path, label_name_errors)
+    yield from check.needs(container, "image", path=path)
     if image != image.strip():
-        yield invalid_value(f"{path}.image", shown(image), "must not have leading or trailing whitespace")
-    yield from one_of(container.get("terminationMessagePolicy"), f"{path}.terminationMessagePolicy", _MESSAGE_POLICIES)
+        yield invalid_value(f"{path}.image", check.shown(image), "must not have leading or trailing whitespace")
+    yield from check.one_of(
+        container.get("terminationMessagePolicy"), f"{path}.terminationMessagePolicy", _MESSAGE_POLICIES
+    )
     yield from _port_list_errors(container, path, host_ports)
-    for where, variable in each(container, "env", path):
+    for where, variable in check.each(container, "env", path):
         yield from _variable_errors(variable, where)
     yield from _mount_errors(container, path, volumes)
-    yield from one_of(container.get("imagePullPolicy"), f"{path}.imagePullPolicy", _PULL_POLICIES)
+    yield from check.one_of(container.get("imagePullPolicy"), f"{path}.imagePullPolicy", _PULL_POLICIES)
     yield from _resource_errors(mapping(container.get("resources")), f"{path}.resources")
     for probe in _PROBES:
         if is_mapping(container.get(probe)):
@@ -142,7 +133,7 @@ def _container_errors(
 
 
 def _host_network_errors(container: Mapping[str, object], path: str) -> Iterator[FieldError]:
-    for where, port in each(container, "ports", path):
+    for where, port in check.each(container, "ports", path):
         number = integer(port.get("hostPort"))
         if number != integer(port.get("containerPort")):
             text_ = "must match `containerPort` when `hostNetwork` is true"
@@ -151,35 +142,35 @@ def _host_network_errors(container: Mapping[str, object], path: str) -> Iterator
 
 def _port_list_errors(container: Mapping[str, object], path: str, host_ports: set[str]) -> Iterator[FieldError]:
     names: set[str] = set()
-    for where, port in each(container, "ports", path):
+    for where, port in check.each(container, "ports", path):
         name = text(port.get("name"))
         if name:
-            wrong = [*port_name_errors(name, f"{where}.name")]
+            wrong = [*check.port_name_errors(name, f"{where}.name")]
             if not wrong and name in names:
-                wrong.append(duplicate(f"{where}.name", shown(name)))
+                wrong.append(duplicate(f"{where}.name", check.shown(name)))
             yield from wrong
             names.add(name)
         host_port = integer(port.get("hostPort"))
         if port.get("containerPort"):
-            yield from port_errors(port["containerPort"], f"{where}.containerPort")
+            yield from check.port_errors(port["containerPort"], f"{where}.containerPort")
         else:
             yield required(f"{where}.containerPort")
         if host_port:
-            yield from port_errors(host_port, f"{where}.hostPort")
-        yield from one_of(port.get("protocol"), f"{where}.protocol", PROTOCOLS)
+            yield from check.port_errors(host_port, f"{where}.hostPort")
+        yield from check.one_of(port.get("protocol"), f"{where}.protocol", check.PROTOCOLS)
         if host_port:
             taken = f"{text(port.get('protocol'))}/{text(port.get('hostIP'))}/{host_port}"
             if taken in host_ports:
-                yield duplicate(f"{where}.hostPort", shown(taken))
+                yield duplicate(f"{where}.hostPort", check.shown(taken))
             host_ports.add(taken)
 
 
 def _variable_errors(variable: Mapping[str, object], path: str) -> Iterator[FieldError]:
     name, value, source = text(variable.get("name")), variable.get("value"), variable.get("valueFrom")
-    yield from needs(variable, "name", path=path)
+    yield from check.needs(variable, "name", path=path)
     if "=" in name or not (name.isascii() and name.isprintable()):
         text_ = "a valid environment variable name must consist only of printable ASCII characters other than '='"
-        yield invalid_value(f"{path}.name", shown(name), text_)
+        yield invalid_value(f"{path}.name", check.shown(name), text_)
     if is_mapping(source):
         found = [kind for kind in _VALUE_SOURCES if is_mapping(source.get(kind))]
         if value:
@@ -193,19 +184,19 @@ def _variable_errors(variable: Mapping[str, object], path: str) -> Iterator[Fiel
         reference = at(source, kind)
         if is_mapping(reference):
             yield from subdomain_errors(text(reference.get("name")), f"{path}.valueFrom.{kind}.name")
-            yield from needs(reference, "key", path=f"{path}.valueFrom.{kind}")
+            yield from check.needs(reference, "key", path=f"{path}.valueFrom.{kind}")
 
 
 def _mount_errors(container: Mapping[str, object], path: str, volumes: set[str]) -> Iterator[FieldError]:
     seen: set[str] = set()
-    for where, mount in each(container, "volumeMounts", path):
+    for where, mount in check.each(container, "volumeMounts", path):
         name, target = text(mount.get("name")), text(mount.get("mountPath"))
-        yield from needs(mount, "name", path=where)
+        yield from check.needs(mount, "name", path=where)
         if name not in volumes:
-            yield missing(f"{where}.name", shown(name))
-        yield from needs(mount, "mountPath", path=where)
+            yield missing(f"{where}.name", check.shown(name))
+        yield from check.needs(mount, "mountPath", path=where)
         if target in seen:
-            yield invalid_value(f"{where}.mountPath", shown(target), "must be unique")
+            yield invalid_value(f"{where}.mountPath", check.shown(target), "must be unique")
         seen |= {target} - {""}
 
 
@@ -213,8 +204,8 @@ def _resource_name_errors(name: str, field: str) -> Iterator[FieldError]:
     wrong = [*qualified_name_errors(name, field)]
     if "/" not in name and name not in _RESOURCES and not name.startswith("hugepages-"):
         if not wrong and name not in _QUOTA_RESOURCES:
-            wrong.append(invalid_value(field, shown(name), "must be a standard resource type or fully qualified"))
-        wrong.append(invalid_value(field, shown(name), "must be a standard resource for containers"))
+            wrong.append(invalid_value(field, check.shown(name), "must be a standard resource type or fully qualified"))
+        wrong.append(invalid_value(field, check.shown(name), "must be a standard resource for containers"))
     yield from wrong
 
 
@@ -224,11 +215,11 @@ def _resource_errors(resources: Mapping[str, object], path: str) -> Iterator[Fie
         for name, value in amounts.items():
             yield from _resource_name_errors(name, f"{path}.{group}[{name}]")
             if amount(value) < 0:
-                yield invalid_value(f"{path}.{group}[{name}]", shown(value), NOT_NEGATIVE)
+                yield invalid_value(f"{path}.{group}[{name}]", check.shown(value), check.NOT_NEGATIVE)
     for name, value in requests.items():
         if name in limits and amount(value) > amount(limits[name]):
             text_ = f"must be less than or equal to {name} limit of {limits[name]}"
-            yield invalid_value(f"{path}.requests", shown(value), text_)
+            yield invalid_value(f"{path}.requests", check.shown(value), text_)
 
 
 def _probe_errors(probe: Mapping[str, object], path: str, *, once: bool) -> Iterator[FieldError]:
@@ -238,12 +229,10 @@ def _probe_errors(probe: Mapping[str, object], path: str, *, once: bool) -> Iter
     for name in handlers[1:]:
         yield forbidden_field(f"{path}.{name}", "may not specify more than 1 handler type")
     if handlers[:1] == ["exec"]:
-        yield from needs(probe["exec"], "command", path=f"{path}.exec")
+        yield from check.needs(probe["exec"], "command", path=f"{path}.exec")
     elif handlers:
-        port = at(probe, handlers[0], "port")
-        check = port_name_errors if isinstance(port, str) else port_errors
-        yield from check(port, f"{path}.{handlers[0]}.port")
-    yield from not_negative(probe, *_PROBE_NUMBERS, path=path)
+        yield from check.port_or_name_errors(at(probe, handlers[0], "port"), f"{path}.{handlers[0]}.port")
+    yield from check.not_negative(probe, *_PROBE_NUMBERS, path=path)
     threshold = integer(probe.get("successThreshold"))
     if once and threshold > 1:
         yield invalid_value(f"{path}.successThreshold", str(threshold), "must be 1")
@@ -251,16 +240,16 @@ def _probe_errors(probe: Mapping[str, object], path: str, *, once: bool) -> Iter
 
 def _volume_errors(volume: Mapping[str, object], path: str, names: set[str]) -> Iterator[FieldError]:
     name = text(volume.get("name"))
-    yield from named(volume, path, label_name_errors)
+    yield from check.named(volume, path, label_name_errors)
     if name in names:
-        yield duplicate(f"{path}.name", shown(name))
+        yield duplicate(f"{path}.name", check.shown(name))
     names.add(name)
     sources = [source for source, value in volume.items() if is_mapping(value)]
     for source in sources[1:]:
         yield forbidden_field(f"{path}.{source}", "may not specify more than 1 volume type")
     for source in sources[:1]:
         if source in _VOLUME_NEEDS:
-            yield from needs(volume[source], _VOLUME_NEEDS[source], path=f"{path}.{source}")
+            yield from check.needs(volume[source], _VOLUME_NEEDS[source], path=f"{path}.{source}")
     if amount(at(volume, "emptyDir", "sizeLimit")) < 0:
         yield forbidden_field(f"{path}.emptyDir.sizeLimit", "SizeLimit field must be a valid resource quantity")
 
@@ -268,11 +257,11 @@ def _volume_errors(volume: Mapping[str, object], path: str, names: set[str]) -> 
 def _toleration_errors(toleration: Mapping[str, object], path: str) -> Iterator[FieldError]:
     operator, value = text(toleration.get("operator")), text(toleration.get("value"))
     if operator == "Exists" and value:
-        yield invalid_value(f"{path}.operator", shown(value), "value must be empty when `operator` is 'Exists'")
+        yield invalid_value(f"{path}.operator", check.shown(value), "value must be empty when `operator` is 'Exists'")
     elif not toleration.get("key") and operator != "Exists":
         text_ = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-        yield invalid_value(f"{path}.operator", shown(operator), text_)
+        yield invalid_value(f"{path}.operator", check.shown(operator), text_)
     elif operator:
-        yield from one_of(operator, f"{path}.operator", ("Equal", "Exists"))
+        yield from check.one_of(operator, f"{path}.operator", ("Equal", "Exists"))
     if toleration.get("effect"):
-        yield from one_of(toleration["effect"], f"{path}.effect", _EFFECTS)
+        yield from check.one_of(toleration["effect"], f"{path}.effect", _EFFECTS)

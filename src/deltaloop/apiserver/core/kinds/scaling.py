@@ -5,7 +5,7 @@ Source: apiextensions-apiserver pkg/registry/customresource/etcd.go; Kubernetes 
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
@@ -22,7 +22,7 @@ SCALE_VERSION: Final = "autoscaling/v1"
 _COPIED: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
-def scale_of(served: ServedResource, fields: dict[str, Any], *, may_be_unset: bool = False) -> dict[str, Any]:
+def scale_of(served: ServedResource, fields: dict[str, object], *, may_be_unset: bool = False) -> dict[str, object]:
     """Return the ``Scale`` of an object.
 
     Args:
@@ -39,8 +39,9 @@ def scale_of(served: ServedResource, fields: dict[str, Any], *, may_be_unset: bo
     wanted = _first(paths.spec_replicas, fields)
     if wanted is None and paths.default is None and not may_be_unset:
         raise failures.internal(f'the spec replicas field "{paths.spec_replicas}" does not exist')
-    metadata = {name: fields["metadata"][name] for name in _COPIED if name in fields["metadata"]}
-    status: dict[str, Any] = {"replicas": integer(_first(paths.status_replicas, fields))}
+    metadata = mapping(fields["metadata"])
+    metadata = {name: metadata[name] for name in _COPIED if name in metadata}
+    status: dict[str, object] = {"replicas": integer(_first(paths.status_replicas, fields))}
     selector = _selector(_first(paths.label_selector, fields)) if paths.label_selector else ""
     if selector:
         status["selector"] = selector
@@ -55,7 +56,7 @@ def scale_of(served: ServedResource, fields: dict[str, Any], *, may_be_unset: bo
     }
 
 
-def check_scale(scale: dict[str, Any], *, patched: bool) -> None:
+def check_scale(scale: dict[str, object], *, patched: bool) -> None:
     """Refuse a ``Scale`` that cannot be read: with another type where a number or a text belongs.
 
     Args:
@@ -72,7 +73,7 @@ def check_scale(scale: dict[str, Any], *, patched: bool) -> None:
         raise failures.unreadable("Scale", why, version="v1")
 
 
-def _unreadable(scale: dict[str, Any]) -> str:
+def _unreadable(scale: dict[str, object]) -> str:
     for field, wanted in (("spec", "ScaleSpec"), ("status", "ScaleStatus")):
         part = scale.get(field)
         if part is not None and not is_mapping(part):
@@ -88,7 +89,7 @@ def _unreadable(scale: dict[str, Any]) -> str:
     return ""
 
 
-def apply_scale(served: ServedResource, current: dict[str, Any], scale: dict[str, Any]) -> dict[str, Any]:
+def apply_scale(served: ServedResource, current: dict[str, object], scale: dict[str, object]) -> dict[str, object]:
     """Return the object with the replicas of a ``Scale``, and with its resource version and uid as conditions.
 
     Raises:
@@ -98,51 +99,42 @@ def apply_scale(served: ServedResource, current: dict[str, Any], scale: dict[str
             of the object.
     """
     paths = _paths(served)
-    replicas = at(scale, "spec", "replicas")
-    replicas = integer(replicas)
+    replicas = integer(at(scale, "spec", "replicas"))
     if paths.default is None and replicas == _UNSET:
         raise failures.bad_request(f'the spec replicas field "{paths.spec_replicas}" cannot be empty')
-    name = text(current["metadata"].get("name"))
+    metadata = dict(mapping(current["metadata"]))
+    name = text(metadata.get("name"))
     # Another uid is looked at before, by the update.
-    another = text(at(scale, "metadata", "uid")) not in ("", current["metadata"].get("uid"))
+    another = text(at(scale, "metadata", "uid")) not in ("", metadata.get("uid"))
     if replicas < 0 and not (paths.default is None or another):
         error = invalid_value("spec.replicas", str(replicas), "must be greater than or equal to 0")
         raise failures.invalid(_SCALE, name, [error])
-    metadata = {**current["metadata"]}
     for name in ("name", "namespace", "uid", "resourceVersion"):
         sent = at(scale, "metadata", name)
         if isinstance(sent, str) and sent:
             metadata[name] = sent
-    result = {**current, "metadata": metadata}
-    target = result
-    *way, last = paths.spec_replicas.strip(".").split(".")
-    for segment in way:
-        target[segment] = dict(mapping(target.get(segment)))
-        target = target[segment]
-    target[last] = replicas
-    return result
+    return _with_replicas({**current, "metadata": metadata}, paths, replicas)
 
 
-def scale_config(served: ServedResource, name: str, namespace: str, scale: dict[str, Any]) -> dict[str, Any]:
+def scale_config(served: ServedResource, name: str, namespace: str, scale: dict[str, object]) -> dict[str, object]:
     """Return the object that somebody applies who applies this ``Scale``.
 
     Raises:
         NotFoundError: If the resource has no such subresource.
     """
-    result: dict[str, Any] = {
-        "apiVersion": served.type.api_version,
-        "kind": served.type.kind,
-        "metadata": {**mapping(scale.get("metadata")), "name": name},
-    }
-    if namespace:
-        result["metadata"]["namespace"] = namespace
+    metadata = {**mapping(scale.get("metadata")), "name": name, **({"namespace": namespace} if namespace else {})}
+    result: dict[str, object] = {"apiVersion": served.type.api_version, "kind": served.type.kind, "metadata": metadata}
     replicas = at(scale, "spec", "replicas")
-    if replicas is None:
-        return result
-    target = result
-    *way, last = _paths(served).spec_replicas.strip(".").split(".")
+    return result if replicas is None else _with_replicas(result, _paths(served), replicas)
+
+
+def _with_replicas(fields: dict[str, object], paths: ScalePaths, replicas: object) -> dict[str, object]:
+    """Return an object with another number of replicas; it shares what is not on the way there."""
+    result = target = dict(fields)
+    *way, last = paths.spec_replicas.strip(".").split(".")
     for segment in way:
-        target = target.setdefault(segment, {})
+        target[segment] = below = dict(mapping(target.get(segment)))
+        target = below
     target[last] = replicas
     return result
 
@@ -153,7 +145,7 @@ def _paths(served: ServedResource) -> ScalePaths:
     return served.scale_paths
 
 
-def _first(path: str, fields: dict[str, Any]) -> Any:
+def _first(path: str, fields: dict[str, object]) -> object:
     return at(fields, *path.removeprefix(".").split("."))
 
 

@@ -11,17 +11,9 @@ from typing import Final
 
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
+from deltaloop.apiserver.core.kinds import field_checks as check
 from deltaloop.apiserver.core.kinds.addresses import address_errors, address_warnings
 from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, labels_at, load_balancer_addresses, text_at
-from deltaloop.apiserver.core.kinds.field_checks import (
-    PROTOCOLS,
-    each,
-    needs,
-    one_of,
-    port_errors,
-    port_name_errors,
-    shown,
-)
 from deltaloop.apiserver.core.kinds.ip_address import IP_ADDRESS, addresses_of, ip_address, uid_beside
 from deltaloop.apiserver.core.kinds.kubelet_verbs import proxy_of
 from deltaloop.apiserver.core.kinds.service_allocation import Taken, allocate, keep_allocated
@@ -114,15 +106,15 @@ def _release(writes: Writes, namespace: str, name: str, addresses: Iterable[str]
 def _errors(service: Mapping[str, object]) -> Iterator[FieldError]:
     spec = mapping(service.get("spec"))
     kind = text(spec.get("type"))
-    yield from one_of(kind, "spec.type", _TYPES)
+    yield from check.one_of(kind, "spec.type", _TYPES)
     if kind == "ExternalName":
         name = text(spec.get("externalName"))
-        yield from needs(spec, "externalName", path="spec")
+        yield from check.needs(spec, "externalName", path="spec")
         if name:
             yield from subdomain_errors(name.removesuffix("."), "spec.externalName")
     elif spec.get("clusterIP") != "None":
-        yield from needs(spec, "ports", path="spec")
-    yield from one_of(spec.get("sessionAffinity"), "spec.sessionAffinity", ("ClientIP", "None"))
+        yield from check.needs(spec, "ports", path="spec")
+    yield from check.one_of(spec.get("sessionAffinity"), "spec.sessionAffinity", ("ClientIP", "None"))
     sent = texts(spec.get("clusterIPs")) or ((text(spec["clusterIP"]),) if spec.get("clusterIP") else ())
     yield from address_errors(sent, "spec.clusterIPs", but="None")
     yield from address_errors(texts(spec.get("externalIPs")), "spec.externalIPs")
@@ -132,11 +124,11 @@ def _errors(service: Mapping[str, object]) -> Iterator[FieldError]:
     external, internal = spec.get("externalTrafficPolicy"), spec.get("internalTrafficPolicy")
     if external and kind not in ("NodePort", "LoadBalancer") and not texts(spec.get("externalIPs")):
         text_ = "may only be set for externally-accessible services"
-        yield invalid_value("spec.externalTrafficPolicy", shown(external), text_)
+        yield invalid_value("spec.externalTrafficPolicy", check.shown(external), text_)
     elif external:
-        yield from one_of(external, "spec.externalTrafficPolicy", _TRAFFIC_POLICIES)
+        yield from check.one_of(external, "spec.externalTrafficPolicy", _TRAFFIC_POLICIES)
     if internal:
-        yield from one_of(internal, "spec.internalTrafficPolicy", _TRAFFIC_POLICIES)
+        yield from check.one_of(internal, "spec.internalTrafficPolicy", _TRAFFIC_POLICIES)
 
 
 def _family_errors(spec: Mapping[str, object]) -> Iterator[FieldError]:
@@ -145,29 +137,28 @@ def _family_errors(spec: Mapping[str, object]) -> Iterator[FieldError]:
         return
     for place, family in enumerate(texts(spec.get("ipFamilies"))):
         if family == "IPv6":
-            yield invalid_value(f"spec.ipFamilies[{place}]", shown(family), "not configured on this cluster")
+            yield invalid_value(f"spec.ipFamilies[{place}]", check.shown(family), "not configured on this cluster")
     if spec.get("ipFamilyPolicy") == "RequireDualStack":
         text_ = "this cluster is not configured for dual-stack services"
-        yield invalid_value("spec.ipFamilyPolicy", shown("RequireDualStack"), text_)
+        yield invalid_value("spec.ipFamilyPolicy", check.shown("RequireDualStack"), text_)
 
 
 def _port_errors(spec: Mapping[str, object], kind: str) -> Iterator[FieldError]:
     names: set[str] = set()
     seen: set[tuple[int, str]] = set()
     repeated: list[FieldError] = []
-    for where, port in each(spec, "ports", "spec"):
-        name, target, protocol = text(port.get("name")), port.get("targetPort"), text(port.get("protocol"))
+    for where, port in check.each(spec, "ports", "spec"):
+        name, protocol = text(port.get("name")), text(port.get("protocol"))
         if name:
             yield from label_name_errors(name, f"{where}.name")
             if name in names:
-                yield duplicate(f"{where}.name", shown(name))
+                yield duplicate(f"{where}.name", check.shown(name))
         elif len(items(spec["ports"])) > 1:
             yield required(f"{where}.name")
         names.add(name)
-        yield from port_errors(port.get("port"), f"{where}.port")
-        yield from one_of(protocol, f"{where}.protocol", PROTOCOLS)
-        check = port_name_errors if isinstance(target, str) else port_errors
-        yield from check(target, f"{where}.targetPort")
+        yield from check.port_errors(port.get("port"), f"{where}.port")
+        yield from check.one_of(protocol, f"{where}.protocol", check.PROTOCOLS)
+        yield from check.port_or_name_errors(port.get("targetPort"), f"{where}.targetPort")
         if kind == "ClusterIP" and port.get("nodePort"):
             yield forbidden_field(f"{where}.nodePort", "may not be used when `type` is 'ClusterIP'")
         key = (integer(port.get("port")), protocol)
@@ -186,7 +177,7 @@ def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) ->
     if "ExternalName" in (old.get("type"), new.get("type")) or not old.get("clusterIP"):
         return
     if new.get("clusterIP") != old["clusterIP"]:
-        value = shown([new.get("clusterIP") or ""])
+        value = check.shown([new.get("clusterIP") or ""])
         yield invalid_value("spec.clusterIPs[0]", value, "may not change once set")
 
 
@@ -218,7 +209,7 @@ def _warnings(service: Mapping[str, object]) -> Iterator[str]:
 
 def _shown_ports(service: Mapping[str, object]) -> str:
     shown_ports: list[str] = []
-    for _, port in each(service.get("spec"), "ports"):
+    for _, port in check.each(service.get("spec"), "ports"):
         node_port = integer(port.get("nodePort"))
         number = f"{integer(port.get('port'))}:{node_port}" if node_port else str(integer(port.get("port")))
         shown_ports.append(f"{number}/{text(port.get('protocol'))}")

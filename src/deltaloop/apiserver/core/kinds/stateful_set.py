@@ -8,15 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.apiserver.core.kinds import pod_owners
 from deltaloop.apiserver.core.kinds.cells import template_cells
 from deltaloop.apiserver.core.kinds.claim_spec import claim_spec_errors, claim_spec_warnings
 from deltaloop.apiserver.core.kinds.field_checks import each, not_negative, set_to_one_of, shown
-from deltaloop.apiserver.core.kinds.pod_owners import (
-    ready_of_replicas,
-    selector_and_template_errors,
-    shown_strategy,
-    template_warnings,
-)
 from deltaloop.apiserver.core.metadata.rules import label_name_errors
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value
@@ -62,7 +57,7 @@ def _errors(owner: Mapping[str, object]) -> Iterator[FieldError]:
     yield from not_negative(spec, "replicas", "minReadySeconds", path="spec")
     yield from not_negative(spec.get("ordinals"), "start", path="spec.ordinals")
     with_claims = {**spec, "template": _template_with_claims(spec)}
-    yield from selector_and_template_errors(with_claims, "statefulset", "StatefulSet")
+    yield from pod_owners.selector_and_template_errors(with_claims, "statefulset", "StatefulSet")
 
 
 def _template_with_claims(spec: Mapping[str, object]) -> dict[str, object]:
@@ -88,7 +83,7 @@ def _strategy_errors(strategy: Mapping[str, object]) -> Iterator[FieldError]:
     if kind == "RollingUpdate":
         yield from not_negative(rolling, "partition", path=f"{field}.rollingUpdate")
     elif kind != "OnDelete":
-        yield invalid_value(field, shown_strategy(strategy), "must be 'RollingUpdate' or 'OnDelete'")
+        yield invalid_value(field, pod_owners.shown_strategy(strategy), "must be 'RollingUpdate' or 'OnDelete'")
     elif rolling is not None:
         in_go = (
             f'{{"Partition":{shown(at(rolling, "partition"))},"MaxUnavailable":{shown(at(rolling, "maxUnavailable"))}}}'
@@ -130,6 +125,6 @@ STRATEGY: Final = Strategy(
     validate_new=_new_errors,
     validate_update=_update_errors,
     warn=_warnings,
-    warn_wanted=template_warnings,
-    cells={"Ready": ready_of_replicas, **template_cells()},
+    warn_wanted=pod_owners.template_warnings,
+    cells={"Ready": pod_owners.ready_of_replicas, **template_cells()},
 )
