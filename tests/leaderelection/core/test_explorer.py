@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import math
 import random
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -47,61 +49,75 @@ def test_there_are_never_two_leaders_and_always_a_way_back_to_one(name: str) -> 
     assert result.recovery <= 9
 
 
-class CountsFromTheAnswer(Election):
-    def _leads_until(self, started_at: float, now: float) -> float:
-        return now + self.timing.renew_deadline
+def seeded(name: str, **methods: Callable[..., Any]) -> type[Election]:
+    """Return the class with other methods in the place of some of its own."""
+    assert methods.keys() <= vars(Election).keys()
+    return type(name, (Election,), methods)
 
 
-class HasNoRenewDeadline(Election):
-    def _leads_until(self, started_at: float, now: float) -> float:
-        return math.inf
+def _leads_for(seconds: Callable[[Election], float]) -> Callable[..., bool]:
+    """Return how an election extends its leadership if it counts from the answer on."""
+
+    def extend(self: Election, now: float) -> bool:
+        self._renewed_at = self._pending_at
+        self.guard_until = now + seconds(self)
+        self._next_at = max(now, self._pending_at + self.timing.retry_period)
+        return True
+
+    return extend
 
 
-class TrustsTimesInTheRecord(Election):
-    def _expires_at(self) -> float:
-        assert self._observed is not None
-        record = self._observed.record
-        assert record.renew_time is not None
-        return (record.renew_time - EPOCH).total_seconds() + record.lease_duration_seconds
+def _by_the_record(self: Election) -> float:
+    assert self._observed is not None
+    record = self._observed.record
+    assert record.renew_time is not None
+    return (record.renew_time - EPOCH).total_seconds() + record.lease_duration_seconds
 
 
-class GoesByItsOwnDuration(Election):
-    def _expires_at(self) -> float:
-        return self._observed_at + self.timing.lease_duration
+def _by_its_own_duration(self: Election) -> float:
+    return self._observed_at + self.timing.lease_duration
 
 
-class TakesAHeldLock(Election):
-    def _expires_at(self) -> float:
-        return -math.inf
+def _at_once(_: Election) -> float:
+    return -math.inf
 
 
-class CountsAConflictAsRenewal(Election):
-    def conflicted(self, now: float, *, chance: float) -> tuple[Fact, ...]:
-        facts = super().conflicted(now, chance=chance)
-        if self.phase is Phase.LEADING:
-            self.guard_until = now + self.timing.renew_deadline
-        return facts
+_conflicted, _failed, _release = Election.conflicted, Election.failed, Election.release
 
 
-class CountsATimeoutAsRenewal(Election):
-    def failed(self, now: float, *, chance: float, uncertain: bool = True) -> tuple[Fact, ...]:
-        if self.phase is Phase.LEADING:
-            self._extend(now)
-        return super().failed(now, chance=chance, uncertain=uncertain)
+def _renewed_by_a_conflict(self: Election, now: float, *, chance: float) -> tuple[Fact, ...]:
+    facts = _conflicted(self, now, chance=chance)
+    if self.phase is Phase.LEADING:
+        self.guard_until = now + self.timing.renew_deadline
+    return facts
 
 
-class ActsWhileItGivesUp(Election):
-    def release(self, now: float, *, give_up: bool = True) -> None:
-        guard_until = self.guard_until
-        super().release(now, give_up=give_up)
-        self.guard_until = guard_until
+def _renewed_by_a_timeout(self: Election, now: float, *, chance: float, uncertain: bool = True) -> tuple[Fact, ...]:
+    if self.phase is Phase.LEADING:
+        self._extend(now)
+    return _failed(self, now, chance=chance, uncertain=uncertain)
 
 
-class GivesUpAfterALostTryOnly(Election):
-    """Stops trying for good when a request fails: nobody comes to lead."""
+def _still_acting(self: Election, now: float, *, give_up: bool = True) -> None:
+    guard_until = self.guard_until
+    _release(self, now, give_up=give_up)
+    self.guard_until = guard_until
 
-    def _retry_contending(self, now: float, chance: float) -> None:
-        self._next_at = math.inf
+
+def _never_again(self: Election, _now: float, _chance: float) -> None:
+    self._next_at = math.inf
+
+
+CountsFromTheAnswer = seeded("CountsFromTheAnswer", _extend=_leads_for(lambda self: self.timing.renew_deadline))
+HasNoRenewDeadline = seeded("HasNoRenewDeadline", _extend=_leads_for(lambda _: math.inf))
+TrustsTimesInTheRecord = seeded("TrustsTimesInTheRecord", _expires_at=_by_the_record)
+GoesByItsOwnDuration = seeded("GoesByItsOwnDuration", _expires_at=_by_its_own_duration)
+TakesAHeldLock = seeded("TakesAHeldLock", _expires_at=_at_once)
+CountsAConflictAsRenewal = seeded("CountsAConflictAsRenewal", conflicted=_renewed_by_a_conflict)
+CountsATimeoutAsRenewal = seeded("CountsATimeoutAsRenewal", failed=_renewed_by_a_timeout)
+ActsWhileItGivesUp = seeded("ActsWhileItGivesUp", release=_still_acting)
+# Stops trying for good when a request fails: nobody comes to lead.
+GivesUpAfterALostTryOnly = seeded("GivesUpAfterALostTryOnly", _retry_contending=_never_again)
 
 
 PLAIN = replace(TWO, crashes=False, restarts=False, late=False)

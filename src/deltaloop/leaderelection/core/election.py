@@ -36,7 +36,7 @@ from __future__ import annotations
 
 import math
 from enum import Enum
-from typing import Final
+from typing import Final, final
 
 from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.times import WallTime
@@ -78,11 +78,9 @@ class _Step(Enum):
     UPDATE = "update"
 
 
+@final
 class Election:
-    """One candidate. One request is out at a time; not safe for several threads, except for reading ``guard_until``.
-
-    Open to subclasses so that tests can seed bugs; nothing else derives from it.
-    """
+    """One candidate. One request is out at a time; not safe for several threads, except for reading ``guard_until``."""
 
     def __init__(self, identity: str, timing: ElectionTiming | None = None) -> None:
         """Make a candidate that has not joined.
@@ -359,17 +357,14 @@ class Election:
         return BecameLeader(token or version, request.record.leader_transitions), *self._report(self.identity)
 
     def _extend(self, now: float) -> bool:
-        until = self._leads_until(self._pending_at, now)
+        # It counts from when the request was sent: when the answer came says nothing.
+        until = self._pending_at + self.timing.renew_deadline
         if now >= until:
             return False
         self._renewed_at = self._pending_at
         self.guard_until = until
         self._next_at = max(now, self._pending_at + self.timing.retry_period)
         return True
-
-    def _leads_until(self, started_at: float, now: float) -> float:
-        del now  # when the answer came does not count; a seeded bug in the tests uses it
-        return started_at + self.timing.renew_deadline
 
     def conflicted(self, now: float, *, chance: float) -> tuple[Fact, ...]:
         """Take the answer to a ``Create`` or ``Update``: refused, because the lock has changed or is gone."""
