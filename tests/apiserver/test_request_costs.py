@@ -20,6 +20,8 @@ import pytest
 
 from deltaloop.apiserver.core.access.escalation import missing_rules
 from deltaloop.apiserver.core.access.rbac import Rule
+from deltaloop.apiserver.core.answers.openapi import index_document
+from deltaloop.apiserver.core.answers.published import PublishedSchemas
 from deltaloop.apiserver.core.crds.definition import default_crd
 from deltaloop.apiserver.core.metadata.rules import new_finalizer_errors
 from deltaloop.apiserver.core.registry import Registry
@@ -355,6 +357,23 @@ def test_one_more_definition_costs_the_same_where_there_are_many() -> None:
     crd["status"] = built_in_registry().apply_crd(crd, now=0)
     few, many = (calls(partial(served(size).apply_crd, crd, now=0)) for size in (3, 100))
     assert many < few * 1.4, (few, many)
+
+
+def test_hashes_of_documents_are_worked_out_once() -> None:
+    registry = built_in_registry()
+    for number in range(40):
+        registry.apply_crd(default_crd(widget_crd(f"hashed{number}.example.com")), now=0)
+    first, again = (calls(partial(index_document, registry)) for _ in range(2))
+    assert again < first / 2, (first, again)
+
+
+def test_a_published_schema_is_converted_once() -> None:
+    definitions = {f"k{number}": {"$ref": f"#/$defs/k{number + 1}"} for number in range(99)} | {
+        "k99": {"type": "object"}
+    }
+    published = PublishedSchemas(definitions)
+    first, again = (calls(partial(published.add_to, {}, "k0")) for _ in range(2))
+    assert again < first / 2, (first, again)
 
 
 def replace_verbs(rule: Rule, count: int) -> Rule:
