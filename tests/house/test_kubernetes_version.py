@@ -14,7 +14,7 @@ from tools.kubernetes.go_modules import raised
 from deltaloop.api.kubernetes_version import KUBERNETES, MINOR
 from deltaloop.apiserver.builtin_tables import builtin_tables
 from tests.kube.build import KUBE_APISERVER
-from tests.world.build import CONTROLLER_MANAGER, KUBECTL, SAMPLE_CONTROLLER, SCHEDULER
+from tests.world.build import CONTROLLER_MANAGER, KUBECTL, SCHEDULER
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVER = ROOT / "src" / "deltaloop" / "apiserver"
@@ -61,7 +61,6 @@ def test_the_programs_beside_which_it_is_tried_are_of_this_version() -> None:
     built = [KUBE_APISERVER, *(each.program for each in (CONTROLLER_MANAGER, KUBECTL, SCHEDULER))]
     assert {program.version for program in built} == {f"v{KUBERNETES}"}
     libraries = f"v{KUBERNETES.replace('1.', '0.', 1)}"
-    assert SAMPLE_CONTROLLER.program.version == libraries
     client = (ROOT / "tests" / "interop" / "go_client" / "go.mod").read_text()
     assert f"k8s.io/client-go {libraries}\n" in client
 
@@ -76,11 +75,4 @@ def test_a_module_that_is_raised_says_the_version_everywhere_and_comes_back(name
     assert not re.search(rf"v[01]\.{KUBERNETES.partition('.')[2]}\b", there)
     back = raised(there, KUBERNETES, parts)
     assert back == raised(here, KUBERNETES, parts)
-    assert set(back.splitlines()) - set(here.splitlines()) <= {
-        f"\tk8s.io/kubernetes v{KUBERNETES}",
-        *sample_controller(),
-    }
-
-
-def sample_controller() -> list[str]:
-    return [f"\tk8s.io/sample-controller {SAMPLE_CONTROLLER.program.version}"]
+    assert set(back.splitlines()) - set(here.splitlines()) <= {f"\tk8s.io/kubernetes v{KUBERNETES}"}

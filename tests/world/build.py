@@ -71,7 +71,7 @@ CONTROLLER_MANAGER = _kubernetes("kube-controller-manager")
 SCHEDULER = _kubernetes("kube-scheduler")
 KUBECTL = _kubernetes("kubectl")
 SAMPLE_CONTROLLER = WorldProgram(
-    Program("sample-controller", HERE / "controllers", "k8s.io/sample-controller", "k8s.io/sample-controller"),
+    Program("sample-controller", HERE / "sample_controller", "k8s.io/sample-controller", "k8s.io/sample-controller"),
     files=(("artifacts/examples", "crd-status-subresource.yaml"),),
 )
 KWOK = WorldProgram(

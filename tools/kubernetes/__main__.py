@@ -60,9 +60,14 @@ def main() -> None:
         schemas_file(version.rpartition(".")[0])
     except MissingSourceError as error:
         sys.exit(str(error))
-    parts = parts_of(version, ROOT / MODULES[0])
-    for name in MODULES:
-        raise_module(ROOT / name, version, parts)
+    try:
+        parts = parts_of(version, ROOT / MODULES[0])
+        for name in MODULES:
+            raise_module(ROOT / name, version, parts)
+    except (subprocess.SubprocessError, OSError) as error:
+        sys.exit(
+            f"{error}: the module proxy may not have all parts of {version}; `git restore .` undoes what was written"
+        )
     write_number(version)
     for title, *command in STEPS:
         print(f"== {title}", flush=True)

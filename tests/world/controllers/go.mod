@@ -1,4 +1,4 @@
-// kube-controller-manager, kube-scheduler, kubectl and sample-controller, beside either server: `make world` builds them.
+// kube-controller-manager, kube-scheduler and kubectl, beside either server: `make world` builds them.
 module deltaloop.dev/world/controllers
 
 go 1.26.0
@@ -163,7 +163,6 @@ require (
 	k8s.io/metrics v0.36.3 // indirect
 	k8s.io/mount-utils v0.0.0 // indirect
 	k8s.io/pod-security-admission v0.0.0 // indirect
-	k8s.io/sample-controller v0.36.3 // indirect
 	k8s.io/streaming v0.36.3 // indirect
 	k8s.io/utils v0.0.0-20260210185600-b8788abfbbc2 // indirect
 	sigs.k8s.io/apiserver-network-proxy/konnectivity-client v0.34.0 // indirect
@@ -180,7 +179,6 @@ tool (
 	k8s.io/kubernetes/cmd/kube-controller-manager
 	k8s.io/kubernetes/cmd/kube-scheduler
 	k8s.io/kubernetes/cmd/kubectl
-	k8s.io/sample-controller
 )
 
 // Kubernetes names its own parts v0.0.0 and replaces them by folders; outside its tree each needs its published version.
