@@ -25,6 +25,7 @@ CLUSTER_WIDE = frozenset(
         "clusterroles",
         "csidrivers",
         "csinodes",
+        "devicetaintrules",
         "ingressclasses",
         "mutatingwebhookconfigurations",
         "nodes",
@@ -32,6 +33,7 @@ CLUSTER_WIDE = frozenset(
         "priorityclasses",
         "runtimeclasses",
         "storageclasses",
+        "storageversionmigrations",
         "validatingwebhookconfigurations",
     }
 )

@@ -264,17 +264,21 @@ async def test_a_change_counts(api: Api) -> None:
     await sees(403)
 
 
-@conformance("RBAC: a binding whose role is missing allows nothing, and refusals say so", secured=True)
+@conformance(
+    "RBAC: a binding whose role is missing allows nothing, and refusals say so", secured=True, min_version="1.37"
+)
 async def test_a_missing_role(api: Api) -> None:
     bob, gone = api.name("bob"), api.name("gone")
     await api.created(CLUSTER_ROLE_BINDINGS, binding(gone, "ClusterRole", gone, user(bob)))
     missing = f'clusterrole.rbac.authorization.k8s.io "{gone}" not found'
     message = (await api.impersonate(bob).get("/metrics")).refuses(403, "Forbidden")
-    assert message == f'forbidden: User "{bob}" cannot get path "/metrics": RBAC: {missing}'
+    assert message == f'forbidden: User "{bob}" cannot get path "/metrics": rbac: RBAC: {missing}'
     await api.created(role_bindings(api), binding("b", "Role", "none", user(bob)))
     message = (await api.impersonate(bob).get(api.pods)).refuses(403, "Forbidden")
-    assert message.endswith(f'"{api.namespace}": RBAC: [{missing}, role.rbac.authorization.k8s.io "none" not found]')
-    assert await may(api, bob, verb="get", resource="pods", namespace="default") == (False, f"RBAC: {missing}")
+    assert message.endswith(
+        f'"{api.namespace}": rbac: RBAC: [{missing}, role.rbac.authorization.k8s.io "none" not found]'
+    )
+    assert await may(api, bob, verb="get", resource="pods", namespace="default") == (False, f"rbac: RBAC: {missing}")
 
 
 @conformance("RBAC: a review names the binding that allows", secured=True)

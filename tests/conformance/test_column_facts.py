@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from deltaloop.api.kubernetes_version import MINOR
 from tests.conformance.column_facts import COLUMNS, ask, read_facts
 from tests.conformance.target import Api, conformance
 
 FACTS = read_facts()
 
 
-@conformance("CRDs: which printer columns can be read, and what they show", min_version="1.36")
+@conformance("CRDs: which printer columns can be read, and what they show", min_version=MINOR)
 async def test_facts(api: Api) -> None:
     answers = await ask(api)
     assert {name: answer for name, answer in answers.items() if answer != FACTS[name]} == {}

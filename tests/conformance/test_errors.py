@@ -352,14 +352,14 @@ async def test_no_name(api: Api) -> None:
     (
         "an owner without a uid",
         {"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": ""}]},
-        "metadata.ownerReferences.uid",
+        "metadata.ownerReferences[0].uid",
         "must not be empty",
     ),
     (
         "an owner without a version",
         {"ownerReferences": [{"apiVersion": "", "kind": "Pod", "name": "a", "uid": "1"}]},
-        "metadata.ownerReferences.apiVersion",
-        "version must not be empty",
+        "metadata.ownerReferences[0].apiVersion",
+        "must not be empty",
     ),
     (
         "two controllers",

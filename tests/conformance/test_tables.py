@@ -10,10 +10,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tests.conformance.target import Api, conformance
+from deltaloop.api.kubernetes_version import MINOR
+from tests.conformance.target import CRDS, Api, conformance, widget_crd
 
 TABLE = {"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}
-AGES = ("Age", "Created At", "Last Seen", "First Seen", "Last Schedule")
+AGES = ("Age", "TimeAdded", "Created At", "Last Seen", "First Seen", "Last Schedule")
 ROWS: list[dict[str, Any]] = json.loads(Path(__file__).with_name("table_rows.json").read_text())
 MERGE = "merge-patch+json"
 
@@ -37,6 +38,7 @@ def _cells(table: dict[str, Any], *, running: bool) -> dict[str, Any]:
 @conformance(
     "tables: the cells of a row",
     *((group, group) for group in dict.fromkeys(str(row["api"]) for row in ROWS)),
+    min_version=MINOR,
 )
 async def test_rows(api: Api, group: str) -> None:
     for row in [row for row in ROWS if row["api"] == group]:
@@ -56,3 +58,42 @@ async def test_rows(api: Api, group: str) -> None:
         assert _cells(shown.json, running=running) == row["cells"], (plural, name)
         if not row["namespaced"]:
             await api.delete(f"{path}/{name}")
+
+
+@conformance(
+    "tables: the row of a definition has its names, the versions that are served, and whether it is", min_version="1.37"
+)
+async def test_the_row_of_a_definition(api: Api) -> None:
+    crd = widget_crd(api.group(), versions=("v1", "v2"))
+    crd["spec"]["names"]["shortNames"] = ["wi", "wd"]
+    await api.define(crd)
+    name = crd["metadata"]["name"]
+    shown = await api.get(f"{CRDS}/{name}", **TABLE)
+    assert _cells(shown.json, running=False) == {
+        "Name": name,
+        "Scope": "Namespaced",
+        "Versions": "v1(storage),v2",
+        "Created At": "*",
+        "Group": api.group(),
+        "Kind": "Widget",
+        "ShortNames": "wi,wd",
+        "Established": True,
+    }
+
+
+@conformance("tables: of the storage classes that are the default, a list marks the newest", min_version="1.37")
+async def test_the_default_storage_class(api: Api) -> None:
+    path, mark = "/apis/storage.k8s.io/v1/storageclasses", "storageclass.kubernetes.io/is-default-class"
+    names = [api.name(name) for name in ("b", "a", "c")]
+    for name in names:
+        marks = {} if name == names[2] else {mark: "true"}
+        await api.created(path, {"metadata": {"name": name, "annotations": marks}, "provisioner": "p"})
+    one = await api.get(f"{path}/{names[0]}", **TABLE)
+    assert one.json["rows"][0]["cells"][0] == names[0]
+    listed = await api.get(path, **TABLE)
+    shown = [row["cells"][0] for row in listed.json["rows"] if row["object"]["metadata"]["name"] in names]
+    times = [(await api.get(f"{path}/{name}")).json["metadata"]["creationTimestamp"] for name in names[:2]]
+    default = names[1] if times[1] >= times[0] else names[0]
+    assert sorted(shown) == sorted(name + (" (default)" if name == default else "") for name in names)
+    for name in names:
+        await api.delete(f"{path}/{name}")

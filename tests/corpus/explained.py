@@ -39,6 +39,10 @@ def _of_rules(request: Request, difference: Difference, ours: Outcome, real: Out
     return difference.what == FIELDS and without == set(ours.fields)
 
 
+def _described_columns(request: Request, difference: Difference, _ours: Outcome, _real: Outcome) -> bool:
+    return request.action == "table of a CRD" and difference.at.endswith("].description")
+
+
 def _scaled(request: Request, difference: Difference, _ours: Outcome, _real: Outcome) -> bool:
     return request.action == "get what is scaled" and ".managedFields" in difference.at
 
@@ -56,6 +60,7 @@ def _generation(request: Request, difference: Difference, _ours: Outcome, _real:
 
 
 EXPLANATIONS: Final[Sequence[Explanation]] = (
+    Explanation("the columns of a CRD's table are not described", _described_columns),
     Explanation("who owns the rest of a spec that a write through a Scale has made is seen otherwise", _scaled),
     Explanation("of a branch of `oneOf` that fails, not all causes inside are told", _of_a_branch),
     Explanation("writes in a version whose fields the stored one lacks are counted otherwise", _generation),

@@ -20,9 +20,10 @@ ROOT = Path(__file__).resolve().parents[2]
 SERVER = ROOT / "src" / "deltaloop" / "apiserver"
 FOLDERS = ("src", "tests", "tools", "examples", "docs")
 SUFFIXES = (".py", ".md", ".toml")
-# What merely looks like a version, or is one that does not move: names of folders, versions of nodes and clients.
+# Since when there is what a KEP is about stays as it is.
 SAID = re.compile(
-    rf"(?i)(?:kubernetes|kube-apiserver|real server|real one) v?{re.escape(MINOR)}\b|\(v?{re.escape(MINOR)}\)"
+    r"(?i)(?<!alpha in )(?<!alpha since )(?<!before )(?:kubernetes|kube-apiserver|real server|real one) "
+    rf"v?{re.escape(MINOR)}\b|\(v?{re.escape(MINOR)}\)"
 )
 
 
@@ -40,6 +41,11 @@ def test_nothing_says_the_version_beside_the_module_that_has_it() -> None:
 )
 def test_a_place_that_says_it_is_found(line: str) -> None:
     assert SAID.search(line)
+
+
+@pytest.mark.parametrize("line", [f"alpha in Kubernetes {MINOR}", f"before Kubernetes {MINOR}", f"Go {MINOR}"])
+def test_a_place_that_says_since_when_passes(line: str) -> None:
+    assert not SAID.search(line)
 
 
 def test_the_page_of_the_server_says_it() -> None:

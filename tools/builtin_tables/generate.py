@@ -291,6 +291,8 @@ def make() -> bytes:
         raise ValueError(f"hand_kept.toml has entries for kinds that there are not: {sorted(of_kinds)}")
     for name, defaults in key_defaults.items():
         types.made[name]["defaults"] = defaults
+    for name, fields in hand_kept["off"].items():
+        types.made[name]["off"] = fields
     content = {
         "kubernetes": MINOR,
         "kinds": [entries[key] for key in sorted(entries)],

@@ -34,6 +34,8 @@ STEPS: Final = (
     ("facts about built-in kinds", "tests.conformance.builtin_facts"),
     ("facts about CRDs", "tests.conformance.crd_facts"),
     ("facts about values", "tests.conformance.value_facts"),
+    ("facts about embedded objects", "tests.conformance.embedded_facts"),
+    ("facts about columns", "tests.conformance.column_facts"),
     ("answers to our own corpus", "tests.corpus", "--record"),
 )
 

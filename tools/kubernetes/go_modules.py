@@ -45,9 +45,13 @@ def raised(go_mod: str, version: str, parts: list[str]) -> str:
 
 def parts_of(version: str, folder: Path) -> list[str]:
     """Ask Kubernetes' own go.mod which modules it is published in; ``folder`` is where go is run."""
-    done = _go(folder, "mod", "download", "-json", f"{KUBERNETES}@v{version}")
-    found = msgspec.json.decode(done, type=dict[str, object])
-    return _PART.findall(Path(str(found["GoMod"])).read_text())
+    return _PART.findall((folder_of(KUBERNETES, version, folder) / "go.mod").read_text())
+
+
+def folder_of(module: str, version: str, folder: Path) -> Path:
+    """Download a published module, if it is not there, and return where it is; ``folder`` is where go is run."""
+    done = _go(folder, "mod", "download", "-json", f"{module}@v{version}")
+    return Path(str(msgspec.json.decode(done, type=dict[str, object])["Dir"]))
 
 
 def raise_module(folder: Path, version: str, parts: list[str]) -> None:

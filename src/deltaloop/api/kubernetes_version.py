@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-KUBERNETES: Final = "1.36.3"
+KUBERNETES: Final = "1.37.2"
 """The release whose kinds, fields and defaults are known here, and whose kube-apiserver the embedded one is held to."""
 
 MINOR: Final = KUBERNETES.rpartition(".")[0]

@@ -3,7 +3,7 @@
 A type of the table is a struct: fields; atomic; always (fields that Go's JSON has even when nobody set them); zeros
 (what it has there); defaults (of fields that are part of a list's key); fill (what the server writes where nothing is
 set); fill_zero (which of these it writes in the place of a zero, too); omit_zero (fields that are left out when they
-are "", 0 or false). A field's type is a word or an object:
+are "", 0 or false); off (fields of features that are off, which are dropped). A field's type is a word or an object:
 
     string boolean int32 int64 number bytes time micro_time quantity intstr schema    as in ``types``
     any, atomic                       anything; merged field by field, or replaced as a whole
@@ -53,6 +53,20 @@ class StructType(msgspec.Struct, frozen=True):
     fill: dict[str, object] = {}
     fill_zero: tuple[str, ...] = ()
     omit_zero: tuple[str, ...] = ()
+    off: tuple[str, ...] = ()
+
+
+def _dropping(off: tuple[str, ...], rule: Callable[..., object] | None) -> Callable[..., object] | None:
+    if not off:
+        return rule
+
+    def drop(fields: dict[str, object]) -> None:
+        for name in off:
+            fields.pop(name, None)
+        if rule is not None:
+            rule(fields)
+
+    return drop
 
 
 def _scalar(form: Form, accepts: str = "") -> TypeNode:
@@ -114,7 +128,7 @@ class TypeTable:
             fill=tuple((field, value, field in entry.fill_zero) for field, value in entry.fill.items()),
             zeros=entry.zeros,
             omitted=tuple(field for field in entry.omit_zero if field in entry.fields),
-            rule=self._rules.get(name),
+            rule=_dropping(entry.off, self._rules.get(name)),
         )
         zero: dict[str, object] | None = None if key[1] else {}
         made = self._made[key] = TypeNode(

@@ -9,7 +9,7 @@ Source: apimachinery pkg/runtime (``Codec``); apiextensions-apiserver pkg/apiser
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol, TypeAlias
 
 AsSent: TypeAlias = Literal["whole", "patched", "applied"]
@@ -41,8 +41,8 @@ class Codec(Protocol):
         """Tell whether an object is read at all, so that fields that it should not have can be told."""
         ...
 
-    def read(self, fields: dict[str, object], as_sent: AsSent) -> None:
-        """Read an object as it was sent, with its defaults.
+    def read(self, fields: dict[str, object], as_sent: AsSent) -> Mapping[str, str]:
+        """Read an object as it was sent, with its defaults; return why fields of metadata were dropped, by name.
 
         Raises:
             UnreadableObjectError: If it cannot be read.

@@ -43,6 +43,7 @@ _GROUPS: Final = (
     "discovery.k8s.io",
     "resource.k8s.io",
     "flowcontrol.apiserver.k8s.io",
+    "storagemigration.k8s.io",
 )
 _GROUP_ORDER: Final = {group: position for position, group in enumerate(_GROUPS)}
 

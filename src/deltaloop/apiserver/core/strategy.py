@@ -271,6 +271,10 @@ def _no_text(_obj: dict[str, object]) -> str:
     return ""
 
 
+def _no_default(_listed: Sequence[Mapping[str, object]]) -> str:
+    return ""
+
+
 def _no_grace(_obj: dict[str, object], _asked: int | None) -> int:
     return 0
 
@@ -304,6 +308,7 @@ class Strategy:
         subresources: Those that are more than a part of their object.
         posts_to: What is posted to the collection goes to this subresource of the object of its name.
         row_conditions: Tells the conditions of an object's row in a table.
+        default_of: Names the object that a table of all of a list marks as the default one, "" for none.
         finish_new: Adds what the server adds to a new object, and finds what it asks for and cannot have.
         finish_update: The same for a change of the first object into the second.
         check_new: Refuses a new object, by the resource's plural and group, before it is looked at.
@@ -346,6 +351,7 @@ class Strategy:
     subresources: tuple[Subresource, ...] = ()
     posts_to: tuple[ResourceType[Resource], str] | None = None
     row_conditions: Callable[[Mapping[str, object]], Sequence[Mapping[str, str]]] = _none
+    default_of: Callable[[Sequence[Mapping[str, object]]], str] = _no_default
     check_new: Callable[[str, Writes], None] = _nothing
     store: Callable[[dict[str, object] | None, dict[str, object], Writes, Given], dict[str, object]] = _as_it_is
     mark: Callable[[dict[str, object]], None] = _nothing

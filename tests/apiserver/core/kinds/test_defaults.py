@@ -62,8 +62,9 @@ def some(shape: FieldType, chance: random.Random, depth: int) -> Any:
 
 
 def some_struct(name: str, chance: random.Random, depth: int) -> dict[str, Any]:
-    fields = builtin_tables().types[name].fields
+    fields, off = builtin_tables().types[name].fields, builtin_tables().types[name].off
     made = {field: some(shape, chance, depth) for field, shape in fields.items() if chance.random() < 0.4}
+    made = {field: value for field, value in made.items() if field not in off}
     return {field: value for field, value in made.items() if value is not None and field != "metadata"}
 
 

@@ -21,17 +21,21 @@ def test_what_clients_use_besides_is_served() -> None:
         "admissionregistration.k8s.io/v1/MutatingAdmissionPolicyBinding",
         "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy",
         "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicyBinding",
+        "certificates.k8s.io/v1/ClusterTrustBundle",
+        "certificates.k8s.io/v1/PodCertificateRequest",
         "flowcontrol.apiserver.k8s.io/v1/FlowSchema",
         "flowcontrol.apiserver.k8s.io/v1/PriorityLevelConfiguration",
         "networking.k8s.io/v1/IPAddress",
         "networking.k8s.io/v1/ServiceCIDR",
         "resource.k8s.io/v1/DeviceClass",
+        "resource.k8s.io/v1/DeviceTaintRule",
         "resource.k8s.io/v1/ResourceClaim",
         "autoscaling/v1/HorizontalPodAutoscaler",
         "resource.k8s.io/v1/ResourceClaimTemplate",
         "resource.k8s.io/v1/ResourceSlice",
         "storage.k8s.io/v1/CSIStorageCapacity",
         "storage.k8s.io/v1/VolumeAttributesClass",
+        "storagemigration.k8s.io/v1/StorageVersionMigration",
     }
 
 

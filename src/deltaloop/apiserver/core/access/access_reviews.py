@@ -16,7 +16,6 @@ from deltaloop.schemas.faults import FieldError, invalid_value
 from deltaloop.schemas.json_values import at, mapping, text, texts
 
 _EITHER: Final = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-_NOT_BOTH: Final = "cannot be specified in combination with resourceAttributes"
 _WHO: Final = "at least one of user or group must be specified"
 Fields = dict[str, object]
 
@@ -59,9 +58,9 @@ def answer_access(
     local = served.type.namespaced
     errors: list[FieldError] = []
     if resource is not None and path is not None:
-        errors.append(_wrong_path(path, _NOT_BOTH))
+        errors.append(invalid_value("spec", _shown_path(path), _EITHER))
     if resource is None and path is None:
-        errors.append(invalid_value("spec.resourceAttributes", "null", _EITHER))
+        errors.append(invalid_value("spec", "null", _EITHER))
     about = user
     if not served.type.kind.startswith("Self"):
         groups = texts(spec.get("groups"))
@@ -73,7 +72,8 @@ def answer_access(
         shown = encode_json(where[:64]).decode()
         errors.append(invalid_value("spec.resourceAttributes.namespace", shown, "must match metadata.namespace"))
     if local and path is not None:
-        errors.append(_wrong_path(path, "disallowed on this kind of request"))
+        text_ = "disallowed on this kind of request"
+        errors.append(invalid_value("spec.nonResourceAttributes", _shown_path(path), text_))
     if errors:
         raise failures.invalid_review(errors)
     decision = authorizer.decide(_attributes(about, mapping(resource), mapping(path), is_path=path is not None))
@@ -134,10 +134,9 @@ def _answer(served: ServedResource, spec: Fields, status: Fields, *, with_spec: 
     return {**head, **({"spec": spec} if with_spec else {}), "status": status}
 
 
-def _wrong_path(path: object, why: str) -> FieldError:
+def _shown_path(path: object) -> str:
     fields = mapping(path)
-    shown = encode_json({"Path": text(fields.get("path")), "Verb": text(fields.get("verb"))}).decode()
-    return invalid_value("spec.nonResourceAttributes", shown, why)
+    return encode_json({"Path": text(fields.get("path")), "Verb": text(fields.get("verb"))}).decode()
 
 
 def _attributes(user: User, resource: Fields, path: Fields, *, is_path: bool) -> Attributes:

@@ -201,7 +201,7 @@ class RbacAuthorizer:
             if rule.allows(wanted):
                 return Decision(allowed=True, reason=binding.explain(subject))
         missing = self.missing_roles(wanted.user, wanted.namespace)
-        return Decision(allowed=False, reason=f"RBAC: {not_found(missing)}" if missing else "")
+        return Decision(allowed=False, reason=f"rbac: RBAC: {not_found(missing)}" if missing else "")
 
     def rules_for(self, user: User, namespace: str) -> tuple[Rule, ...]:
         """Return everything that bindings let somebody do in a namespace, or at the cluster scope for an empty one."""

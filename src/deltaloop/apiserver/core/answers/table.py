@@ -144,6 +144,7 @@ def to_table(
     """
     chosen = output or Output("table")
     listed, columns = list(objects), _readable(resource.columns)
+    default = resource.strategy.default_of(listed) if metadata is not None else ""
     if metadata is None:
         version = at(listed[0], "metadata", "resourceVersion") if len(listed) == 1 else None
         metadata = {"resourceVersion": version} if version else {}
@@ -157,7 +158,7 @@ def to_table(
         "columnDefinitions": [_definition(column) for column, _ in columns] if with_columns else None,
         "rows": [
             {
-                "cells": _cells(resource, columns, obj, now),
+                "cells": _cells(resource, columns, obj, now, default=default),
                 **({"conditions": conditions} if (conditions := resource.strategy.row_conditions(obj)) else {}),
                 "object": _row_object(resource, obj, chosen, include_object),
             }
@@ -208,10 +209,13 @@ def _definition(column: PrinterColumn) -> dict[str, Any]:
     }
 
 
-def _cells(resource: ServedResource, columns: Iterable[_Column], obj: Mapping[str, Any], now: float) -> list[object]:
-    """Return the cells of an object, one for each column."""
+def _cells(
+    resource: ServedResource, columns: Iterable[_Column], obj: Mapping[str, Any], now: float, *, default: str
+) -> list[object]:
+    """Return the cells of an object, one for each column; the one of the name ``default`` is marked."""
+    name = text(at(obj, "metadata", "name"))
     found: dict[str, object] = {
-        "Name": text(at(obj, "metadata", "name")),
+        "Name": f"{name} (default)" if name and name == default else name,
         "Age": age(at(obj, "metadata", "creationTimestamp"), now),
         "Created At": at(obj, "metadata", "creationTimestamp") or "<unknown>",
         **{name: _own(cell, obj) for name, cell in resource.strategy.cells.items()},

@@ -5,6 +5,7 @@ Source: apimachinery pkg/runtime/serializer/json, pkg/runtime/codec.go.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final, final
@@ -72,10 +73,10 @@ class BuiltInCodec:
         api_version, kind = fields.get("apiVersion"), fields.get("kind") or self.kind.kind
         return kind == self.kind.kind and (not api_version or (api_version, kind) in self.known)
 
-    def read(self, fields: dict[str, object], as_sent: AsSent) -> None:
+    def read(self, fields: dict[str, object], as_sent: AsSent) -> Mapping[str, str]:
         """Check the types, drop what is empty, and fill in defaults."""
         if as_sent == "patched" and not fields.get("apiVersion"):
-            return  # what a patch left without a version is read as nothing, and refused for that
+            return {}  # what a patch left without a version is read as nothing, and refused for that
         tree = self.schema.tree
         if as_sent == "applied" and (fault := convert_object(tree, fields)) is not None:
             raise failures.not_convertible(self.kind, fields, converting_words(fault))
@@ -85,6 +86,7 @@ class BuiltInCodec:
         if fault is not None:
             raise failures.unreadable(self.kind.kind, json_words(fault), version=self.kind.version)
         complete_object(tree, fields)
+        return {}
 
     def drop_unknown(self, fields: dict[str, object], body: bytes, as_sent: AsSent, *, told: bool) -> tuple[str, ...]:
         """Drop what Go's decoder drops; what a patch left without a version is read as a type that has no fields."""

@@ -6,6 +6,7 @@ Source: apiextensions-apiserver pkg/apiserver/customresource_handler.go (``schem
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
@@ -61,15 +62,16 @@ class CustomCodec:
         said = fields.get("apiVersion"), fields.get("kind") or self.kind.kind
         return said == (self.kind.api_version, self.kind.kind)
 
-    def read(self, fields: dict[str, object], as_sent: AsSent) -> None:
+    def read(self, fields: dict[str, object], as_sent: AsSent) -> Mapping[str, str]:
         """Check metadata, prune, and fill in defaults; applied nulls that may not be stay, to be refused."""
-        if as_sent == "applied":
-            drop_unreadable(mapping(fields.get("metadata")))
+        applied = as_sent == "applied"
+        dropped = drop_unreadable(mapping(fields.get("metadata"))) if applied else {}
         check_metadata_types(self.kind, fields)
         why = read_embedded(self.schema, fields)
         if why:
             raise failures.unreadable(self.kind.kind, why, version=self.kind.version)
-        decode_by_schema(self.schema, fields, applied=as_sent == "applied")
+        decode_by_schema(self.schema, fields, applied=applied)
+        return dropped
 
     def drop_unknown(self, fields: dict[str, object], body: bytes, as_sent: AsSent, *, told: bool) -> tuple[str, ...]:
         """Drop what metadata does not have; the rest goes when the object is pruned."""

@@ -22,6 +22,7 @@ from deltaloop.apiserver.core.kinds import (
     custom_resource_definition,
     daemon_set,
     deployment,
+    device_taint_rule,
     endpoints,
     event,
     horizontal_pod_autoscaler,
@@ -37,6 +38,7 @@ from deltaloop.apiserver.core.kinds import (
     persistent_volume,
     persistent_volume_claim,
     pod,
+    pod_certificate_request,
     pod_disruption_budget,
     pod_template,
     priority_class,
@@ -51,8 +53,9 @@ from deltaloop.apiserver.core.kinds import (
     service_account,
     stateful_set,
     storage_class,
+    storage_version_migration,
 )
-from deltaloop.apiserver.core.kinds.cells import count_at, is_true_at, joined_at
+from deltaloop.apiserver.core.kinds.cells import NONE, count_at, is_true_at, joined_at, text_at
 from deltaloop.apiserver.core.strategy import Strategy
 
 _WEBHOOKS: Final = Strategy(cells={"Webhooks": count_at("webhooks")})
@@ -63,6 +66,7 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
     "certificatesigningrequests.certificates.k8s.io": certificate_signing_request.STRATEGY,
     "clusterrolebindings.rbac.authorization.k8s.io": role.BINDING,
     "clusterroles.rbac.authorization.k8s.io": role.STRATEGY,
+    "clustertrustbundles.certificates.k8s.io": Strategy(cells={"SignerName": text_at("spec.signerName", NONE)}),
     "componentstatuses": component_status.STRATEGY,
     "configmaps": config_map.STRATEGY,
     "controllerrevisions.apps": controller_revision.STRATEGY,
@@ -72,6 +76,7 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
     "customresourcedefinitions.apiextensions.k8s.io": custom_resource_definition.STRATEGY,
     "daemonsets.apps": daemon_set.STRATEGY,
     "deployments.apps": deployment.STRATEGY,
+    "devicetaintrules.resource.k8s.io": device_taint_rule.STRATEGY,
     "endpoints": endpoints.STRATEGY,
     "endpointslices.discovery.k8s.io": endpoints.SLICE,
     "events": event.STRATEGY,
@@ -93,6 +98,7 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
     "nodes": node.STRATEGY,
     "persistentvolumeclaims": persistent_volume_claim.STRATEGY,
     "persistentvolumes": persistent_volume.STRATEGY,
+    "podcertificaterequests.certificates.k8s.io": pod_certificate_request.STRATEGY,
     "poddisruptionbudgets.policy": pod_disruption_budget.STRATEGY,
     "pods": pod.STRATEGY,
     "podtemplates": pod_template.STRATEGY,
@@ -114,6 +120,7 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
     "services": service.STRATEGY,
     "statefulsets.apps": stateful_set.STRATEGY,
     "storageclasses.storage.k8s.io": storage_class.STRATEGY,
+    "storageversionmigrations.storagemigration.k8s.io": storage_version_migration.STRATEGY,
     "validatingadmissionpolicies.admissionregistration.k8s.io": admission_policy.VALIDATING,
     "validatingadmissionpolicybindings.admissionregistration.k8s.io": admission_policy.BINDING,
     "validatingwebhookconfigurations.admissionregistration.k8s.io": _WEBHOOKS,

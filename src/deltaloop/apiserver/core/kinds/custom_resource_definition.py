@@ -9,11 +9,13 @@ Source: apiextensions-apiserver pkg/registry/customresourcedefinition, pkg/contr
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.crds.definition import CLEANUP_FINALIZER, crd_warnings, default_crd
 from deltaloop.apiserver.core.crds.validation import validate_crd
+from deltaloop.apiserver.core.kinds.cells import condition, joined_at
 from deltaloop.apiserver.core.strategy import Given, Strategy, Writes
 from deltaloop.schemas.json_values import at, items, text
 
@@ -44,7 +46,20 @@ def _why_unserved(crd: dict[str, object]) -> str:
     return f"the CRD is not served: {text(at(conditions, 'NamesAccepted', 'message')) or 'no reason is given'}"
 
 
+def _versions(crd: Mapping[str, object]) -> str:
+    served = [each for each in items(at(crd, "spec", "versions")) if at(each, "served") is True]
+    return ",".join(sorted(f"{text(at(each, 'name'))}{'(storage)' * (at(each, 'storage') is True)}" for each in served))
+
+
 STRATEGY: Final = Strategy(
+    cells={
+        "Scope": "spec.scope",
+        "Versions": _versions,
+        "Group": "spec.group",
+        "Kind": "spec.names.kind",
+        "ShortNames": joined_at("spec.names.shortNames"),
+        "Established": lambda crd: condition(crd, "Established") == "True",
+    },
     default=_default,
     validate_new=validate_crd,
     validate_update=lambda before, after: validate_crd(after, old=before),

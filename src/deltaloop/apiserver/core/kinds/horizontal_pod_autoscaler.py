@@ -66,15 +66,13 @@ def _defaults_of_v1(autoscaler: dict[str, object]) -> None:
 def _errors(autoscaler: Mapping[str, object]) -> Iterator[FieldError]:
     spec = mapping(autoscaler.get("spec"))
     least, most = spec.get("minReplicas"), integer(spec.get("maxReplicas"))
-    if isinstance(least, int) and least < 1:
-        yield invalid_value("spec.minReplicas", str(least), "must be greater than or equal to 1")
-        if least == 0 and not any(
-            at(metric, "type") in ("Object", "External") for metric in items(spec.get("metrics"))
-        ):
-            text_ = "must specify at least one Object or External metric to support scaling to zero replicas"
-            yield forbidden_field("spec.metrics", text_)
+    if isinstance(least, int) and least < 0:
+        yield invalid_value("spec.minReplicas", str(least), "must be greater than or equal to 0")
+    if least == 0 and not any(at(metric, "type") in ("Object", "External") for metric in items(spec.get("metrics"))):
+        text_ = "must specify at least one Object or External metric to support scaling to zero replicas"
+        yield forbidden_field("spec.metrics", text_)
     if most < 1:
-        yield required("spec.maxReplicas", "must be set and greater than 0")
+        yield required("spec.maxReplicas")
     if isinstance(least, int) and most < least:
         yield invalid_value("spec.maxReplicas", str(most), "must be greater than or equal to `minReplicas`")
     yield from needs(spec.get("scaleTargetRef"), "kind", "name", path="spec.scaleTargetRef")

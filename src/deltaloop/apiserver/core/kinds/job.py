@@ -54,7 +54,7 @@ def _finish_new(job: dict[str, object], _store: Stored, _given: Given) -> Iterat
         job["spec"] = {**spec, "selector": selector, "template": {**template, "metadata": template_metadata}}
         if metadata.get("labels", {}) == mapping(at(spec, "template", "metadata", "labels")):
             metadata["labels"] = dict(labels)
-    return _selector_errors(job)
+    return _new_selector_errors(job)
 
 
 def job_spec_errors(spec: object, path: str) -> Iterator[FieldError]:
@@ -66,20 +66,24 @@ def job_spec_errors(spec: object, path: str) -> Iterator[FieldError]:
         yield required(f"{path}.template.spec.restartPolicy", 'valid values: "OnFailure", "Never"')
 
 
-def _selector_errors(job: Mapping[str, object]) -> Iterator[FieldError]:
+def _new_selector_errors(job: Mapping[str, object]) -> Iterator[FieldError]:
     """Yield an error unless a Job selects its own pods: by its uid, or by what its author has written."""
     spec = mapping(job.get("spec"))
     selector, own = spec.get("selector"), {"matchLabels": {_JOB_UID[0]: at(job, "metadata", "uid")}}
-    if selector is None:
-        yield required("spec.selector")
     if spec.get("manualSelector") is not True and selector != own:
         yield invalid_value("spec.selector", shown_selector(selector), "`selector` not auto-generated")
-    yield from selected_errors(spec, selector)
+    yield from _selected_errors(spec)
+
+
+def _selected_errors(spec: Mapping[str, object]) -> Iterator[FieldError]:
+    if spec.get("selector") is None:
+        yield required("spec.selector")
+    yield from selected_errors(spec, spec.get("selector"))
 
 
 def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
     """Yield an error for each part that must stay as it is; while a Job is suspended, its template may change."""
-    yield from _selector_errors(after)
+    yield from _selected_errors(mapping(after.get("spec")))
     old = mapping(before.get("spec"))
     watched = ["selector", "completionMode", "podFailurePolicy"]
     if old.get("suspend") is not True:

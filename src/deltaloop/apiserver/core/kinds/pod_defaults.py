@@ -74,7 +74,6 @@ def _volume(volume: dict[str, object]) -> None:
 DEFAULTS: Final[Mapping[str, Callable[[dict[str, object]], object]]] = {
     "core.v1.Container": _container,
     "core.v1.EphemeralContainer": _container,
-    "core.v1.Lifecycle": lambda lifecycle: lifecycle.pop("stopSignal", None),  # of a feature that is off
     "core.v1.Pod": _pod,
     "core.v1.PodSpec": _pod_spec,
     "core.v1.PodStatus": lambda status: agree_on_first(status, "podIP", "podIPs", key="ip"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.field_checks import each, needs, one_of, shown
+from deltaloop.apiserver.core.kinds.field_checks import IMMUTABLE, each, needs, one_of, shown
 from deltaloop.apiserver.core.strategy import Cell, Strategy
 from deltaloop.schemas.faults import FieldError, invalid_value, not_supported, required
 from deltaloop.schemas.json_values import at, items, mapping, text, texts
@@ -21,7 +21,7 @@ def _role_errors(role: Mapping[str, object]) -> Iterator[FieldError]:
     for where, rule in each(role, "rules"):
         urls, path = texts(rule.get("nonResourceURLs")), f"{where}.nonResourceURLs"
         if not texts(rule.get("verbs")):
-            yield required(f"{where}.verbs", "verbs must contain at least one value")
+            yield required(f"{where}.verbs")
         if urls:
             if at(role, "metadata", "namespace"):
                 yield invalid_value(path, shown(urls), "namespaced rules cannot apply to non-resource URLs")
@@ -66,7 +66,7 @@ def _binding_update_errors(before: Mapping[str, object], after: Mapping[str, obj
     old, new = mapping(before.get("roleRef")), mapping(after.get("roleRef"))
     if old != new:
         in_go = {"APIGroup": new.get("apiGroup"), "Kind": new.get("kind"), "Name": new.get("name")}
-        yield invalid_value("roleRef", shown(in_go), "cannot change roleRef")
+        yield invalid_value("roleRef", shown(in_go), IMMUTABLE)
 
 
 def _role(binding: Mapping[str, object]) -> str:

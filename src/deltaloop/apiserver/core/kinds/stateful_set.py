@@ -11,25 +11,23 @@ from typing import Final
 from deltaloop.apiserver.core.kinds import pod_owners
 from deltaloop.apiserver.core.kinds.cells import template_cells
 from deltaloop.apiserver.core.kinds.claim_spec import claim_spec_errors, claim_spec_warnings
-from deltaloop.apiserver.core.kinds.field_checks import each, not_negative, set_to_one_of, shown
+from deltaloop.apiserver.core.kinds.field_checks import (
+    IMMUTABLE,
+    each,
+    immutable,
+    most_percent_errors,
+    not_negative,
+    set_to_one_of,
+    share_errors,
+    shown,
+    shown_selector,
+)
 from deltaloop.apiserver.core.metadata.rules import label_name_errors
 from deltaloop.apiserver.core.strategy import Strategy
-from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value
+from deltaloop.schemas.faults import FieldError, invalid_value
 from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, text
 
-_UPDATES: Final = (
-    "replicas",
-    "ordinals",
-    "template",
-    "updateStrategy",
-    "revisionHistoryLimit",
-    "persistentVolumeClaimRetentionPolicy",
-    "minReadySeconds",
-)
-_REFUSAL: Final = (
-    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
-    "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
-)
+_KEPT: Final = ("volumeClaimTemplates", "serviceName", "podManagementPolicy")
 
 
 def _spec_defaults(spec: dict[str, object]) -> None:
@@ -44,6 +42,7 @@ def _strategy_defaults(strategy: dict[str, object]) -> None:
     rolling = strategy.get("rollingUpdate")
     if strategy["type"] == "RollingUpdate" and is_mapping(rolling):
         rolling.setdefault("partition", 0)
+        rolling.setdefault("maxUnavailable", 1)
 
 
 def _errors(owner: Mapping[str, object]) -> Iterator[FieldError]:
@@ -81,7 +80,12 @@ def _strategy_errors(strategy: Mapping[str, object]) -> Iterator[FieldError]:
     kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
     field = "spec.updateStrategy"
     if kind == "RollingUpdate":
+        share, where = at(rolling, "maxUnavailable"), f"{field}.rollingUpdate.maxUnavailable"
         yield from not_negative(rolling, "partition", path=f"{field}.rollingUpdate")
+        yield from share_errors(share, where)
+        if share in (0, "0%"):
+            yield invalid_value(where, shown(share), "cannot be 0")
+        yield from most_percent_errors(share, where)
     elif kind != "OnDelete":
         yield invalid_value(field, pod_owners.shown_strategy(strategy), "must be 'RollingUpdate' or 'OnDelete'")
     elif rolling is not None:
@@ -101,9 +105,10 @@ def _new_errors(owner: Mapping[str, object]) -> Iterator[FieldError]:
 
 
 def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
-    old, new = mapping(before.get("spec")), mapping(after.get("spec"))
-    if any(old.get(name) != new.get(name) for name in (old.keys() | new.keys()) - set(_UPDATES)):
-        yield forbidden_field("spec", _REFUSAL)
+    selector = at(after, "spec", "selector")
+    if at(before, "spec", "selector") != selector:
+        yield invalid_value("spec.selector", shown_selector(selector), IMMUTABLE)
+    yield from immutable(before.get("spec"), after.get("spec"), *_KEPT, path="spec")
 
 
 def _warnings(owner: Mapping[str, object]) -> Iterator[str]:
@@ -117,7 +122,6 @@ def _warnings(owner: Mapping[str, object]) -> Iterator[str]:
 
 STRATEGY: Final = Strategy(
     defaults={
-        "apps.v1.RollingUpdateStatefulSetStrategy": lambda rolling: rolling.pop("maxUnavailable", None),  # it is off
         "apps.v1.StatefulSetSpec": _spec_defaults,
         "apps.v1.StatefulSetUpdateStrategy": _strategy_defaults,
     },

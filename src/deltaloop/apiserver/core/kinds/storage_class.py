@@ -5,18 +5,18 @@ Source: Kubernetes pkg/apis/storage/validation/validation.go, pkg/api/storage.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import is_true_at, marked_default, text_at
-from deltaloop.apiserver.core.kinds.field_checks import each, immutable, set_to_one_of
+from deltaloop.apiserver.core.kinds.cells import is_true_at, text_at
+from deltaloop.apiserver.core.kinds.field_checks import IMMUTABLE, each, immutable, set_to_one_of
 from deltaloop.apiserver.core.kinds.node_labels import DEPRECATED_LABELS
 from deltaloop.apiserver.core.strategy import Strategy
-from deltaloop.schemas.faults import FieldError, required
-from deltaloop.schemas.json_values import text
+from deltaloop.schemas.faults import FieldError, invalid_value, required
+from deltaloop.schemas.json_values import at, text
 
 _BINDING_MODES: Final = ("Immediate", "WaitForFirstConsumer")
-_FIXED: Final = ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
+_FIXED: Final = ("parameters", "reclaimPolicy", "volumeBindingMode")
 _DEFAULT: Final = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 
 
@@ -27,7 +27,9 @@ def _errors(storage_class: Mapping[str, object]) -> Iterator[FieldError]:
 
 
 def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
-    return immutable(before, after, *_FIXED)
+    if before.get("provisioner") != after.get("provisioner"):
+        yield invalid_value("provisioner", "null", IMMUTABLE)
+    yield from immutable(before, after, *_FIXED)
 
 
 def _warnings(storage_class: Mapping[str, object]) -> Iterator[str]:
@@ -38,12 +40,20 @@ def _warnings(storage_class: Mapping[str, object]) -> Iterator[str]:
                 yield f"{where}.key: {DEPRECATED_LABELS[key]}"
 
 
+def _default_of(listed: Sequence[Mapping[str, object]]) -> str:
+    """Of those that say that they are the default, name the newest."""
+    chosen = [each for each in listed if any(at(each, "metadata", "annotations", name) == "true" for name in _DEFAULT)]
+    by_name = sorted(chosen, key=lambda each: text(at(each, "metadata", "name")))
+    newest = max(by_name, key=lambda each: text(at(each, "metadata", "creationTimestamp")), default=None)
+    return text(at(newest, "metadata", "name"))
+
+
 STRATEGY: Final = Strategy(
+    default_of=_default_of,
     validate=_errors,
     validate_update=_update_errors,
     warn=_warnings,
     cells={
-        "Name": marked_default(*_DEFAULT),
         "Provisioner": "provisioner",
         "ReclaimPolicy": text_at("reclaimPolicy", "Delete"),
         "VolumeBindingMode": text_at("volumeBindingMode", "Immediate"),

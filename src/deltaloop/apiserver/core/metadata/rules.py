@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
 
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, required
+from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
 from deltaloop.schemas.json_values import items, mapping
 
 _SUBDOMAIN: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
@@ -193,14 +193,15 @@ def inner_metadata_errors(metadata: dict[str, Any]) -> Iterator[FieldError]:
         yield from _form_errors("label", metadata["namespace"], "metadata.namespace")
     yield from _other_errors(metadata, strict=False)
     for position, entry in enumerate(metadata.get("managedFields", [])):
-        for name, known in _KNOWN_IN_ENTRIES.items():
-            if entry.get(name, "") not in known:
-                shown = msgspec.json.encode(entry.get(name, "")).decode()
-                words = " or ".join(f"`{value}`" for value in known if value)
-                yield invalid_value(f"metadata.managedFields[{position}].{name}", shown, f"must be {words}")
-
-
-_KNOWN_IN_ENTRIES: Final = {"operation": ("Apply", "Update"), "fieldsType": ("FieldsV1", "")}
+        where = f"metadata.managedFields[{position}]"
+        operation, fields_type = entry.get("operation") or "", entry.get("fieldsType") or ""
+        if not operation:
+            yield required(f"{where}.operation", "must not be empty")
+        elif operation not in ("Apply", "Update"):
+            yield not_supported(f"{where}.operation", operation, ("Apply", "Update"))
+        if fields_type not in ("", "FieldsV1"):
+            shown = msgspec.json.encode(fields_type).decode()
+            yield invalid_value(f"{where}.fieldsType", shown, "must be `FieldsV1`")
 
 
 def _other_errors(metadata: dict[str, Any], *, strict: bool) -> Iterator[FieldError]:
@@ -214,10 +215,15 @@ def _other_errors(metadata: dict[str, Any], *, strict: bool) -> Iterator[FieldEr
     yield from _owner_errors(metadata.get("ownerReferences", []))
 
 
-def mark_errors(old: dict[str, Any], sent: dict[str, Any]) -> list[FieldError]:
-    """Return an error for each part of the mark of a deletion that an update brings along and would change."""
+def mark_errors(old: dict[str, Any], sent: dict[str, Any], dropped: Mapping[str, str]) -> list[FieldError]:
+    """Return an error for each part of the mark of a deletion that an update brings along and would change.
+
+    ``dropped`` says why parts were dropped that cannot be read.
+    """
     found: list[FieldError] = []
     for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
+        if name in dropped:
+            found.append(invalid_value("metadata", msgspec.json.encode(sent).decode(), dropped[name]))
         if name in sent and sent[name] != old.get(name):
             shown = msgspec.json.encode(sent[name]).decode()
             found.append(invalid_value(f"metadata.{name}", shown, "field is immutable"))
@@ -282,12 +288,10 @@ def _finalizer_errors(finalizer: str, position: int, *, strict: bool) -> Iterato
 
 def _owner_errors(owners: list[dict[str, Any]]) -> Iterator[FieldError]:
     field = "metadata.ownerReferences"
-    for owner in owners:
-        if not owner.get("apiVersion"):
-            yield invalid_value(f"{field}.apiVersion", '""', "version must not be empty")
-        for name in ("kind", "name", "uid"):
+    for place, owner in enumerate(owners):
+        for name in ("apiVersion", "kind", "name", "uid"):
             if not owner.get(name):
-                yield invalid_value(f"{field}.{name}", '""', "must not be empty")
+                yield required(f"{field}[{place}].{name}", "must not be empty")
     controllers = [f"{owner.get('kind')}/{owner.get('name')}" for owner in owners if owner.get("controller") is True]
     if len(controllers) > 1:
         text = 'Only one reference can have Controller set to true. Found "true" in references for '

@@ -41,11 +41,15 @@ def check_metadata_types(kind: ResourceType[Resource], fields: dict[str, Any]) -
         raise failures.unreadable(kind.kind, json_words(fault), said=said, version=version)
 
 
-def drop_unreadable(metadata: dict[str, Any]) -> None:
-    """Drop what cannot be read of the fields that the server sets, in place."""
+def drop_unreadable(metadata: dict[str, Any]) -> dict[str, str]:
+    """Drop what cannot be read of the fields that the server sets, in place, and return why, by name."""
+    dropped: dict[str, str] = {}
     for name in _SET_BY_SERVER:
-        if name in metadata and check_value(METADATA, {name: metadata[name]}, whole=True) is not None:
+        fault = check_value(METADATA, {name: metadata[name]}, whole=True) if name in metadata else None
+        if fault is not None:
+            dropped[name] = json_words(fault)
             del metadata[name]
+    return dropped
 
 
 def reads_as_entries(value: object) -> bool:

@@ -73,7 +73,7 @@ def with_updated(
 
 
 def can_be_owned(registry: Registry, served: ServedResource, fields: dict[str, object]) -> bool:
-    """Tell whether an object as sent fits its type as far as owners need it; if not, a write ends all tracking.
+    """Tell whether an object as sent fits its type as far as owners need it; if not, a write changes no owners.
 
     Most that would not fit is refused for what is written. Here is what is sent beside that, of custom resources (a
     status, or the rest of an object whose status is written), and what their schemas let pass, such as a list where a

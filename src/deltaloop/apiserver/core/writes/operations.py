@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Any, Final, cast, final
 
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
@@ -61,7 +61,7 @@ from deltaloop.apiserver.core.writes.sent_objects import (
     uid_conflict,
 )
 from deltaloop.schemas.completing import without_zeros
-from deltaloop.schemas.json_values import mapping, text
+from deltaloop.schemas.json_values import at, items, mapping, text
 
 _NAMESPACES: Final = kinds.NAMESPACE.group_resource
 
@@ -218,14 +218,14 @@ class Operations:
         """
         written, subresource = subresource, "" if subresource == "scale" else subresource
         as_sent = "applied" if entries is not None else as_sent
-        decode_sent(served, fields, as_sent=as_sent)
+        dropped = decode_sent(served, fields, as_sent=as_sent)
         metadata = check_identity(served, fields, namespace=namespace, name=name, patched=as_sent == "patched")
         current = self.read(served, namespace, name)
         before = decode_object(served, current)
         stamp.admit(served, namespace, before, fields)
         errors = check_versions(served, current, metadata, as_sent=as_sent)
         check_said_kind(served, fields)
-        errors += mark_errors(mapping(before["metadata"]), metadata)
+        errors += mark_errors(mapping(before["metadata"]), metadata, dropped)
         if subresource == "status":
             errors = told_by_status(served, errors)
         if not subresource:
@@ -236,7 +236,7 @@ class Operations:
             stamp.warn(changed_warnings(served.strategy, before, after))
         sent = metadata.get("managedFields")
         if entries is None and not can_be_owned(self.registry, served, fields):
-            entries = []
+            entries = cast("list[dict[str, object]]", items(at(before, "metadata", "managedFields")))
         after = self._finished_update(served, before, after, stamp, entries, sent, written=written)
         ends = ends_with_update(served, after)
         if ends and not dry_run:

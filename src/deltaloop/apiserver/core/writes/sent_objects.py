@@ -8,6 +8,8 @@ Source: apiserver pkg/endpoints/handlers/create.go, update.go, patch.go; pkg/reg
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import failures
@@ -21,20 +23,21 @@ from deltaloop.schemas.faults import FieldError, invalid_value
 from deltaloop.schemas.json_values import at, text
 
 
-def decode_sent(served: ServedResource, fields: dict[str, object], *, as_sent: AsSent) -> None:
-    """Read an object as its kind and fill in its defaults, in place.
+def decode_sent(served: ServedResource, fields: dict[str, object], *, as_sent: AsSent) -> Mapping[str, str]:
+    """Read an object as its kind and fill in its defaults, in place; return what of metadata was dropped, and why.
 
     Raises:
         ApiError: If it cannot be read; which one depends on how it came about.
     """
     try:
         served.codec.check_kind(fields)
-        served.codec.read(fields, as_sent)
+        dropped = served.codec.read(fields, as_sent)
     except UnreadableObjectError as error:
         if as_sent == "patched":
             raise failures.invalid_patch(invalid_value("patch", "the object that results", error.why)) from None
         raise
     served.strategy.default(fields)
+    return dropped
 
 
 def check_identity(

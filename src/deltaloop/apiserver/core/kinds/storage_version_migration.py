@@ -1,0 +1,26 @@
+"""StorageVersionMigration: what is stored anew, and how far that is.
+
+Source: Kubernetes pkg/printers/internalversion/printers.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from deltaloop.apiserver.core.kinds.cells import condition
+from deltaloop.apiserver.core.strategy import Strategy
+from deltaloop.schemas.json_values import at, text
+
+
+def _resource(migration: Mapping[str, object]) -> str:
+    group = text(at(migration, "spec", "resource", "group"))
+    return text(at(migration, "spec", "resource", "resource")) + (group and f".{group}")
+
+
+def _status(migration: Mapping[str, object]) -> str:
+    states = ("Succeeded", "Failed", "Running")
+    return next((name for name in states if condition(migration, name) == "True"), "Unknown")
+
+
+STRATEGY: Final = Strategy(cells={"Resource": _resource, "Status": _status})
