@@ -204,6 +204,17 @@ async def test_orphan_dependents(api: Api, orphan: bool, finalizers: Any) -> Non
     assert answer.json["metadata"].get("finalizers") == finalizers
 
 
+@conformance(
+    "delete: 202 where dependents are to go and something still holds the object",
+    ("no", {"orphanDependents": False}, 202),
+    ("yes", {"orphanDependents": True}, 200),
+    ("by policy", {"propagationPolicy": "Background"}, 200),
+)
+async def test_accepted(api: Api, options: dict[str, Any], status: int) -> None:
+    await api.config_map("a", finalizers=["example.com/f"])
+    assert (await api.delete(f"{api.config_maps}/a", options)).status == status
+
+
 @conformance("delete: Background needs nothing")
 async def test_background(api: Api) -> None:
     await api.config_map("a")

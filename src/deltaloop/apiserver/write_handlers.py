@@ -278,7 +278,8 @@ class WriteHandlers:
         if status is not None:
             return json_answer(status.to_json(), self._answering.headers)
         body = await self._answering.written(rendering, deleted.object, commit=commit)
-        return json_answer(body, self._answering.headers)
+        code = asked.deletion_code(options, removed=deleted.removed)
+        return json_answer(body, self._answering.headers, status=code)
 
     async def delete_collection(self, request: web.BaseRequest, route: Route) -> web.Response:
         """Remove all objects that are selected and answer with them as they were.

@@ -7,6 +7,7 @@ import pytest
 from deltaloop.api.status import Status, StatusDetails
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.wire.routing import Route
+from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes import write_requests as asked
 from tests.apiserver.core.built_in import built_in_registry
 from tests.apiserver.core.custom_resources import served_foo
@@ -69,6 +70,13 @@ def test_names_of_finalizers_are_advised_on_where_they_are_written() -> None:
     assert len(asked.advice_on_finalizers(Route(FOO, "update", "default", "a"), fields, None)) == 1
     assert asked.advice_on_finalizers(Route(FOO, "update", "default", "a", "status"), fields, None) == ()
     assert asked.advice_on_finalizers(Route(FOO, "update", "default", "a"), {"metadata": {}}, None) == ()
+
+
+@pytest.mark.parametrize(
+    ("orphan", "removed", "code"), [(False, False, 202), (False, True, 200), (True, False, 200), (None, False, 200)]
+)
+def test_what_goes_after_its_dependents_is_accepted(orphan: bool | None, removed: bool, code: int) -> None:
+    assert asked.deletion_code(DeleteOptions(orphan_dependents=orphan), removed=removed) == code
 
 
 def test_a_delete_is_answered_with_a_status_or_with_the_object() -> None:

@@ -12,6 +12,7 @@ from deltaloop.api.status import Status, StatusDetails
 from deltaloop.apiserver.core.metadata.rules import finalizer_warnings
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.wire.routing import Route
+from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.apply.options import APPLY_PATCH
 from deltaloop.apiserver.core.writes.patching import JSON_PATCH
 from deltaloop.schemas.json_values import mapping
@@ -69,6 +70,11 @@ def advice_on_finalizers(route: Route, fields: dict[str, object], current: Resou
     if not sent.get("finalizers") or route.subresource == "status":
         return ()
     return finalizer_warnings(route.served, sent, current.finalizers if current is not None else ())
+
+
+def deletion_code(options: DeleteOptions, *, removed: bool) -> int:
+    """Return the HTTP status of a DELETE: 202 for an object that is still there, if its dependents are to go first."""
+    return 202 if not removed and options.orphan_dependents is False else 200
 
 
 def deletion_answer(served: ServedResource, name: str, uid: str, *, removed: bool) -> Status | None:
