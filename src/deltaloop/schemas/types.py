@@ -181,7 +181,7 @@ class Schema:
 
     def __init__(self, name: Hashable, compile_: Callable[[], TypeNode], *, source: bytes = b"") -> None:
         """Keep what compiles it; of one name there is one type."""
-        self.source = source
+        self.source: bytes = source
         self._name = name
         self._compile = compile_
         self._tree: TypeNode | None = None
