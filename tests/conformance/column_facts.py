@@ -8,12 +8,12 @@ server.
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import sys
 from pathlib import Path
 from typing import Any
 
+from tests.conformance import recording
 from tests.conformance.target import CRDS, Api, widget_crd
 
 FILE = Path(__file__).with_name("column_facts.json")
@@ -324,25 +324,12 @@ def _without_age(cell: object) -> object:
 
 
 def read_facts() -> Json:
-    facts: Json = json.loads(FILE.read_text())
-    return facts
+    return recording.read_facts(FILE)
 
 
 async def _record() -> None:
-    from deltaloop.testing.control_plane import ControlPlane, find_assets
-    from tests.conformance.target import RealTarget
-
-    assets = find_assets()
-    assert assets is not None, "no kube-apiserver: run `make kube`"
-    with ControlPlane(assets) as server:
-        async with RealTarget(server).open() as api:
-            await api.post("/api/v1/namespaces", {"metadata": {"name": api.namespace}})
-            facts = await ask(api)
-    lines = [
-        f"{json.dumps(name, ensure_ascii=False)}: {json.dumps(fact, ensure_ascii=False)}"
-        for name, fact in facts.items()
-    ]
-    FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    async with recording.real_server() as api:
+        recording.write_facts(FILE, await ask(api))
 
 
 if __name__ == "__main__":

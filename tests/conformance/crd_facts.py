@@ -15,6 +15,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from tests.conformance import recording
+
 FILE = Path(__file__).with_name("crd_facts.json")
 GROUP = "facts.example.com"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -784,19 +786,13 @@ def _write(facts: dict[str, list[Any]]) -> None:
 
 
 async def _record() -> None:
-    from deltaloop.testing.control_plane import ControlPlane, find_assets
-    from tests.conformance.target import RealTarget
+    async with recording.real_server() as api:
 
-    assets = find_assets()
-    assert assets is not None, "no kube-apiserver: run `make kube`"
-    with ControlPlane(assets) as server:
-        async with RealTarget(server).open() as api:
+        async def send(crd: Json) -> tuple[int, Json]:
+            answer = await api.post(f"{CRDS}?dryRun=All", crd)
+            return answer.status, answer.json
 
-            async def send(crd: Json) -> tuple[int, Json]:
-                answer = await api.post(f"{CRDS}?dryRun=All", crd)
-                return answer.status, answer.json
-
-            _write(await ask(send))
+        _write(await ask(send))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from tests.conformance import recording
+
 FILE = Path(__file__).with_name("value_facts.json")
 Json = dict[str, Any]
 
@@ -417,31 +419,20 @@ async def ask(send: Send, group: str) -> dict[str, Any]:
 
 
 def read_facts() -> dict[str, Any]:
-    facts: dict[str, Any] = json.loads(FILE.read_text())
-    return facts
+    return recording.read_facts(FILE)
 
 
 async def _record() -> None:
-    from deltaloop.testing.control_plane import ControlPlane, find_assets
-    from tests.conformance.target import RealTarget, widget_crd
+    from tests.conformance.target import widget_crd
 
-    assets = find_assets()
-    assert assets is not None, "no kube-apiserver: run `make kube`"
-    with ControlPlane(assets) as server:
-        async with RealTarget(server).open() as api:
-            await api.post("/api/v1/namespaces", {"metadata": {"name": api.namespace}})
-            path = await api.define(widget_crd(api.group(), schema=schema(), scale=False))
+    async with recording.real_server() as api:
+        path = await api.define(widget_crd(api.group(), schema=schema(), scale=False))
 
-            async def send(body: bytes) -> tuple[int, str]:
-                answer = await api.call("POST", f"{path}?dryRun=All", body, **{"Content-Type": "application/json"})
-                return answer.status, answer.text
+        async def send(body: bytes) -> tuple[int, str]:
+            answer = await api.call("POST", f"{path}?dryRun=All", body, **{"Content-Type": "application/json"})
+            return answer.status, answer.text
 
-            facts = await ask(send, api.group())
-    lines = [
-        f"{json.dumps(name, ensure_ascii=False)}: {json.dumps(fact, ensure_ascii=False)}"
-        for name, fact in facts.items()
-    ]
-    FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+        recording.write_facts(FILE, await ask(send, api.group()))
 
 
 if __name__ == "__main__":

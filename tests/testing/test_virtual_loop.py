@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -299,14 +300,18 @@ def test_a_call_from_another_thread_is_an_error_and_a_safe_one_is_not() -> None:
         called = asyncio.Event()
 
         def elsewhere() -> None:
-            try:
-                loop.call_soon(seen.append, "unsafe")
-            except RuntimeError as error:
-                seen.append(str(error))
+            for unsafe in (loop.call_soon, partial(loop.call_at, 1.0), partial(loop.call_later, 1.0)):
+                try:
+                    unsafe(seen.append, "unsafe")
+                except RuntimeError as error:
+                    seen.append(str(error))
             loop.call_soon_threadsafe(called.set)
 
         await asyncio.to_thread(elsewhere)
         await called.wait()
         return seen
 
-    assert run_virtual(main()) == ["call_soon was called from another thread than the loop's: use call_soon_threadsafe"]
+    assert run_virtual(main()) == [
+        f"{name} was called from another thread than the loop's: use call_soon_threadsafe"
+        for name in ("call_soon", "call_at", "call_at")
+    ]

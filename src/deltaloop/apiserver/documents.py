@@ -32,7 +32,6 @@ VERSION: Final = {
     "platform": "any/any",
 }
 _FORMS: Final = frozenset({"Table", "PartialObjectMetadata", "PartialObjectMetadataList", "APIGroupDiscoveryList"})
-_HEALTH: Final = ("healthz", "livez", "readyz")
 
 
 def json_answer(body: bytes, headers: Mapping[str, str], *, status: int = 200) -> web.Response:

@@ -162,9 +162,23 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         Raises:
             RuntimeError: If the loop runs in another thread than this one.
         """
-        if self._thread not in (None, threading.get_ident()):
-            raise RuntimeError("call_soon was called from another thread than the loop's: use call_soon_threadsafe")
+        self._check_caller("call_soon")
         return super().call_soon(callback, *args, context=context)
+
+    def call_at(
+        self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Have a callback called at a time, as ``call_later`` has, too; from another thread that is an error.
+
+        Raises:
+            RuntimeError: If the loop runs in another thread than this one.
+        """
+        self._check_caller("call_at")
+        return super().call_at(when, callback, *args, context=context)
+
+    def _check_caller(self, name: str) -> None:
+        if self._thread not in (None, threading.get_ident()):
+            raise RuntimeError(f"{name} was called from another thread than the loop's: use call_soon_threadsafe")
 
     def run_in_executor(self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
         """Run a function in a thread, holding virtual time until it has returned."""
