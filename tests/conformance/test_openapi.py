@@ -7,6 +7,11 @@ from typing import Any
 
 import pytest
 
+from deltaloop.api.kubernetes_version import MINOR
+from deltaloop.apiserver.core.answers import openapi, openapi_v2
+from deltaloop.apiserver.published_schemas import published_schemas
+from deltaloop.schemas.json_values import at, is_mapping, items, mapping
+from tests.apiserver.core.built_in import built_in_registry
 from tests.conformance.target import Api, conformance, widget_crd
 
 _HAS_SCHEMAS = importlib.util.find_spec("kubernetes_validate") is not None
@@ -83,3 +88,85 @@ async def test_embedded(api: Api) -> None:
         assert inner["required"] == ["kind", "apiVersion"]
         assert inner["properties"]["metadata"]["allOf"] == reference(OBJECT_META)
     assert spec["any"]["anyOf"] == [{"type": "integer"}, {"type": "string"}]
+
+
+def without_sentences(value: object) -> object:
+    if is_mapping(value):
+        return {
+            name: without_sentences(inner)
+            for name, inner in value.items()
+            if not isinstance(inner, str) or name != "description"
+        }
+    listed = items(value)
+    return [without_sentences(item) for item in listed] if listed else value
+
+
+@needs_extra
+@conformance("OpenAPI: schemas of built-in kinds, but for their sentences", min_version=MINOR)
+async def test_all_schemas(api: Api) -> None:
+    """What the embedded server would say is what either server says: enums, defaults, references."""
+    registry = built_in_registry()
+    ours = openapi_v2.document(registry.resources(), published_schemas())["definitions"]
+    said = (await api.get("/openapi/v2")).json["definitions"]
+    assert without_sentences(ours) == without_sentences({name: said.get(name) for name in ours})
+    for group in registry.groups():
+        path = f"/openapi/v3/{'apis/' + group if group else 'api'}/"
+        for version in registry.versions(group):
+            document = openapi.document(registry, group, version, published_schemas())
+            ours = mapping(at(document, "components", "schemas"))
+            said = (await api.get(path + version)).json["components"]["schemas"]
+            assert without_sentences(ours) == without_sentences({name: said.get(name) for name in ours}), path
+
+
+@needs_extra
+@conformance("OpenAPI: enums of built-in kinds are told, and listed in the description")
+async def test_enums(api: Api) -> None:
+    schemas = (await api.get("/openapi/v3/api/v1")).json["components"]["schemas"]
+    old = (await api.get("/openapi/v2")).json["definitions"]
+    for found in (schemas, old):
+        policy = found["io.k8s.api.core.v1.PodSpec"]["properties"]["restartPolicy"]
+        assert policy["enum"] == ["Always", "Never", "OnFailure"]
+        values = '\n\nPossible enum values:\n - `"Always"`\n - `"Never"`\n - `"OnFailure"`'
+        assert policy["description"].endswith(values)
+        modes = found["io.k8s.api.core.v1.PersistentVolumeSpec"]["properties"]["accessModes"]["items"]["enum"]
+        assert modes == ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"]
+        assert "enum" not in found["io.k8s.api.core.v1.Pod"]["properties"]["kind"]
+    container = schemas["io.k8s.api.core.v1.ContainerPort"]["properties"]
+    assert (container["protocol"]["default"], container["containerPort"]["default"]) == ("TCP", 0)
+    assert schemas["io.k8s.api.core.v1.Pod"]["properties"]["spec"]["default"] == {}
+    assert "default" not in schemas["io.k8s.api.core.v1.PodSpec"]["properties"]["affinity"]
+
+
+@needs_extra
+@conformance("OpenAPI v2: what is served, and references where there are descriptions")
+async def test_version_2(api: Api) -> None:
+    definitions = (await api.get("/openapi/v2")).json["definitions"]
+    assert not [name for name in definitions if ".resource.v1beta" in name]
+    metadata = definitions["io.k8s.api.core.v1.Pod"]["properties"]["metadata"]
+    assert metadata["$ref"] == f"#/definitions/{OBJECT_META}"
+    assert metadata["description"]
+    assert definitions["io.k8s.apimachinery.pkg.api.resource.Quantity"]["type"] == "string"
+    number_or_text = definitions["io.k8s.apimachinery.pkg.util.intstr.IntOrString"]
+    assert (number_or_text["type"], number_or_text["format"]) == ("string", "int-or-string")
+
+
+@needs_extra
+@conformance("OpenAPI v2: custom resources and their lists have the metadata of all objects, and no defaults")
+async def test_custom_resources_in_version_2(api: Api) -> None:
+    spec = {"type": "object", "properties": {"size": {"type": "integer", "default": 3}, "inner": EMBEDDED}}
+    await api.define(widget_crd(api.group(), schema={"type": "object", "properties": {"spec": spec}}))
+    name = f"com.example.g{api.number}.v1.Widget"
+    found: dict[str, Any] = {}
+
+    async def there() -> bool:
+        found.update((await api.get("/openapi/v2")).json["definitions"])
+        return name in found
+
+    await api.eventually(there, seconds=30)
+    fields, listed = found[name]["properties"], found[f"{name}List"]["properties"]
+    assert fields["metadata"]["$ref"] == f"#/definitions/{OBJECT_META}"
+    assert listed["metadata"]["$ref"] == f"#/definitions/{LIST_META}"
+    assert listed["items"]["items"] == {"$ref": f"#/definitions/{name}"}
+    assert fields["spec"]["properties"]["size"] == {"type": "integer"}
+    kept = {"x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}
+    assert fields["spec"]["properties"]["inner"] == kept

@@ -1,29 +1,35 @@
 """Ask a real kube-apiserver what no schema says: ``python -m tools.builtin_tables.observe``.
 
 It starts the server of ``make kube``, reads its discovery documents, the columns of every kind's table, and tries which
-fields can be selected by, and writes ``observed.json``, from which ``generate.py`` makes the data file. Only stable
-versions are looked at. Nothing of this machine or of the time gets into the file, so that the same server gives the
-same file.
+fields can be selected by, and writes ``observed.json``, from which ``generate.py`` makes the data file. From its
+OpenAPI documents it writes ``schema_additions.json.gz`` of ``deltaloop.apiserver``: what the published schemas lack,
+without sentences. Only stable versions are looked at. Nothing of this machine or of the time gets into the files, so
+that the same server gives the same files.
 """
 
 from __future__ import annotations
 
+import gzip
 import re
 import ssl
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, cast
 from urllib.parse import quote
 
 import msgspec
-from tools.builtin_tables.generate import Types, definitions, schema_names, short_name
+from tools.builtin_tables.generate import SERVER, Types, definitions, schema_names, short_name
 
+from deltaloop.apiserver.core.answers.published import PublishedSchemas
 from deltaloop.testing.control_plane import ControlPlane, ControlPlaneError, find_assets
 
 TARGET: Final = Path(__file__).with_name("observed.json")
+ADDITIONS: Final = SERVER / "schema_additions.json.gz"
+# Sentences are not ours to keep, references are published, and the kinds that options belong to vary by document.
+_PASSED_OVER: Final = ("description", "$ref", "allOf", "x-kubernetes-group-version-kind")
 _STABLE: Final = re.compile(r"v[0-9]+")
 _TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
 _SECONDS: Final = 20.0
@@ -133,15 +139,47 @@ def _leaves(types: Types, name: str, prefix: str, depth: int) -> Iterator[str]:
             yield prefix + field
 
 
+def schema_additions(server: Server) -> dict[str, object]:
+    """Return what the server's schemas say beside the published ones, by name."""
+    published = PublishedSchemas(_schemas())
+    found: dict[str, object] = {}
+    for _, _, path in group_versions(server):
+        document = server.get(f"/openapi/v3{path}")[1]
+        for name, schema in document["components"]["schemas"].items():
+            ours: dict[str, Any] = {}
+            published.add_to(ours, name)
+            if more := _additions(ours[name], schema):
+                found[name] = more
+    return found
+
+
+def _additions(ours: Mapping[str, Any], theirs: Mapping[str, Any], *, of_fields: bool = False) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in theirs.items():
+        if of_fields or name not in _PASSED_OVER:
+            old = ours.get(name)
+            if isinstance(old, dict) and isinstance(value, dict):
+                below = cast("dict[str, Any]", old), cast("dict[str, Any]", value)
+                if more := _additions(*below, of_fields=name == "properties" and not of_fields):
+                    found[name] = more
+            elif old != value:
+                found[name] = value
+    return found
+
+
 def main() -> None:
     """Write the file."""
     assets = find_assets()
     if assets is None:
         raise ControlPlaneError("there is no kube-apiserver: run `make kube`")
     with ControlPlane(assets) as plane:
-        content = {"kubernetes": assets.version, "kinds": observe(Server(plane))}
+        server = Server(plane)
+        content = {"kubernetes": assets.version, "kinds": observe(server)}
+        additions = schema_additions(server)
     lines = msgspec.json.format(msgspec.json.encode(cast("Any", content)), indent=1)
     TARGET.write_bytes(lines + b"\n")
+    ADDITIONS.write_bytes(gzip.compress(msgspec.json.encode(additions, order="sorted"), 9, mtime=0))
+    print(f"{ADDITIONS.name}: of {len(additions)} schemas, {ADDITIONS.stat().st_size} bytes")
     print(f"{TARGET.name}: {len(content['kinds'])} kinds of Kubernetes {assets.version}")
 
 

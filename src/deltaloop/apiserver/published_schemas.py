@@ -1,13 +1,16 @@
 """The published schemas of the built-in kinds, where the extra ``schemas`` is installed. Core: ``core/openapi.py``.
 
-They are read from the package ``kubernetes-validate`` when they are first asked for; its code is never run.
+They are read from the package ``kubernetes-validate`` when they are first asked for; its code is never run. What a
+server says beside them (enums, defaults) is in a data file that ``tools/builtin_tables/observe.py`` writes.
 """
 
 from __future__ import annotations
 
+import gzip
 import importlib.util
 import logging
 from functools import cache
+from importlib import resources
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +20,7 @@ from deltaloop.api.kubernetes_version import MINOR
 from deltaloop.apiserver.core.answers.published import PublishedSchemas
 
 EXTRA: Final = "schemas"
+_ADDITIONS: Final = "schema_additions.json.gz"
 _PACKAGE: Final = "kubernetes_validate"
 _log: Final = logging.getLogger("deltaloop.apiserver")
 
@@ -39,4 +43,5 @@ def published_schemas() -> PublishedSchemas | None:
             extra={"kubernetes": MINOR, "extra": EXTRA},
         )
         return None
-    return PublishedSchemas(msgspec.json.decode(content)["$defs"])
+    packed = resources.files("deltaloop.apiserver").joinpath(_ADDITIONS).read_bytes()
+    return PublishedSchemas(msgspec.json.decode(content)["$defs"], msgspec.json.decode(gzip.decompress(packed)))

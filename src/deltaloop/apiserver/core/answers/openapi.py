@@ -64,25 +64,33 @@ def document(
     paths: dict[str, Any] = {}
     schemas: dict[str, Any] = {}
     for resource in served:
-        known = published_name(published, resource)
-        name = known or schema_name(resource)
-        if published is not None and known is not None:
-            published.add_to(schemas, known)
-        else:
-            schemas[name] = _schema(resource, identity_fields(published, schemas))
-        if "list" in resource.verbs:
-            _add_list(schemas, resource, name, published)
+        name = add_schemas(schemas, resource, published)
         if "patch" in resource.verbs:
             parts = [_path(group, version), resource.type.plural, "{name}"]
             if resource.type.namespaced:
                 parts.insert(1, "namespaces/{namespace}")
-            paths["/" + "/".join(parts)] = {"patch": _patch(resource, name, strategic=known is not None)}
+            paths["/" + "/".join(parts)] = {
+                "patch": _patch(resource, name, strategic=published_name(published, resource) is not None)
+            }
     return {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": "deltaloop"},
         "paths": paths,
         "components": {"schemas": schemas},
     }
+
+
+def add_schemas(schemas: Schema, resource: ServedResource, published: PublishedSchemas | None) -> str:
+    """Add a kind's schema, that of its list, and what they refer to; return the name of the first."""
+    known = published_name(published, resource)
+    name = known or schema_name(resource)
+    if published is not None and known is not None:
+        published.add_to(schemas, known)
+    else:
+        schemas[name] = _schema(resource, identity_fields(published, schemas))
+    if "list" in resource.verbs:
+        _add_list(schemas, resource, name, published)
+    return name
 
 
 def published_name(published: PublishedSchemas | None, resource: ServedResource) -> str | None:

@@ -1,7 +1,8 @@
 """OpenAPI v2: one document of all kinds, for clients that know no v3.
 
-Definitions are those of ``openapi``; what version 2 has no word for (alternatives, null) is left out, as by a real
-server. Each resource has the paths of its collection and of its objects, with the parameters that clients look for.
+Definitions are those of ``openapi``; what version 2 has no word for (alternatives, null) is left out, and so are
+defaults, as by a real server. Each resource has the paths of its collection and of its objects, with the parameters
+that clients look for.
 
 kubectl up to 1.28 asks for protobuf, where an empty message, zero bytes, is a valid document; that is what it gets.
 
@@ -13,19 +14,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, cast
 
-import msgspec
-
-from deltaloop.apiserver.core.answers.openapi import PATCH_TYPES, published_name, schema_name
-from deltaloop.apiserver.core.answers.published import PublishedSchemas
+from deltaloop.apiserver.core.answers.openapi import PATCH_TYPES, add_schemas
+from deltaloop.apiserver.core.answers.published import COMPONENTS, PublishedSchemas, Schema
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.wire.media_types import AcceptClause
-from deltaloop.schemas.json_values import items, mapping, texts
+from deltaloop.schemas.json_values import items, mapping, text, texts
 
 PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _PROTOBUF_NAMES: Final = frozenset({PROTOBUF, "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"})
-_DEFS: Final = "#/$defs/"
 _DEFINITIONS: Final = "#/definitions/"
-_LEFT_OUT: Final = ("allOf", "anyOf", "not", "oneOf", "nullable")
+_LEFT_OUT: Final = ("anyOf", "default", "not", "oneOf", "nullable")
 _PRODUCED: Final = ("application/json", "application/yaml")
 _QUERIES: Final[Mapping[str, tuple[str, ...]]] = {
     "delete": ("dryRun", "gracePeriodSeconds", "propagationPolicy"),
@@ -72,15 +70,10 @@ def document(resources: Iterable[ServedResource], published: PublishedSchemas | 
         resources: What is served.
         published: The published schemas of the built-in kinds, if they are there.
     """
-    known: dict[str, Any] = {}
+    schemas: dict[str, object] = {}
     paths: dict[str, Any] = {}
-    if published is not None:
-        known |= {name: _converted(schema) for name, schema in published.definitions.items()}
     for resource in resources:
-        found = published_name(published, resource)
-        name = found or schema_name(resource)
-        if found is None:
-            known[name] = _own_schema(resource)
+        name = add_schemas(schemas, resource, published)
         for one in (False, True):
             operations = {
                 method: _operation(resource, name, method, action)
@@ -93,7 +86,7 @@ def document(resources: Iterable[ServedResource], published: PublishedSchemas | 
         "swagger": "2.0",
         "info": {"title": "Kubernetes", "version": "deltaloop"},
         "paths": dict(sorted(paths.items())),
-        "definitions": dict(sorted(known.items())),
+        "definitions": {name: _definition(schemas[name]) for name in sorted(schemas)},
     }
 
 
@@ -135,43 +128,41 @@ def _parameters(action: str) -> Iterator[dict[str, Any]]:
         yield {"name": name, "in": "query", "type": _TYPES.get(name, "string"), "uniqueItems": True}
 
 
-def _own_schema(resource: ServedResource) -> dict[str, Any]:
-    schema = _converted(msgspec.json.decode(resource.schema.source)) if resource.schema.source else {"type": "object"}
-    standard = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
-    kind = resource.type
-    gvk = {"group": kind.group, "kind": kind.kind, "version": kind.version}
-    properties = {**standard, **mapping(schema.get("properties"))}
-    return {**schema, "properties": properties, "x-kubernetes-group-version-kind": [gvk]}
+def _definition(schema: object) -> Schema:
+    """Return a schema of version 2; a number or a text, such as a quantity, is a text there."""
+    either = "oneOf" in mapping(schema) and "type" not in mapping(schema)
+    return {**({"type": "string"} if either else {}), **mapping(_converted(schema))}
 
 
-def _converted(schema: Any) -> Any:
-    """Turn a schema of version 3, or JSON schema, into one of version 2."""
+def _converted(schema: object) -> object:
+    """Turn a schema of version 3 into one of version 2."""
     if isinstance(schema, list):
-        return [_converted(item) for item in cast("list[Any]", schema)]
+        return [_converted(item) for item in cast("list[object]", schema)]
     if not isinstance(schema, dict):
         return schema
-    source = cast("dict[str, Any]", schema)
-    kinds = source.get("type")
-    result: dict[str, Any] = {}
+    source = cast("Schema", schema)
+    result: Schema = {}
     for name, inner in source.items():
         if name == "$ref":
-            result[name] = _DEFINITIONS + str(inner).removeprefix(_DEFS)
-        elif name == "type" and isinstance(kinds, list):
-            result[name] = next(kind for kind in cast("list[str]", kinds) if kind != "null")
+            result[name] = _DEFINITIONS + text(inner).removeprefix(COMPONENTS)
         elif name == "properties":
             result[name] = {field: _converted(below) for field, below in mapping(inner).items()}
+        elif name == "allOf":  # around a reference that has a description
+            for one in items(inner):
+                if "$ref" in mapping(one):
+                    result |= mapping(_converted(one))
         elif name not in _LEFT_OUT:
             result[name] = _converted(inner)
     _leave_out_null(source, result)
     return result
 
 
-def _leave_out_null(source: dict[str, Any], result: dict[str, Any]) -> None:
+def _leave_out_null(source: Schema, result: Schema) -> None:
     """Say nothing of the type of what may be null, or hold what no schema says; neither is there in version 2."""
     free = source.get("x-kubernetes-preserve-unknown-fields") is True
     nullable = source.get("nullable") is True
     if free or nullable:
-        for name in ("items", "properties"):
+        for name in ("items", "properties", *(("required",) if "x-kubernetes-embedded-resource" in source else ())):
             result.pop(name, None)
     if (
         nullable

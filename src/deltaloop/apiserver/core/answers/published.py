@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, cast, final
 
-from deltaloop.schemas.json_values import at, items, mapping, text
+from deltaloop.schemas.json_values import at, is_mapping, items, mapping, text
 
 _DEFS: Final = "#/$defs/"
-_COMPONENTS: Final = "#/components/schemas/"
+COMPONENTS: Final = "#/components/schemas/"
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _EXAMPLE: Final = "io.k8s.api.core.v1.ConfigMap"  # its metadata is described as that of most kinds is
 Schema = dict[str, object]
@@ -21,9 +21,17 @@ Schema = dict[str, object]
 class PublishedSchemas:
     """Schemas by name; none of them may change."""
 
-    def __init__(self, definitions: Mapping[str, object]) -> None:
-        """Take the schemas as they are published, in JSON schema, by name."""
-        self.definitions = definitions
+    def __init__(self, definitions: Mapping[str, object], additions: Mapping[str, object] | None = None) -> None:
+        """Take the schemas as they are published, in JSON schema, by name.
+
+        Args:
+            definitions: The schemas.
+            additions: What a server says beside them, such as enums and defaults, by name, shaped as they are.
+        """
+        more = additions or {}
+        self.definitions: Mapping[str, object] = {
+            name: _as_served(mapping(schema), mapping(more.get(name))) for name, schema in definitions.items()
+        }
         self._names: dict[tuple[str, str, str], str] = {}
         for name, schema in definitions.items():
             for kind in items(mapping(schema).get("x-kubernetes-group-version-kind")):
@@ -72,6 +80,29 @@ def identity_fields(published: PublishedSchemas | None, schemas: dict[str, objec
     return {"apiVersion": fields["apiVersion"], "kind": fields["kind"], "metadata": without_default}
 
 
+def _as_served(schema: Schema, more: Schema) -> Schema:
+    """Return a published schema as a server has it: apiVersion and kind may have any value there."""
+    result = _with(schema, more)
+    if "x-kubernetes-group-version-kind" in result:
+        fields = dict(mapping(result.get("properties")))
+        for name in fields.keys() & {"apiVersion", "kind"}:
+            fields[name] = {word: value for word, value in mapping(fields[name]).items() if word != "enum"}
+        result["properties"] = fields
+    return result
+
+
+def _with(schema: Schema, more: Schema) -> Schema:
+    """Add words to a schema and to those inside; a description lists the values of an enum."""
+    result: Schema = {**schema}
+    for name, value in more.items():
+        old = result.get(name)
+        result[name] = _with(old, value) if is_mapping(old) and is_mapping(value) else value
+    if "description" in schema and isinstance(values := more.get("enum"), list):
+        lines = "\n".join(f' - `"{value}"`' for value in cast("list[object]", values))
+        result["description"] = f"{schema['description']}\n\nPossible enum values:\n{lines}"
+    return result
+
+
 def _in_openapi(value: object, references: list[str]) -> object:
     """Turn JSON schema into OpenAPI: references lead to components, null is no type of its own."""
     if isinstance(value, list):
@@ -84,13 +115,13 @@ def _in_openapi(value: object, references: list[str]) -> object:
         if name == "$ref" and isinstance(inner, str):
             target = inner.removeprefix(_DEFS)
             references.append(target)
-            reference = {"$ref": _COMPONENTS + target}
-            result.update(reference if len(source) == 1 else {"allOf": [reference], "default": {}})
+            reference = {"$ref": COMPONENTS + target}
+            result.update(reference if len(source) == 1 else {"allOf": [reference]})
         elif name == "type" and isinstance(inner, list):
             result[name] = next(kind for kind in cast("list[str]", inner) if kind != "null")
         elif name == "properties":
             # Their names are the kind's own; one of them may be called like a keyword.
             result[name] = {field: _in_openapi(below, references) for field, below in mapping(inner).items()}
-        elif name != "enum":  # only of apiVersion and kind, where the real documents have none
+        else:
             result[name] = _in_openapi(inner, references)
     return result
