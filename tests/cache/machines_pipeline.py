@@ -28,13 +28,13 @@ from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
 from deltaloop.cache.core.dictionary_training import ZstdOptions
-from deltaloop.cache.core.listwatch import ReflectorOptions
 from deltaloop.cache.core.notification_buffer import BufferPolicy
 from deltaloop.cache.handlers import HandlerOptions
 from deltaloop.cache.informer import Informer, InformerOptions
 from deltaloop.cache.listener import Registration
 from deltaloop.cache.listwatch import ListerWatcher
 from deltaloop.cache.queue import QueueKind
+from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.client.resource_list import ResourceList
 from deltaloop.testing import VirtualLoop
 from tests.cache.fake_source import FakeSource, api_error, broken, expired, refused, too_large

@@ -20,13 +20,13 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType
 from deltaloop.cache.compression import CacheCompression, ZstdCodec, train
 from deltaloop.cache.core.dictionary_training import ZstdOptions
-from deltaloop.cache.core.listwatch import ReflectorOptions
 from deltaloop.cache.core.notification_buffer import BufferPolicy
 from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.handlers import HandlerFuncs
 from deltaloop.cache.informer import Informer, InformerOptions
 from deltaloop.cache.listwatch import ListerWatcher
 from deltaloop.cache.queue import QueueKind
+from deltaloop.cache.reflector_options import ReflectorOptions
 from tests.cache.fake_client import FakeClient
 from tests.cache.fake_source import FakeSource
 from tests.cache.machines import Step, show_the_bug, step

@@ -8,8 +8,8 @@ import pytest
 
 from deltaloop.api.kinds import POD
 from deltaloop.api.status import ApiError, GoneError
-from deltaloop.cache.core.listwatch import ReflectorOptions
 from deltaloop.cache.informer import Informer, InformerOptions
+from deltaloop.cache.reflector_options import ReflectorOptions
 from tests.cache.fake_source import FakeSource, api_error, expired
 
 

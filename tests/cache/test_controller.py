@@ -13,9 +13,9 @@ import pytest
 from deltaloop.api.resource import Resource
 from deltaloop.cache.controller import Controller, ControllerConfig
 from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Deltas
-from deltaloop.cache.core.listwatch import ReflectorOptions
 from deltaloop.cache.delta_fifo import DeltaFIFO
 from deltaloop.cache.errors import RequeueError
+from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.cache.store import Store
 from tests.cache.fake_source import FakeSource
 

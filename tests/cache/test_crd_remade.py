@@ -13,11 +13,11 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import NotFoundError
 from deltaloop.apiserver import ApiServer, ServerOptions
-from deltaloop.cache.core.reactions import Place, Reaction
-from deltaloop.cache.core.reflector_facts import ReflectorOptions
+from deltaloop.cache.core.reflector.reactions import Place, Reaction
 from deltaloop.cache.errors import CacheSyncError
 from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.informer import InformerOptions
+from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.client import Client, ClientConfig, conditions
 from deltaloop.pacing import Backoff
 

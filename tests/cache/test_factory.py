@@ -17,11 +17,11 @@ from deltaloop.api.list_options import ListOptions
 from deltaloop.api.path import path
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.cache.core.listwatch import ReflectorOptions
 from deltaloop.cache.errors import CacheSyncError, IndexerConflictError, InformerStoppedError
 from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.handlers import HandlerFuncs
 from deltaloop.cache.informer import Informer, InformerOptions
+from deltaloop.cache.reflector_options import ReflectorOptions
 from tests.cache.fake_client import FakeClient
 from tests.cache.fake_source import api_error
 

@@ -7,7 +7,7 @@ import dataclasses
 import json
 
 from deltaloop.api.kinds import POD
-from deltaloop.cache.core.listwatch import ReflectorMachine
+from deltaloop.cache.core.reflector.machine import ReflectorMachine
 from deltaloop.cache.informer import Informer
 from deltaloop.cache.listwatch import ListWatch
 from deltaloop.client import Client, ClientConfig, StreamEndedError

@@ -9,10 +9,10 @@ import pytest
 
 from deltaloop.api.kinds import POD
 from deltaloop.api.resource import Resource
-from deltaloop.cache.core.listwatch import ReflectorOptions
 from deltaloop.cache.errors import InformerStoppedError
 from deltaloop.cache.handlers import HandlerFuncs
 from deltaloop.cache.informer import Informer, InformerOptions
+from deltaloop.cache.reflector_options import ReflectorOptions
 from tests.cache.fake_source import FakeSource
 
 STILL = InformerOptions(chance=lambda: 0.0, reflector=ReflectorOptions(watch_list=False, probe=False))

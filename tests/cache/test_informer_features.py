@@ -13,12 +13,13 @@ from deltaloop.api.kinds import POD
 from deltaloop.api.path import path
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.cache.core.listwatch import Reaction, ReflectorOptions
 from deltaloop.cache.core.notification_buffer import BufferPolicy
+from deltaloop.cache.core.reflector.reactions import Reaction
 from deltaloop.cache.errors import CacheSyncError, InformerStoppedError, NotFreshError, TransformError
 from deltaloop.cache.handlers import FilteringResourceEventHandler, HandlerFuncs, HandlerOptions
 from deltaloop.cache.informer import Informer, InformerOptions
 from deltaloop.cache.queue import QueueKind
+from deltaloop.cache.reflector_options import ReflectorOptions
 from tests.cache.fake_source import FakeSource, api_error, expired
 from tests.cache.test_informer import PAGED, STILL, Recorder, running, settle
 

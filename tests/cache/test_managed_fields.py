@@ -14,13 +14,13 @@ from deltaloop.api.list_options import ListOptions
 from deltaloop.api.managed_fields import strip_managed_fields
 from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType, WatchEvent
-from deltaloop.cache.core.listwatch import ReflectorOptions
 from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.handlers import HandlerFuncs
 from deltaloop.cache.informer import Informer, InformerOptions
 from deltaloop.cache.listwatch import ListWatch
 from deltaloop.cache.queue import QueueKind
 from deltaloop.cache.reflector import Reflector
+from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.cache.store import Indexer
 from tests.cache.fake_client import FakeClient
 from tests.cache.fake_source import FakeSource

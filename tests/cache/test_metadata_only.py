@@ -18,12 +18,12 @@ from deltaloop.api.references import reference_to
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver import ApiServer, ServerOptions
-from deltaloop.cache.core.reflector_facts import ReflectorOptions
 from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.handlers import HandlerFuncs
 from deltaloop.cache.informer import Informer, InformerOptions
 from deltaloop.cache.listwatch import ListWatch
 from deltaloop.cache.multi_namespace import MultiNamespaceInformer
+from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.client import Client, ClientConfig
 from tests.cache.fake_client import FakeClient
 from tests.cache.test_informer import STILL

@@ -11,10 +11,10 @@ from collections.abc import Callable
 import pytest
 
 from deltaloop.api.kinds import POD
-from deltaloop.cache.core.listwatch import ReflectorOptions
 from deltaloop.cache.handlers import HandlerFuncs
 from deltaloop.cache.informer import Informer
 from deltaloop.cache.metrics import CacheLevels
+from deltaloop.cache.reflector_options import ReflectorOptions
 from tests.cache.fake_source import FakeSource, expired
 from tests.cache.test_informer import STILL, running, settle
 

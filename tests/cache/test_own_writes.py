@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 
 from deltaloop.api.kinds import POD
 from deltaloop.api.resource import Resource
-from deltaloop.cache.core.listwatch import ReflectorOptions
 from deltaloop.cache.informer import Informer, InformerOptions
+from deltaloop.cache.reflector_options import ReflectorOptions
 from tests.cache.fake_source import FakeSource, broken, refused
 
 STILL = InformerOptions(chance=lambda: 0.0, reflector=ReflectorOptions(watch_list=False, probe=False))

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from deltaloop.api.kinds import POD
 from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
-from deltaloop.cache.core.listwatch import ReflectorOptions
 from deltaloop.cache.informer import Informer, InformerOptions
 from deltaloop.cache.listener import Registration
 from deltaloop.cache.queue import QueueKind
+from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.testing import run_virtual
 from tests.cache.fake_source import FakeSource, api_error, broken, expired, refused, too_large
 from tests.cache.objects import nameless

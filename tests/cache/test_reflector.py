@@ -14,10 +14,11 @@ from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
 from deltaloop.cache.core.deltas import NOTHING_UNREAD, Unread
-from deltaloop.cache.core.listwatch import Decision, Place, Reaction, ReflectorOptions
+from deltaloop.cache.core.reflector.reactions import Decision, Place, Reaction
 from deltaloop.cache.errors import RepeatedContinueError, VeryShortWatchError
 from deltaloop.cache.listwatch import ListerWatcher
 from deltaloop.cache.reflector import Reflector, ReflectorStore
+from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.cache.store import Store
 from deltaloop.client.resource_list import ResourceList
 from tests.cache.fake_source import Asked, FakeSource, api_error, broken, expired, refused

@@ -13,10 +13,10 @@ from deltaloop.api import kinds
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.kinds import POD
 from deltaloop.api.resource import Resource
-from deltaloop.cache.core.listwatch import ReflectorOptions
 from deltaloop.cache.informer import Informer, InformerOptions
 from deltaloop.cache.listwatch import ListWatch
 from deltaloop.cache.reflector import Reflector
+from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.cache.store import Store
 from deltaloop.client import Client, ClientConfig
 from deltaloop.pacing import Backoff

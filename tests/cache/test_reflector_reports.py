@@ -16,11 +16,12 @@ from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType, WatchEvent
 from deltaloop.cache.core.deltas import Unread
-from deltaloop.cache.core.listwatch import Place, Reaction, ReflectorOptions
+from deltaloop.cache.core.reflector.reactions import Place, Reaction
 from deltaloop.cache.errors import WatchListStalledError
 from deltaloop.cache.informer import Informer
 from deltaloop.cache.metrics import CacheMetrics
 from deltaloop.cache.reflector import Reflector
+from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.cache.store import Store
 from deltaloop.client.resource_list import ResourceList
 from tests.cache.fake_source import FakeSource, api_error, broken, expired, initial_events_end

@@ -11,13 +11,13 @@ import pytest
 
 from deltaloop.api.kinds import NODE, POD
 from deltaloop.api.resource import Resource
-from deltaloop.cache.core.listwatch import ReflectorOptions
 from deltaloop.cache.core.notification_buffer import BufferPolicy
 from deltaloop.cache.errors import CacheSyncError, NotFreshError
 from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.handlers import HandlerFuncs, HandlerOptions
 from deltaloop.cache.informer import Informer
 from deltaloop.cache.multi_namespace import MultiNamespaceInformer
+from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.cache.sync import wait_for_cache_sync
 from tests.cache.fake_client import FakeClient
 from tests.cache.fake_source import FakeSource, api_error

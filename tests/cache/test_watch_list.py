@@ -13,11 +13,12 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType, WatchEvent
 from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.cache.core.deltas import Unread
-from deltaloop.cache.core.listwatch import Decision, Reaction, ReflectorOptions
+from deltaloop.cache.core.reflector.reactions import Decision, Reaction
 from deltaloop.cache.errors import VersionWentBackError, WatchListEndedError, WatchListStalledError
 from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.informer import InformerOptions
 from deltaloop.cache.reflector import Reflector
+from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.cache.store import Store
 from deltaloop.client import Client, ClientConfig
 from tests.cache.fake_source import FakeSource, broken, expired

@@ -5,18 +5,13 @@ from __future__ import annotations
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import WatchEvent
-from deltaloop.cache.core.listwatch import (
-    Decision,
-    Listed,
-    Phase,
-    Place,
-    Reaction,
-    ReflectorMachine,
-    ReflectorOptions,
-    Verdict,
-)
+from deltaloop.cache.core.reflector.effects import Listed, Verdict
+from deltaloop.cache.core.reflector.machine import ReflectorMachine
+from deltaloop.cache.core.reflector.reactions import Decision, Place, Reaction
+from deltaloop.cache.core.reflector.states import Phase
+from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.client.resource_list import ResourceList
-from tests.cache.core.test_listwatch_machine import PAGE, make_machine
+from tests.cache.core.reflector.test_server_model import PAGE, make_machine
 from tests.cache.fake_source import expired
 from tests.cache.machines import Step, step
 from tests.mutants.seeded_bug import bugs_of

@@ -8,7 +8,7 @@ informers with their handlers, the factory that shares them, and listers. It ask
 ``ListerWatcher``. It knows objects as ``Resource`` and hands out the class of their ``ResourceType`` where there is
 one.
 
-Follow one event: ``reflector.py`` (core/listwatch.py) → ``real_fifo.py`` (core/real_fifo.py) → ``controller.py`` →
+Follow one event: ``reflector.py`` (core/reflector/) → ``real_fifo.py`` (core/real_fifo.py) → ``controller.py`` →
 ``informer.py`` (core/process_deltas.py) → ``store.py`` (core/store.py), and by way of ``shared_processor.py`` to each
 ``listener.py`` (core/notification_buffer.py, core/sync_tracker.py).
 """
@@ -26,8 +26,9 @@ from deltaloop.cache.core.deltas import (
 )
 from deltaloop.cache.core.dictionary_training import ZstdOptions
 from deltaloop.cache.core.freshness import Freshness
-from deltaloop.cache.core.listwatch import Decision, Place, Reaction, ReflectorOptions, ReflectorStatistics
 from deltaloop.cache.core.notification_buffer import BufferPolicy
+from deltaloop.cache.core.reflector.reactions import Decision, Place, Reaction
+from deltaloop.cache.core.reflector.statistics import ReflectorStatistics
 from deltaloop.cache.core.store import Indexers, IndexFailure, IndexFunc, StoreIndex, StoreWrite
 from deltaloop.cache.delta_fifo import DeltaFIFO
 from deltaloop.cache.errors import (
@@ -66,6 +67,7 @@ from deltaloop.cache.multi_namespace import MultiNamespaceInformer
 from deltaloop.cache.queue import Queue, QueueKind
 from deltaloop.cache.real_fifo import RealFIFO
 from deltaloop.cache.reflector import Reflector, ReflectorStore, ResourceVersionUpdater
+from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.cache.shared_informer import (
     SharedIndexInformer,
     SharedInformer,

@@ -14,12 +14,14 @@ from typing import Final, final
 
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.deltas import Deltas
-from deltaloop.cache.core.listwatch import Reaction, ReflectorOptions, ReflectorStatistics
+from deltaloop.cache.core.reflector.reactions import Reaction
+from deltaloop.cache.core.reflector.statistics import ReflectorStatistics
 from deltaloop.cache.errors import FifoClosedError, RequeueError
 from deltaloop.cache.listwatch import ListerWatcher
 from deltaloop.cache.metrics import CacheMetrics
 from deltaloop.cache.queue import Queue
 from deltaloop.cache.reflector import Reflector
+from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.cache.waiting_queue import Process
 from deltaloop.option_types import check_types
 from deltaloop.pacing.checks import require_not_negative

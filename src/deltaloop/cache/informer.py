@@ -32,9 +32,9 @@ from deltaloop.cache.core.deltas import Deltas, WholeList, is_whole_list
 from deltaloop.cache.core.freshness import Freshness, is_reached
 from deltaloop.cache.core.process_deltas import Notification, UpdateNotification, process_deltas
 from deltaloop.cache.core.process_list import ListProcessing
-from deltaloop.cache.core.reactions import Decision, Reaction, is_refusal
 from deltaloop.cache.core.real_fifo import BATCH_SIZE
-from deltaloop.cache.core.reflector_facts import ReflectorStatistics
+from deltaloop.cache.core.reflector.reactions import Decision, Reaction, is_refusal
+from deltaloop.cache.core.reflector.statistics import ReflectorStatistics
 from deltaloop.cache.core.store import IndexFunc
 from deltaloop.cache.errors import CacheSyncError, InformerStoppedError, NotFreshError, SyncFailure
 from deltaloop.cache.handlers import HandlerOptions, ResourceEventHandler

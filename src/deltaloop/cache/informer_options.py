@@ -10,10 +10,10 @@ from typing import Literal, TypeAlias
 from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.dictionary_training import ZstdOptions
-from deltaloop.cache.core.reactions import Reaction
-from deltaloop.cache.core.reflector_facts import ReflectorOptions
+from deltaloop.cache.core.reflector.reactions import Reaction
 from deltaloop.cache.metrics import CacheMetrics
 from deltaloop.cache.queue import QueueKind
+from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.option_types import check_types
 from deltaloop.pacing.checks import require_not_negative
 

@@ -1,4 +1,4 @@
-"""Drives core/listwatch.py: keeps a store, or a queue of deltas, equal to what the server has.
+"""Drives core/reflector/: keeps a store, or a queue of deltas, equal to what the server has.
 
 It lists, watches, and begins again after every failure, until it is cancelled. Each decision is the core's; here is who
 waits, asks, applies and reports.
@@ -26,23 +26,18 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError
 from deltaloop.api.watch_event import EventType, WatchEvent
 from deltaloop.cache.core.deltas import Unread
-from deltaloop.cache.core.listwatch import List as ListEffect
-from deltaloop.cache.core.listwatch import (
-    Listed,
-    Phase,
-    Probe,
-    Reaction,
-    ReflectorMachine,
-    ReflectorOptions,
-    ReflectorStatistics,
-    Verdict,
-    Wait,
-)
-from deltaloop.cache.core.listwatch import Watch as WatchEffect
-from deltaloop.cache.core.listwatch import WatchList as WatchListEffect
+from deltaloop.cache.core.reflector.effects import List as ListEffect
+from deltaloop.cache.core.reflector.effects import Listed, Probe, Verdict, Wait
+from deltaloop.cache.core.reflector.effects import Watch as WatchEffect
+from deltaloop.cache.core.reflector.effects import WatchList as WatchListEffect
+from deltaloop.cache.core.reflector.machine import ReflectorMachine
+from deltaloop.cache.core.reflector.reactions import Reaction
+from deltaloop.cache.core.reflector.states import Phase
+from deltaloop.cache.core.reflector.statistics import ReflectorStatistics
 from deltaloop.cache.errors import WatchListStalledError, describe_error
 from deltaloop.cache.listwatch import BatchStream, ByteStream, ListerWatcher
 from deltaloop.cache.metrics import CacheMetrics, GuardedMetrics
+from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.client.resource_list import ResourceList
 from deltaloop.tracebacks import ErrorSummaries
 

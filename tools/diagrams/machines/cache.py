@@ -18,7 +18,7 @@ from deltaloop.cache.core.process_deltas import (
     process_deltas,
 )
 from deltaloop.cache.core.real_fifo import Batch, InOrderQueue
-from deltaloop.cache.core.reflector_states import STATES
+from deltaloop.cache.core.reflector.states import STATES
 from deltaloop.cache.core.store import IndexedItems
 
 KEY = "default/web"
@@ -74,7 +74,7 @@ def reflector() -> Diagram:
         for phase in sorted(phases, key=[each.phase for each in STATES].index)
     ]
     states = [state.phase.value for state in STATES]
-    return Diagram("reflector", "reflector", "A reflector", "cache/core/reflector_states.py", states, steps)
+    return Diagram("reflector", "reflector", "A reflector", "cache/core/reflector/states.py", states, steps)
 
 
 # -- DeltaFIFO: one object

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tools.diagrams.model import Table
 
-from deltaloop.cache.core.reactions import DECISIONS, Decision, Fault, Place
+from deltaloop.cache.core.reflector.reactions import DECISIONS, Decision, Fault, Place
 from deltaloop.workqueue import (
     BucketRateLimiter,
     ByErrorRateLimiter,
@@ -79,7 +79,7 @@ def reactions() -> Table:
         if len(special) < len(Fault):
             rows.append((place.value, "anything else" if special else "anything", Decision.LIST_LATER.value))
     heads = ("the error came in a", "what was wrong", "what follows")
-    return Table("reactions", "reflector", "cache/core/reactions.py", heads, rows)
+    return Table("reactions", "reflector", "cache/core/reflector/reactions.py", heads, rows)
 
 
 def tables() -> list[Table]:

@@ -6,22 +6,12 @@ import pytest
 
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.watch_event import EventType, WatchEvent
-from deltaloop.cache.core.listwatch import (
-    Decision,
-    List,
-    Listed,
-    Phase,
-    Place,
-    Probe,
-    Reaction,
-    ReflectorMachine,
-    ReflectorOptions,
-    Verdict,
-    Wait,
-    Watch,
-    WatchList,
-)
+from deltaloop.cache.core.reflector.effects import List, Listed, Probe, Verdict, Wait, Watch, WatchList
+from deltaloop.cache.core.reflector.machine import ReflectorMachine
+from deltaloop.cache.core.reflector.reactions import Decision, Place, Reaction
+from deltaloop.cache.core.reflector.states import Phase
 from deltaloop.cache.errors import VersionWentBackError, WatchListEndedError, WatchListStalledError
+from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.client.resource_list import ResourceList
 from tests.cache.fake_source import api_error, broken, expired, initial_events_end, refused, too_large
 from tests.cache.objects import nameless, pod

@@ -11,23 +11,12 @@ from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
-from deltaloop.cache.core.listwatch import (
-    FEEDS,
-    Decision,
-    List,
-    Listed,
-    Phase,
-    Place,
-    Probe,
-    Reaction,
-    ReflectorMachine,
-    ReflectorOptions,
-    Verdict,
-    Wait,
-    Watch,
-)
-from deltaloop.cache.core.reactions import is_refusal
+from deltaloop.cache.core.reflector.effects import List, Listed, Probe, Verdict, Wait, Watch
+from deltaloop.cache.core.reflector.machine import ReflectorMachine
+from deltaloop.cache.core.reflector.reactions import Decision, Place, Reaction, is_refusal
+from deltaloop.cache.core.reflector.states import FEEDS, Phase
 from deltaloop.cache.errors import RepeatedContinueError, VeryShortWatchError
+from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.client.resource_list import ResourceList
 from tests.cache.fake_source import api_error, broken, expired, refused, too_large
 from tests.cache.objects import nameless, pod

@@ -4,7 +4,7 @@
        │                                                           ▲
        └──watch_list_opened──▶ RECEIVING ──initial events ended────┘
 
-    any failure: see DECISIONS (core/reactions.py); most lead to WAITING, then to LISTING or CONNECTING
+    any failure: see DECISIONS (reactions.py); most lead to WAITING, then to LISTING or CONNECTING
 
 The driver asks ``ask`` what to do (``List``, ``WatchList``, ``Watch``, ``Probe``, ``Wait``), does it, and feeds what
 came of it. A feed that does not belong to the phase raises: ``FEEDS`` says which do. Each feed makes one decision; a
@@ -35,7 +35,7 @@ stream of less than a second are followed by a wait if they fail the same way.
 **Streamed lists** (WatchList, KEP-3157) come first: a watch that begins with the whole state, ended by a bookmark that
 says so; then the same stream goes on. What comes is held until then, and is one ``Listed``. A version that the server
 refuses is answered by "" at once. A server that does not offer it (400, 422 and the like), or that sends no more of
-the list for 30 s (changes are no part of it, see ``initial_events``), is asked for pages for half an hour; never is
+the list for 30 s (changes are no part of it, see ``rounds``), is asked for pages for half an hour; never is
 the time for the whole measured. Any other failure costs this round only. Upstream tries again and again at once
 (kubernetes#140902).
 
@@ -44,8 +44,8 @@ future, and then be silent. So when a watch is begun anew (after a broken one al
 at the server's version is a minute old) a list of one object asks for that version. If it is lower than ours, the
 newest state is listed at once. Streams end after ten minutes at the latest; so quiet ones are found, too.
 
-What is asked is in ``reflector_effects``, the states and what may be fed in each in ``reflector_states``, a list in
-pages in ``list_round``. This file is a little longer than most: the machine's feeds are read together.
+What is asked is in ``effects`` and ``requests``, the states and what may be fed in each in ``states``, a list that is
+under way in ``rounds``. This file is a little longer than most: the machine's feeds are read together.
 
 Source: client-go tools/cache/reflector.go, tools/pager/pager.go, tools/cache/retry_with_deadline.go.
 """
@@ -59,46 +59,29 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_version import compare_resource_versions, is_comparable
 from deltaloop.api.status import ApiError
 from deltaloop.api.watch_event import EventType, WatchEvent
-from deltaloop.cache.core import reflector_requests as requests
-from deltaloop.cache.core.initial_events import InitialEvents
-from deltaloop.cache.core.list_round import ListRound
-from deltaloop.cache.core.reactions import DECISIONS, Decision, Fault, Place, Reaction, classify, is_not_offered
-from deltaloop.cache.core.reflector_counts import ReflectorCounts
-from deltaloop.cache.core.reflector_effects import Effect, List, Listed, Probe, Verdict, Wait, Watch, WatchList
-from deltaloop.cache.core.reflector_facts import ReflectorOptions, ReflectorStatistics
-from deltaloop.cache.core.reflector_states import FEEDS, STATES, Phase, State
+from deltaloop.cache.core.reflector import requests
+from deltaloop.cache.core.reflector.effects import Effect, List, Listed, Probe, Verdict, Wait, Watch, WatchList
+from deltaloop.cache.core.reflector.reactions import (
+    DECISIONS,
+    Decision,
+    Fault,
+    Place,
+    Reaction,
+    classify,
+    is_not_offered,
+)
+from deltaloop.cache.core.reflector.rounds import InitialEvents, ListRound
+from deltaloop.cache.core.reflector.states import FEEDS, Phase
+from deltaloop.cache.core.reflector.statistics import ReflectorCounts, ReflectorStatistics
 from deltaloop.cache.errors import (
     RepeatedContinueError,
     VersionWentBackError,
     VeryShortWatchError,
     WatchListEndedError,
 )
+from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.client.resource_list import ResourceList
 from deltaloop.pacing import BackoffManager, asked_delay
-
-__all__ = [
-    "DECISIONS",
-    "FEEDS",
-    "STATES",
-    "Decision",
-    "Effect",
-    "Fault",
-    "List",
-    "Listed",
-    "Phase",
-    "Place",
-    "Probe",
-    "Reaction",
-    "ReflectorMachine",
-    "ReflectorOptions",
-    "ReflectorStatistics",
-    "State",
-    "Verdict",
-    "Wait",
-    "Watch",
-    "WatchList",
-    "classify",
-]
 
 _VERY_SHORT: Final = 1.0
 _INTERNAL_ERROR_QUIET: Final = 60.0

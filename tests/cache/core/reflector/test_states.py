@@ -9,24 +9,16 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from deltaloop.api.watch_event import EventType, WatchEvent
-from deltaloop.cache.core.listwatch import (
-    FEEDS,
-    STATES,
-    List,
-    Phase,
-    Probe,
-    Reaction,
-    ReflectorMachine,
-    State,
-    Wait,
-    WatchList,
-)
+from deltaloop.cache.core.reflector.effects import List, Probe, Wait, WatchList
+from deltaloop.cache.core.reflector.machine import ReflectorMachine
+from deltaloop.cache.core.reflector.reactions import Reaction
+from deltaloop.cache.core.reflector.states import FEEDS, STATES, Phase, State
 from deltaloop.client.resource_list import ResourceList
-from tests.cache.core.test_listwatch_machine import FAULTS
+from tests.cache.core.reflector.test_server_model import FAULTS
 from tests.cache.fake_source import initial_events_end
 from tests.cache.objects import pod
 
-DOCS = Path(__file__).parents[3] / "docs" / "cache.md"
+DOCS = Path(__file__).parents[4] / "docs" / "cache.md"
 Steps = set[tuple[Phase, Phase]]
 
 

@@ -19,23 +19,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
-from deltaloop.cache.core.listwatch import (
-    DECISIONS,
-    Decision,
-    Fault,
-    List,
-    Listed,
-    Phase,
-    Place,
-    Probe,
-    Reaction,
-    ReflectorMachine,
-    ReflectorOptions,
-    Verdict,
-    Wait,
-    Watch,
-    WatchList,
-)
+from deltaloop.cache.core.reflector.effects import List, Listed, Probe, Verdict, Wait, Watch, WatchList
+from deltaloop.cache.core.reflector.machine import ReflectorMachine
+from deltaloop.cache.core.reflector.reactions import DECISIONS, Decision, Fault, Place, Reaction
+from deltaloop.cache.core.reflector.states import Phase
+from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.client.resource_list import ResourceList
 from tests.cache.fake_source import api_error, broken, expired, initial_events_end, refused, too_large
 from tests.cache.machines import run_machine

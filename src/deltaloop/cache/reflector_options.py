@@ -1,10 +1,9 @@
-"""What a reflector is told and what it tells: its numbers and statistics."""
+"""The numbers of a reflector that a program may choose."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from deltaloop.cache.core.reflector_states import Phase
 from deltaloop.option_types import check_types
 from deltaloop.pacing import Backoff
 from deltaloop.pacing.checks import require_not_negative, require_positive
@@ -51,53 +50,3 @@ class ReflectorOptions:
             watch_list_patience=self.watch_list_patience,
             watch_list_pause=self.watch_list_pause,
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReflectorStatistics:
-    """What a reflector has done and seen; instants are on the event loop's clock.
-
-    Attributes:
-        phase: Where it is.
-        list_requests: Pages asked for.
-        lists: Lists that came through, in pages or streamed; all but the first are relists.
-        streamed_lists: Those of them that were streamed.
-        watch_requests: Watches asked for.
-        streams: Watches that the server accepted; all but the first are restarts.
-        probes: Probes asked for.
-        events: Events that were passed on.
-        bookmarks: Bookmarks that came.
-        skipped: Objects without a name, in lists and events.
-        errors: Failures of any kind.
-        resource_version: The last version seen.
-        last_confirmed_at: When the server last gave a sign of this state being current: a list, an event, a bookmark,
-            the clean end of a watch; None before the first.
-        last_event_at: When the last event came, or None.
-        last_bookmark_at: When the last bookmark came, or None.
-        last_byte_at: When the server last sent anything, be it part of an object, a refusal or an answer's headers. A
-            page of a list counts when it is complete; so does an event, where the source does not know about bytes
-            (``ByteStream``).
-        pending_bytes: How much has come of an event that is not complete.
-        last_error: The newest error since the last success, or None.
-        failing_since: When the first error since the last success came, or None.
-    """
-
-    phase: Phase
-    list_requests: int
-    lists: int
-    streamed_lists: int
-    watch_requests: int
-    streams: int
-    probes: int
-    events: int
-    bookmarks: int
-    skipped: int
-    errors: int
-    resource_version: str
-    last_confirmed_at: float | None
-    last_event_at: float | None
-    last_bookmark_at: float | None
-    last_byte_at: float | None
-    pending_bytes: int
-    last_error: BaseException | None
-    failing_since: float | None
