@@ -13,7 +13,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import NotFoundError
 from deltaloop.apiserver import ApiServer, ServerOptions
-from deltaloop.cache.core.reflector.reactions import Place, Reaction
+from deltaloop.cache.core.reflector.reactions import Operation, Reaction
 from deltaloop.cache.errors import CacheSyncError
 from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.informer import InformerOptions
@@ -63,7 +63,8 @@ class Heard:
 
     def lists_refused(self) -> int:
         return sum(
-            reaction.place is Place.LIST and isinstance(reaction.error, NotFoundError) for reaction in self.reactions
+            reaction.operation is Operation.LIST and isinstance(reaction.error, NotFoundError)
+            for reaction in self.reactions
         )
 
 

@@ -46,8 +46,8 @@ class Counts:
         assert size > 10
         self.told.append(f"{resource} {event_type}")
 
-    def failed(self, resource: str, *, place: str, error: str) -> None:
-        self.told.append(f"{resource} failed: {place}, {error}")
+    def failed(self, resource: str, *, operation: str, error: str) -> None:
+        self.told.append(f"{resource} failed: {operation}, {error}")
 
     def handled(self, resource: str, *, handler: str, seconds: float, waiting: int, failed: bool) -> None:
         self.told.append(f"{resource} {handler} took {seconds:.1f} s, {waiting} wait{', failed' if failed else ''}")

@@ -14,7 +14,7 @@ from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
 from deltaloop.cache.core.deltas import NOTHING_UNREAD, Unread
-from deltaloop.cache.core.reflector.reactions import Decision, Place, Reaction
+from deltaloop.cache.core.reflector.reactions import Operation, Reaction, Recovery
 from deltaloop.cache.errors import RepeatedContinueError, VeryShortWatchError
 from deltaloop.cache.listwatch import ListerWatcher
 from deltaloop.cache.reflector import Reflector, ReflectorStore
@@ -132,7 +132,7 @@ async def test_missed_events_are_caught_up_without_a_list() -> None:
         assert bench.names() == ["b"]
     assert source.times("watch") == pytest.approx([0.0, 5.0, 5.8, 7.4, 10.6])
     assert source.versions("list") == ["0"]
-    assert [reaction.decision for reaction in bench.reactions] == [Decision.WATCH_NOW, *[Decision.WATCH_LATER] * 3]
+    assert [reaction.recovery for reaction in bench.reactions] == [Recovery.WATCH_NOW, *[Recovery.WATCH_LATER] * 3]
 
 
 async def test_refused_for_a_minute_asks_ever_more_slowly() -> None:
@@ -268,7 +268,7 @@ async def test_a_malformed_line_is_reported_and_listed_over() -> None:
             source.break_watches(MalformedEventError("a watch line of 7 bytes is not a watch event"))
         await asyncio.sleep(10)
         assert bench.equal
-    assert [reaction.place for reaction in bench.reactions] == [Place.STREAM] * 3
+    assert [reaction.operation for reaction in bench.reactions] == [Operation.STREAM] * 3
     assert bench.reflector.statistics().errors == 3
     assert len(source.times("list")) == 4
 
@@ -352,7 +352,7 @@ async def test_what_the_store_refuses_is_not_lost() -> None:
         source.put("c")
         await asyncio.sleep(5)
         assert {obj.name: obj for obj in store.list()} == source.objects
-    assert [reaction.place for reaction in bench.reactions] == [Place.STORE, Place.STORE]
+    assert [reaction.operation for reaction in bench.reactions] == [Operation.STORE, Operation.STORE]
     assert source.times("list") == pytest.approx([0.0, 0.8, 3.6])
 
 
@@ -371,12 +371,12 @@ async def test_every_error_is_logged_with_its_place_and_what_follows(caplog: pyt
         await asyncio.gather(task, return_exceptions=True)
     first, second = caplog.records
     assert first.getMessage() == "list or watch failed"
-    fields = {name: first.__dict__[name] for name in ("reflector", "place", "error", "next", "delay")}
+    fields = {name: first.__dict__[name] for name in ("reflector", "operation", "error", "recovery", "delay")}
     assert fields == {
         "reflector": "pods",
-        "place": "list",
+        "operation": "list",
         "error": "ForbiddenError: forbidden: token=<redacted>",
-        "next": "list after a wait",
+        "recovery": "list after a wait",
         "delay": 0.8,
     }
     assert second.getMessage() == "the error handler of a reflector raised"
@@ -428,7 +428,7 @@ async def test_what_the_store_refused_is_told_and_not_how_its_watch_was_closed()
     await asyncio.sleep(2)
     source.put("b")
     await settle()
-    assert [reaction.place for reaction in bench.reactions] == [Place.STORE, Place.STORE]
+    assert [reaction.operation for reaction in bench.reactions] == [Operation.STORE, Operation.STORE]
     assert [str(reaction.error) for reaction in bench.reactions] == ["not now", "not this one"]
     await asyncio.sleep(5)
     assert {obj.name: obj for obj in store.list()} == source.objects

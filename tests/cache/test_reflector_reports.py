@@ -16,7 +16,7 @@ from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType, WatchEvent
 from deltaloop.cache.core.deltas import Unread
-from deltaloop.cache.core.reflector.reactions import Place, Reaction
+from deltaloop.cache.core.reflector.reactions import Operation, Reaction
 from deltaloop.cache.errors import WatchListStalledError
 from deltaloop.cache.informer import Informer
 from deltaloop.cache.metrics import CacheMetrics
@@ -90,7 +90,7 @@ async def test_a_probe_that_fails_is_told_and_the_watch_goes_on() -> None:
         source.list_faults.append(api_error(500))
         source.break_watches(broken())
         await asyncio.sleep(5)
-        assert [reaction.place for reaction in bench.reactions] == [Place.STREAM, Place.PROBE]
+        assert [reaction.operation for reaction in bench.reactions] == [Operation.STREAM, Operation.PROBE]
         assert [asked.verb for asked in source.asked] == ["list", "watch", "list", "watch"]
 
 

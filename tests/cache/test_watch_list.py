@@ -13,7 +13,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType, WatchEvent
 from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.cache.core.deltas import Unread
-from deltaloop.cache.core.reflector.reactions import Decision, Reaction
+from deltaloop.cache.core.reflector.reactions import Reaction, Recovery
 from deltaloop.cache.errors import VersionWentBackError, WatchListEndedError, WatchListStalledError
 from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.informer import InformerOptions
@@ -85,7 +85,7 @@ async def test_a_server_that_does_not_offer_it_is_listed_at_once() -> None:
     async with Bench(source) as bench:
         assert bench.names() == ["a"]
         assert bench.asked() == [("stream", ""), ("list", "0"), ("watch", "11")]
-        assert [reaction.decision for reaction in bench.reactions] == [Decision.LIST_IN_PAGES_NOW]
+        assert [reaction.recovery for reaction in bench.reactions] == [Recovery.LIST_IN_PAGES_NOW]
         source.break_watches(expired())
         await asyncio.sleep(5)
         assert bench.asked()[3:] == [("list", "11"), ("watch", "11")]

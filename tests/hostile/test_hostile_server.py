@@ -15,7 +15,7 @@ import pytest
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.status import ExpiredError, ServiceUnavailableError, TooManyRequestsError
 from deltaloop.api.watch_event import MalformedEventError
-from deltaloop.cache import Decision, Place
+from deltaloop.cache import Operation, Recovery
 from deltaloop.client.errors import StreamEndedError
 from deltaloop.testing import Corrupt, Cut, Delay, Direction, Fault, HalfOpen, Reset, Stall, Throttle
 from tests.hostile.scene import Scene, scene
@@ -50,7 +50,7 @@ async def test_cut_in_the_middle_of_an_object() -> None:
         made.relay.inject(Cut(), on=made.watch_connection)
         await made.settled()
         assert errors(made) == [StreamEndedError]
-        assert made.reactions[0].decision is Decision.WATCH_NOW
+        assert made.reactions[0].recovery is Recovery.WATCH_NOW
         assert made.server.listed == 1, "a watch that broke resumes, it does not list again"
 
 
@@ -189,7 +189,7 @@ async def test_expired_in_the_middle_of_a_paged_list() -> None:
         await made.settled()
         queries = [asked.query for asked in made.server.asked if asked.verb == "list"]
         assert [query.get("limit") for query in queries] == ["2", "2", None]
-        assert made.reactions[0].place is Place.LATER_PAGE
+        assert made.reactions[0].operation is Operation.LATER_PAGE
 
 
 def page(made: Scene, size: int) -> Reply:

@@ -12,10 +12,11 @@ import pytest
 from deltaloop.api.times import WallTime
 from deltaloop.leaderelection import LeaseLock, LossReason
 from deltaloop.leaderelection.candidacy import Candidacy
-from deltaloop.leaderelection.core.effects import Done, Effect, ReleaseOutcome, StepDown, Wait
+from deltaloop.leaderelection.core.effects import Effect, Left, ReleaseOutcome, StepDown
 from deltaloop.leaderelection.core.election import Election
 from deltaloop.leaderelection.core.timing import ElectionTiming
 from deltaloop.leaderelection.last_resort import LastResort
+from deltaloop.pacing import Wait
 from tests.leaderelection.fake_server import FakeClient, FakeServer, WallClock
 from tests.leaderelection.test_elector import now
 from tests.leaderelection.test_lock import Recorder
@@ -180,8 +181,8 @@ async def test_no_answer_in_time_is_named_so(caplog: pytest.LogCaptureFixture) -
     ("state", "answer"),
     [
         ("contending", StepDown(LossReason.TAKEN)),
-        ("contending", Done(ReleaseOutcome.KEPT)),
-        ("leading", Done(ReleaseOutcome.KEPT)),
+        ("contending", Left(ReleaseOutcome.KEPT)),
+        ("leading", Left(ReleaseOutcome.KEPT)),
         ("giving up", StepDown(LossReason.TAKEN)),
         ("giving up", Wait(0.0)),
     ],

@@ -13,7 +13,7 @@ from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.cache import CacheLevels, HandlerFuncs, Informer, InformerFactory, InformerOptions, ReflectorOptions
 from deltaloop.cache import CacheMetrics as Hooks
 from deltaloop.client import Client, ClientConfig
-from deltaloop.metrics import CacheMetrics
+from deltaloop.metrics import InformerMetrics
 from tests.cache.fake_source import FakeSource, expired, refused
 from tests.cache.test_informer import STILL, running, settle
 from tests.metrics.scraping import kinds, samples, text
@@ -38,13 +38,13 @@ def numbers(registry: CollectorRegistry) -> dict[str, float]:
 
 def test_names_kinds_and_labels() -> None:
     registry = CollectorRegistry()
-    hooks: Hooks = CacheMetrics(registry=registry)
+    hooks: Hooks = InformerMetrics(registry=registry)
     hooks.started("v1/Pod", levels=lambda: LEVELS)
     hooks.listed("v1/Pod", seconds=0.3, items=20, streamed=True)
     hooks.watch_opened("v1/Pod")
     hooks.watch_ended("v1/Pod", seconds=0.5, events=0)
     hooks.event("v1/Pod", event_type="ADDED", size=100)
-    hooks.failed("v1/Pod", place="watch", error="ExpiredError")
+    hooks.failed("v1/Pod", operation="watch", error="ExpiredError")
     hooks.handled("v1/Pod", handler="a", seconds=0.25, waiting=3, failed=True)
     assert {name: kind for name, kind in kinds(registry).items() if kind != "gauge"} == {
         "reflector_lists_total": "counter",
@@ -68,7 +68,7 @@ def test_names_kinds_and_labels() -> None:
         'reflector_short_watches_total{name="v1/Pod"}': 1,
         'deltaloop_reflector_events_total{name="v1/Pod",type="ADDED"}': 1,
         'deltaloop_reflector_event_bytes_total{name="v1/Pod"}': 100,
-        'deltaloop_reflector_failures_total{error="ExpiredError",name="v1/Pod",place="watch"}': 1,
+        'deltaloop_reflector_failures_total{error="ExpiredError",name="v1/Pod",operation="watch"}': 1,
         'deltaloop_informer_handler_failures_total{handler="a",name="v1/Pod"}': 1,
         'reflector_list_duration_seconds_count{name="v1/Pod"}': 1,
         'reflector_list_duration_seconds_sum{name="v1/Pod"}': 0.3,
@@ -99,13 +99,13 @@ def test_a_short_watch_is_one_that_ended_within_a_second_and_brought_nothing(
     seconds: float, events: int, short: int
 ) -> None:
     registry = CollectorRegistry()
-    CacheMetrics(registry=registry).watch_ended("a", seconds=seconds, events=events)
+    InformerMetrics(registry=registry).watch_ended("a", seconds=seconds, events=events)
     assert numbers(registry)['reflector_short_watches_total{name="a"}'] == short
 
 
 def test_informers_of_one_name_share_their_numbers() -> None:
     registry = CollectorRegistry()
-    metrics = CacheMetrics(registry=registry)
+    metrics = InformerMetrics(registry=registry)
     other = dataclasses.replace(
         LEVELS, resource_version="9", seen_resource_version="odd", last_event_age=None, last_byte_age=7.0
     )
@@ -135,14 +135,14 @@ def test_informers_of_one_name_share_their_numbers() -> None:
 
 def test_a_version_longer_than_a_float_shows_its_last_15_digits() -> None:
     registry = CollectorRegistry()
-    metrics = CacheMetrics(registry=registry)
+    metrics = InformerMetrics(registry=registry)
     metrics.started("a", levels=lambda: dataclasses.replace(LEVELS, resource_version="98765432109876543210"))
     assert numbers(registry)['informer_store_resource_version{name="a"}'] == 432109876543210
 
 
 def test_what_is_removed_is_gone_and_the_rest_stays() -> None:
     registry = CollectorRegistry()
-    metrics = CacheMetrics(registry=registry)
+    metrics = InformerMetrics(registry=registry)
     for name in ("a", "b"):
         metrics.watch_opened(name)
         metrics.watch_ended(name, seconds=2.0, events=1)
@@ -157,7 +157,7 @@ async def test_an_informer_is_measured_from_start_to_end() -> None:
     source = FakeSource(list_delay=2.0)
     source.list_faults.append(refused())
     source.put("a")
-    informer = Informer(source, POD, options=dataclasses.replace(STILL, metrics=CacheMetrics(registry=registry)))
+    informer = Informer(source, POD, options=dataclasses.replace(STILL, metrics=InformerMetrics(registry=registry)))
 
     async def slow(obj: object) -> None:
         await asyncio.sleep(3)
@@ -180,8 +180,8 @@ async def test_an_informer_is_measured_from_start_to_end() -> None:
         source.break_watches(expired())
         await settle()
     shown = numbers(registry)
-    assert shown['deltaloop_reflector_failures_total{error="ExpiredError",name="v1/Pod",place="watch"}'] == 1
-    assert shown['deltaloop_reflector_failures_total{error="TransportError",name="v1/Pod",place="list"}'] == 1
+    assert shown['deltaloop_reflector_failures_total{error="ExpiredError",name="v1/Pod",operation="watch"}'] == 1
+    assert shown['deltaloop_reflector_failures_total{error="TransportError",name="v1/Pod",operation="list"}'] == 1
     assert shown['deltaloop_informer_handler_failures_total{handler="slow",name="v1/Pod"}'] == 1
     assert 'deltaloop_informer_objects{name="v1/Pod"}' not in shown, "it has ended"
 
@@ -189,7 +189,7 @@ async def test_an_informer_is_measured_from_start_to_end() -> None:
 @pytest.mark.real_time
 async def test_against_the_embedded_server() -> None:
     registry = CollectorRegistry()
-    options = InformerOptions(metrics=CacheMetrics(registry=registry), reflector=ReflectorOptions(probe=False))
+    options = InformerOptions(metrics=InformerMetrics(registry=registry), reflector=ReflectorOptions(probe=False))
     async with (
         ApiServer(ServerOptions(insecure_http=True, controllers=frozenset())) as server,
         Client(ClientConfig(server=server.url, namespace="default")) as client,

@@ -75,7 +75,7 @@ def metrics() -> dict[str, set[str]]:
     caches.watch_opened("v1/Pod")
     caches.watch_ended("v1/Pod", seconds=0.5, events=0)
     caches.event("v1/Pod", event_type="ADDED", size=100)
-    caches.failed("v1/Pod", place="watch", error="ExpiredError")
+    caches.failed("v1/Pod", operation="watch", error="ExpiredError")
     caches.handled("v1/Pod", handler="a", seconds=0.25, waiting=3, failed=True)
     requests.request_done(code="200", method="GET", host="h")
     program.elections.leader_on("lock")

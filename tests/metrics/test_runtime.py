@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
-from deltaloop.metrics import ControllerMetrics
+from deltaloop.metrics import ReconcileMetrics
 
 
 def test_numbers_come_out_under_upstreams_names() -> None:
     registry = CollectorRegistry()
-    metrics = ControllerMetrics(registry=registry)
+    metrics = ReconcileMetrics(registry=registry)
     assert metrics.queue("maps") is None
     metrics.max_concurrent_reconciles("maps", 4)
     metrics.active_workers("maps", 2)

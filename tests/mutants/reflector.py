@@ -5,10 +5,10 @@ from __future__ import annotations
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import WatchEvent
-from deltaloop.cache.core.reflector.effects import Listed, Verdict
+from deltaloop.cache.core.reflector.effects import CompleteList, Verdict
 from deltaloop.cache.core.reflector.machine import ReflectorMachine
-from deltaloop.cache.core.reflector.reactions import Decision, Place, Reaction
-from deltaloop.cache.core.reflector.states import Phase
+from deltaloop.cache.core.reflector.reactions import Operation, Reaction, Recovery
+from deltaloop.cache.core.reflector.states import ReflectorPhase
 from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.client.resource_list import ResourceList
 from tests.cache.core.reflector.test_server_model import PAGE, make_machine
@@ -41,8 +41,8 @@ class ListsTheNewestAtOnceForEver(ReflectorMachine):
 
     def list_failed(self, error: BaseException, now: float, *, chance: float) -> Reaction:
         reaction = super().list_failed(error, now, chance=chance)
-        if reaction.place is Place.LIST and self._version_unavailable:
-            self._go_on(Phase.LISTING)
+        if reaction.operation is Operation.LIST and self._version_unavailable:
+            self._go_on(ReflectorPhase.LISTING)
         return reaction
 
 
@@ -52,7 +52,7 @@ class KeepsThePagesOfALostList(ReflectorMachine):
     def list_failed(self, error: BaseException, now: float, *, chance: float) -> Reaction:
         lost = self._round.items if self._round else []
         reaction = super().list_failed(error, now, chance=chance)
-        if reaction.decision is Decision.LIST_IN_FULL_NOW and self._round is not None:
+        if reaction.recovery is Recovery.LIST_IN_FULL_NOW and self._round is not None:
             self._round.items = lost
             self._server_pages = True
         return reaction
@@ -64,7 +64,7 @@ class ResumesAfterExpired(ReflectorMachine):
     def watch_failed(self, error: BaseException, now: float, *, chance: float) -> Reaction:
         reaction = super().watch_failed(error, now, chance=chance)
         if isinstance(error, type(expired())):
-            self._after_wait = Phase.CONNECTING
+            self._after_wait = ReflectorPhase.CONNECTING
         return reaction
 
 
@@ -73,7 +73,7 @@ class MovesOnBeforeTheEventIsApplied(ReflectorMachine):
 
     def store_failed(self, error: BaseException, now: float, *, chance: float) -> Reaction:
         reaction = super().store_failed(error, now, chance=chance)
-        self._after_wait = Phase.CONNECTING
+        self._after_wait = ReflectorPhase.CONNECTING
         return reaction
 
 
@@ -89,7 +89,7 @@ class MovesOnWithOddEvents(ReflectorMachine):
 class TakesTheVersionOfTheLastPage(ReflectorMachine):
     """The version of a list is that of its last page, so that what happened between pages is lost."""
 
-    def listed(self, page: ResourceList[Resource], now: float, *, chance: float) -> Listed | Reaction | None:
+    def listed(self, page: ResourceList[Resource], now: float, *, chance: float) -> CompleteList | Reaction | None:
         outcome = super().listed(page, now, chance=chance)
         if self._round is not None:
             self._round.pages = 0
@@ -141,9 +141,9 @@ class StreamsAgainAtOnceForEver(ReflectorMachine):
 class IgnoresTheBookmarksVersion(ReflectorMachine):
     """The version of a streamed list is that of its first object."""
 
-    def initial_event(self, event: WatchEvent, now: float) -> Verdict | Listed:
+    def initial_event(self, event: WatchEvent, now: float) -> Verdict | CompleteList:
         outcome = super().initial_event(event, now)
-        if isinstance(outcome, Listed) and outcome.items:
+        if isinstance(outcome, CompleteList) and outcome.items:
             self.resource_version = outcome.items[0].resource_version
         return outcome
 

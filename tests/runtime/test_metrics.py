@@ -15,7 +15,7 @@ from deltaloop.runtime.errors import (
     ReconcileStoppedError,
     ShutdownTimeoutError,
 )
-from deltaloop.runtime.metrics import GuardedMetrics
+from deltaloop.runtime.metrics import GuardedControllerMetrics
 
 CALLS: dict[str, tuple[Any, ...]] = {
     "reconciled": ("success", ("counter",), 1.5),
@@ -45,15 +45,15 @@ class Hooks:
 @pytest.mark.parametrize("name", sorted(CALLS))
 def test_a_hook_is_told_whose_it_is_and_what_it_raises_is_logged(name: str, caplog: pytest.LogCaptureFixture) -> None:
     hooks: Any = Hooks()
-    getattr(GuardedMetrics(hooks, "maps"), name)(*CALLS[name])
+    getattr(GuardedControllerMetrics(hooks, "maps"), name)(*CALLS[name])
     assert hooks.told == [(name, "maps", *CALLS[name])]
     assert caplog.records == []
     failing: Any = Hooks(ValueError("full"))
-    getattr(GuardedMetrics(failing, "maps"), name)(*CALLS[name])
+    getattr(GuardedControllerMetrics(failing, "maps"), name)(*CALLS[name])
     [record] = caplog.records
     assert (record.name, record.levelno, vars(record)["controller"]) == ("deltaloop.runtime", logging.ERROR, "maps")
     assert vars(record)["raised"] == "ValueError: full"
-    getattr(GuardedMetrics(None, "maps"), name)(*CALLS[name])
+    getattr(GuardedControllerMetrics(None, "maps"), name)(*CALLS[name])
 
 
 def test_errors_keep_what_they_are_about() -> None:

@@ -16,8 +16,8 @@ from deltaloop.runtime import Context, HotLoopOptions, ReconcileClient, controll
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.history import History, Reconciled
 from deltaloop.runtime.core.hot_loop import Cause, Cooled, HotLoop, HotLoops
-from deltaloop.runtime.core.outcomes import Case, Decision, Interrupted, Raised, Returned, decide
-from deltaloop.runtime.metrics import GuardedMetrics
+from deltaloop.runtime.core.outcomes import Case, Decision, Raised, Returned, Stopped, decide
+from deltaloop.runtime.metrics import GuardedControllerMetrics
 from deltaloop.runtime.observing import Observer
 from deltaloop.runtime.tracing import Tracing, current, end, reasons
 from deltaloop.runtime.views import Views
@@ -34,7 +34,7 @@ class Watched:
         self.hooks: Any = Hooks()
         self.history = History()
         declared = controller("v1/ConfigMap", name="maps", **options)(nothing)
-        metrics = GuardedMetrics(self.hooks, "maps")
+        metrics = GuardedControllerMetrics(self.hooks, "maps")
         self.observer = Observer(declared, metrics, history=self.history, tracing=Tracing())
 
     def ended(self, of: Context, decision: Decision) -> Reconciled:
@@ -101,7 +101,7 @@ async def test_a_failure_is_told_by_its_type_and_never_by_its_text(caplog: pytes
 
 async def test_an_interruption_is_not_counted_and_is_told_by_its_name() -> None:
     watched = Watched()
-    run = watched.ended(context(), decide(Interrupted()))
+    run = watched.ended(context(), decide(Stopped()))
     assert watched.hooks.told == []
     assert (run.result, run.error) == ("interrupted", "")
 

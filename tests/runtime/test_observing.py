@@ -22,7 +22,7 @@ from deltaloop.runtime.core.history import History
 from deltaloop.runtime.core.hot_loop import Cause, HotLoop, HotLoops
 from deltaloop.runtime.core.outcomes import ROWS, Case, Decision
 from deltaloop.runtime.health_server import Listen
-from deltaloop.runtime.metrics import GuardedMetrics
+from deltaloop.runtime.metrics import GuardedControllerMetrics
 from deltaloop.runtime.observing import Observer
 from deltaloop.runtime.tracing import Tracing, reasons
 from tests.runtime.test_health_server import fetch
@@ -160,7 +160,7 @@ def test_a_fight_with_somebody_unknown_is_told_as_a_fight(caplog: pytest.LogCapt
     @controller("v1/ConfigMap", name="maps")
     async def reconcile(request: Request, ctx: Context) -> None: ...
 
-    observer = Observer(reconcile, GuardedMetrics(None, "maps"), history=History(), tracing=Tracing())
+    observer = Observer(reconcile, GuardedControllerMetrics(None, "maps"), history=History(), tracing=Tracing())
     decision = Decision(case=Case.NOTHING, row=ROWS[Case.NOTHING])
     observer._observe_heat(Told(HOT), "default/a", [], [], decision, 0.0)
     [told] = caplog.records
@@ -179,7 +179,7 @@ async def test_a_server_that_does_not_answer_that_read_holds_nothing_up(caplog: 
     @controller("v1/ConfigMap", name="maps")
     async def reconcile(request: Request, ctx: Context) -> None: ...
 
-    observer = Observer(reconcile, GuardedMetrics(None, "maps"), history=History(), tracing=Tracing())
+    observer = Observer(reconcile, GuardedControllerMetrics(None, "maps"), history=History(), tracing=Tracing())
     observer._hot = Marked(HOT)
     caplog.set_level(logging.DEBUG, "deltaloop.runtime")
     async with dl.Client(dl.ClientConfig(server="http://127.0.0.1:1")) as nobody:

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from deltaloop.workqueue import DelayingQueue, NoMetrics, QueueMetrics, QueueOptions, WorkQueue
+from deltaloop.workqueue import DelayingQueue, QueueMetrics, QueueOptions, WorkQueue
 from tests.workqueue.timers import live_timers
 
 
@@ -143,13 +143,3 @@ class BrokenHooks(Recorder):
 
     def longest_running(self, seconds: float) -> None:
         raise RuntimeError("broken")
-
-
-async def test_the_silent_hooks_take_everything() -> None:
-    queue = DelayingQueue[str](metrics=NoMetrics())
-    queue.add_after("a", 1.0)
-    await queue.get()
-    await asyncio.sleep(1.0)
-    queue.done("a")
-    await asyncio.sleep(1.0)
-    assert queue.statistics().done == 1

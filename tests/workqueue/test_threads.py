@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from deltaloop.workqueue import DelayingQueue, NoMetrics, QueueOptions, RateLimitingQueue, TerminalError, WorkQueue
+from deltaloop.workqueue import DelayingQueue, QueueOptions, RateLimitingQueue, TerminalError, WorkQueue
 from deltaloop.workqueue.core.delaying import DelayingCore
 from deltaloop.workqueue.core.queue import QueueCore
 from deltaloop.workqueue.core.rate_limiting import RateLimitingCore
+from tests.workqueue.test_metrics import Recorder
 
 
 @pytest.mark.real_time
@@ -157,7 +158,7 @@ class UnderLock:
 
 
 async def test_nobody_touches_the_core_without_the_lock() -> None:
-    queue = RateLimitingQueue[str](metrics=NoMetrics(), options=QueueOptions(metrics_period=0.1))
+    queue = RateLimitingQueue[str](metrics=Recorder(), options=QueueOptions(metrics_period=0.1))
     called: set[str] = set()
     queue._core = queue._delaying = queue._limiting = UnderLock(queue._limiting, queue._lock, called)  # type: ignore[assignment]  # pyright: ignore[reportAttributeAccessIssue]
     queue.add("a")

@@ -27,7 +27,7 @@ from deltaloop.cache.core.deltas import (
 from deltaloop.cache.core.dictionary_training import ZstdOptions
 from deltaloop.cache.core.freshness import Freshness
 from deltaloop.cache.core.notification_buffer import BufferPolicy
-from deltaloop.cache.core.reflector.reactions import Decision, Place, Reaction
+from deltaloop.cache.core.reflector.reactions import Operation, Reaction, Recovery
 from deltaloop.cache.core.reflector.statistics import ReflectorStatistics
 from deltaloop.cache.core.store import Indexers, IndexFailure, IndexFunc, StoreIndex, StoreWrite
 from deltaloop.cache.delta_fifo import DeltaFIFO
@@ -89,7 +89,6 @@ __all__ = [
     "ConsistencyReport",
     "Controller",
     "ControllerConfig",
-    "Decision",
     "DeletedFinalStateUnknown",
     "Delta",
     "DeltaFIFO",
@@ -121,12 +120,13 @@ __all__ = [
     "NamespaceLister",
     "NotFreshError",
     "ObjectSelection",
-    "Place",
+    "Operation",
     "Queue",
     "QueueKind",
     "Reaction",
     "ReadableIndexer",
     "RealFIFO",
+    "Recovery",
     "Reflector",
     "ReflectorOptions",
     "ReflectorStatistics",

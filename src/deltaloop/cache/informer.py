@@ -33,7 +33,7 @@ from deltaloop.cache.core.freshness import Freshness, is_reached
 from deltaloop.cache.core.process_deltas import Notification, UpdateNotification, process_deltas
 from deltaloop.cache.core.process_list import ListProcessing
 from deltaloop.cache.core.real_fifo import BATCH_SIZE
-from deltaloop.cache.core.reflector.reactions import Decision, Reaction, is_refusal
+from deltaloop.cache.core.reflector.reactions import Reaction, Recovery, is_refusal
 from deltaloop.cache.core.reflector.statistics import ReflectorStatistics
 from deltaloop.cache.core.store import IndexFunc
 from deltaloop.cache.errors import CacheSyncError, InformerStoppedError, NotFreshError, SyncFailure
@@ -42,7 +42,7 @@ from deltaloop.cache.informer_options import InformerOptions
 from deltaloop.cache.listener import Registration
 from deltaloop.cache.lister import Lister, decoder
 from deltaloop.cache.listwatch import ListerWatcher, ManagedFieldsDropper
-from deltaloop.cache.metrics import CacheLevels, GuardedMetrics
+from deltaloop.cache.metrics import CacheLevels, GuardedCacheMetrics
 from deltaloop.cache.queue import new_queue
 from deltaloop.cache.received_objects import ReceivedObjects
 from deltaloop.cache.shared_processor import SharedProcessor
@@ -89,7 +89,7 @@ class Informer(Generic[T]):
         )
         self.indexer.add_indexers(indexers or {})
         self._options = options
-        self._metrics = GuardedMetrics(options.metrics, self.name)
+        self._metrics = GuardedCacheMetrics(options.metrics, self.name)
         self._compression = CacheCompression.of(options.compression, self.name)
         received = ReceivedObjects(
             keep_managed_fields=options.keep_managed_fields
@@ -394,7 +394,7 @@ class Informer(Generic[T]):
         )
 
     def _on_error(self, reaction: Reaction) -> None:
-        if is_refusal(reaction.error) and reaction.decision is Decision.LIST_LATER:
+        if is_refusal(reaction.error) and reaction.recovery is Recovery.LIST_LATER:
             self._refused.set()
         if self._options.on_error is not None:
             self._options.on_error(reaction)

@@ -25,7 +25,7 @@ from deltaloop.cache.core.notification_buffer import (
 from deltaloop.cache.core.process_deltas import AddNotification, Notification, UpdateNotification
 from deltaloop.cache.core.sync_tracker import SingleFileTracker
 from deltaloop.cache.handlers import HandlerOptions, ResourceEventHandler
-from deltaloop.cache.metrics import GuardedMetrics
+from deltaloop.cache.metrics import GuardedCacheMetrics
 from deltaloop.tracebacks import ErrorSummaries
 
 T = TypeVar("T")
@@ -73,7 +73,7 @@ class Listener(Generic[T]):
         upstream_has_synced: Callable[[], bool],
         options: HandlerOptions,
         on_room: Callable[[], None],
-        metrics: GuardedMetrics,
+        metrics: GuardedCacheMetrics,
     ) -> None:
         """Begin with an empty buffer.
 

@@ -76,8 +76,8 @@ class CacheMetrics(Protocol):
         """An event was passed on; ``size`` is that of its object in bytes."""
         ...
 
-    def failed(self, resource: str, *, place: str, error: str) -> None:
-        """A list or watch failed; ``place`` and ``error`` (a class) are of few values."""
+    def failed(self, resource: str, *, operation: str, error: str) -> None:
+        """A list or watch failed; ``operation`` and ``error`` (a class) are of few values."""
         ...
 
     def handled(self, resource: str, *, handler: str, seconds: float, waiting: int, failed: bool) -> None:
@@ -86,7 +86,7 @@ class CacheMetrics(Protocol):
 
 
 @final
-class GuardedMetrics:
+class GuardedCacheMetrics:
     """Calls hooks, and lets nothing that they raise out; without hooks it does nothing."""
 
     __slots__ = ("_errors", "_metrics", "_resource", "counts")
@@ -129,10 +129,10 @@ class GuardedMetrics:
         if self._metrics is not None:
             self._tell(self._metrics.event, event_type=event_type, size=size)
 
-    def failed(self, *, place: str, error: str) -> None:
+    def failed(self, *, operation: str, error: str) -> None:
         """Tell of a failure."""
         if self._metrics is not None:
-            self._tell(self._metrics.failed, place=place, error=error)
+            self._tell(self._metrics.failed, operation=operation, error=error)
 
     def handled(self, *, handler: str, seconds: float, waiting: int, failed: bool) -> None:
         """Tell of a delivery."""

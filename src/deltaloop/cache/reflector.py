@@ -26,19 +26,17 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError
 from deltaloop.api.watch_event import EventType, WatchEvent
 from deltaloop.cache.core.deltas import Unread
-from deltaloop.cache.core.reflector.effects import List as ListEffect
-from deltaloop.cache.core.reflector.effects import Listed, Probe, Verdict, Wait
-from deltaloop.cache.core.reflector.effects import Watch as WatchEffect
-from deltaloop.cache.core.reflector.effects import WatchList as WatchListEffect
+from deltaloop.cache.core.reflector.effects import CompleteList, ListPage, OpenWatch, OpenWatchList, Probe, Verdict
 from deltaloop.cache.core.reflector.machine import ReflectorMachine
 from deltaloop.cache.core.reflector.reactions import Reaction
-from deltaloop.cache.core.reflector.states import Phase
+from deltaloop.cache.core.reflector.states import ReflectorPhase
 from deltaloop.cache.core.reflector.statistics import ReflectorStatistics
 from deltaloop.cache.errors import WatchListStalledError, describe_error
 from deltaloop.cache.listwatch import BatchStream, ByteStream, ListerWatcher
-from deltaloop.cache.metrics import CacheMetrics, GuardedMetrics
+from deltaloop.cache.metrics import CacheMetrics, GuardedCacheMetrics
 from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.client.resource_list import ResourceList
+from deltaloop.pacing import Wait
 from deltaloop.tracebacks import ErrorSummaries
 
 _logger: Final = logging.getLogger("deltaloop.cache")
@@ -47,7 +45,7 @@ _OBJECTS_PER_TURN: Final = 250
 _KEYS_TOLD: Final = 10
 _LIMIT_PRECISION: Final = 0.05
 _APPLY: Final = Verdict.APPLY
-_BEFORE_THE_LIST: Final = (Phase.LISTING, Phase.RECEIVING)
+_BEFORE_THE_LIST: Final = (ReflectorPhase.LISTING, ReflectorPhase.RECEIVING)
 
 
 class ReflectorStore(Protocol):
@@ -135,7 +133,7 @@ class Reflector:
         self._on_error = on_error
         self._room = room
         self._receive_object = receive
-        self._metrics = GuardedMetrics(metrics, self.name)
+        self._metrics = GuardedCacheMetrics(metrics, self.name)
         self._byte_stream: ByteStream | None = None
         self._began_at = 0.0
         self._events = 0
@@ -161,15 +159,15 @@ class Reflector:
             match self._core.ask(now, chance=self._chance()):
                 case Wait(until):
                     await asyncio.sleep(until - loop.time())
-                case ListEffect() as effect:
+                case ListPage() as effect:
                     await self._list(effect, loop)
                 case Probe() as effect:
                     await self._probe(effect, loop)
-                case (WatchEffect() | WatchListEffect()) as effect:
+                case (OpenWatch() | OpenWatchList()) as effect:
                     await self._watch(effect, loop)
             now = loop.time()
 
-    async def _list(self, effect: ListEffect, loop: asyncio.AbstractEventLoop) -> None:
+    async def _list(self, effect: ListPage, loop: asyncio.AbstractEventLoop) -> None:
         if not effect.options.continue_:
             self._began_at = loop.time()
         try:
@@ -197,13 +195,13 @@ class Reflector:
                 await asyncio.sleep(0)
         return replace(page, items=tuple(objects))
 
-    async def _replace(self, listed: Listed, loop: asyncio.AbstractEventLoop) -> None:
+    async def _replace(self, listed: CompleteList, loop: asyncio.AbstractEventLoop) -> None:
         self._metrics.listed(seconds=loop.time() - self._began_at, items=len(listed.items), streamed=False)
         refusal = await self._replace_with(listed)
         if refusal is not None:
             self._report(self._core.store_failed(refusal, loop.time(), chance=self._chance()))
 
-    async def _replace_with(self, listed: Listed) -> Exception | None:
+    async def _replace_with(self, listed: CompleteList) -> Exception | None:
         if listed.skipped:
             _logger.warning(
                 "a list has objects that cannot be read or have no name; what is known of them stays as it is",
@@ -242,19 +240,19 @@ class Reflector:
         if reaction is not None:
             self._report(reaction)
 
-    async def _watch(self, effect: WatchEffect | WatchListEffect, loop: asyncio.AbstractEventLoop) -> None:
+    async def _watch(self, effect: OpenWatch | OpenWatchList, loop: asyncio.AbstractEventLoop) -> None:
         core = self._core
         refusal: Exception | None = None
         self._began_at = loop.time()
         self._events = 0
         try:
             async with self._open(effect, loop) as events:
-                if isinstance(effect, WatchListEffect):
+                if isinstance(effect, OpenWatchList):
                     core.watch_list_opened(loop.time())
                     refusal = await self._receive(events, loop)
                 else:
                     core.watch_opened(loop.time())
-                if refusal is None and core.phase is Phase.STREAMING:
+                if refusal is None and core.phase is ReflectorPhase.STREAMING:
                     refusal = await self._stream(events, loop)
         except Exception as error:  # noqa: BLE001 - whatever the way to the server raises is reported and answered
             if refusal is None:
@@ -264,7 +262,7 @@ class Reflector:
         if refusal is not None:
             self._report(core.store_failed(refusal, loop.time(), chance=self._chance()))
             return
-        if core.phase is Phase.RECEIVING:
+        if core.phase is ReflectorPhase.RECEIVING:
             self._report(core.watch_list_ended(loop.time(), chance=self._chance()))
             return
         reaction = core.watch_ended(loop.time(), chance=self._chance())
@@ -273,7 +271,7 @@ class Reflector:
 
     @asynccontextmanager
     async def _open(
-        self, effect: WatchEffect | WatchListEffect, loop: asyncio.AbstractEventLoop
+        self, effect: OpenWatch | OpenWatchList, loop: asyncio.AbstractEventLoop
     ) -> AsyncGenerator[AsyncIterator[WatchEvent], None]:
         async with self._lister_watcher.watch(effect.options) as events:
             self._metrics.watch_opened()
@@ -303,7 +301,7 @@ class Reflector:
 
     async def _collect(
         self, events: AsyncIterator[WatchEvent], loop: asyncio.AbstractEventLoop, limit: asyncio.Timeout
-    ) -> Listed | None:
+    ) -> CompleteList | None:
         handled = 0
         until = self._core.give_up_at
         receive = self._receive_object
@@ -311,7 +309,7 @@ class Reflector:
             if receive is not None and event.type is not EventType.BOOKMARK:
                 event = WatchEvent(event.type, receive(event.object))  # noqa: PLW2901 - nobody may see the other one
             outcome = self._core.initial_event(event, loop.time())
-            if isinstance(outcome, Listed):
+            if isinstance(outcome, CompleteList):
                 return outcome
             if outcome is Verdict.SKIP:
                 self._warn_of_nameless(event)
@@ -366,15 +364,15 @@ class Reflector:
         )
 
     def _report(self, reaction: Reaction) -> None:
-        self._metrics.failed(place=reaction.place.value, error=type(reaction.error).__name__)
+        self._metrics.failed(operation=reaction.operation.value, error=type(reaction.error).__name__)
         _logger.log(
             logging.INFO if reaction.delay == 0 else logging.WARNING,  # what is answered at once is expected
             "list or watch failed",
             extra={
                 "reflector": self.name,
-                "place": reaction.place.value,
+                "operation": reaction.operation.value,
                 "error": describe_error(reaction.error),
-                "next": reaction.decision.value,
+                "recovery": reaction.recovery.value,
                 "delay": round(reaction.delay, 3),
                 "retry_after": reaction.error.retry_after if isinstance(reaction.error, ApiError) else None,
             },

@@ -21,7 +21,7 @@ from deltaloop.cache.core.process_deltas import AddNotification, Notification
 from deltaloop.cache.core.real_fifo import TURN
 from deltaloop.cache.handlers import HandlerOptions, ResourceEventHandler, handler_name
 from deltaloop.cache.listener import Listener, Registration
-from deltaloop.cache.metrics import GuardedMetrics
+from deltaloop.cache.metrics import GuardedCacheMetrics
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ class SharedProcessor(Generic[T]):
         objects: Callable[[], Iterable[Resource]],
         upstream_has_synced: Callable[[], bool],
         resync_period: float,
-        metrics: GuardedMetrics,
+        metrics: GuardedCacheMetrics,
     ) -> None:
         """Begin without handlers.
 

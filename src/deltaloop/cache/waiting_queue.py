@@ -24,7 +24,7 @@ Process: TypeAlias = Callable[[Deltas[V], bool], "Awaitable[None] | None"]
 that is too long to be processed in one go."""
 
 
-class QueueCore(Protocol[V_contra]):
+class DeltaQueueCore(Protocol[V_contra]):
     """The decisions of a queue, as far as both cores have them in common."""
 
     def add(self, obj: V_contra) -> None:
@@ -83,7 +83,7 @@ class WaitingQueue(ABC, Generic[V]):
     _counted: str
     """What ``len`` counts, for the ``repr``."""
 
-    def __init__(self, core: QueueCore[V], *, on_version: Callable[[str], None] | None) -> None:
+    def __init__(self, core: DeltaQueueCore[V], *, on_version: Callable[[str], None] | None) -> None:
         """Begin as ``core`` is; ``on_version`` is told each version up to which everything was processed."""
         self._core = core
         self._on_version = on_version

@@ -27,7 +27,7 @@ from deltaloop.api.references import ObjectReference
 from deltaloop.api.resource import Resource
 from deltaloop.events.component_recorder import ComponentRecorder
 from deltaloop.events.core.correlation import MESSAGE_LIMIT
-from deltaloop.events.core.delivery import Delivery, Outcome, Step, Wait
+from deltaloop.events.core.delivery import Delivery, Outcome, Sleep, Step
 from deltaloop.events.core.draft import Correlated, EventApi, EventDraft
 from deltaloop.events.core.event_object import (
     check_component,
@@ -355,7 +355,7 @@ class EventRecorder:
             if isinstance(effect, Outcome):
                 self._log_outcome(effect, event, error)
                 return effect
-            if isinstance(effect, Wait):
+            if isinstance(effect, Sleep):
                 await self._wait(effect.delay)
                 delivery.waited()
                 continue

@@ -18,8 +18,8 @@ from deltaloop.api.status import ConflictError, NotFoundError
 from deltaloop.leaderelection.core.effects import (
     BecameLeader,
     Create,
-    Done,
     Fact,
+    Left,
     LossReason,
     NewLeader,
     Read,
@@ -27,12 +27,12 @@ from deltaloop.leaderelection.core.effects import (
     Request,
     StepDown,
     Update,
-    Wait,
 )
 from deltaloop.leaderelection.core.election import Election
 from deltaloop.leaderelection.core.record import LockState
 from deltaloop.leaderelection.last_resort import LastResort
 from deltaloop.leaderelection.lock import Lock
+from deltaloop.pacing import Wait
 
 _log: Final = logging.getLogger("deltaloop.leaderelection")
 
@@ -120,7 +120,7 @@ class Candidacy:
             match effect:
                 case Wait():
                     await self._wait(effect)
-                case StepDown() | Done():
+                case StepDown() | Left():
                     raise RuntimeError(f"{effect} while contending; a bug in deltaloop")
                 case _:
                     for fact in await self._perform(effect):
@@ -140,7 +140,7 @@ class Candidacy:
                 case StepDown(because):
                     self.last_resort.start()
                     return because
-                case Done():
+                case Left():
                     raise RuntimeError(f"{effect} while leading; a bug in deltaloop")
                 case _:
                     slow_paths, renewed_at = self.election.slow_paths, self.election.renewed_at
@@ -164,7 +164,7 @@ class Candidacy:
             while True:
                 effect = self.election.ask(self._clock(), wall=self._wall_clock())
                 match effect:
-                    case Done(outcome):
+                    case Left(outcome):
                         return outcome
                     case Wait() | StepDown():
                         raise RuntimeError(f"{effect} while giving up; a bug in deltaloop")

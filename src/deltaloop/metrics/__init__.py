@@ -4,17 +4,17 @@ This room owns the adapters from hook protocols to prometheus-client, one module
 the extra ``metrics``, and imports it when an adapter is made, not before.
 """
 
-from deltaloop.metrics.cache import CacheMetrics
+from deltaloop.metrics.cache import InformerMetrics
 from deltaloop.metrics.client import RestClientMetrics
 from deltaloop.metrics.leaderelection import LeaderMetrics
-from deltaloop.metrics.runtime import ControllerMetrics, ProgramMetrics
+from deltaloop.metrics.runtime import ProgramMetrics, ReconcileMetrics
 from deltaloop.metrics.workqueue import WorkQueueMetrics
 
 __all__ = [
-    "CacheMetrics",
-    "ControllerMetrics",
+    "InformerMetrics",
     "LeaderMetrics",
     "ProgramMetrics",
+    "ReconcileMetrics",
     "RestClientMetrics",
     "WorkQueueMetrics",
 ]

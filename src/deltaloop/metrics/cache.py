@@ -13,7 +13,7 @@
     informer_store_resource_version                gauge       the version that the cache has come to
     deltaloop_reflector_events_total               counter     events, by ``type``
     deltaloop_reflector_event_bytes_total          counter     the size of their objects
-    deltaloop_reflector_failures_total             counter     failures, by ``place`` and ``error`` (a class)
+    deltaloop_reflector_failures_total             counter     failures, by ``operation`` and ``error`` (a class)
     deltaloop_informer_objects                     gauge       cached objects
     deltaloop_informer_bytes                       gauge       their size as JSON
     deltaloop_informer_last_event_age_seconds      gauge       since the last event
@@ -65,7 +65,7 @@ _COUNTERS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "deltaloop_reflector_event_bytes": ("Size of the objects of watch events, as JSON", _NAME),
     "deltaloop_reflector_failures": (
         "Number of failed lists and watches, by what was being done and by class of error",
-        ("name", "place", "error"),
+        ("name", "operation", "error"),
     ),
     "deltaloop_informer_handler_failures": ("Number of notifications on which a handler failed", _HANDLER),
 }
@@ -110,11 +110,12 @@ _DIGITS: Final = 15
 
 
 @final
-class CacheMetrics(RegisteredCollector):
+class InformerMetrics(RegisteredCollector):
     """Implements ``deltaloop.cache.CacheMetrics``, and answers the scrapes of a Prometheus registry.
 
-    ``InformerFactory(client, options=InformerOptions(metrics=CacheMetrics()))``. One object serves all informers of a
-    program. All methods may be called from any thread. A scrape looks at each cached object, to say how large they are.
+    ``InformerFactory(client, options=InformerOptions(metrics=InformerMetrics()))``. One object serves all informers of
+    a program. All methods may be called from any thread. A scrape looks at each cached
+    object, to say how large they are.
     """
 
     def __init__(self, *, registry: CollectorRegistry | None = None) -> None:
@@ -183,10 +184,10 @@ class CacheMetrics(RegisteredCollector):
             self._count("deltaloop_reflector_events", resource, event_type)
             self._count("deltaloop_reflector_event_bytes", resource, by=size)
 
-    def failed(self, resource: str, *, place: str, error: str) -> None:
+    def failed(self, resource: str, *, operation: str, error: str) -> None:
         """Count a failure."""
         with self._lock:
-            self._count("deltaloop_reflector_failures", resource, place, error)
+            self._count("deltaloop_reflector_failures", resource, operation, error)
 
     def handled(self, resource: str, *, handler: str, seconds: float, waiting: int, failed: bool) -> None:
         """Measure a delivery; ``waiting`` is asked for at each scrape instead."""

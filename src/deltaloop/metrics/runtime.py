@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, final
 
-from deltaloop.metrics.cache import CacheMetrics
+from deltaloop.metrics.cache import InformerMetrics
 from deltaloop.metrics.client import RestClientMetrics
 from deltaloop.metrics.collector import RegisteredCollector
 from deltaloop.metrics.histogram import Histogram
@@ -61,7 +61,7 @@ _GAUGES: Final = {
 
 
 @final
-class ControllerMetrics(RegisteredCollector):
+class ReconcileMetrics(RegisteredCollector):
     """Implements ``deltaloop.runtime.ControllerMetrics``, and answers the scrapes of a Prometheus registry.
 
     One object serves all controllers of a program. All methods may be called from any thread.
@@ -228,10 +228,10 @@ class ProgramMetrics:
             raise MissingExtraError("the metrics of a program", "metrics") from error
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
-        self.controllers: ControllerMetrics = ControllerMetrics(
+        self.controllers: ReconcileMetrics = ReconcileMetrics(
             queues=WorkQueueMetrics(registry=self._registry), registry=self._registry
         )
-        self.caches: CacheMetrics = CacheMetrics(registry=self._registry)
+        self.caches: InformerMetrics = InformerMetrics(registry=self._registry)
         self.requests: RestClientMetrics = RestClientMetrics(registry=self._registry)
         self.elections: LeaderMetrics = LeaderMetrics(registry=self._registry)
 

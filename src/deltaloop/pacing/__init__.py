@@ -6,5 +6,6 @@ Ground that four rooms share. Everything here is pure: ``now`` is seconds on the
 
 from deltaloop.pacing.backoff import LONGEST_ASKED, Backoff, BackoffManager, asked_delay, jitter
 from deltaloop.pacing.token_bucket import Reservation, TokenBucket
+from deltaloop.pacing.wait import Wait
 
-__all__ = ["LONGEST_ASKED", "Backoff", "BackoffManager", "Reservation", "TokenBucket", "asked_delay", "jitter"]
+__all__ = ["LONGEST_ASKED", "Backoff", "BackoffManager", "Reservation", "TokenBucket", "Wait", "asked_delay", "jitter"]

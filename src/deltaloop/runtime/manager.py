@@ -31,7 +31,7 @@ from deltaloop.runtime.core.access import rules_of_access
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.history import History
 from deltaloop.runtime.core.readiness import CacheState, Check, Leadership, readiness
-from deltaloop.runtime.core.shutdown import Abandon, Cancel, Drain, End, Heard, Run, Shutdown
+from deltaloop.runtime.core.shutdown import Abandon, Cancel, Continue, Drain, End, Heard, Shutdown
 from deltaloop.runtime.errors import InvalidControllerError, ShutdownTimeoutError
 from deltaloop.runtime.health_pages import EXPLAIN_PATH, explanation, metrics_page, probe
 from deltaloop.runtime.health_server import HealthServer, only_local
@@ -249,7 +249,7 @@ class Manager:
         while not life.done():
             running = sum(len(loop.runs) for loop in self._loops)
             match self._shutdown.ask(self._clock(), running=running):
-                case Run():
+                case Continue():
                     until = None
                 case Drain(until):
                     for loop in self._loops:

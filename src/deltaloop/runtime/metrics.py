@@ -70,7 +70,7 @@ class ControllerMetrics(Protocol):
 
 
 @final
-class GuardedMetrics:
+class GuardedControllerMetrics:
     """Calls the hooks for one controller; what they raise ends here. Without hooks it does nothing."""
 
     __slots__ = ("_controller", "_errors", "_hooks")

@@ -19,7 +19,7 @@ from deltaloop.runtime.core.history import History, Reconciled, WrittenObject
 from deltaloop.runtime.core.hot_loop import Cause, Cooled, HotLoop, HotLoops
 from deltaloop.runtime.core.outcomes import Case, Decision
 from deltaloop.runtime.core.own_writes import OwnWrite, changed_paths, path_text
-from deltaloop.runtime.metrics import GuardedMetrics
+from deltaloop.runtime.metrics import GuardedControllerMetrics
 from deltaloop.runtime.tracing import Tracing, end
 
 if TYPE_CHECKING:
@@ -36,7 +36,9 @@ _WRITES_KEPT: Final = 20
 class Observer:
     """Watches the reconciles of one controller."""
 
-    def __init__(self, controller: Controller, metrics: GuardedMetrics, *, history: History, tracing: Tracing) -> None:
+    def __init__(
+        self, controller: Controller, metrics: GuardedControllerMetrics, *, history: History, tracing: Tracing
+    ) -> None:
         """Tell ``metrics``, ``history`` and ``tracing``, which all controllers of a program share.
 
         Args:

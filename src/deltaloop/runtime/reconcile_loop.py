@@ -22,12 +22,12 @@ from deltaloop.runtime.context import Context
 from deltaloop.runtime.controller import Controller
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.history import History
-from deltaloop.runtime.core.outcomes import Action, Decision, Ended, Interrupted, TimedOut, decide
+from deltaloop.runtime.core.outcomes import Action, Decision, Ended, Stopped, TimedOut, decide
 from deltaloop.runtime.core.requests import Request
-from deltaloop.runtime.core.running import Leave, Running, Runs, Stop, StopReason, Wait, Warn
+from deltaloop.runtime.core.running import AwaitRun, Leave, Running, Runs, Stop, StopReason, Warn
 from deltaloop.runtime.errors import ReconcileStoppedError
 from deltaloop.runtime.execution import Execution
-from deltaloop.runtime.metrics import ControllerMetrics, GuardedMetrics
+from deltaloop.runtime.metrics import ControllerMetrics, GuardedControllerMetrics
 from deltaloop.runtime.observing import Observer
 from deltaloop.runtime.reconcile_client import ReconcileClient
 from deltaloop.runtime.tracing import Tracing, current
@@ -68,7 +68,7 @@ class ReconcileLoop:
             clock: Seconds of the event loop.
         """
         self.controller = controller
-        self.metrics: GuardedMetrics = GuardedMetrics(metrics, controller.name)
+        self.metrics: GuardedControllerMetrics = GuardedControllerMetrics(metrics, controller.name)
         self.queue: RateLimitingQueue[str] = RateLimitingQueue(
             name=controller.name,
             rate_limiter=None if controller.rate_limiter is None else controller.rate_limiter(),
@@ -197,7 +197,7 @@ class ReconcileLoop:
                     self._name(run, "a reconcile does not stop although it was told to", seconds)
                 case Leave():
                     break
-                case Wait(until):
+                case AwaitRun(until):
                     try:
                         await self._wait(execution, until)
                     except asyncio.CancelledError as error:
@@ -237,7 +237,7 @@ class ReconcileLoop:
             error = self._look_at_error(run, execution)
             if error is not None and not isinstance(error, Exception):
                 raise error  # SystemExit and its like mean the program, and not this reconcile
-        return Interrupted() if run.reason is StopReason.INTERRUPTED else TimedOut(self.controller.timeout or 0.0)
+        return Stopped() if run.reason is StopReason.INTERRUPTED else TimedOut(self.controller.timeout or 0.0)
 
     def _look_at_error(self, run: Running, execution: Execution) -> BaseException | None:
         """Log what a run raised that had been told to stop: it decides nothing, but may say what is wrong."""

@@ -15,7 +15,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Self, final
 
-from deltaloop.runtime.core.watchdog import Ask, Blocked, Wait, Watchdog
+from deltaloop.pacing import Wait
+from deltaloop.runtime.core.watchdog import Ask, Blocked, Watchdog
 from deltaloop.tracebacks import thread_frames
 
 _logger: Final = logging.getLogger("deltaloop.runtime")

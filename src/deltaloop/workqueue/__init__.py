@@ -26,7 +26,7 @@ from deltaloop.workqueue.core.orders import FairOrder, FirstInFirstOut, Priority
 from deltaloop.workqueue.core.queue import QueueStatistics
 from deltaloop.workqueue.delaying import DelayedItem, DelayingQueue
 from deltaloop.workqueue.errors import QueueShutDownError, TerminalError
-from deltaloop.workqueue.metrics import NoMetrics, QueueMetrics
+from deltaloop.workqueue.metrics import QueueMetrics
 from deltaloop.workqueue.options import QueueOptions
 from deltaloop.workqueue.parallelize import parallelize_until
 from deltaloop.workqueue.queue import RunningItem, WorkQueue
@@ -45,7 +45,6 @@ __all__ = [
     "ItemExponentialFailureRateLimiter",
     "ItemFastSlowRateLimiter",
     "MaxOfRateLimiter",
-    "NoMetrics",
     "PriorityOrder",
     "QueueMetrics",
     "QueueOptions",

@@ -10,7 +10,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, final
 
-from deltaloop.workqueue.core.delay_heap import Delay
+from deltaloop.workqueue.core.delay_heap import WaitingItem
 from deltaloop.workqueue.core.delaying import DelayingCore
 from deltaloop.workqueue.core.queue import QueueCore
 from deltaloop.workqueue.metrics import QueueMetrics
@@ -139,5 +139,5 @@ class DelayingQueue(WorkQueue[K]):
         self._changed()
 
 
-def _shown(delay: Delay[K], now: float) -> DelayedItem[K]:
+def _shown(delay: WaitingItem[K], now: float) -> DelayedItem[K]:
     return DelayedItem(item=delay.item, delay=max(0.0, delay.due_at - now), triggers=delay.triggers.snapshot())

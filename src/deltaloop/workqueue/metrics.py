@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVarTuple, final
 
 from deltaloop.tracebacks import ErrorSummaries
-from deltaloop.workqueue.core.facts import Added, Done, Fact, Taken
+from deltaloop.workqueue.core.facts import Added, Done, Fact, Started
 
 Ts = TypeVarTuple("Ts")
 
@@ -58,33 +58,7 @@ class QueueMetrics(Protocol):
 
 
 @final
-class NoMetrics:
-    """Hooks that do nothing: the default."""
-
-    def depth_changed(self, by: int) -> None:
-        """Do nothing."""
-
-    def added(self) -> None:
-        """Do nothing."""
-
-    def queue_latency(self, seconds: float) -> None:
-        """Do nothing."""
-
-    def work_duration(self, seconds: float) -> None:
-        """Do nothing."""
-
-    def unfinished_work(self, seconds: float) -> None:
-        """Do nothing."""
-
-    def longest_running(self, seconds: float) -> None:
-        """Do nothing."""
-
-    def retried(self) -> None:
-        """Do nothing."""
-
-
-@final
-class GuardedMetrics:
+class GuardedQueueMetrics:
     """Calls hooks for facts; what a hook raises ends here, because a queue must not lose an item over it."""
 
     def __init__(self, hooks: QueueMetrics, *, queue: str) -> None:
@@ -100,7 +74,7 @@ class GuardedMetrics:
             if isinstance(fact, Added):
                 self._call(hooks.depth_changed, 1)
                 self._call(hooks.added)
-            elif isinstance(fact, Taken):
+            elif isinstance(fact, Started):
                 self._call(hooks.depth_changed, -1)
                 self._call(hooks.queue_latency, fact.latency)
             elif isinstance(fact, Done):

@@ -29,10 +29,10 @@ from typing import Any, Final, Generic, TypeVar, final
 
 from deltaloop.fork_safety import Torn, fork_safe
 from deltaloop.tracebacks import ErrorSummaries
-from deltaloop.workqueue.core.facts import Ending, Fate, Finished
+from deltaloop.workqueue.core.facts import Ending, Finished, RunOutcome
 from deltaloop.workqueue.core.queue import QueueCore, QueueStatistics, Run
 from deltaloop.workqueue.errors import QueueShutDownError
-from deltaloop.workqueue.metrics import GuardedMetrics, QueueMetrics
+from deltaloop.workqueue.metrics import GuardedQueueMetrics, QueueMetrics
 from deltaloop.workqueue.options import QueueOptions, guarded_merge, new_order
 from deltaloop.workqueue.waiting_line import WaitingLine
 from deltaloop.workqueue.work import Work
@@ -78,7 +78,7 @@ class WorkQueue(Generic[K]):
         """
         self._name = name
         self._options = options or QueueOptions()
-        self._metrics = None if metrics is None else GuardedMetrics(metrics, queue=name)
+        self._metrics = None if metrics is None else GuardedQueueMetrics(metrics, queue=name)
         # Re-entrant: a destructor or a signal handler may add an item while this very thread has the lock.
         self._lock = fork_safe(threading.RLock(), self._in_child)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -297,7 +297,7 @@ class WorkQueue(Generic[K]):
         return finished
 
     def _log_end(self, run: Run[K], finished: Finished) -> None:
-        if finished.fate is Fate.FINISHED and not logger.isEnabledFor(logging.DEBUG):
+        if finished.fate is RunOutcome.FINISHED and not logger.isEnabledFor(logging.DEBUG):
             return
         extra = {
             "key": run.item,
@@ -307,11 +307,11 @@ class WorkQueue(Generic[K]):
             "triggers_dropped": run.triggers.dropped,
             "delay": round(finished.delay, 6),  # a difference of two instants
         }
-        if finished.fate is Fate.RETRIED:
+        if finished.fate is RunOutcome.RETRIED:
             self._log(logging.WARNING, "work failed and will be tried again", extra, finished.error)
-        elif finished.fate is Fate.PARKED:
+        elif finished.fate is RunOutcome.PARKED:
             self._log(logging.ERROR, "work failed for good and is parked", extra, finished.error)
-        elif finished.fate is Fate.GIVEN_UP:
+        elif finished.fate is RunOutcome.GIVEN_UP:
             level = logging.INFO if finished.error is None else logging.WARNING
             self._log(level, "work given up: the queue is shut down", extra, finished.error)
         else:

@@ -181,7 +181,7 @@ class RateLimitingQueue(DelayingQueue[K]):
             return None if letter is None else _shown(letter, self._now())
 
 
-def _shown(letter: core.DeadLetter[K], now: float) -> DeadLetter[K]:
+def _shown(letter: core.ParkedItem[K], now: float) -> DeadLetter[K]:
     return DeadLetter(
         item=letter.item,
         error=letter.error,

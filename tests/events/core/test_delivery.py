@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.status import Status, StatusCause, StatusDetails, error_from_status
 from deltaloop.client.errors import TransportError
-from deltaloop.events.core.delivery import Delivery, Effect, Outcome, Step, Wait
+from deltaloop.events.core.delivery import Delivery, Effect, Outcome, Sleep, Step
 from deltaloop.events.core.draft import EventApi
 
 NO_ANSWER = TransportError("no answer", method="POST", path="/events")
@@ -52,7 +52,7 @@ def test_without_an_answer_it_tries_twelve_times() -> None:
     while True:
         fail(delivery, NO_ANSWER)
         effect = delivery.ask()
-        if not isinstance(effect, Wait):
+        if not isinstance(effect, Sleep):
             break
         waits.append(effect.delay)
         delivery.waited()
@@ -91,7 +91,7 @@ def test_a_series_waits_up_to_a_quarter_longer_each_time() -> None:
     while True:
         delivery.failed(NO_ANSWER, chance=0.8, closing=False)
         effect = delivery.ask()
-        if not isinstance(effect, Wait):
+        if not isinstance(effect, Sleep):
             break
         waits.append(effect.delay)
         delivery.waited()
@@ -103,7 +103,7 @@ def test_a_series_whose_event_came_late_is_patched_after_all() -> None:
     fail(delivery, refusal(404, "NotFound"))
     assert delivery.ask() is Step.CREATE
     fail(delivery, refusal(409, "AlreadyExists"))
-    assert isinstance(delivery.ask(), Wait)
+    assert isinstance(delivery.ask(), Sleep)
     delivery.waited()
     assert delivery.ask() is Step.PATCH
     for is_update, api in [(False, EventApi.EVENTS_V1), (True, EventApi.CORE_V1)]:
@@ -185,7 +185,7 @@ def told(delivery: Delivery, answers: list[str]) -> Story:
         effect = delivery.ask()
         if isinstance(effect, Outcome):
             return steps, waits, effect
-        if isinstance(effect, Wait):
+        if isinstance(effect, Sleep):
             waits.append(effect.delay)
             delivery.waited()
             continue

@@ -16,19 +16,19 @@ from typing import NamedTuple
 
 from deltaloop.leaderelection.core.effects import (
     Create,
-    Done,
+    Left,
     LossReason,
     Read,
     ReleaseOutcome,
     Request,
     StepDown,
     Update,
-    Wait,
 )
-from deltaloop.leaderelection.core.election import Election, Phase
+from deltaloop.leaderelection.core.election import Election, ElectionPhase
 from deltaloop.leaderelection.core.election import _Step as Step
 from deltaloop.leaderelection.core.record import LeaderElectionRecord, LockState, whole_seconds
 from deltaloop.leaderelection.core.timing import ElectionTiming
+from deltaloop.pacing import Wait
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 LONG_AGO = 12.0
@@ -62,7 +62,7 @@ class Frozen(NamedTuple):
     """A candidate; times are seconds from now on its own clock."""
 
     member: int
-    phase: Phase
+    phase: ElectionPhase
     observed: Record | None
     observed_at: float
     current: bool
@@ -136,7 +136,7 @@ class Cores:
         if isinstance(effect, Read | Create | Update):
             holder = "" if isinstance(effect, Read) else f", holder {effect.record.holder_identity or 'nobody'}"
             return f"sends: {type(effect).__name__.lower()}{holder}", (self.freeze(frozen.member, election),)
-        if isinstance(effect, Done):
+        if isinstance(effect, Left):
             election.join(0.0)
             return "contends again", (self.freeze(frozen.member, election),)
         assert isinstance(effect, StepDown)
@@ -183,14 +183,14 @@ class Cores:
         phase = election.phase
         timing = election.timing
         lease = float(whole_seconds(timing.lease_duration))
-        leading = phase is Phase.LEADING
+        leading = phase is ElectionPhase.LEADING
         observed = self._record(election._observed.record, passed) if election._observed is not None else None
         others = observed is not None and observed.holder is Holder.OTHER
         if observed is not None and not others:
             observed = observed._replace(duration=0, written=None)
         out = self._out(election._pending, election._pending_at, timing, passed)
         busy = out is not None or election._step is not None
-        may_release = self._releases and phase in (Phase.LEADING, Phase.LOST)
+        may_release = self._releases and phase in (ElectionPhase.LEADING, ElectionPhase.LOST)
         unknown = election._write_unknown_at if may_release else None
         return Frozen(
             member=member,
@@ -198,7 +198,9 @@ class Cores:
             observed=observed,
             observed_at=max(election._observed_at, -self._longest) if others else 0.0,
             current=election._version_is_current and (leading or may_release),
-            next_at=max(election._next_at, 0.0) if not busy and phase in (Phase.LEADING, Phase.CONTENDING) else 0.0,
+            next_at=max(election._next_at, 0.0)
+            if not busy and phase in (ElectionPhase.LEADING, ElectionPhase.CONTENDING)
+            else 0.0,
             attempt_at=max(election._attempt_at, -timing.retry_period) if leading and busy else -timing.retry_period,
             renewed_at=max(election._renewed_at, -lease) if may_release else 0.0,
             guard_until=max(election.guard_until, 0.0),
@@ -206,7 +208,7 @@ class Cores:
             out=out,
             fast=election._fast and leading and busy,
             unknown_at=None if unknown is None else max(unknown, -lease),
-            release_until=max(election._release_until, 0.0) if phase is Phase.RELEASING else 0.0,
+            release_until=max(election._release_until, 0.0) if phase is ElectionPhase.RELEASING else 0.0,
         )
 
     def thaw(self, frozen: Frozen) -> Election:
@@ -224,7 +226,7 @@ class Cores:
         election._fast = frozen.fast
         election._write_unknown_at = frozen.unknown_at
         election._release_until = frozen.release_until
-        election._loss = LossReason.RENEW_DEADLINE if frozen.phase is Phase.LOST else None
+        election._loss = LossReason.RENEW_DEADLINE if frozen.phase is ElectionPhase.LOST else None
         election._outcome = ReleaseOutcome.NOT_HELD
         if frozen.out is not None:
             election._pending = self._request(frozen.out)

@@ -12,18 +12,18 @@ from deltaloop.api.errors import InvalidInputError
 from deltaloop.leaderelection.core.effects import (
     BecameLeader,
     Create,
-    Done,
+    Left,
     LossReason,
     NewLeader,
     Read,
     ReleaseOutcome,
     StepDown,
     Update,
-    Wait,
 )
-from deltaloop.leaderelection.core.election import Election, Phase
+from deltaloop.leaderelection.core.election import Election, ElectionPhase
 from deltaloop.leaderelection.core.record import LeaderElectionRecord, LockState, whole_seconds
 from deltaloop.leaderelection.core.timing import ElectionTiming
+from deltaloop.pacing import Wait
 
 WALL = datetime(2026, 1, 2, tzinfo=UTC)
 EARLIER = datetime(2026, 1, 1, tzinfo=UTC)
@@ -172,7 +172,7 @@ def test_a_winning_answer_that_comes_too_late_wins_nothing_and_is_tried_again_at
     election.observed(None, 0.0, chance=0.0)
     election.ask(0.0, wall=WALL)
     assert election.wrote("1", 10.0, chance=0.0) == ()
-    assert election.phase is Phase.CONTENDING
+    assert election.phase is ElectionPhase.CONTENDING
     assert isinstance(election.ask(10.0, wall=WALL), Read)
 
 
@@ -188,7 +188,7 @@ def test_a_lock_that_is_not_ours_any_more_ends_leadership(seen: LockState | None
     assert not election.is_leading(2.0)
     assert election.ask(2.0, wall=WALL) == StepDown(because)
     election.release(2.0)
-    assert election.ask(2.0, wall=WALL) == Done(ReleaseOutcome.NOT_HELD)
+    assert election.ask(2.0, wall=WALL) == Left(ReleaseOutcome.NOT_HELD)
 
 
 def test_a_release_empties_the_holder() -> None:
@@ -199,7 +199,7 @@ def test_a_release_empties_the_holder() -> None:
         LeaderElectionRecord(lease_duration_seconds=1, acquire_time=WALL, renew_time=WALL), "1", 5.0
     )
     election.wrote("2", 1.0, chance=0.0)
-    assert election.ask(1.0, wall=WALL) == Done(ReleaseOutcome.RELEASED)
+    assert election.ask(1.0, wall=WALL) == Left(ReleaseOutcome.RELEASED)
     election.join(1.0)
     assert election.ask(1.0, wall=WALL) == Wait(2.0)  # a retry period after the last attempt began
 
@@ -212,7 +212,7 @@ def test_a_release_ends_with_the_lease() -> None:
         LeaderElectionRecord(lease_duration_seconds=1, acquire_time=WALL, renew_time=WALL), "1", 3.0
     )
     election.conflicted(15.0, chance=0.0)
-    assert election.ask(15.0, wall=WALL) == Done(ReleaseOutcome.KEPT)
+    assert election.ask(15.0, wall=WALL) == Left(ReleaseOutcome.KEPT)
 
 
 def test_a_lock_that_was_won_too_late_to_lead_is_given_up() -> None:
@@ -226,7 +226,7 @@ def test_a_lock_that_was_won_too_late_to_lead_is_given_up() -> None:
     assert isinstance(request, Update)
     assert (request.version, request.record.holder_identity) == ("1", "")
     election.wrote("2", 11.6, chance=0.0)
-    assert election.ask(11.6, wall=WALL) == Done(ReleaseOutcome.RELEASED)
+    assert election.ask(11.6, wall=WALL) == Left(ReleaseOutcome.RELEASED)
 
 
 def test_a_lock_of_the_own_identity_that_was_never_written_is_given_up() -> None:
@@ -235,11 +235,11 @@ def test_a_lock_of_the_own_identity_that_was_never_written_is_given_up() -> None
     election.release(1.0)
     assert isinstance(election.ask(1.0, wall=WALL), Update)
     election.failed(3.0, chance=0.0)
-    assert election.ask(3.0, wall=WALL) == Done(ReleaseOutcome.KEPT), "one try"
+    assert election.ask(3.0, wall=WALL) == Left(ReleaseOutcome.KEPT), "one try"
     again = contending()
     again.observed(held("a"), 1.0, chance=0.0)
     again.release(16.0)
-    assert again.ask(16.0, wall=WALL) == Done(ReleaseOutcome.KEPT), "it has expired by now"
+    assert again.ask(16.0, wall=WALL) == Left(ReleaseOutcome.KEPT), "it has expired by now"
 
 
 def test_a_release_that_gets_no_answer_is_not_repeated() -> None:
@@ -247,17 +247,17 @@ def test_a_release_that_gets_no_answer_is_not_repeated() -> None:
     election.release(1.0)
     election.ask(1.0, wall=WALL)
     election.failed(1.0, chance=0.0)
-    assert election.ask(1.0, wall=WALL) == Done(ReleaseOutcome.KEPT)
+    assert election.ask(1.0, wall=WALL) == Left(ReleaseOutcome.KEPT)
 
 
 def test_leaving_without_giving_up_asks_nothing() -> None:
     election = leading()
     election.release(1.0, give_up=False)
-    assert election.ask(1.0, wall=WALL) == Done(ReleaseOutcome.KEPT)
+    assert election.ask(1.0, wall=WALL) == Left(ReleaseOutcome.KEPT)
     follower = contending()
     follower.observed(held(), 0.0, chance=0.0)
     follower.release(0.0)
-    assert follower.ask(0.0, wall=WALL) == Done(ReleaseOutcome.NOT_HELD)
+    assert follower.ask(0.0, wall=WALL) == Left(ReleaseOutcome.NOT_HELD)
 
 
 def test_what_was_not_asked_for_is_refused() -> None:
@@ -296,7 +296,7 @@ def test_lease_durations_go_out_rounded_up() -> None:
 
 def test_who_never_contended_has_nothing_and_has_led_never() -> None:
     election = Election("a")
-    assert election.ask(0.0, wall=WALL) == Done(ReleaseOutcome.NOT_HELD)
+    assert election.ask(0.0, wall=WALL) == Left(ReleaseOutcome.NOT_HELD)
     assert (election.renewed_at, election.guard_until, election.leader) == (-math.inf, -math.inf, "")
     assert not election.is_leading(0.0)
 
@@ -352,7 +352,7 @@ def test_a_write_without_an_answer_that_another_one_has_overtaken_holds_nothing(
     election.release(1.0)
     assert isinstance(election.ask(1.0, wall=WALL), Read)
     election.observed(held("b"), 1.0, chance=0.0)
-    assert election.ask(1.0, wall=WALL) == Done(ReleaseOutcome.NOT_HELD)
+    assert election.ask(1.0, wall=WALL) == Left(ReleaseOutcome.NOT_HELD)
 
 
 def test_who_has_left_asks_for_nothing_of_before() -> None:
@@ -362,7 +362,7 @@ def test_who_has_left_asks_for_nothing_of_before() -> None:
     election.leave(1.0)
     election.join(5.0)
     election.release(5.0)
-    assert election.ask(5.0, wall=WALL) == Done(ReleaseOutcome.NOT_HELD)
+    assert election.ask(5.0, wall=WALL) == Left(ReleaseOutcome.NOT_HELD)
 
 
 def test_no_lease_is_shorter_than_a_second() -> None:

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from deltaloop.leaderelection.core.effects import Create, Fact, Read, StepDown, Update, Wait
-from deltaloop.leaderelection.core.election import Election, Phase
+from deltaloop.leaderelection.core.effects import Create, Fact, Read, StepDown, Update
+from deltaloop.leaderelection.core.election import Election, ElectionPhase
 from deltaloop.leaderelection.core.record import LeaderElectionRecord, LockState, whole_seconds
 from deltaloop.leaderelection.core.timing import ElectionTiming
+from deltaloop.pacing import Wait
 from tests.leaderelection.core.explorer import explore
 from tests.leaderelection.core.frozen import EPOCH, Cores, Frozen, Holder, Member, Record
 from tests.leaderelection.core.settings import HALVES, SLOW, THREE, TIMING, TWO, USUAL
@@ -87,13 +88,13 @@ _conflicted, _failed, _release = Election.conflicted, Election.failed, Election.
 
 def _renewed_by_a_conflict(self: Election, now: float, *, chance: float) -> tuple[Fact, ...]:
     facts = _conflicted(self, now, chance=chance)
-    if self.phase is Phase.LEADING:
+    if self.phase is ElectionPhase.LEADING:
         self.guard_until = now + self.timing.renew_deadline
     return facts
 
 
 def _renewed_by_a_timeout(self: Election, now: float, *, chance: float, uncertain: bool = True) -> tuple[Fact, ...]:
-    if self.phase is Phase.LEADING:
+    if self.phase is ElectionPhase.LEADING:
         self._extend(now)
     return _failed(self, now, chance=chance, uncertain=uncertain)
 
@@ -199,7 +200,7 @@ def test_a_frozen_candidate_does_what_the_real_one_does(seed: int) -> None:
             now += 1.0
             frozen = cores.later(frozen)
         elif real._pending is None:
-            if releases and real.phase is Phase.LEADING and choice < 0.4:
+            if releases and real.phase is ElectionPhase.LEADING and choice < 0.4:
                 real.release(now)
                 frozen = cores.released(frozen)
             else:

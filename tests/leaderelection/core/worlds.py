@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from deltaloop.leaderelection.core.effects import Read
-from deltaloop.leaderelection.core.election import Election, Phase
+from deltaloop.leaderelection.core.election import Election, ElectionPhase
 from deltaloop.leaderelection.core.record import whole_seconds
 from deltaloop.leaderelection.core.timing import ElectionTiming
 from tests.leaderelection.core.frozen import LONG_AGO, Cores, Frozen, Holder, Member, Record, is_leading
@@ -328,7 +328,7 @@ class Worlds:
         if out is not None:
             to = self._slot(rest._replace(candidate=self.cores.failed(candidate)))
             yield Move(to, effect, "gets no answer")
-        if settings.releases and candidate.phase is Phase.LEADING:
+        if settings.releases and candidate.phase is ElectionPhase.LEADING:
             to = self._slot(rest._replace(candidate=self.cores.released(candidate)))
             yield Move(to, effect, "gives the lock up")
         if not self._death_matters(slot, on_its_way=on_its_way):

@@ -12,12 +12,12 @@ from deltaloop.runtime.core.outcomes import (
     Action,
     Case,
     Ended,
-    Interrupted,
     InvalidResultError,
     Raised,
     ReconcileTimeoutError,
     Result,
     Returned,
+    Stopped,
     TimedOut,
     decide,
     table,
@@ -42,7 +42,7 @@ DOCS = Path(__file__).parents[3] / "docs" / "runtime.md"
         (Raised(ExceptionGroup("x", [TerminalError("y")])), Case.TERMINAL, Action.PARK, "error", 0.0),
         (Raised(ExceptionGroup("x", [TerminalError("y"), ValueError()])), Case.ERROR, Action.RATE_LIMIT, "error", 0.0),
         (TimedOut(30.0), Case.TIMEOUT, Action.RATE_LIMIT, "error", 0.0),
-        (Interrupted(), Case.INTERRUPTED, Action.PUT_BACK, "", 0.0),
+        (Stopped(), Case.INTERRUPTED, Action.PUT_BACK, "", 0.0),
     ],
 )
 def test_every_end_has_its_row(ended: Ended, case: Case, action: Action, result: str, delay: float) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from deltaloop.runtime.core.running import Leave, Runs, Stop, StopReason, Wait, Warn
+from deltaloop.runtime.core.running import AwaitRun, Leave, Runs, Stop, StopReason, Warn
 from tests.cache.machines import run_machine, show_the_bug, step
 
 KEYS = ("a", "b", "c")
@@ -17,7 +17,7 @@ KEYS = ("a", "b", "c")
 def test_a_run_without_a_limit_is_waited_for() -> None:
     runs = Runs(slots=1, timeout=None)
     run = runs.begin("a", 5.0)
-    assert runs.ask(run, 1e9) == Wait(None)
+    assert runs.ask(run, 1e9) == AwaitRun(None)
     runs.ended(run)
     assert len(runs) == 0
 
@@ -25,11 +25,11 @@ def test_a_run_without_a_limit_is_waited_for() -> None:
 def test_a_run_over_its_limit_is_told_once_and_then_named_now_and_then() -> None:
     runs = Runs(slots=1, timeout=30.0, warning_interval=10.0)
     run = runs.begin("a", 5.0)
-    assert runs.ask(run, 5.0) == Wait(35.0)
+    assert runs.ask(run, 5.0) == AwaitRun(35.0)
     assert runs.ask(run, 35.0) == Stop(StopReason.TIMEOUT)
-    assert runs.ask(run, 35.0) == Wait(45.0)
+    assert runs.ask(run, 35.0) == AwaitRun(45.0)
     assert runs.ask(run, 45.0) == Warn(40.0)
-    assert runs.ask(run, 46.0) == Wait(55.0)
+    assert runs.ask(run, 46.0) == AwaitRun(55.0)
     assert runs.lingering() == (run,)
     with pytest.raises(RuntimeError, match="'a' is being reconciled already"):
         runs.begin("a", 50.0)
@@ -51,7 +51,7 @@ def test_an_interruption_is_no_timeout_although_the_limit_has_passed_before() ->
     runs.ask(run, 1.0)
     runs.interrupt(run)
     assert run.reason is StopReason.INTERRUPTED
-    assert runs.ask(run, 1.0) == Wait(11.0)  # it was told to stop once, that is enough
+    assert runs.ask(run, 1.0) == AwaitRun(11.0)  # it was told to stop once, that is enough
 
 
 def test_an_interrupted_run_never_times_out() -> None:
@@ -108,8 +108,8 @@ class RunsMachine(RuleBasedStateMachine):
                 self.told[key] += 1
                 wanted = StopReason.INTERRUPTED if key in self.interrupted else StopReason.TIMEOUT
                 assert effect.reason is wanted
-            assert isinstance(effect, Wait) or due
-            if isinstance(effect, Wait):
+            assert isinstance(effect, AwaitRun) or due
+            if isinstance(effect, AwaitRun):
                 assert effect.until is not None
                 assert effect.until > self.now
                 assert self.told[key] or not due

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from deltaloop.runtime.core.shutdown import Abandon, Cancel, Drain, End, Heard, Phase, Run, Shutdown
+from deltaloop.runtime.core.shutdown import Abandon, Cancel, Continue, Drain, End, Heard, Phase, Shutdown
 from tests.cache.machines import run_machine, show_the_bug, step
 
 
 def test_a_program_goes_on_until_it_is_stopped() -> None:
     shutdown = Shutdown(drain_timeout=20.0, timeout=30.0)
-    assert shutdown.ask(1e9, running=0) == Run()
+    assert shutdown.ask(1e9, running=0) == Continue()
     assert not shutdown.stopping
 
 
@@ -86,11 +86,11 @@ class ShutdownMachine(RuleBasedStateMachine):
         self.source = ""
         self.keeps_lock = False
         self.shutdown: Shutdown = self.shutdown_class(drain_timeout=5.0, timeout=8.0)
-        self.last: object = Run()
+        self.last: object = Continue()
 
     @rule()
     def a_reconcile_begins(self) -> None:
-        if isinstance(self.last, Run):
+        if isinstance(self.last, Continue):
             self.running += 1
 
     @rule()
@@ -115,9 +115,9 @@ class ShutdownMachine(RuleBasedStateMachine):
     def ask(self) -> None:
         self.last = effect = self.shutdown.ask(self.now, running=self.running)
         if not self.stops:
-            assert effect == Run()
+            assert effect == Continue()
             return
-        assert not isinstance(effect, Run)
+        assert not isinstance(effect, Continue)
         age = self.now - self.stops[0]
         if isinstance(effect, Drain):
             assert age < 5.0

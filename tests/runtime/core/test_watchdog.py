@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaloop.runtime.core.watchdog import AGAIN, Ask, Blocked, Wait, Watchdog
+from deltaloop.pacing import Wait
+from deltaloop.runtime.core.watchdog import AGAIN, Ask, Blocked, Watchdog
 
 
 def asked(limit: float = 1.0) -> Watchdog:

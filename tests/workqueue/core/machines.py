@@ -8,7 +8,17 @@ from typing import ClassVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from deltaloop.workqueue.core.facts import Added, Again, Done, Failed, Fate, Interrupted, Retried, Succeeded, Taken
+from deltaloop.workqueue.core.facts import (
+    Added,
+    Again,
+    Done,
+    Failed,
+    Interrupted,
+    Retried,
+    RunOutcome,
+    Started,
+    Succeeded,
+)
 from deltaloop.workqueue.core.queue import QueueCore, Run
 from deltaloop.workqueue.core.rate_limiting import RateLimitingCore
 from tests.workqueue.core.models import BOUND, Model, dropped, kept
@@ -104,10 +114,10 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(pick=PICK)
     def succeed(self, pick: int) -> None:
         run = self.pop_run(pick)
-        assert self.core.finish(run, self.now, Succeeded()).fate is Fate.FINISHED
+        assert self.core.finish(run, self.now, Succeeded()).fate is RunOutcome.FINISHED
         self.model.forget(run.item)
         self.model.done(run.item, self.now)
-        assert self.core.finish(run, self.now, Succeeded()).fate is Fate.OVER
+        assert self.core.finish(run, self.now, Succeeded()).fate is RunOutcome.OVER
 
     @precondition(lambda self: self.runs)
     @rule(pick=PICK)
@@ -162,7 +172,7 @@ class QueueMachine(RuleBasedStateMachine):
     @invariant()
     def facts_agree(self) -> None:
         for fact in self.core.take_facts():
-            if isinstance(fact, Taken):
+            if isinstance(fact, Started):
                 assert fact.latency == self.model.latencies[-1]
             elif isinstance(fact, Done):
                 assert fact.duration == self.model.durations[-1]
@@ -253,7 +263,7 @@ class RateLimitingMachine(QueueMachine):
         finished = self.limited.finish(run, self.now, Failed(KeyError(run.item)))
         self.model.fail(run.item, self.now)
         assert finished.suppressed
-        if finished.fate is Fate.RETRIED:
+        if finished.fate is RunOutcome.RETRIED:
             assert self.model.need(run.item) or self.model.later(run.item)
 
     @precondition(lambda self: self.runs)

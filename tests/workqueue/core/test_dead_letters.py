@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from deltaloop.workqueue import TerminalError
-from deltaloop.workqueue.core.dead_letters import DeadLetter, DeadLetters
-from deltaloop.workqueue.core.facts import AddOutcome, Failed, Fate, Succeeded
+from deltaloop.workqueue.core.dead_letters import DeadLetters, ParkedItem
+from deltaloop.workqueue.core.facts import AddOutcome, Failed, RunOutcome, Succeeded
 from deltaloop.workqueue.core.limiters import ItemExponentialFailureRateLimiter
 from deltaloop.workqueue.core.queue import Run
 from deltaloop.workqueue.core.rate_limiting import RateLimitingCore
@@ -35,10 +35,10 @@ def test_after_its_retries_an_item_is_parked_with_its_last_error(retries: int) -
     now = 0.0
     for attempt in range(retries):
         finished = core.finish(taken(core, now), now, Failed(KeyError(attempt)))
-        assert finished.fate is Fate.RETRIED
+        assert finished.fate is RunOutcome.RETRIED
         now += 1.0
     finished = core.finish(taken(core, now), now, Failed(ERROR))
-    assert (finished.fate, finished.suppressed) == (Fate.PARKED, True)
+    assert (finished.fate, finished.suppressed) == (RunOutcome.PARKED, True)
     (letter,) = core.dead_letters()
     assert (letter.item, letter.error, letter.attempts, letter.parked_at) == ("a", ERROR, retries + 1, now)
     assert letter.triggers.snapshot() == ("why",)
@@ -52,7 +52,7 @@ def test_without_a_limit_an_item_is_retried_for_ever() -> None:
     core = make_core(None)
     core.add("a", 0.0)
     for attempt in range(100):
-        assert core.finish(taken(core, float(attempt)), float(attempt), Failed(ERROR)).fate is Fate.RETRIED
+        assert core.finish(taken(core, float(attempt)), float(attempt), Failed(ERROR)).fate is RunOutcome.RETRIED
 
 
 def test_retries_are_counted_in_a_row() -> None:
@@ -67,7 +67,9 @@ def test_retries_are_counted_in_a_row() -> None:
 def test_a_terminal_error_parks_at_once() -> None:
     core = make_core(None)
     core.add("a", 0.0)
-    assert core.finish(taken(core, 0.0), 0.0, Failed(TerminalError("spec.replicas is negative"))).fate is Fate.PARKED
+    assert (
+        core.finish(taken(core, 0.0), 0.0, Failed(TerminalError("spec.replicas is negative"))).fate is RunOutcome.PARKED
+    )
 
 
 class BadSpecError(TerminalError):
@@ -100,7 +102,7 @@ def test_an_add_brings_a_parked_item_back_with_its_old_triggers_and_all_retries(
     assert core.dead_letters() == []
     run = taken(core, 5.0)
     assert (run.triggers.snapshot(), run.failures) == (("old", "new"), 0)
-    assert core.finish(run, 5.0, Failed(ERROR)).fate is Fate.RETRIED
+    assert core.finish(run, 5.0, Failed(ERROR)).fate is RunOutcome.RETRIED
 
 
 def test_what_was_added_while_it_ran_is_not_parked() -> None:
@@ -109,7 +111,7 @@ def test_what_was_added_while_it_ran_is_not_parked() -> None:
     run = taken(core, 0.0)
     core.add("a", 0.0, trigger="new")
     finished = core.finish(run, 0.0, Failed(TerminalError("x")))
-    assert (finished.fate, finished.suppressed) == (Fate.RETRIED, True)
+    assert (finished.fate, finished.suppressed) == (RunOutcome.RETRIED, True)
     assert core.dead_letters() == []
     again = taken(core, 0.0)
     assert (again.triggers.snapshot(), again.failures) == (("old", "new"), 0)
@@ -137,7 +139,7 @@ def test_after_a_shutdown_failures_are_still_parked_and_nothing_is_revived() -> 
     core.add("a", 0.0)
     run = taken(core, 0.0)
     core.shut_down()
-    assert core.finish(run, 0.0, Failed(TerminalError("x"))).fate is Fate.PARKED
+    assert core.finish(run, 0.0, Failed(TerminalError("x"))).fate is RunOutcome.PARKED
     assert not core.revive("a", 1.0)
     assert len(core.dead_letters()) == 1
     assert core.ended
@@ -151,7 +153,7 @@ def test_a_plain_call_of_a_worker_parks_too() -> None:
     core.done("a", 0.0)
     (letter,) = core.dead_letters()
     assert (letter.attempts, letter.triggers.snapshot()) == (1, ("why",))
-    assert core.finish(run, 0.0, Failed(ERROR)).fate is Fate.OVER
+    assert core.finish(run, 0.0, Failed(ERROR)).fate is RunOutcome.OVER
 
 
 def test_a_plain_call_and_then_an_error_are_one_dead_letter() -> None:
@@ -159,7 +161,7 @@ def test_a_plain_call_and_then_an_error_are_one_dead_letter() -> None:
     core.add("a", 0.0)
     run = taken(core, 0.0)
     core.add_rate_limited("a", 0.0, error=ERROR)
-    assert core.finish(run, 0.0, Failed(ERROR)).fate is Fate.PARKED
+    assert core.finish(run, 0.0, Failed(ERROR)).fate is RunOutcome.PARKED
     assert core.statistics(0.0).parked_total == 1
 
 
@@ -177,7 +179,7 @@ def test_a_retry_that_the_worker_asked_for_before_stands() -> None:
     core.add("a", 0.0)
     run = taken(core, 0.0)
     core.add_rate_limited("a", 0.0, error=ERROR)
-    assert core.finish(run, 0.0, Failed(TerminalError("x"))).fate is Fate.RETRIED
+    assert core.finish(run, 0.0, Failed(TerminalError("x"))).fate is RunOutcome.RETRIED
     assert core.dead_letters() == []
     assert core.next_due_at() == 1.0
 
@@ -195,7 +197,7 @@ def test_there_are_only_so_many_dead_letters() -> None:
 def test_an_item_has_one_letter() -> None:
     letters = DeadLetters[str](2)
     for item in ("a", "b", "a"):
-        letters.put(DeadLetter(item, ERROR, 1, TriggerLog(), 0.0))
+        letters.put(ParkedItem(item, ERROR, 1, TriggerLog(), 0.0))
     assert [letter.item for letter in letters.in_order()] == ["b", "a"]
     assert (letters.total, letters.dropped) == (3, 0)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaloop.workqueue.core.delay_heap import SPARE, Delay, DelayHeap
+from deltaloop.workqueue.core.delay_heap import SPARE, DelayHeap, WaitingItem
 from deltaloop.workqueue.core.triggers import TriggerLog
 
 Operation = tuple[str, int, float]
@@ -20,8 +20,8 @@ OPERATIONS = st.lists(
 )
 
 
-def delay_of(item: int, due_at: float) -> Delay[int]:
-    return Delay(item, due_at, TriggerLog())
+def delay_of(item: int, due_at: float) -> WaitingItem[int]:
+    return WaitingItem(item, due_at, TriggerLog())
 
 
 @given(OPERATIONS)

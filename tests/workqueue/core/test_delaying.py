@@ -7,7 +7,7 @@ import math
 import pytest
 
 from deltaloop.workqueue.core.delaying import DelayingCore
-from deltaloop.workqueue.core.facts import AddOutcome, Again, Fate, Retried, Succeeded
+from deltaloop.workqueue.core.facts import AddOutcome, Again, Retried, RunOutcome, Succeeded
 from deltaloop.workqueue.core.queue import QueueCore, Run
 
 
@@ -130,7 +130,7 @@ def test_a_run_may_ask_for_a_later_one(keep: bool, expected: tuple[str, ...]) ->
     core = DelayingCore[str]()
     core.add("a", 0.0, trigger="why")
     finished = core.finish(taken(core), 1.0, Again(60.0, "wait", keep))
-    assert (finished.fate, finished.delay) == (Fate.REPEATED, 60.0)
+    assert (finished.fate, finished.delay) == (RunOutcome.REPEATED, 60.0)
     assert core.processing == 0
     assert core.promote(61.0) == 1
     run = taken(core)
@@ -142,7 +142,7 @@ def test_a_later_run_asked_for_after_shutdown_is_given_up() -> None:
     core = DelayingCore[str]()
     core.add("a", 0.0)
     core.shut_down()
-    assert core.finish(taken(core), 0.0, Again(60.0)).fate is Fate.GIVEN_UP
+    assert core.finish(taken(core), 0.0, Again(60.0)).fate is RunOutcome.GIVEN_UP
     assert core.processing == 0
 
 

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 import pytest
 
-from deltaloop.workqueue.core.facts import AddOutcome, Ending, Failed, Fate, Finished, Interrupted, Succeeded
+from deltaloop.workqueue.core.facts import AddOutcome, Ending, Failed, Finished, Interrupted, RunOutcome, Succeeded
 from deltaloop.workqueue.core.queue import QueueCore, Run
 from deltaloop.workqueue.core.rate_limiting import RateLimitingCore
 from deltaloop.workqueue.core.triggers import TriggerLog
@@ -223,7 +223,7 @@ def test_the_core_does_what_it_should_in_every_state_of_two_items() -> None:
 class ParkedItemIsRetriedToo(RateLimitingCore[str]):
     def _settle(self, run: Run[str], now: float, ending: Ending) -> Finished:
         finished = super()._settle(run, now, ending)
-        if finished.fate is Fate.PARKED:
+        if finished.fate is RunOutcome.PARKED:
             self.add_after(run.item, now, 2.0)
         return finished
 
@@ -250,7 +250,7 @@ class ParksWhatWasAddedMeanwhile(RateLimitingCore[str]):
 class ParkedItemKeepsItsFailures(RateLimitingCore[str]):
     def _settle(self, run: Run[str], now: float, ending: Ending) -> Finished:
         finished = super()._settle(run, now, ending)
-        if finished.fate is Fate.PARKED and run.failures:
+        if finished.fate is RunOutcome.PARKED and run.failures:
             self._failures[run.item] = run.failures
         return finished
 

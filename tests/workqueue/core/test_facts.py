@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from deltaloop.workqueue.core.facts import Again, Failed, Fate, Finished, Interrupted, Succeeded, ending_of
+from deltaloop.workqueue.core.facts import Again, Failed, Finished, Interrupted, RunOutcome, Succeeded, ending_of
 
 
 def test_a_body_that_raises_nothing_succeeded_or_asks_again() -> None:
@@ -34,8 +34,8 @@ def test_what_is_no_exception_interrupts(error: BaseException) -> None:
     assert ending_of(error, None) == Interrupted()
 
 
-@pytest.mark.parametrize("fate", Fate)
-def test_only_errors_that_the_queue_took_care_of_are_suppressed(fate: Fate) -> None:
-    taken_care_of = fate in (Fate.RETRIED, Fate.GIVEN_UP, Fate.PARKED)
+@pytest.mark.parametrize("fate", RunOutcome)
+def test_only_errors_that_the_queue_took_care_of_are_suppressed(fate: RunOutcome) -> None:
+    taken_care_of = fate in (RunOutcome.RETRIED, RunOutcome.GIVEN_UP, RunOutcome.PARKED)
     assert Finished(fate=fate, error=KeyError("x")).suppressed == taken_care_of
     assert not Finished(fate=fate).suppressed

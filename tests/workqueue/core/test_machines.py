@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
-from deltaloop.workqueue.core.delay_heap import Delay
+from deltaloop.workqueue.core.delay_heap import WaitingItem
 from deltaloop.workqueue.core.facts import Added, AddOutcome, Ending, Finished, Interrupted
 from deltaloop.workqueue.core.queue import QueueCore, Run
 from deltaloop.workqueue.core.rate_limiting import RateLimitingCore
@@ -149,7 +149,7 @@ class AddCancelsDelay(RateLimitingCore[str]):
 
 
 class CancelledDelayComesBack(RateLimitingCore[str]):
-    def cancel_delayed(self, item: str) -> Delay[str] | None:
+    def cancel_delayed(self, item: str) -> WaitingItem[str] | None:
         delay = super().cancel_delayed(item)
         if delay is not None and len(self._delays):
             self._delays.put(delay)

@@ -7,7 +7,17 @@ from typing import cast
 
 import pytest
 
-from deltaloop.workqueue.core.facts import Added, AddOutcome, Again, Done, Failed, Fate, Interrupted, Succeeded, Taken
+from deltaloop.workqueue.core.facts import (
+    Added,
+    AddOutcome,
+    Again,
+    Done,
+    Failed,
+    Interrupted,
+    RunOutcome,
+    Started,
+    Succeeded,
+)
 from deltaloop.workqueue.core.queue import QueueCore, Run
 
 
@@ -79,7 +89,7 @@ def test_a_run_that_is_over_cannot_end_the_next_one() -> None:
     core.done("a", 0.0)
     core.add("a", 0.0)
     taken(core)
-    assert core.finish(first, 0.0, Interrupted()).fate is Fate.OVER
+    assert core.finish(first, 0.0, Interrupted()).fate is RunOutcome.OVER
     assert core.processing == 1
     error = KeyError("x")
     assert core.finish(first, 0.0, Failed(error)).error is error
@@ -89,7 +99,7 @@ def test_a_failure_is_the_callers_when_there_is_no_limiter() -> None:
     core = QueueCore[str]()
     core.add("a", 0.0)
     finished = core.finish(taken(core), 0.0, Failed(KeyError("x")))
-    assert finished.fate is Fate.UNHANDLED
+    assert finished.fate is RunOutcome.UNHANDLED
     assert not finished.suppressed
     assert core.processing == 0
 
@@ -100,7 +110,7 @@ def test_an_interrupted_run_is_put_back_with_its_triggers_in_front() -> None:
         core.add("a", 0.0, trigger=trigger)
     run = taken(core)
     core.add("a", 0.0, trigger="new")
-    assert core.finish(run, 0.0, Interrupted()).fate is Fate.PUT_BACK
+    assert core.finish(run, 0.0, Interrupted()).fate is RunOutcome.PUT_BACK
     again = taken(core)
     assert again.triggers.snapshot() == (0, 1, "new")
     assert again.triggers.dropped == 2
@@ -114,8 +124,8 @@ def test_an_interrupted_run_after_shutdown_is_given_up_unless_the_item_comes_any
     lost, kept = taken(core), taken(core)
     core.add("b", 0.0, trigger="meanwhile")
     core.shut_down()
-    assert core.finish(lost, 0.0, Interrupted()).fate is Fate.GIVEN_UP
-    assert core.finish(kept, 0.0, Interrupted()).fate is Fate.PUT_BACK
+    assert core.finish(lost, 0.0, Interrupted()).fate is RunOutcome.GIVEN_UP
+    assert core.finish(kept, 0.0, Interrupted()).fate is RunOutcome.PUT_BACK
     assert taken(core).item == "b"
     assert core.statistics(0.0).ignored == 1
 
@@ -171,7 +181,7 @@ def test_latency_counts_from_the_first_add_and_duration_from_get() -> None:
     core.add("a", 6.0)
     core.done("a", 10.0)
     taken(core, 10.5)
-    assert core.take_facts() == [Added(), Taken(3.0), Added(), Done(6.0), Taken(5.5)]
+    assert core.take_facts() == [Added(), Started(3.0), Added(), Done(6.0), Started(5.5)]
     assert core.unfinished(12.0) == (1.5, 1.5)
 
 
@@ -186,5 +196,5 @@ def test_an_unhashable_item_is_refused_and_changes_nothing() -> None:
 def test_a_plain_queue_has_no_rule_for_a_later_run() -> None:
     core = QueueCore[str]()
     core.add("a", 0.0)
-    assert core.finish(taken(core), 0.0, Again(3.0)).fate is Fate.FINISHED
+    assert core.finish(taken(core), 0.0, Again(3.0)).fate is RunOutcome.FINISHED
     assert not core.can_delay

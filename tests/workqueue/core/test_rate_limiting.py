@@ -7,7 +7,7 @@ from collections.abc import Hashable
 
 import pytest
 
-from deltaloop.workqueue.core.facts import AddOutcome, Again, Failed, Fate, Interrupted, Succeeded
+from deltaloop.workqueue.core.facts import AddOutcome, Again, Failed, Interrupted, RunOutcome, Succeeded
 from deltaloop.workqueue.core.limiters import ItemExponentialFailureRateLimiter, default_controller_rate_limiter
 from deltaloop.workqueue.core.queue import Run
 from deltaloop.workqueue.core.rate_limiting import BROKEN_LIMITER_DELAY, RateLimitingCore
@@ -70,7 +70,7 @@ def test_delays_grow_with_each_failure_and_forget_begins_again() -> None:
         run = taken(core, now)
         assert run.failures == attempt
         finished = core.finish(run, now, Failed(ERROR))
-        assert finished.fate is Fate.RETRIED
+        assert finished.fate is RunOutcome.RETRIED
         assert finished.delay == pytest.approx(delay)
         now += delay
         assert core.promote(now) == 1
@@ -181,7 +181,7 @@ def test_a_failure_is_counted_once_however_often_its_retry_is_asked_for() -> Non
     run = taken(core)
     core.add_rate_limited("a", 0.0, error=ERROR)
     core.add_rate_limited("a", 0.0, error=ERROR)
-    assert core.finish(run, 0.0, Failed(ERROR)).fate is Fate.RETRIED
+    assert core.finish(run, 0.0, Failed(ERROR)).fate is RunOutcome.RETRIED
     assert len(limiter.errors) == 2
     core.promote(1.0)
     run = taken(core)
@@ -210,9 +210,9 @@ def test_after_shutdown_nothing_is_asked_and_what_failed_is_given_up() -> None:
     assert core.add_rate_limited("c", 0.0) is AddOutcome.IGNORED
     assert core.add_rate_limited("a", 0.0) is AddOutcome.IGNORED
     finished = core.finish(lost, 0.0, Failed(ERROR))
-    assert (finished.fate, finished.suppressed) == (Fate.GIVEN_UP, True)
+    assert (finished.fate, finished.suppressed) == (RunOutcome.GIVEN_UP, True)
     assert limiter.errors == []
-    assert core.finish(postponed, 0.0, Failed(ERROR)).fate is Fate.RETRIED  # it comes anyway
+    assert core.finish(postponed, 0.0, Failed(ERROR)).fate is RunOutcome.RETRIED  # it comes anyway
     assert taken(core).triggers.snapshot() == ("old", "new")
     assert limiter.tokens == 0
 
@@ -224,7 +224,7 @@ def test_an_impossible_answer_of_a_limiter_is_refused_but_costs_no_item(answer: 
         core.add_rate_limited("a", 0.0, trigger="t")
     core.add("a", 0.0, trigger="t")
     finished = core.finish(taken(core), 0.0, Failed(ERROR))
-    assert (finished.fate, finished.delay) == (Fate.RETRIED, BROKEN_LIMITER_DELAY)
+    assert (finished.fate, finished.delay) == (RunOutcome.RETRIED, BROKEN_LIMITER_DELAY)
     assert isinstance(finished.limiter_error, ValueError)
     core.promote(BROKEN_LIMITER_DELAY)
     run = taken(core)
@@ -235,7 +235,7 @@ def test_a_broken_limiter_costs_no_item() -> None:
     core = RateLimitingCore[str](limiter=BrokenLimiter())
     core.add("a", 0.0)
     finished = core.finish(taken(core), 0.0, Failed(ERROR))
-    assert (finished.fate, finished.delay) == (Fate.RETRIED, BROKEN_LIMITER_DELAY)
+    assert (finished.fate, finished.delay) == (RunOutcome.RETRIED, BROKEN_LIMITER_DELAY)
     assert isinstance(finished.limiter_error, RuntimeError)
     core.promote(5.0)
     run = taken(core, 5.0)

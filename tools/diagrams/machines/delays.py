@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tools.diagrams.model import Table
 
-from deltaloop.cache.core.reflector.reactions import DECISIONS, Decision, Fault, Place
+from deltaloop.cache.core.reflector.reactions import RECOVERIES, ErrorKind, Operation, Recovery
 from deltaloop.workqueue import (
     BucketRateLimiter,
     ByErrorRateLimiter,
@@ -69,15 +69,15 @@ def rate_limiters() -> Table:
 
 
 def reactions() -> Table:
-    """Write the reflector's table of errors: a row for each place and each thing that follows there."""
+    """Write the reflector's table of errors: a row for each operation and each recovery."""
     rows: list[tuple[str, ...]] = []
-    for place in Place:
-        special = {fault: DECISIONS[place, fault] for fault in Fault if (place, fault) in DECISIONS}
-        for decision in dict.fromkeys(special.values()):
-            faults = ", ".join(fault.value for fault, what in special.items() if what is decision)
-            rows.append((place.value, faults, decision.value))
-        if len(special) < len(Fault):
-            rows.append((place.value, "anything else" if special else "anything", Decision.LIST_LATER.value))
+    for operation in Operation:
+        special = {kind: RECOVERIES[operation, kind] for kind in ErrorKind if (operation, kind) in RECOVERIES}
+        for recovery in dict.fromkeys(special.values()):
+            faults = ", ".join(kind.value for kind, what in special.items() if what is recovery)
+            rows.append((operation.value, faults, recovery.value))
+        if len(special) < len(ErrorKind):
+            rows.append((operation.value, "anything else" if special else "anything", Recovery.LIST_LATER.value))
     heads = ("the error came in a", "what was wrong", "what follows")
     return Table("reactions", "reflector", "cache/core/reflector/reactions.py", heads, rows)
 

@@ -10,7 +10,7 @@ from tools.diagrams.model import Diagram, Machine, Move, walked
 from deltaloop.api.references import ObjectReference
 from deltaloop.api.status import AlreadyExistsError, ApiError, ForbiddenError, NotFoundError, Status
 from deltaloop.events.core.correlation import COMBINED_PREFIX, CorrelatorOptions, EventCorrelator
-from deltaloop.events.core.delivery import Delivery, Step, Wait
+from deltaloop.events.core.delivery import Delivery, Sleep, Step
 from deltaloop.events.core.draft import Correlated, EventDraft
 from deltaloop.events.core.series import EventSeriesCache, SeriesOptions
 
@@ -149,7 +149,7 @@ class _Delivered:
         effect = self.delivery.ask()
         if isinstance(effect, Step):
             return f"{effect.value} is sent"
-        return "waits" if isinstance(effect, Wait) else f"over: {effect.value}"
+        return "waits" if isinstance(effect, Sleep) else f"over: {effect.value}"
 
     def failed(self, error: Exception, *, closing: bool = False) -> None:
         self.request = self.delivery.ask()
@@ -166,7 +166,7 @@ def _refusal(error: type[ApiError], code: int) -> ApiError:
 
 def _delivered_moves(delivered: _Delivered) -> Iterable[Move[_Delivered]]:
     effect = delivered.delivery.ask()
-    if isinstance(effect, Wait):
+    if isinstance(effect, Sleep):
         yield "the wait is over", lambda delivered: delivered.delivery.waited()
     if not isinstance(effect, Step):
         return

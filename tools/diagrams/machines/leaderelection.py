@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 
 from tools.diagrams.model import Diagram, Machine, Move, walked
 
-from deltaloop.leaderelection.core.effects import Create, Done, Read, Request, StepDown, Update, Wait
-from deltaloop.leaderelection.core.election import Election, Phase
+from deltaloop.leaderelection.core.effects import Create, Left, Read, Request, StepDown, Update
+from deltaloop.leaderelection.core.election import Election, ElectionPhase
 from deltaloop.leaderelection.core.record import LeaderElectionRecord, LockState
+from deltaloop.pacing import Wait
 
 WALL = datetime(2026, 1, 1, tzinfo=UTC)
 CHANCE = 0.0
@@ -36,7 +37,7 @@ class _Candidate:
             effect = self.election.ask(self.now, wall=WALL)
             if isinstance(effect, Wait):
                 self.now = effect.until
-            elif isinstance(effect, Done | StepDown):
+            elif isinstance(effect, Left | StepDown):
                 return
             else:
                 self.request = effect
@@ -44,7 +45,7 @@ class _Candidate:
 
     def answer(self, feed: Callable[[], object]) -> None:
         feed()
-        if self.election.phase is not Phase.LOST:
+        if self.election.phase is not ElectionPhase.LOST:
             self.go_on()
 
     def read(self, holder: str | None) -> None:
@@ -96,10 +97,10 @@ def _identity(candidate: _Candidate) -> Hashable:
 
 def _moves(candidate: _Candidate) -> Iterable[Move[_Candidate]]:
     phase, request = candidate.election.phase, candidate.request
-    if phase is Phase.IDLE:
+    if phase is ElectionPhase.IDLE:
         yield "`join`", lambda candidate: candidate.join()
         return
-    if phase is Phase.LOST:
+    if phase is ElectionPhase.LOST:
         yield "the work has ended: `release`", lambda candidate: candidate.release()
         return
     if isinstance(request, Read):
@@ -107,16 +108,16 @@ def _moves(candidate: _Candidate) -> Iterable[Move[_Candidate]]:
         yield "the lock is free", lambda candidate: candidate.read("")
         yield "another one holds the lock", lambda candidate: candidate.read("b")
         yield "the lock is its own", lambda candidate: candidate.read("a")
-        if phase is Phase.CONTENDING:
+        if phase is ElectionPhase.CONTENDING:
             yield "the lock has not changed for a lease duration", lambda candidate: candidate.read_expired()
     if isinstance(request, Create | Update):
         yield "its write is done", lambda candidate: candidate.wrote()
         yield "its write is refused: the lock has changed", lambda candidate: candidate.conflicted()
     if request is not None:
         yield "no answer", lambda candidate: candidate.failed()
-    if phase is Phase.LEADING:
+    if phase is ElectionPhase.LEADING:
         yield "no renewal before the deadline", lambda candidate: candidate.hang()
-    if phase is not Phase.RELEASING:
+    if phase is not ElectionPhase.RELEASING:
         yield "`release`", lambda candidate: candidate.release()
 
 

@@ -39,7 +39,7 @@ class Step(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class Sleep:
     """Wait ``delay`` seconds, or until the recorder is closing, and ask again."""
 
     delay: float
@@ -57,7 +57,7 @@ class Outcome(StrEnum):
     NOT_SERVED = "the server does not serve events.k8s.io"
 
 
-Effect: TypeAlias = Step | Wait | Outcome
+Effect: TypeAlias = Step | Sleep | Outcome
 
 
 class Delivery:
@@ -82,7 +82,7 @@ class Delivery:
     def waited(self) -> None:
         """Take the news that the wait is over."""
         match self._effect:
-            case Wait():
+            case Sleep():
                 self._effect = self._after_wait
             case _:
                 raise RuntimeError("waited() without a wait")
@@ -120,7 +120,7 @@ class Delivery:
             self._effect = Outcome.GIVEN_UP
             return
         self._after_wait = step
-        self._effect = Wait(self._delay(chance))
+        self._effect = Sleep(self._delay(chance))
 
     def _delay(self, chance: float) -> float:
         if self._is_series:

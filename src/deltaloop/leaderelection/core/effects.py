@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from deltaloop.leaderelection.core.record import LeaderElectionRecord
+from deltaloop.pacing import Wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +35,6 @@ class Update:
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
-    """Nothing to do before ``until``; ask again then."""
-
-    until: float
-
-
-@dataclass(frozen=True, slots=True)
 class StepDown:
     """Leadership has ended by itself; stop the work, and then call ``release``."""
 
@@ -48,14 +42,14 @@ class StepDown:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class Left:
     """The candidate has left; ``join`` starts again."""
 
     outcome: ReleaseOutcome
 
 
 Request: TypeAlias = Read | Create | Update
-Effect: TypeAlias = Request | Wait | StepDown | Done
+Effect: TypeAlias = Request | Wait | StepDown | Left
 
 
 @dataclass(frozen=True, slots=True)

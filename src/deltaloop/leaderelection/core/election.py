@@ -43,9 +43,9 @@ from deltaloop.api.times import WallTime
 from deltaloop.leaderelection.core.effects import (
     BecameLeader,
     Create,
-    Done,
     Effect,
     Fact,
+    Left,
     LossReason,
     NewLeader,
     Read,
@@ -53,16 +53,15 @@ from deltaloop.leaderelection.core.effects import (
     Request,
     StepDown,
     Update,
-    Wait,
 )
 from deltaloop.leaderelection.core.record import LeaderElectionRecord, LockState, whole_seconds
 from deltaloop.leaderelection.core.timing import JITTER_FACTOR, ElectionTiming
-from deltaloop.pacing import jitter
+from deltaloop.pacing import Wait, jitter
 
 _LONG_LEASE: Final = 3600.0
 
 
-class Phase(Enum):
+class ElectionPhase(Enum):
     """Where a candidate stands."""
 
     IDLE = "idle"
@@ -92,7 +91,7 @@ class Election:
             raise InvalidInputError("the identity of a candidate is empty; give one that no other candidate has")
         self.identity = identity
         self.timing: ElectionTiming = timing if timing is not None else ElectionTiming()
-        self.phase: Phase = Phase.IDLE
+        self.phase: ElectionPhase = ElectionPhase.IDLE
         self.guard_until: float = -math.inf
         """Until when writes as the leader are allowed, on the caller's clock; -inf if not leading. Read by threads."""
         self.slow_paths: int = 0
@@ -145,9 +144,9 @@ class Election:
 
     def join(self, now: float) -> None:
         """Begin to contend; at once, but not sooner than a retry period after the last attempt began."""
-        if self.phase is not Phase.IDLE:
+        if self.phase is not ElectionPhase.IDLE:
             raise RuntimeError(f"join() while {self.phase.value}; release() comes first")
-        self.phase = Phase.CONTENDING
+        self.phase = ElectionPhase.CONTENDING
         self._step = None
         self._next_at = max(now, self._attempt_at + self.timing.retry_period)
 
@@ -167,7 +166,7 @@ class Election:
         until = self._release_until_at(now)
         self.guard_until = -math.inf
         self._loss = None
-        self.phase = Phase.RELEASING
+        self.phase = ElectionPhase.RELEASING
         self._release_until = until
         if not holds and self._write_unknown_at is None:
             self._outcome, self._step = ReleaseOutcome.NOT_HELD, None
@@ -184,13 +183,13 @@ class Election:
 
     def step_down_if_due(self, now: float) -> LossReason | None:
         """End leadership if its deadline has passed; return why leadership has ended, or None."""
-        if self.phase is Phase.LEADING and now >= self.guard_until:
+        if self.phase is ElectionPhase.LEADING and now >= self.guard_until:
             self._lose(LossReason.RENEW_DEADLINE)
         return self._loss
 
     def loss_due(self, now: float) -> LossReason | None:
         """Return why leadership has ended, its deadline counted, or None; changes nothing, so any thread may ask."""
-        if self.phase is Phase.LEADING and now >= self.guard_until:
+        if self.phase is ElectionPhase.LEADING and now >= self.guard_until:
             return LossReason.RENEW_DEADLINE
         return self._loss
 
@@ -202,7 +201,7 @@ class Election:
         due = self.step_down_if_due(now)
         if due is not None:
             return due
-        if self.phase is not Phase.LEADING:
+        if self.phase is not ElectionPhase.LEADING:
             raise RuntimeError(f"lose() while {self.phase.value}")
         if self._pending is not None:
             self._forget_request(now, uncertain=True)
@@ -212,7 +211,7 @@ class Election:
     @property
     def attempt_is_over(self) -> bool:
         """Whether a contender has nothing to do before its next look at the lock."""
-        return self.phase is Phase.CONTENDING and self._pending is None and self._step is None
+        return self.phase is ElectionPhase.CONTENDING and self._pending is None and self._step is None
 
     # What to do next
 
@@ -220,26 +219,26 @@ class Election:
         """Return what to do now; a request has to be answered before the next question."""
         if self._pending is not None:
             raise RuntimeError("ask() while a request is out")
-        if self.phase is Phase.IDLE:
-            return Done(self._outcome)
+        if self.phase is ElectionPhase.IDLE:
+            return Left(self._outcome)
         loss = self.step_down_if_due(now)
         if loss is not None:
             return StepDown(loss)
-        if self.phase is Phase.RELEASING:
+        if self.phase is ElectionPhase.RELEASING:
             if self._step is None or now >= self._release_until:
                 self._become_idle()
-                return Done(self._outcome)
+                return Left(self._outcome)
         elif self._step is None:
             if now < self._next_at:
                 until = self._next_at
-                return Wait(min(until, self.guard_until) if self.phase is Phase.LEADING else until)
+                return Wait(min(until, self.guard_until) if self.phase is ElectionPhase.LEADING else until)
             self._begin_attempt(now)
         assert self._step is not None
         return self._request(self._step, now, wall)
 
     def _begin_attempt(self, now: float) -> None:
         self._attempt_at = now
-        self._fast = self.phase is Phase.LEADING and self._version_is_current
+        self._fast = self.phase is ElectionPhase.LEADING and self._version_is_current
         self._step = _Step.UPDATE if self._fast else _Step.READ
 
     def _request(self, step: _Step, now: float, wall: WallTime) -> Request:
@@ -257,15 +256,15 @@ class Election:
 
     def _timeout(self, now: float) -> float:
         most = self.timing.renew_deadline / 2
-        if self.phase is Phase.LEADING:
+        if self.phase is ElectionPhase.LEADING:
             return min(most, self.guard_until - now)
-        if self.phase is Phase.RELEASING:
+        if self.phase is ElectionPhase.RELEASING:
             return min(most, self._release_until - now)
         return most
 
     def _own_record(self, wall: WallTime) -> LeaderElectionRecord:
         old = self._observed.record if self._observed is not None else None
-        if self.phase is Phase.RELEASING:
+        if self.phase is ElectionPhase.RELEASING:
             transitions = old.leader_transitions if old is not None else 0
             return LeaderElectionRecord(
                 lease_duration_seconds=1, acquire_time=wall, renew_time=wall, leader_transitions=transitions
@@ -294,13 +293,13 @@ class Election:
             self._observed, self._observed_at = state, now
         self._version_is_current = state is not None
         holder = self.leader
-        if self.phase is Phase.CONTENDING:
+        if self.phase is ElectionPhase.CONTENDING:
             if holder == self.identity:
                 self._write_unknown_at = now  # by a write without an answer, or an earlier process of the same name
             self._step = self._step_after_read(now)
             if self._step is None:
                 self._retry_contending(now, chance)
-        elif self.phase is Phase.LEADING:
+        elif self.phase is ElectionPhase.LEADING:
             if holder == self.identity:
                 self._step = _Step.UPDATE
             else:
@@ -339,11 +338,11 @@ class Election:
         self._write_unknown_at = None
         self._observed, self._observed_at = LockState(request.record, version, token), now
         self._version_is_current = True
-        if self.phase is Phase.RELEASING:
+        if self.phase is ElectionPhase.RELEASING:
             self._outcome = ReleaseOutcome.RELEASED
             self._reported = ""
             return ()
-        if self.phase is Phase.LEADING:
+        if self.phase is ElectionPhase.LEADING:
             if self.step_down_if_due(now) is None:
                 self._extend(now)
             return ()
@@ -353,7 +352,7 @@ class Election:
             # has something to give up.
             self._write_unknown_at = self._pending_at
             return ()
-        self.phase = Phase.LEADING
+        self.phase = ElectionPhase.LEADING
         return BecameLeader(token or version, request.record.leader_transitions), *self._report(self.identity)
 
     def _extend(self, now: float) -> bool:
@@ -370,7 +369,7 @@ class Election:
         """Take the answer to a ``Create`` or ``Update``: refused, because the lock has changed or is gone."""
         self._take(Create, Update)
         self._version_is_current = False
-        if self.phase is Phase.RELEASING:
+        if self.phase is ElectionPhase.RELEASING:
             self._step = _Step.READ
         else:
             self._attempt_failed(now, chance)
@@ -385,7 +384,7 @@ class Election:
             uncertain: Whether a write may have been carried out nevertheless.
         """
         self._forget_request(now, uncertain=uncertain)
-        if self.phase is not Phase.RELEASING:
+        if self.phase is not ElectionPhase.RELEASING:
             self._attempt_failed(now, chance)
         return ()
 
@@ -397,7 +396,7 @@ class Election:
                 self._write_unknown_at = now
 
     def _attempt_failed(self, now: float, chance: float) -> None:
-        if self.phase is Phase.CONTENDING:
+        if self.phase is ElectionPhase.CONTENDING:
             self._retry_contending(now, chance)
         elif self._fast:
             self._fast = False
@@ -409,7 +408,7 @@ class Election:
     # Shared by the above
 
     def _become_idle(self) -> None:
-        self.phase = Phase.IDLE
+        self.phase = ElectionPhase.IDLE
         self._write_unknown_at = None
 
     def _retry_contending(self, now: float, chance: float) -> None:
@@ -421,7 +420,7 @@ class Election:
         return min(now + self.timing.renew_deadline, expires_at)
 
     def _lose(self, because: LossReason) -> None:
-        self.phase = Phase.LOST
+        self.phase = ElectionPhase.LOST
         self.guard_until = -math.inf
         self._loss = because
         self._step = None

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from deltaloop.leaderelection.core.effects import Wait
+from deltaloop.pacing import Wait
 
 
 @dataclass(frozen=True, slots=True)

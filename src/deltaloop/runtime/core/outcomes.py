@@ -103,11 +103,11 @@ class TimedOut:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Interrupted:
+class Stopped:
     """The reconcile was stopped from outside: leadership was lost, or the program ends."""
 
 
-Ended: TypeAlias = Returned | Raised | TimedOut | Interrupted
+Ended: TypeAlias = Returned | Raised | TimedOut | Stopped
 
 
 class Action(Enum):
@@ -238,7 +238,7 @@ class Decision:
 def decide(ended: Ended) -> Decision:
     """Say what becomes of a key whose reconcile has ended."""
     match ended:
-        case Interrupted():
+        case Stopped():
             return _decision(Case.INTERRUPTED)
         case TimedOut(timeout):
             return _decision(Case.TIMEOUT, error=ReconcileTimeoutError(timeout))

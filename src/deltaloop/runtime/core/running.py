@@ -64,7 +64,7 @@ class Running:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Wait:
+class AwaitRun:
     """Wait until the run has ended, at most until this time; None has no limit."""
 
     until: float | None
@@ -92,7 +92,7 @@ class Leave:
     """Wait no longer."""
 
 
-Effect: TypeAlias = Wait | Stop | Warn | Leave
+Effect: TypeAlias = AwaitRun | Stop | Warn | Leave
 
 
 @final
@@ -139,7 +139,7 @@ class Runs:
         if run.reason is None and run.deadline is not None and now >= run.deadline:
             run.reason = StopReason.TIMEOUT
         if run.reason is None:
-            return Wait(run.deadline)
+            return AwaitRun(run.deadline)
         if not run._told:  # noqa: SLF001 - the run is ours
             run._told = True  # noqa: SLF001 - same
             run._warn_at = now + self._warning_interval  # noqa: SLF001 - same
@@ -147,7 +147,7 @@ class Runs:
         if now >= run._warn_at:  # noqa: SLF001 - same
             run._warn_at = now + self._warning_interval  # noqa: SLF001 - same
             return Warn(now - run.started_at)
-        return Wait(run._warn_at)  # noqa: SLF001 - same
+        return AwaitRun(run._warn_at)  # noqa: SLF001 - same
 
     def interrupt(self, run: Running) -> None:
         """Have a run stop, because leadership was lost or the program ends."""

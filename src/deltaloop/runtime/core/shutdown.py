@@ -40,7 +40,7 @@ class Phase(Enum):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Run:
+class Continue:
     """Go on as ever."""
 
 
@@ -72,7 +72,7 @@ class End:
     """All is over: nothing runs, or what runs was abandoned."""
 
 
-Effect: TypeAlias = Run | Drain | Cancel | Abandon | End
+Effect: TypeAlias = Continue | Drain | Cancel | Abandon | End
 
 
 class Heard(Enum):
@@ -139,7 +139,7 @@ class Shutdown:
             running: How many reconciles run, those that were told to stop included.
         """
         if self.phase is Phase.RUNNING:
-            return Run()
+            return Continue()
         if not running:
             self.phase = Phase.ENDED
         if self.phase is Phase.DRAINING and now >= self._began_at + self._drain_timeout:

@@ -18,6 +18,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, TypeAlias, final
 
+from deltaloop.pacing import Wait
+
 AGAIN: Final = 30.0
 _ASKING_PART: Final = 0.25
 _BUSY_PART: Final = 0.5
@@ -39,18 +41,6 @@ class Blocked:
     """
 
     seconds: float
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """There is nothing to do until then, or until an answer comes.
-
-    Attributes:
-        until: When to ask again what to do.
-    """
-
-    until: float
 
 
 WatchdogEffect: TypeAlias = Ask | Blocked | Wait

@@ -19,7 +19,7 @@ DEFAULT_MAX_DEAD_LETTERS: Final = 1000
 
 @final
 @dataclass(slots=True, eq=False)
-class DeadLetter(Generic[K]):
+class ParkedItem(Generic[K]):
     """One item that failed for good.
 
     Attributes:
@@ -46,11 +46,11 @@ class DeadLetters(Generic[K]):
     def __init__(self, bound: int = DEFAULT_MAX_DEAD_LETTERS) -> None:
         """Keep at most ``bound`` letters; 0 keeps none and only counts them."""
         self._bound = bound
-        self._letters: dict[K, DeadLetter[K]] = {}
+        self._letters: dict[K, ParkedItem[K]] = {}
         self.total: int = 0
         self.dropped: int = 0
 
-    def put(self, letter: DeadLetter[K]) -> None:
+    def put(self, letter: ParkedItem[K]) -> None:
         """Keep a letter, instead of the one that its item may have."""
         self._letters.pop(letter.item, None)
         self._letters[letter.item] = letter
@@ -59,15 +59,15 @@ class DeadLetters(Generic[K]):
             del self._letters[next(iter(self._letters))]
             self.dropped += 1
 
-    def get(self, item: K) -> DeadLetter[K] | None:
+    def get(self, item: K) -> ParkedItem[K] | None:
         """Return the letter of an item, if it has one."""
         return self._letters.get(item)
 
-    def remove(self, item: K) -> DeadLetter[K] | None:
+    def remove(self, item: K) -> ParkedItem[K] | None:
         """Take the letter of an item out."""
         return self._letters.pop(item, None)
 
-    def in_order(self) -> list[DeadLetter[K]]:
+    def in_order(self) -> list[ParkedItem[K]]:
         """Return all letters, the oldest first."""
         return list(self._letters.values())
 

@@ -25,7 +25,7 @@ SPARE: Final = 64
 
 @final
 @dataclass(slots=True, eq=False)
-class Delay(Generic[K]):
+class WaitingItem(Generic[K]):
     """One item that waits.
 
     Attributes:
@@ -49,23 +49,23 @@ class DelayHeap(Generic[K]):
 
     def __init__(self) -> None:
         """Make an empty heap."""
-        self._waiting: dict[K, tuple[int, Delay[K]]] = {}
+        self._waiting: dict[K, tuple[int, WaitingItem[K]]] = {}
         self._heap: list[tuple[float, int, K]] = []
         self._order = 0
 
-    def get(self, item: K) -> Delay[K] | None:
+    def get(self, item: K) -> WaitingItem[K] | None:
         """Return the delay of ``item``, if it waits."""
         found = self._waiting.get(item)
         return None if found is None else found[1]
 
-    def put(self, delay: Delay[K]) -> None:
+    def put(self, delay: WaitingItem[K]) -> None:
         """Put a delay in, instead of the one that its item may have."""
         self._order += 1
         self._waiting[delay.item] = (self._order, delay)
         heapq.heappush(self._heap, (delay.due_at, self._order, delay.item))
         self._tidy()
 
-    def remove(self, item: K) -> Delay[K] | None:
+    def remove(self, item: K) -> WaitingItem[K] | None:
         """Take the delay of ``item`` out, whenever it is due."""
         found = self._waiting.pop(item, None)
         self._tidy()
@@ -76,9 +76,9 @@ class DelayHeap(Generic[K]):
         self._drop_dead_top()
         return self._heap[0][0] if self._heap else None
 
-    def pop_due(self, until: float) -> list[Delay[K]]:
+    def pop_due(self, until: float) -> list[WaitingItem[K]]:
         """Take out everything that is due at ``until`` or before, in order."""
-        due: list[Delay[K]] = []
+        due: list[WaitingItem[K]] = []
         self._drop_dead_top()
         while self._heap and self._heap[0][0] <= until:
             _, _, item = heapq.heappop(self._heap)
@@ -93,7 +93,7 @@ class DelayHeap(Generic[K]):
         self._heap.clear()
         return count
 
-    def in_order(self) -> list[Delay[K]]:
+    def in_order(self) -> list[WaitingItem[K]]:
         """Return all that wait, the first due first."""
         found = sorted(self._waiting.values(), key=lambda entry: (entry[1].due_at, entry[0]))
         return [delay for _, delay in found]

@@ -14,8 +14,8 @@ from collections.abc import Hashable
 from dataclasses import replace
 from typing import ClassVar, Final, TypeVar
 
-from deltaloop.workqueue.core.delay_heap import Delay, DelayHeap
-from deltaloop.workqueue.core.facts import AddOutcome, Again, Ending, Fate, Finished, Retried
+from deltaloop.workqueue.core.delay_heap import DelayHeap, WaitingItem
+from deltaloop.workqueue.core.facts import AddOutcome, Again, Ending, Finished, Retried, RunOutcome
 from deltaloop.workqueue.core.orders import QueueOrder
 from deltaloop.workqueue.core.queue import QueueCore, QueueStatistics, Run
 from deltaloop.workqueue.core.triggers import DEFAULT_MAX_TRIGGERS, MergeTriggers, TriggerLog
@@ -72,17 +72,17 @@ class DelayingCore(QueueCore[K]):
         self._retries += 1
         self._tell(Retried())
         if delay <= 0:
-            return self._arrive(Delay(item, now, log, paid), now)
+            return self._arrive(WaitingItem(item, now, log, paid), now)
         due_at = now + delay
         present = self._delays.get(item)
         if present is None:
-            self._delays.put(Delay(item, due_at, log, paid))
+            self._delays.put(WaitingItem(item, due_at, log, paid))
             return AddOutcome.DELAYED
         present.triggers.extend(log)
         unneeded = paid
         if due_at < present.due_at:
             unneeded = present.paid
-            self._delays.put(Delay(item, due_at, present.triggers, paid))
+            self._delays.put(WaitingItem(item, due_at, present.triggers, paid))
         if unneeded:
             self._give_back(item)
         return AddOutcome.MERGED
@@ -94,7 +94,7 @@ class DelayingCore(QueueCore[K]):
             self._arrive(delay, now)
         return len(due)
 
-    def _arrive(self, delay: Delay[K], now: float) -> AddOutcome:
+    def _arrive(self, delay: WaitingItem[K], now: float) -> AddOutcome:
         """Turn a delay into an add."""
         waiting = self._dirty.get(delay.item)
         if waiting is None:
@@ -111,11 +111,11 @@ class DelayingCore(QueueCore[K]):
         """Return when ``promote`` has something to do; None if nothing waits."""
         return self._delays.next_due_at()
 
-    def delayed(self) -> list[Delay[K]]:
+    def delayed(self) -> list[WaitingItem[K]]:
         """Return what waits for its time, the first due first."""
         return self._delays.in_order()
 
-    def cancel_delayed(self, item: K) -> Delay[K] | None:
+    def cancel_delayed(self, item: K) -> WaitingItem[K] | None:
         """Let ``item`` not be added when its time comes; return what it waited for, or None if it did not wait."""
         delay = self._delays.remove(item)
         if delay is not None and delay.paid:
@@ -136,7 +136,7 @@ class DelayingCore(QueueCore[K]):
             log.extend(run.triggers)
         log.add(ending.trigger)
         outcome = self._add_after(run.item, now, ending.delay, log)
-        fate = Fate.GIVEN_UP if outcome is AddOutcome.IGNORED else Fate.REPEATED
+        fate = RunOutcome.GIVEN_UP if outcome is AddOutcome.IGNORED else RunOutcome.REPEATED
         return Finished(fate=fate, delay=max(0.0, ending.delay))
 
     def statistics(self, now: float) -> QueueStatistics:

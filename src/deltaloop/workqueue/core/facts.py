@@ -36,7 +36,7 @@ class Added:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Taken:
+class Started:
     """A worker took an item, ``latency`` seconds after the first add that this run serves."""
 
     latency: float
@@ -56,7 +56,7 @@ class Retried:
     """A delayed add was asked for (client-go counts each of them as a retry)."""
 
 
-Fact: TypeAlias = Added | Taken | Done | Retried
+Fact: TypeAlias = Added | Started | Done | Retried
 
 
 @final
@@ -106,7 +106,7 @@ def ending_of(error: BaseException | None, again: Again | None) -> Ending:
 
 
 @final
-class Fate(Enum):
+class RunOutcome(Enum):
     """What came of an item when its run had ended."""
 
     FINISHED = "finished"
@@ -139,7 +139,7 @@ class Finished:
         limiter_error: What a broken rate limiter raised; the item then waits a fixed time.
     """
 
-    fate: Fate
+    fate: RunOutcome
     delay: float = 0.0
     error: Exception | None = None
     limiter_error: Exception | None = None
@@ -147,4 +147,4 @@ class Finished:
     @property
     def suppressed(self) -> bool:
         """Whether the queue has taken care of the error, so that the worker goes on."""
-        return self.error is not None and self.fate in (Fate.RETRIED, Fate.GIVEN_UP, Fate.PARKED)
+        return self.error is not None and self.fate in (RunOutcome.RETRIED, RunOutcome.GIVEN_UP, RunOutcome.PARKED)

@@ -34,10 +34,10 @@ from deltaloop.workqueue.core.facts import (
     Ending,
     Fact,
     Failed,
-    Fate,
     Finished,
     Interrupted,
-    Taken,
+    RunOutcome,
+    Started,
 )
 from deltaloop.workqueue.core.orders import FirstInFirstOut, QueueOrder
 from deltaloop.workqueue.core.triggers import DEFAULT_MAX_TRIGGERS, MergeTriggers, TriggerLog
@@ -207,7 +207,7 @@ class QueueCore(Generic[K]):
         run = Run(item, waiting.triggers, now, self._failures.get(item, 0))
         self._processing[item] = run
         self._taken += 1
-        self._tell(Taken(max(0.0, now - waiting.added_at)))
+        self._tell(Started(max(0.0, now - waiting.added_at)))
         return run
 
     def done(self, item: K, now: float) -> bool:
@@ -231,7 +231,7 @@ class QueueCore(Generic[K]):
     def finish(self, run: Run[K], now: float, ending: Ending) -> Finished:
         """End a run, and see to it that the item runs again if it has to. ``done`` happens in every case."""
         if self._processing.get(run.item) is not run:
-            return Finished(fate=Fate.OVER, error=ending.error if isinstance(ending, Failed) else None)
+            return Finished(fate=RunOutcome.OVER, error=ending.error if isinstance(ending, Failed) else None)
         try:
             return self._settle(run, now, ending)
         finally:
@@ -241,15 +241,15 @@ class QueueCore(Generic[K]):
         if isinstance(ending, Interrupted):
             return self._put_back(run, now)
         if isinstance(ending, Failed):
-            return Finished(fate=Fate.UNHANDLED, error=ending.error)
+            return Finished(fate=RunOutcome.UNHANDLED, error=ending.error)
         self.forget(run.item)
-        return Finished(fate=Fate.FINISHED)
+        return Finished(fate=RunOutcome.FINISHED)
 
     def _put_back(self, run: Run[K], now: float) -> Finished:
         if run.handed_on:  # its worker asked for another run before it was interrupted; the triggers went with that
-            return Finished(fate=Fate.PUT_BACK)
+            return Finished(fate=RunOutcome.PUT_BACK)
         outcome = self._hand_on(run, now)
-        return Finished(fate=Fate.GIVEN_UP if outcome is AddOutcome.IGNORED else Fate.PUT_BACK)
+        return Finished(fate=RunOutcome.GIVEN_UP if outcome is AddOutcome.IGNORED else RunOutcome.PUT_BACK)
 
     def _hand_on(self, run: Run[K], now: float) -> AddOutcome:
         """Make the item of a run dirty, with the run's triggers in front of newer ones."""

@@ -25,9 +25,9 @@ from collections.abc import Hashable
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from deltaloop.workqueue.core.dead_letters import DEFAULT_MAX_DEAD_LETTERS, DeadLetter, DeadLetters
+from deltaloop.workqueue.core.dead_letters import DEFAULT_MAX_DEAD_LETTERS, DeadLetters, ParkedItem
 from deltaloop.workqueue.core.delaying import DelayingCore, check_delay
-from deltaloop.workqueue.core.facts import AddOutcome, Ending, Failed, Fate, Finished, Retried
+from deltaloop.workqueue.core.facts import AddOutcome, Ending, Failed, Finished, Retried, RunOutcome
 from deltaloop.workqueue.core.limiters import RateLimiter, taker_back
 from deltaloop.workqueue.core.orders import QueueOrder
 from deltaloop.workqueue.core.queue import QueueStatistics, Run
@@ -153,23 +153,23 @@ class RateLimitingCore(DelayingCore[K]):
             return super()._settle(run, now, ending)
         error, item = ending.error, run.item
         if run.handed_on and item in self._dead:
-            return Finished(fate=Fate.PARKED, error=error)
+            return Finished(fate=RunOutcome.PARKED, error=error)
         if not run.handed_on and self._is_for_good(item, run, error):
             run.handed_on = True
             outcome = self._park(item, now, run.triggers.copy(), error=error, attempts=run.failures + 1)
-            return Finished(fate=Fate.PARKED if outcome is AddOutcome.PARKED else Fate.RETRIED, error=error)
+            return Finished(fate=RunOutcome.PARKED if outcome is AddOutcome.PARKED else RunOutcome.RETRIED, error=error)
         if self._shutting_down and item not in self._dirty:
             self._ignored += 1
-            return Finished(fate=Fate.GIVEN_UP, error=error)
+            return Finished(fate=RunOutcome.GIVEN_UP, error=error)
         if run.handed_on:  # its worker asked for the retry itself
-            return Finished(fate=Fate.RETRIED, error=error)
+            return Finished(fate=RunOutcome.RETRIED, error=error)
         limiter_error: Exception | None = None
         try:
             delay = self._ask(item, error)
         except Exception as broken:  # noqa: BLE001  # a broken limiter must not cost the item; the driver logs it
             delay, limiter_error = BROKEN_LIMITER_DELAY, broken
         _, delay = self._pay_and_add(item, now, delay, retried=run, log=self._log(), paid=limiter_error is None)
-        return Finished(fate=Fate.RETRIED, delay=delay, error=error, limiter_error=limiter_error)
+        return Finished(fate=RunOutcome.RETRIED, delay=delay, error=error, limiter_error=limiter_error)
 
     # -- dead letters
 
@@ -188,7 +188,7 @@ class RateLimitingCore(DelayingCore[K]):
             waiting.triggers = log
             outcome = AddOutcome.MERGED
         else:
-            self._dead.put(DeadLetter(item, error, attempts, log, now))
+            self._dead.put(ParkedItem(item, error, attempts, log, now))
             outcome = AddOutcome.PARKED
         self.forget(item)
         return outcome
@@ -201,7 +201,7 @@ class RateLimitingCore(DelayingCore[K]):
             log = older
         return super()._join(item, now, log)
 
-    def dead_letters(self) -> list[DeadLetter[K]]:
+    def dead_letters(self) -> list[ParkedItem[K]]:
         """Return what was parked, the oldest first."""
         return self._dead.in_order()
 
@@ -213,7 +213,7 @@ class RateLimitingCore(DelayingCore[K]):
         self.add(item, now, trigger=trigger, priority=letter.triggers.priority)
         return True
 
-    def discard_dead_letter(self, item: K) -> DeadLetter[K] | None:
+    def discard_dead_letter(self, item: K) -> ParkedItem[K] | None:
         """Drop a dead letter, and with it the triggers of its last run."""
         return self._dead.remove(item)
 

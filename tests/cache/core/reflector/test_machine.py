@@ -11,13 +11,14 @@ from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
-from deltaloop.cache.core.reflector.effects import List, Listed, Probe, Verdict, Wait, Watch
+from deltaloop.cache.core.reflector.effects import CompleteList, ListPage, OpenWatch, Probe, Verdict
 from deltaloop.cache.core.reflector.machine import ReflectorMachine
-from deltaloop.cache.core.reflector.reactions import Decision, Place, Reaction, is_refusal
-from deltaloop.cache.core.reflector.states import FEEDS, Phase
+from deltaloop.cache.core.reflector.reactions import Operation, Reaction, Recovery, is_refusal
+from deltaloop.cache.core.reflector.states import FEEDS, ReflectorPhase
 from deltaloop.cache.errors import RepeatedContinueError, VeryShortWatchError
 from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.client.resource_list import ResourceList
+from deltaloop.pacing import Wait
 from tests.cache.fake_source import api_error, broken, expired, refused, too_large
 from tests.cache.objects import nameless, pod
 
@@ -46,12 +47,12 @@ class Driver:
 
     def list_options(self) -> ListOptions:
         effect = self.machine.ask(self.now, chance=0.0)
-        assert isinstance(effect, List), effect
+        assert isinstance(effect, ListPage), effect
         return effect.options
 
     def watch_options(self, chance: float = 0.0) -> ListOptions:
         effect = self.machine.ask(self.now, chance=chance)
-        assert isinstance(effect, Watch), effect
+        assert isinstance(effect, OpenWatch), effect
         return effect.options
 
     def wait(self) -> float:
@@ -62,7 +63,7 @@ class Driver:
         self.now = effect.until
         return delay
 
-    def listed(self, answer: ResourceList[Resource]) -> Listed | Reaction | None:
+    def listed(self, answer: ResourceList[Resource]) -> CompleteList | Reaction | None:
         self.list_options()
         return self.machine.listed(answer, self.now, chance=0.0)
 
@@ -92,7 +93,7 @@ class Driver:
 def streaming(*, seconds: float = 5.0, options: ReflectorOptions | None = None) -> Driver:
     """A reflector whose watch from version 10 is open since some seconds."""
     driver = Driver(options)
-    assert isinstance(driver.listed(page("a")), Listed)
+    assert isinstance(driver.listed(page("a")), CompleteList)
     driver.open(seconds=seconds)
     return driver
 
@@ -108,7 +109,7 @@ def test_the_first_list_asks_for_any_state_in_pages() -> None:
 def test_a_list_is_handed_out_and_the_watch_begins_where_it_ended() -> None:
     driver = Driver()
     listed = driver.listed(page("a", "b", version="10"))
-    assert isinstance(listed, Listed)
+    assert isinstance(listed, CompleteList)
     assert ([item.name for item in listed.items], listed.resource_version) == (["a", "b"], "10")
     assert driver.watch_options(chance=0.0) == ListOptions(
         resource_version="10", allow_watch_bookmarks=True, timeout_seconds=300
@@ -139,7 +140,7 @@ def test_later_pages_go_by_their_token_alone() -> None:
     assert driver.list_options() == ListOptions(limit=500, continue_="next")
     assert driver.listed(page("b", version="11", more="last")) is None
     listed = driver.listed(page("c", version="12"))
-    assert isinstance(listed, Listed)
+    assert isinstance(listed, CompleteList)
     assert [item.name for item in listed.items] == ["a", "b", "c"]
     assert listed.resource_version == "10", "the version of the first page is the one that all pages have"
 
@@ -179,7 +180,7 @@ def test_a_refused_version_is_answered_at_once_with_a_list_of_the_newest_state(e
     driver.wait()
     assert driver.list_options().resource_version == "10"
     reaction = driver.list_failed(error)
-    assert (reaction.decision, reaction.delay) == (Decision.LIST_NEWEST_NOW, 0.0)
+    assert (reaction.recovery, reaction.delay) == (Recovery.LIST_NEWEST_NOW, 0.0)
     assert driver.list_options() == ListOptions(resource_version="", limit=500)
 
 
@@ -188,7 +189,7 @@ def test_the_newest_state_is_asked_for_until_a_list_comes_through() -> None:
     driver.stream_failed(expired())
     driver.wait()
     driver.list_failed(expired())
-    assert driver.list_failed(api_error(503)).decision is Decision.LIST_LATER
+    assert driver.list_failed(api_error(503)).recovery is Recovery.LIST_LATER
     driver.wait()
     assert driver.list_options().resource_version == ""
     driver.listed(page(version="40"))
@@ -200,8 +201,8 @@ def test_the_newest_state_is_asked_for_until_a_list_comes_through() -> None:
 
 def test_a_second_refusal_in_a_row_waits() -> None:
     driver = Driver()
-    assert driver.list_failed(expired()).decision is Decision.LIST_NEWEST_NOW
-    assert driver.list_failed(expired()).decision is Decision.LIST_LATER
+    assert driver.list_failed(expired()).recovery is Recovery.LIST_NEWEST_NOW
+    assert driver.list_failed(expired()).recovery is Recovery.LIST_LATER
     assert driver.wait() == 0.8
 
 
@@ -211,10 +212,10 @@ def test_a_page_that_expired_is_answered_with_the_whole_list_at_once() -> None:
     driver.wait()
     driver.listed(page("a", more="next"))
     reaction = driver.list_failed(expired())
-    assert (reaction.place, reaction.decision) == (Place.LATER_PAGE, Decision.LIST_IN_FULL_NOW)
+    assert (reaction.operation, reaction.recovery) == (Operation.LATER_PAGE, Recovery.LIST_IN_FULL_NOW)
     assert driver.list_options() == ListOptions(resource_version="10", limit=0)
     listed = driver.listed(page("b", version="30"))
-    assert isinstance(listed, Listed)
+    assert isinstance(listed, CompleteList)
     assert [item.name for item in listed.items] == ["b"], "the pages before are no part of it"
 
 
@@ -224,7 +225,7 @@ def test_a_later_page_from_the_future_is_answered_with_the_newest_state_at_once(
     driver.wait()
     driver.listed(page("a", more="next"))
     reaction = driver.list_failed(too_large())
-    assert (reaction.place, reaction.decision) == (Place.LATER_PAGE, Decision.LIST_NEWEST_NOW)
+    assert (reaction.operation, reaction.recovery) == (Operation.LATER_PAGE, Recovery.LIST_NEWEST_NOW)
     assert driver.list_options() == ListOptions(resource_version="", limit=1)
 
 
@@ -252,7 +253,7 @@ def test_a_whole_list_that_pages_and_expires_again_waits() -> None:
     driver.listed(page("a", more="n1"))
     driver.list_failed(expired())
     driver.listed(page("a", more="n2"))
-    assert driver.list_failed(expired()).decision is Decision.LIST_LATER
+    assert driver.list_failed(expired()).recovery is Recovery.LIST_LATER
 
 
 @pytest.mark.parametrize(
@@ -261,7 +262,7 @@ def test_a_whole_list_that_pages_and_expires_again_waits() -> None:
 def test_any_other_failed_list_waits_and_asks_the_same_again(error: Exception) -> None:
     driver = Driver()
     reaction = driver.list_failed(error)
-    assert (reaction.error, reaction.place, reaction.decision) == (error, Place.LIST, Decision.LIST_LATER)
+    assert (reaction.error, reaction.operation, reaction.recovery) == (error, Operation.LIST, Recovery.LIST_LATER)
     driver.wait()
     assert driver.list_options() == ListOptions(resource_version="0", limit=500)
 
@@ -273,7 +274,7 @@ def test_a_failed_later_page_begins_again_with_the_first() -> None:
     driver.wait()
     assert driver.list_options() == ListOptions(resource_version="0", limit=500)
     listed = driver.listed(page("b"))
-    assert isinstance(listed, Listed)
+    assert isinstance(listed, CompleteList)
     assert len(listed.items) == 1
 
 
@@ -299,7 +300,7 @@ def test_a_list_whose_pages_bring_nothing_new_is_given_up(bring: str) -> None:
             break
     assert isinstance(outcome, Reaction)
     assert isinstance(outcome.error, RepeatedContinueError)
-    assert (number, outcome.decision) == (2 if bring == "one of two tokens" else 199, Decision.LIST_LATER)
+    assert (number, outcome.recovery) == (2 if bring == "one of two tokens" else 199, Recovery.LIST_LATER)
     assert driver.wait() == 0.8
 
 
@@ -310,14 +311,14 @@ def test_a_list_of_many_pages_is_taken_however_many_there_are() -> None:
         names = (f"p{number}",) if number % 90 == 0 or number < 100 else ()
         assert driver.listed(page(*names, more=f"token {number}")) is None
     listed = driver.listed(page("last"))
-    assert isinstance(listed, Listed)
+    assert isinstance(listed, CompleteList)
     assert len(listed.items) == 104
 
 
 def test_items_without_a_name_are_left_out_and_counted() -> None:
     driver = Driver()
     listed = driver.listed(ResourceList((pod("a"), nameless()), "10"))
-    assert isinstance(listed, Listed)
+    assert isinstance(listed, CompleteList)
     assert ([item.name for item in listed.items], listed.skipped) == (["a"], 1)
     assert driver.machine.statistics().skipped == 1
 
@@ -387,7 +388,7 @@ def test_a_watch_that_ends_at_once_with_nothing_did_not_work() -> None:
     reaction = driver.ended()
     assert reaction is not None
     assert isinstance(reaction.error, VeryShortWatchError)
-    assert (reaction.decision, reaction.delay) == (Decision.LIST_LATER, 0.8)
+    assert (reaction.recovery, reaction.delay) == (Recovery.LIST_LATER, 0.8)
     driver.wait()
     assert driver.list_options().resource_version == "10"
 
@@ -434,7 +435,7 @@ def test_a_watch_refused_for_now_is_asked_for_again_without_a_list(error: Except
     driver.listed(page())
     delays: list[float] = []
     for _ in range(8):
-        assert driver.watch_refused(error).decision is Decision.WATCH_LATER
+        assert driver.watch_refused(error).recovery is Recovery.WATCH_LATER
         delays.append(driver.wait())
     assert delays == pytest.approx([0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0])
     assert driver.watch_options().resource_version == "10"
@@ -446,14 +447,14 @@ def test_a_watch_that_cannot_be_opened_lists_again_after_a_wait(error: Exception
     driver = Driver()
     driver.listed(page())
     reaction = driver.watch_refused(error)
-    assert (reaction.place, reaction.decision, reaction.delay) == (Place.CONNECT, Decision.LIST_LATER, 0.8)
+    assert (reaction.operation, reaction.recovery, reaction.delay) == (Operation.CONNECT, Recovery.LIST_LATER, 0.8)
     driver.wait()
     assert driver.list_options().resource_version == "10"
 
 
 def test_an_expired_stream_lists_again_from_the_last_version() -> None:
     driver = streaming()
-    assert driver.stream_failed(expired()).decision is Decision.LIST_LATER
+    assert driver.stream_failed(expired()).recovery is Recovery.LIST_LATER
     driver.wait()
     assert driver.list_options().resource_version == "10"
 
@@ -462,7 +463,7 @@ def test_a_busy_server_in_a_stream_is_watched_on_after_a_wait() -> None:
     for seconds in (0.0, 5.0):
         driver = streaming(seconds=seconds)
         reaction = driver.stream_failed(api_error(429, retry_after=7.0))
-        assert (reaction.decision, reaction.delay) == (Decision.WATCH_LATER, 7.0)
+        assert (reaction.recovery, reaction.delay) == (Recovery.WATCH_LATER, 7.0)
         driver.wait()
         assert driver.watch_options().resource_version == "10"
 
@@ -501,13 +502,13 @@ def test_no_retry_after_puts_it_to_sleep(where: str) -> None:
 def test_a_broken_stream_is_resumed_at_once() -> None:
     driver = streaming()
     driver.event(event("MODIFIED", "a", 12))
-    assert driver.stream_failed(broken()).decision is Decision.WATCH_NOW
+    assert driver.stream_failed(broken()).recovery is Recovery.WATCH_NOW
     assert driver.watch_options().resource_version == "12"
 
 
 def test_a_stream_that_fails_because_nobody_listens_is_resumed_at_once() -> None:
     reaction = streaming().stream_failed(refused())
-    assert (reaction.place, reaction.decision) == (Place.STREAM, Decision.WATCH_NOW)
+    assert (reaction.operation, reaction.recovery) == (Operation.STREAM, Recovery.WATCH_NOW)
 
 
 @pytest.mark.parametrize(
@@ -525,90 +526,90 @@ def test_waiting_does_not_help_against_a_refusal(error: Exception | None, refuse
 
 def test_streams_that_keep_breaking_are_resumed_after_waits() -> None:
     driver = streaming(seconds=0.1)
-    decisions: list[Decision] = []
+    decisions: list[Recovery] = []
     for version in range(11, 14):
         driver.event(event("MODIFIED", "a", version))
         reaction = driver.stream_failed(broken())
-        decisions.append(reaction.decision)
+        decisions.append(reaction.recovery)
         if reaction.delay:
             driver.wait()
         driver.open(seconds=0.1)
-    assert decisions == [Decision.WATCH_NOW, Decision.WATCH_LATER, Decision.WATCH_LATER]
+    assert decisions == [Recovery.WATCH_NOW, Recovery.WATCH_LATER, Recovery.WATCH_LATER]
 
 
 def test_a_stream_that_breaks_at_once_with_nothing_lists_again_after_a_wait() -> None:
     driver = streaming(seconds=0.1)
     reaction = driver.stream_failed(broken())
-    assert (reaction.place, reaction.decision) == (Place.SHORT_STREAM, Decision.LIST_LATER)
+    assert (reaction.operation, reaction.recovery) == (Operation.SHORT_STREAM, Recovery.LIST_LATER)
 
 
 def test_a_malformed_line_lists_again_after_a_wait() -> None:
     driver = streaming()
     reaction = driver.stream_failed(MalformedEventError("not an event"))
-    assert (reaction.decision, reaction.delay) == (Decision.LIST_LATER, 0.8)
+    assert (reaction.recovery, reaction.delay) == (Recovery.LIST_LATER, 0.8)
 
 
 def test_an_internal_error_in_a_stream_lists_again_by_default() -> None:
-    assert streaming().stream_failed(api_error(500)).decision is Decision.LIST_LATER
+    assert streaming().stream_failed(api_error(500)).recovery is Recovery.LIST_LATER
 
 
 def test_an_internal_error_in_a_stream_is_watched_on_within_the_window() -> None:
     driver = streaming(options=ReflectorOptions(max_internal_error_retry=30.0, watch_list=False, probe=False))
     began = driver.now
-    decisions: list[Decision] = []
+    decisions: list[Recovery] = []
     for at in (0.0, 10.0, 30.0, 30.5):
         driver.now = began + at
-        decisions.append(driver.stream_failed(api_error(500)).decision)
+        decisions.append(driver.stream_failed(api_error(500)).recovery)
         driver.wait()
-        if decisions[-1] is Decision.LIST_LATER:
+        if decisions[-1] is Recovery.LIST_LATER:
             driver.listed(page())
         driver.open()
-    assert decisions == [Decision.WATCH_LATER] * 3 + [Decision.LIST_LATER]
+    assert decisions == [Recovery.WATCH_LATER] * 3 + [Recovery.LIST_LATER]
 
 
 @pytest.mark.parametrize("window", [0.5, 1.0])
 def test_the_window_may_be_short(window: float) -> None:
     driver = streaming(options=ReflectorOptions(max_internal_error_retry=window, watch_list=False, probe=False))
-    assert driver.stream_failed(api_error(500)).decision is Decision.WATCH_LATER
+    assert driver.stream_failed(api_error(500)).recovery is Recovery.WATCH_LATER
 
 
 def test_the_window_is_for_internal_errors_of_a_stream_only() -> None:
     window = ReflectorOptions(max_internal_error_retry=30.0, watch_list=False, probe=False)
-    assert streaming(options=window).stream_failed(expired()).decision is Decision.LIST_LATER
+    assert streaming(options=window).stream_failed(expired()).recovery is Recovery.LIST_LATER
     driver = Driver(window)
     driver.listed(page())
     reaction = driver.watch_refused(api_error(500))
-    assert (reaction.place, reaction.decision) == (Place.CONNECT, Decision.LIST_LATER)
+    assert (reaction.operation, reaction.recovery) == (Operation.CONNECT, Recovery.LIST_LATER)
 
 
 def test_the_window_does_not_begin_anew_while_errors_come() -> None:
     driver = streaming(options=ReflectorOptions(max_internal_error_retry=100.0, watch_list=False, probe=False))
     began = driver.now
-    decisions: list[Decision] = []
+    decisions: list[Recovery] = []
     for at in (0.0, 40.0, 80.0, 120.0):
         driver.now = began + at
-        decisions.append(driver.stream_failed(api_error(500)).decision)
+        decisions.append(driver.stream_failed(api_error(500)).recovery)
         driver.now += 35.0
-        if decisions[-1] is Decision.WATCH_LATER:
+        if decisions[-1] is Recovery.WATCH_LATER:
             driver.open()
-    assert decisions == [Decision.WATCH_LATER] * 3 + [Decision.LIST_LATER]
+    assert decisions == [Recovery.WATCH_LATER] * 3 + [Recovery.LIST_LATER]
 
 
 def test_the_window_begins_anew_after_a_quiet_minute() -> None:
     driver = streaming(options=ReflectorOptions(max_internal_error_retry=30.0, watch_list=False, probe=False))
-    assert driver.stream_failed(api_error(500)).decision is Decision.WATCH_LATER
+    assert driver.stream_failed(api_error(500)).recovery is Recovery.WATCH_LATER
     began = driver.now
     driver.wait()
     driver.open()
     driver.now = began + 60.0
-    assert driver.stream_failed(api_error(500)).decision is Decision.WATCH_LATER
+    assert driver.stream_failed(api_error(500)).recovery is Recovery.WATCH_LATER
 
 
 def test_what_the_store_refuses_is_listed_again_after_a_wait() -> None:
     driver = streaming()
     driver.event(event("MODIFIED", "a", 12))
     reaction = driver.machine.store_failed(ValueError("full"), driver.now, chance=0.0)
-    assert (reaction.place, reaction.decision, reaction.delay) == (Place.STORE, Decision.LIST_LATER, 0.8)
+    assert (reaction.operation, reaction.recovery, reaction.delay) == (Operation.STORE, Recovery.LIST_LATER, 0.8)
     driver.wait()
     driver.list_options()
 
@@ -653,7 +654,7 @@ def test_a_wait_lasts_until_its_end() -> None:
     driver.list_failed(api_error(500))
     for now in (0.0, 0.4, 0.79):
         assert driver.machine.ask(now, chance=0.0) == Wait(0.8)
-    assert isinstance(driver.machine.ask(0.8, chance=0.0), List)
+    assert isinstance(driver.machine.ask(0.8, chance=0.0), ListPage)
 
 
 def test_it_is_known_when_the_server_last_confirmed_the_state() -> None:
@@ -689,11 +690,11 @@ def test_feeds_that_do_not_belong_to_the_phase_are_refused() -> None:
     probing.machine.watch_failed(broken(), 5.0, chance=0.0)
     assert isinstance(probing.machine.ask(1000.0, chance=0.0), Probe)
     machines = {
-        Phase.LISTING: listing,
-        Phase.CONNECTING: connecting,
-        Phase.STREAMING: stream,
-        Phase.RECEIVING: receiving,
-        Phase.PROBING: probing,
+        ReflectorPhase.LISTING: listing,
+        ReflectorPhase.CONNECTING: connecting,
+        ReflectorPhase.STREAMING: stream,
+        ReflectorPhase.RECEIVING: receiving,
+        ReflectorPhase.PROBING: probing,
     }
     for phase, driver in machines.items():
         machine = driver.machine

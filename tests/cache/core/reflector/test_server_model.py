@@ -19,12 +19,13 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
-from deltaloop.cache.core.reflector.effects import List, Listed, Probe, Verdict, Wait, Watch, WatchList
+from deltaloop.cache.core.reflector.effects import CompleteList, ListPage, OpenWatch, OpenWatchList, Probe, Verdict
 from deltaloop.cache.core.reflector.machine import ReflectorMachine
-from deltaloop.cache.core.reflector.reactions import DECISIONS, Decision, Fault, Place, Reaction
-from deltaloop.cache.core.reflector.states import Phase
+from deltaloop.cache.core.reflector.reactions import RECOVERIES, ErrorKind, Operation, Reaction, Recovery
+from deltaloop.cache.core.reflector.states import ReflectorPhase
 from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.client.resource_list import ResourceList
+from deltaloop.pacing import Wait
 from tests.cache.fake_source import api_error, broken, expired, initial_events_end, refused, too_large
 from tests.cache.machines import run_machine
 from tests.cache.objects import nameless, pod
@@ -166,13 +167,13 @@ def make_machine(make: Callable[[], ReflectorMachine]) -> type[RuleBasedStateMac
                 case Wait(until):
                     assert until > self.now
                     self.now = until
-                case List(options):
+                case ListPage(options):
                     self.requests += 1
                     self.list(options, fault, chance)
-                case Watch(options):
+                case OpenWatch(options):
                     self.requests += 1
                     self.watch(options, fault, chance)
-                case WatchList(options):
+                case OpenWatchList(options):
                     self.requests += 1
                     self.stream_a_list(options, fault, chance, cut)
                 case Probe(options):
@@ -200,7 +201,7 @@ def make_machine(make: Callable[[], ReflectorMachine]) -> type[RuleBasedStateMac
             self.machine.watch_list_opened(self.now)
             for event in events[:cut]:
                 outcome = self.machine.initial_event(event, self.now)
-                if isinstance(outcome, Listed):
+                if isinstance(outcome, CompleteList):
                     self.mirror = {item.name: item for item in outcome.items}
                     assert self.machine.resource_version == str(self.server.version)
                     self.stream = []
@@ -220,7 +221,7 @@ def make_machine(make: Callable[[], ReflectorMachine]) -> type[RuleBasedStateMac
                 self.failed(self.machine.list_failed(error, self.now, chance=chance))
                 return
             outcome = self.machine.listed(page, self.now, chance=chance)
-            if isinstance(outcome, Listed):
+            if isinstance(outcome, CompleteList):
                 assert outcome.skipped == 0
                 self.mirror = {item.name: item for item in outcome.items}
             else:
@@ -290,7 +291,7 @@ def make_machine(make: Callable[[], ReflectorMachine]) -> type[RuleBasedStateMac
                 if self.stream is not None:
                     self.end("bug", 0.0)
                 effect = self.machine.ask(self.now, chance=0.0)
-                if isinstance(effect, List) and effect.options.continue_:
+                if isinstance(effect, ListPage) and effect.options.continue_:
                     self.change(name, True)
                     if expire:
                         self.compact()
@@ -342,7 +343,7 @@ def make_machine(make: Callable[[], ReflectorMachine]) -> type[RuleBasedStateMac
                 self.go_on()
             assert self.stream == [], "did not come back to watching"
             assert self.mirror == self.server.objects
-            assert self.machine.phase is Phase.STREAMING
+            assert self.machine.phase is ReflectorPhase.STREAMING
 
         def go_on(self) -> None:
             for _ in range(40):
@@ -385,6 +386,6 @@ def test_it_always_comes_back_and_never_asks_like_mad(options: ReflectorOptions)
 
 
 def test_the_table_names_only_what_is_not_the_default() -> None:
-    assert Decision.LIST_LATER not in DECISIONS.values()
-    assert {place for place, _ in DECISIONS} <= set(Place)
-    assert {fault for _, fault in DECISIONS} <= set(Fault)
+    assert Recovery.LIST_LATER not in RECOVERIES.values()
+    assert {place for place, _ in RECOVERIES} <= set(Operation)
+    assert {fault for _, fault in RECOVERIES} <= set(ErrorKind)

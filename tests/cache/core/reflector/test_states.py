@@ -9,17 +9,18 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from deltaloop.api.watch_event import EventType, WatchEvent
-from deltaloop.cache.core.reflector.effects import List, Probe, Wait, WatchList
+from deltaloop.cache.core.reflector.effects import ListPage, OpenWatchList, Probe
 from deltaloop.cache.core.reflector.machine import ReflectorMachine
 from deltaloop.cache.core.reflector.reactions import Reaction
-from deltaloop.cache.core.reflector.states import FEEDS, STATES, Phase, State
+from deltaloop.cache.core.reflector.states import FEEDS, STATES, ReflectorPhase, State
 from deltaloop.client.resource_list import ResourceList
+from deltaloop.pacing import Wait
 from tests.cache.core.reflector.test_server_model import FAULTS
 from tests.cache.fake_source import initial_events_end
 from tests.cache.objects import pod
 
 DOCS = Path(__file__).parents[4] / "docs" / "cache.md"
-Steps = set[tuple[Phase, Phase]]
+Steps = set[tuple[ReflectorPhase, ReflectorPhase]]
 
 
 class Observed(ReflectorMachine):
@@ -40,8 +41,8 @@ class ListsAfterACleanEnd(Observed):
 
     def watch_ended(self, now: float, *, chance: float) -> Reaction | None:
         reaction = super().watch_ended(now, chance=chance)
-        if self.phase is Phase.CONNECTING:
-            self.phase = Phase.LISTING
+        if self.phase is ReflectorPhase.CONNECTING:
+            self.phase = ReflectorPhase.LISTING
         return reaction
 
 
@@ -51,11 +52,11 @@ class NeverWaitsForABusyServer(Observed):
     steps: ClassVar[Steps] = set()
 
     def watch_list_failed(self, error: BaseException, now: float, *, chance: float) -> Reaction:
-        receiving = self.phase is Phase.RECEIVING
+        receiving = self.phase is ReflectorPhase.RECEIVING
         reaction = super().watch_list_failed(error, now, chance=chance)
         if receiving:
-            self.steps.discard((Phase.RECEIVING, Phase.WAITING))
-            self._go_on(Phase.LISTING)
+            self.steps.discard((ReflectorPhase.RECEIVING, ReflectorPhase.WAITING))
+            self._go_on(ReflectorPhase.LISTING)
         return reaction
 
 
@@ -72,13 +73,13 @@ def moves(machine: Observed, now: float) -> list[Move]:
     list_fails = [methodcaller("list_failed", fault, now, chance=0.0) for fault in faults]
     stream_fails = [methodcaller("watch_list_failed", fault, now, chance=0.0) for fault in faults]
     probe_fails = [methodcaller("probe_failed", fault, now, chance=0.0) for fault in faults]
-    if machine.phase is Phase.STREAMING:
+    if machine.phase is ReflectorPhase.STREAMING:
         return [
             lambda m: m.watch_event(WatchEvent(EventType.ADDED, pod("b", 120)), now),
             lambda m: m.watch_ended(now, chance=0.0),
             *watch_fails,
         ]
-    if machine.phase is Phase.RECEIVING:
+    if machine.phase is ReflectorPhase.RECEIVING:
         return [
             lambda m: m.initial_event(WatchEvent(EventType.ADDED, pod("a", 90)), now),
             lambda m: m.initial_event(initial_events_end(100), now),
@@ -88,13 +89,13 @@ def moves(machine: Observed, now: float) -> list[Move]:
     match machine.ask(now, chance=0.0):
         case Wait(until):
             return [lambda m: m.ask(until, chance=0.0)]
-        case List():
+        case ListPage():
             return [
                 lambda m: m.listed(ResourceList((pod("a", 90),), "100"), now, chance=0.0),
                 lambda m: m.listed(ResourceList((pod("a", 90),), "100", "token"), now, chance=0.0),
                 *list_fails,
             ]
-        case WatchList():
+        case OpenWatchList():
             return [lambda m: m.watch_list_opened(now), *stream_fails]
         case Probe():
             return [lambda m: m.probed("150", now), lambda m: m.probed("50", now), *probe_fails]
@@ -136,14 +137,14 @@ def test_the_machine_makes_every_step_of_the_table_and_no_other() -> None:
 
 
 def test_a_step_too_many_or_too_few_shows() -> None:
-    assert observe(ListsAfterACleanEnd) - table(STATES) == {(Phase.CONNECTING, Phase.LISTING)}
-    assert table(STATES) - observe(NeverWaitsForABusyServer) == {(Phase.RECEIVING, Phase.WAITING)}
+    assert observe(ListsAfterACleanEnd) - table(STATES) == {(ReflectorPhase.CONNECTING, ReflectorPhase.LISTING)}
+    assert table(STATES) - observe(NeverWaitsForABusyServer) == {(ReflectorPhase.RECEIVING, ReflectorPhase.WAITING)}
 
 
 def test_every_phase_is_a_state_and_can_be_fed_or_waits() -> None:
-    assert {state.phase for state in STATES} == set(Phase)
+    assert {state.phase for state in STATES} == set(ReflectorPhase)
     fed = {phase for phases in FEEDS.values() for phase in phases}
-    assert fed == set(Phase) - {Phase.WAITING}
+    assert fed == set(ReflectorPhase) - {ReflectorPhase.WAITING}
     methods = {name for name, each in vars(ReflectorMachine).items() if callable(each) and not name.startswith("_")}
     assert methods - FEEDS.keys() == {"ask", "statistics", "saw_bytes"}, "each feed has a row"
     assert methods >= FEEDS.keys()
@@ -152,7 +153,9 @@ def test_every_phase_is_a_state_and_can_be_fed_or_waits() -> None:
 def test_the_docs_show_the_table() -> None:
     rows = [
         f"| {state.phase} | {state.asks} | "
-        + "; ".join(f"{why}: *{' or '.join(phase for phase in Phase if phase in then)}*" for why, then in state.leaves)
+        + "; ".join(
+            f"{why}: *{' or '.join(phase for phase in ReflectorPhase if phase in then)}*" for why, then in state.leaves
+        )
         + " |"
         for state in STATES
     ]

@@ -6,13 +6,14 @@ import pytest
 
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.watch_event import EventType, WatchEvent
-from deltaloop.cache.core.reflector.effects import List, Listed, Probe, Verdict, Wait, Watch, WatchList
+from deltaloop.cache.core.reflector.effects import CompleteList, ListPage, OpenWatch, OpenWatchList, Probe, Verdict
 from deltaloop.cache.core.reflector.machine import ReflectorMachine
-from deltaloop.cache.core.reflector.reactions import Decision, Place, Reaction
-from deltaloop.cache.core.reflector.states import Phase
+from deltaloop.cache.core.reflector.reactions import Operation, Reaction, Recovery
+from deltaloop.cache.core.reflector.states import ReflectorPhase
 from deltaloop.cache.errors import VersionWentBackError, WatchListEndedError, WatchListStalledError
 from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.client.resource_list import ResourceList
+from deltaloop.pacing import Wait
 from tests.cache.fake_source import api_error, broken, expired, initial_events_end, refused, too_large
 from tests.cache.objects import nameless, pod
 
@@ -23,21 +24,21 @@ def added(name: str, version: int) -> WatchEvent:
 
 def receiving(now: float = 0.0) -> ReflectorMachine:
     machine = ReflectorMachine()
-    assert isinstance(machine.ask(now, chance=0.0), WatchList)
+    assert isinstance(machine.ask(now, chance=0.0), OpenWatchList)
     machine.watch_list_opened(now)
     return machine
 
 
 def streaming(version: int = 20, now: float = 0.0) -> ReflectorMachine:
     machine = receiving(now)
-    assert isinstance(machine.initial_event(initial_events_end(version), now), Listed)
+    assert isinstance(machine.initial_event(initial_events_end(version), now), CompleteList)
     return machine
 
 
 def test_the_whole_state_is_asked_for_as_the_beginning_of_a_watch() -> None:
     machine = ReflectorMachine()
     effect = machine.ask(0.0, chance=0.5)
-    assert effect == WatchList(
+    assert effect == OpenWatchList(
         ListOptions(
             resource_version_match="NotOlderThan",
             send_initial_events=True,
@@ -58,8 +59,8 @@ def test_what_comes_is_held_until_the_bookmark_says_that_it_is_whole() -> None:
     assert machine.initial_event(WatchEvent(EventType.BOOKMARK, nameless(6)), 0.0) is Verdict.BOOKMARK
     assert machine.initial_event(initial_events_end(6, says="false"), 0.0) is Verdict.BOOKMARK
     assert machine.resource_version == "", "nothing counts before it is whole"
-    assert machine.initial_event(initial_events_end(7), 1.0) == Listed((pod("a", 3),), "7", 1)
-    assert (machine.phase, machine.resource_version) == (Phase.STREAMING, "7")
+    assert machine.initial_event(initial_events_end(7), 1.0) == CompleteList((pod("a", 3),), "7", 1)
+    assert (machine.phase, machine.resource_version) == (ReflectorPhase.STREAMING, "7")
     seen = machine.statistics()
     assert (seen.lists, seen.streamed_lists, seen.streams, seen.list_requests, seen.skipped) == (1, 1, 1, 0, 1)
     assert seen.last_confirmed_at == 1.0
@@ -78,16 +79,20 @@ def test_the_patience_is_for_progress_and_never_for_the_whole() -> None:
 def test_a_stalled_one_is_given_up_for_half_an_hour() -> None:
     machine = receiving()
     reaction = machine.watch_list_failed(WatchListStalledError("stalled"), 30.0, chance=0.0)
-    assert (reaction.place, reaction.decision, reaction.delay) == (Place.WATCH_LIST, Decision.LIST_IN_PAGES_NOW, 0.0)
-    assert machine.ask(30.0, chance=0.0) == List(ListOptions(resource_version="0", limit=500))
+    assert (reaction.operation, reaction.recovery, reaction.delay) == (
+        Operation.WATCH_LIST,
+        Recovery.LIST_IN_PAGES_NOW,
+        0.0,
+    )
+    assert machine.ask(30.0, chance=0.0) == ListPage(ListOptions(resource_version="0", limit=500))
     machine.listed(ResourceList((), "20"), 31.0, chance=0.0)
     machine.ask(31.0, chance=0.0)
     machine.watch_failed(expired(), 1700.0, chance=0.0)
-    assert isinstance(machine.ask(1800.0, chance=0.0), List)
+    assert isinstance(machine.ask(1800.0, chance=0.0), ListPage)
     machine.listed(ResourceList((), "20"), 1800.0, chance=0.0)
     machine.ask(1800.0, chance=0.0)
     machine.watch_failed(expired(), 1801.0, chance=0.0)
-    assert isinstance(machine.ask(1850.0, chance=0.0), WatchList)
+    assert isinstance(machine.ask(1850.0, chance=0.0), OpenWatchList)
 
 
 @pytest.mark.parametrize("code", [400, 405, 406, 415, 422])
@@ -95,12 +100,12 @@ def test_a_server_that_does_not_offer_it_is_not_asked_for_half_an_hour(code: int
     machine = ReflectorMachine()
     machine.ask(0.0, chance=0.0)
     reaction = machine.watch_list_failed(api_error(code), 0.0, chance=0.0)
-    assert reaction.decision is Decision.LIST_IN_PAGES_NOW
-    assert isinstance(machine.ask(0.0, chance=0.0), List)
+    assert reaction.recovery is Recovery.LIST_IN_PAGES_NOW
+    assert isinstance(machine.ask(0.0, chance=0.0), ListPage)
     machine.listed(ResourceList((), "20"), 0.0, chance=0.0)
-    assert isinstance(machine.ask(0.0, chance=0.0), Watch)
+    assert isinstance(machine.ask(0.0, chance=0.0), OpenWatch)
     machine.watch_failed(expired(), 5.0, chance=0.0)
-    assert isinstance(machine.ask(50.0, chance=0.0), List)
+    assert isinstance(machine.ask(50.0, chance=0.0), ListPage)
 
 
 @pytest.mark.parametrize("fault", [broken(), api_error(500), api_error(503), ValueError("a bug"), None])
@@ -113,13 +118,13 @@ def test_any_other_failure_costs_this_round_only(fault: Exception | None) -> Non
         assert "after 1 objects" in str(reaction.error)
     else:
         reaction = machine.watch_list_failed(fault, 5.0, chance=0.0)
-    assert (reaction.decision, reaction.delay) == (Decision.LIST_IN_PAGES_NOW, 0.0)
-    assert isinstance(machine.ask(5.0, chance=0.0), List)
-    assert machine.listed(ResourceList((pod("a", 2),), "20"), 6.0, chance=0.0) == Listed((pod("a", 2),), "20", 0)
+    assert (reaction.recovery, reaction.delay) == (Recovery.LIST_IN_PAGES_NOW, 0.0)
+    assert isinstance(machine.ask(5.0, chance=0.0), ListPage)
+    assert machine.listed(ResourceList((pod("a", 2),), "20"), 6.0, chance=0.0) == CompleteList((pod("a", 2),), "20", 0)
     machine.ask(6.0, chance=0.0)
     machine.watch_failed(expired(), 10.0, chance=0.0)
     again = machine.ask(50.0, chance=0.0)
-    assert isinstance(again, WatchList)
+    assert isinstance(again, OpenWatchList)
     assert again.options.resource_version == "20", "time never goes back"
 
 
@@ -128,10 +133,10 @@ def test_a_server_that_is_busy_or_away_is_asked_again_later(fault: Exception) ->
     machine = ReflectorMachine()
     machine.ask(0.0, chance=0.0)
     reaction = machine.watch_list_failed(fault, 0.0, chance=0.0)
-    assert reaction.decision is Decision.LIST_LATER
+    assert reaction.recovery is Recovery.LIST_LATER
     assert reaction.delay >= 0.8
     assert isinstance(machine.ask(0.0, chance=0.0), Wait)
-    assert isinstance(machine.ask(60.0, chance=0.0), WatchList)
+    assert isinstance(machine.ask(60.0, chance=0.0), OpenWatchList)
 
 
 @pytest.mark.parametrize("fault", [expired(), too_large()])
@@ -139,16 +144,16 @@ def test_a_version_that_is_refused_is_answered_by_the_newest_at_once(fault: Exce
     machine = streaming(version=20)
     machine.watch_failed(expired(), 10.0, chance=0.0)
     effect = machine.ask(50.0, chance=0.0)
-    assert isinstance(effect, WatchList)
+    assert isinstance(effect, OpenWatchList)
     assert effect.options.resource_version == "20"
     reaction = machine.watch_list_failed(fault, 50.0, chance=0.0)
-    assert reaction.decision is Decision.LIST_NEWEST_NOW
+    assert reaction.recovery is Recovery.LIST_NEWEST_NOW
     effect = machine.ask(50.0, chance=0.0)
-    assert isinstance(effect, WatchList)
+    assert isinstance(effect, OpenWatchList)
     assert effect.options.resource_version == ""
     reaction = machine.watch_list_failed(fault, 50.0, chance=0.0)
-    assert reaction.decision is Decision.LIST_IN_PAGES_NOW, "never twice at once"
-    assert machine.ask(50.0, chance=0.0) == List(ListOptions(limit=500))
+    assert reaction.recovery is Recovery.LIST_IN_PAGES_NOW, "never twice at once"
+    assert machine.ask(50.0, chance=0.0) == ListPage(ListOptions(limit=500))
 
 
 @pytest.mark.parametrize("fault", [expired(), too_large()])
@@ -156,11 +161,11 @@ def test_the_newest_state_that_is_refused_in_its_stream_is_listed_in_pages(fault
     machine = streaming(version=20)
     machine.watch_failed(expired(), 10.0, chance=0.0)
     machine.ask(50.0, chance=0.0)
-    assert machine.watch_list_failed(fault, 50.0, chance=0.0).decision is Decision.LIST_NEWEST_NOW
-    assert isinstance(machine.ask(50.0, chance=0.0), WatchList)
+    assert machine.watch_list_failed(fault, 50.0, chance=0.0).recovery is Recovery.LIST_NEWEST_NOW
+    assert isinstance(machine.ask(50.0, chance=0.0), OpenWatchList)
     machine.watch_list_opened(50.0)
     reaction = machine.watch_list_failed(fault, 50.0, chance=0.0)
-    assert reaction.decision is Decision.LIST_IN_PAGES_NOW, "never twice at once"
+    assert reaction.recovery is Recovery.LIST_IN_PAGES_NOW, "never twice at once"
 
 
 def test_a_refusal_shows_when_the_list_is_refused_too() -> None:
@@ -169,12 +174,12 @@ def test_a_refusal_shows_when_the_list_is_refused_too() -> None:
     machine.watch_list_failed(api_error(403), 0.0, chance=0.0)
     machine.ask(0.0, chance=0.0)
     reaction = machine.list_failed(api_error(403), 0.0, chance=0.0)
-    assert reaction.decision is Decision.LIST_LATER
+    assert reaction.recovery is Recovery.LIST_LATER
 
 
 def test_it_can_be_switched_off() -> None:
     machine = ReflectorMachine(ReflectorOptions(watch_list=False))
-    assert isinstance(machine.ask(0.0, chance=0.0), List)
+    assert isinstance(machine.ask(0.0, chance=0.0), ListPage)
 
 
 @pytest.mark.parametrize("wrong", [{"watch_list_patience": 0.0}, {"watch_list_pause": -1.0}])
@@ -199,7 +204,7 @@ def test_a_server_that_is_as_far_is_watched_on(version: str) -> None:
     machine = probing()
     assert machine.probed(version, 10.0) is None
     effect = machine.ask(10.0, chance=0.0)
-    assert isinstance(effect, Watch)
+    assert isinstance(effect, OpenWatch)
     assert effect.options.resource_version == "20"
     assert machine.statistics().probes == 1
     assert machine.statistics().last_byte_at == 10.0
@@ -209,11 +214,11 @@ def test_a_server_whose_version_went_back_is_listed_anew_at_once() -> None:
     machine = probing()
     reaction = machine.probed("19", 10.0)
     assert isinstance(reaction, Reaction)
-    assert (reaction.place, reaction.decision, reaction.delay) == (Place.PROBE, Decision.LIST_NEWEST_NOW, 0.0)
+    assert (reaction.operation, reaction.recovery, reaction.delay) == (Operation.PROBE, Recovery.LIST_NEWEST_NOW, 0.0)
     assert isinstance(reaction.error, VersionWentBackError)
     assert str(reaction.error) == "the server's resource version went back from 20 to 19"
     effect = machine.ask(10.0, chance=0.0)
-    assert isinstance(effect, WatchList)
+    assert isinstance(effect, OpenWatchList)
     assert effect.options.resource_version == ""
 
 
@@ -221,15 +226,15 @@ def test_a_server_whose_version_went_back_is_listed_anew_at_once() -> None:
 def test_a_probe_that_fails_leaves_it_to_the_watch(fault: Exception) -> None:
     machine = probing()
     reaction = machine.probe_failed(fault, 10.0, chance=0.0)
-    assert reaction.decision is Decision.WATCH_NOW
-    assert isinstance(machine.ask(10.0, chance=0.0), Watch)
+    assert reaction.recovery is Recovery.WATCH_NOW
+    assert isinstance(machine.ask(10.0, chance=0.0), OpenWatch)
 
 
 @pytest.mark.parametrize("fault", [refused(), api_error(429)])
 def test_a_probe_of_a_server_that_is_away_waits(fault: Exception) -> None:
     machine = probing()
     reaction = machine.probe_failed(fault, 10.0, chance=0.0)
-    assert (reaction.decision, reaction.delay) == (Decision.WATCH_LATER, 0.8)
+    assert (reaction.recovery, reaction.delay) == (Recovery.WATCH_LATER, 0.8)
     assert isinstance(machine.ask(10.0, chance=0.0), Wait)
     assert isinstance(machine.ask(10.8, chance=0.0), Probe)
 
@@ -237,7 +242,7 @@ def test_a_probe_of_a_server_that_is_away_waits(fault: Exception) -> None:
 def test_a_clean_end_is_followed_by_a_probe_once_a_minute_at_most() -> None:
     machine = streaming(version=20)
     machine.watch_ended(59.0, chance=0.0)
-    assert isinstance(machine.ask(59.0, chance=0.0), Watch)
+    assert isinstance(machine.ask(59.0, chance=0.0), OpenWatch)
     machine.watch_opened(59.0)
     machine.watch_event(added("a", 21), 59.5)
     machine.watch_ended(61.0, chance=0.0)
@@ -247,20 +252,20 @@ def test_a_clean_end_is_followed_by_a_probe_once_a_minute_at_most() -> None:
     machine.watch_opened(61.0)
     machine.watch_event(added("a", 22), 62.5)
     machine.watch_ended(63.0, chance=0.0)
-    assert isinstance(machine.ask(63.0, chance=0.0), Watch)
+    assert isinstance(machine.ask(63.0, chance=0.0), OpenWatch)
 
 
 def test_a_server_that_is_busy_is_not_probed() -> None:
     machine = streaming(version=20)
     machine.watch_failed(api_error(429), 10.0, chance=0.0)
-    assert isinstance(machine.ask(60.0, chance=0.0), Watch)
+    assert isinstance(machine.ask(60.0, chance=0.0), OpenWatch)
 
 
 def test_versions_that_cannot_be_compared_are_not_probed() -> None:
     machine = receiving()
     machine.initial_event(initial_events_end("abc"), 0.0)
     machine.watch_failed(broken(), 10.0, chance=0.0)
-    assert isinstance(machine.ask(10.0, chance=0.0), Watch)
+    assert isinstance(machine.ask(10.0, chance=0.0), OpenWatch)
 
 
 def test_what_is_no_part_of_a_list_gives_it_no_more_time() -> None:
@@ -278,25 +283,25 @@ def test_events_of_the_stream_before_do_not_make_a_useless_watch_useful() -> Non
     machine = streaming()
     machine.watch_event(added("a", 21), 1.0)
     assert machine.watch_ended(30.0, chance=0.0) is None
-    assert isinstance(machine.ask(30.0, chance=0.0), Watch)
+    assert isinstance(machine.ask(30.0, chance=0.0), OpenWatch)
     machine.watch_opened(30.0)
     reaction = machine.watch_ended(30.1, chance=0.0)
     assert reaction is not None
-    assert (reaction.place, reaction.decision) == (Place.SHORT_STREAM, Decision.LIST_LATER)
+    assert (reaction.operation, reaction.recovery) == (Operation.SHORT_STREAM, Recovery.LIST_LATER)
 
 
 def test_a_streamed_list_after_a_watch_without_a_version_moves_on_with_every_event() -> None:
     machine = ReflectorMachine(ReflectorOptions(probe=False))
     machine.ask(0.0, chance=0.0)
     machine.watch_list_failed(api_error(500), 0.0, chance=0.0)
-    assert isinstance(machine.ask(0.0, chance=0.0), List)
+    assert isinstance(machine.ask(0.0, chance=0.0), ListPage)
     machine.listed(ResourceList((), ""), 0.0, chance=0.0)
-    assert isinstance(machine.ask(0.0, chance=0.0), Watch)
+    assert isinstance(machine.ask(0.0, chance=0.0), OpenWatch)
     machine.watch_opened(0.0)
     machine.watch_failed(api_error(410, "Expired"), 5.0, chance=0.0)
-    assert isinstance(machine.ask(60.0, chance=0.0), WatchList)
+    assert isinstance(machine.ask(60.0, chance=0.0), OpenWatchList)
     machine.watch_list_opened(60.0)
-    assert isinstance(machine.initial_event(initial_events_end(20), 60.0), Listed)
+    assert isinstance(machine.initial_event(initial_events_end(20), 60.0), CompleteList)
     machine.watch_event(added("a", 21), 61.0)
     assert machine.resource_version == "21"
 
@@ -331,11 +336,11 @@ def test_a_streamed_list_that_broke_leaves_nothing_to_the_next_one() -> None:
     machine = receiving()
     machine.initial_event(added("gone", 11), 1.0)
     machine.watch_list_failed(api_error(429), 2.0, chance=0.0)
-    assert isinstance(machine.ask(60.0, chance=0.0), WatchList)
+    assert isinstance(machine.ask(60.0, chance=0.0), OpenWatchList)
     machine.watch_list_opened(60.0)
     machine.initial_event(added("there", 12), 61.0)
     listed = machine.initial_event(initial_events_end(20), 62.0)
-    assert isinstance(listed, Listed)
+    assert isinstance(listed, CompleteList)
     assert [obj.name for obj in listed.items] == ["there"]
 
 
@@ -348,7 +353,9 @@ def test_the_same_is_asked_until_something_is_fed() -> None:
     machine.ask(10.0, chance=0.0)
     machine.listed(ResourceList((), "30"), 10.0, chance=0.0)
     effect = machine.ask(71.0, chance=0.0)
-    assert isinstance(effect, Watch), "the list has just shown the server's version, however long it took to store it"
+    assert isinstance(effect, OpenWatch), (
+        "the list has just shown the server's version, however long it took to store it"
+    )
     assert machine.ask(500.0, chance=0.5) == effect
 
 
@@ -360,9 +367,9 @@ def test_a_list_in_pages_is_ended_even_if_a_streamed_one_could_be_asked_for_mean
     machine.listed(ResourceList((), "20"), 0.0, chance=0.0)
     machine.ask(0.0, chance=0.0)
     machine.watch_failed(expired(), 1700.0, chance=0.0)
-    assert isinstance(machine.ask(1790.0, chance=0.0), List)
+    assert isinstance(machine.ask(1790.0, chance=0.0), ListPage)
     assert machine.listed(ResourceList((pod("a", 1),), "20", "next"), 1790.0, chance=0.0) is None
-    assert machine.ask(1900.0, chance=0.0) == List(ListOptions(continue_="next"))
+    assert machine.ask(1900.0, chance=0.0) == ListPage(ListOptions(continue_="next"))
 
 
 def test_the_patience_begins_with_the_request() -> None:
@@ -374,7 +381,7 @@ def test_the_patience_begins_with_the_request() -> None:
 def test_a_stream_that_brought_a_list_was_of_use_however_soon_it_ends() -> None:
     machine = streaming(now=100.0)
     assert machine.watch_ended(100.5, chance=0.0) is None
-    assert isinstance(machine.ask(100.5, chance=0.0), Watch)
+    assert isinstance(machine.ask(100.5, chance=0.0), OpenWatch)
     machine = streaming(now=100.0)
     machine.watch_event(added("a", 21), 100.1)
     assert machine.watch_ended(100.5, chance=0.0) is None
@@ -394,7 +401,7 @@ def test_the_first_streamed_list_that_is_refused_is_not_asked_for_twice() -> Non
     machine = ReflectorMachine()
     machine.ask(0.0, chance=0.0)
     reaction = machine.watch_list_failed(expired(), 0.0, chance=0.0)
-    assert reaction.decision is Decision.LIST_IN_PAGES_NOW, "the newest state was asked for already"
+    assert reaction.recovery is Recovery.LIST_IN_PAGES_NOW, "the newest state was asked for already"
 
 
 def test_a_streamed_list_holds_what_its_own_stream_brought() -> None:
@@ -405,13 +412,13 @@ def test_a_streamed_list_holds_what_its_own_stream_brought() -> None:
     machine.ask(60.0, chance=0.0)
     machine.watch_list_opened(60.0)
     machine.initial_event(added("after", 21), 60.0)
-    assert machine.initial_event(initial_events_end(30), 60.0) == Listed((pod("after", 21),), "30", 0)
+    assert machine.initial_event(initial_events_end(30), 60.0) == CompleteList((pod("after", 21),), "30", 0)
 
 
-@pytest.mark.parametrize(("quiet", "effect"), [(59.0, Watch), (60.0, Probe)])
+@pytest.mark.parametrize(("quiet", "effect"), [(59.0, OpenWatch), (60.0, Probe)])
 @pytest.mark.parametrize("options", [ReflectorOptions(), ReflectorOptions(watch_list=False)])
 def test_a_list_is_a_look_at_the_servers_version(
-    quiet: float, effect: type[Watch | Probe], options: ReflectorOptions
+    quiet: float, effect: type[OpenWatch | Probe], options: ReflectorOptions
 ) -> None:
     machine = ReflectorMachine(options)
     machine.ask(100.0, chance=0.0)

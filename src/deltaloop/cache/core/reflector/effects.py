@@ -9,27 +9,28 @@ from typing import TypeAlias
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.deltas import NOTHING_UNREAD, Unread
+from deltaloop.pacing import Wait
 
 
 @dataclass(frozen=True, slots=True)
-class List:
+class ListPage:
     """Ask for one page of a list; answer with ``listed`` or ``list_failed``."""
 
     options: ListOptions
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class OpenWatch:
     """Open a watch and read it; answer with ``watch_opened``, then what the stream brings, or ``watch_failed``."""
 
     options: ListOptions
 
 
 @dataclass(frozen=True, slots=True)
-class WatchList:
+class OpenWatchList:
     """Open a watch that begins with the whole state; answer with ``watch_list_opened`` or ``watch_list_failed``.
 
-    Then feed ``initial_event`` until it returns ``Listed``, and then as for a watch. Give up at ``give_up_at``.
+    Then feed ``initial_event`` until it returns ``CompleteList``, and then as for a watch. Give up at ``give_up_at``.
     """
 
     options: ListOptions
@@ -42,18 +43,11 @@ class Probe:
     options: ListOptions
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """Ask again at ``until``."""
-
-    until: float
-
-
-Effect: TypeAlias = List | WatchList | Watch | Probe | Wait
+Effect: TypeAlias = ListPage | OpenWatchList | OpenWatch | Probe | Wait
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class CompleteList:
     """A complete list: the store now holds these objects and no others.
 
     Attributes:

@@ -4,12 +4,12 @@
        │                                                           ▲
        └──watch_list_opened──▶ RECEIVING ──initial events ended────┘
 
-    any failure: see DECISIONS (reactions.py); most lead to WAITING, then to LISTING or CONNECTING
+    any failure: see RECOVERIES (reactions.py); most lead to WAITING, then to LISTING or CONNECTING
 
-The driver asks ``ask`` what to do (``List``, ``WatchList``, ``Watch``, ``Probe``, ``Wait``), does it, and feeds what
-came of it. A feed that does not belong to the phase raises: ``FEEDS`` says which do. Each feed makes one decision; a
-failure's is returned as a ``Reaction``, because every error is reported (client-go's watch error handler hears of
-some of them only).
+The driver asks ``ask`` what to do (``ListPage``, ``OpenWatchList``, ``OpenWatch``, ``Probe``, ``Wait``), does it, and
+feeds what came of it. A feed that does not belong to the phase raises: ``FEEDS`` says which do. Each feed makes one
+decision; a failure's is returned as a ``Reaction``, because every error is reported (client-go's watch error handler
+hears of some of them only).
 
 **Versions of lists.** The first list asks for "0", any state that the server has; later ones for the last version
 seen, so that time never goes back; after the server refused that version (410, or "too large": it has not come that
@@ -33,10 +33,10 @@ cannot happen twice in a row: a list at "" after a refused version, a full list 
 stream of less than a second are followed by a wait if they fail the same way.
 
 **Streamed lists** (WatchList, KEP-3157) come first: a watch that begins with the whole state, ended by a bookmark that
-says so; then the same stream goes on. What comes is held until then, and is one ``Listed``. A version that the server
-refuses is answered by "" at once. A server that does not offer it (400, 422 and the like), or that sends no more of
-the list for 30 s (changes are no part of it, see ``rounds``), is asked for pages for half an hour; never is
-the time for the whole measured. Any other failure costs this round only. Upstream tries again and again at once
+says so; then the same stream goes on. What comes is held until then, and is one ``CompleteList``. A version that the
+server refuses is answered by "" at once. A server that does not offer it (400, 422 and the like), or that sends no more
+of the list for 30 s (changes are no part of it, see ``rounds``), is asked for pages for half an hour; never is the time
+for the whole measured. Any other failure costs this round only. Upstream tries again and again at once
 (kubernetes#140902).
 
 **Probes.** A server that was restored from a backup has versions lower than ours. It may accept a watch from the
@@ -60,18 +60,26 @@ from deltaloop.api.resource_version import compare_resource_versions, is_compara
 from deltaloop.api.status import ApiError
 from deltaloop.api.watch_event import EventType, WatchEvent
 from deltaloop.cache.core.reflector import requests
-from deltaloop.cache.core.reflector.effects import Effect, List, Listed, Probe, Verdict, Wait, Watch, WatchList
+from deltaloop.cache.core.reflector.effects import (
+    CompleteList,
+    Effect,
+    ListPage,
+    OpenWatch,
+    OpenWatchList,
+    Probe,
+    Verdict,
+)
 from deltaloop.cache.core.reflector.reactions import (
-    DECISIONS,
-    Decision,
-    Fault,
-    Place,
+    RECOVERIES,
+    ErrorKind,
+    Operation,
     Reaction,
+    Recovery,
     classify,
     is_not_offered,
 )
 from deltaloop.cache.core.reflector.rounds import InitialEvents, ListRound
-from deltaloop.cache.core.reflector.states import FEEDS, Phase
+from deltaloop.cache.core.reflector.states import FEEDS, ReflectorPhase
 from deltaloop.cache.core.reflector.statistics import ReflectorCounts, ReflectorStatistics
 from deltaloop.cache.errors import (
     RepeatedContinueError,
@@ -81,13 +89,13 @@ from deltaloop.cache.errors import (
 )
 from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.client.resource_list import ResourceList
-from deltaloop.pacing import BackoffManager, asked_delay
+from deltaloop.pacing import BackoffManager, Wait, asked_delay
 
 _VERY_SHORT: Final = 1.0
 _INTERNAL_ERROR_QUIET: Final = 60.0
 _PROBE_PERIOD: Final = 60.0
 # Looked up for each event, where a member of an enum costs as much as a call.
-_STREAMING, _BOOKMARK, _APPLY = Phase.STREAMING, EventType.BOOKMARK, Verdict.APPLY
+_STREAMING, _BOOKMARK, _APPLY = ReflectorPhase.STREAMING, EventType.BOOKMARK, Verdict.APPLY
 
 
 class ReflectorMachine:
@@ -96,14 +104,14 @@ class ReflectorMachine:
     def __init__(self, options: ReflectorOptions | None = None) -> None:
         """Begin with a list, due at once."""
         self.options: ReflectorOptions = options or ReflectorOptions()
-        self.phase: Phase = Phase.LISTING
+        self.phase: ReflectorPhase = ReflectorPhase.LISTING
         self.resource_version: str = ""
         self._backoff = BackoffManager(self.options.backoff)
         self._round: ListRound | None = None
         self._version_unavailable = False
         self._server_pages = False
         self._wait_until = 0.0
-        self._after_wait = Phase.LISTING
+        self._after_wait = ReflectorPhase.LISTING
         self._watch: ListOptions | None = None
         self._watch_asked_at = 0.0
         self._stream_events = 0
@@ -137,26 +145,26 @@ class ReflectorMachine:
 
     def ask(self, now: float, *, chance: float) -> Effect:
         """Return what to do now; the same until something is fed or a wait is over."""
-        if self.phase is Phase.WAITING:
+        if self.phase is ReflectorPhase.WAITING:
             if now < self._wait_until:
                 return Wait(self._wait_until)
             self.phase = self._after_wait
-        if self.phase is Phase.LISTING:
+        if self.phase is ReflectorPhase.LISTING:
             if self._round is None and self._may_stream_a_list(now):
                 if self._watch is None:
                     self._watch = self._begin_watch_list(now, chance)
-                return WatchList(self._watch)
+                return OpenWatchList(self._watch)
             if self._round is None:
                 self._round = self._begin_round()
-            return List(self._round.options)
-        if self.phase is Phase.CONNECTING and self._watch is None and self._should_probe(now):
-            self.phase = Phase.PROBING
-        if self.phase is Phase.PROBING:
+            return ListPage(self._round.options)
+        if self.phase is ReflectorPhase.CONNECTING and self._watch is None and self._should_probe(now):
+            self.phase = ReflectorPhase.PROBING
+        if self.phase is ReflectorPhase.PROBING:
             return Probe(requests.PROBE)
-        if self.phase is Phase.CONNECTING:
+        if self.phase is ReflectorPhase.CONNECTING:
             if self._watch is None:
                 self._watch = self._begin_watch(now, chance)
-            return Watch(self._watch)
+            return OpenWatch(self._watch)
         raise RuntimeError("a watch is being read: feed what it brings before asking again")
 
     def _begin_round(self) -> ListRound:
@@ -196,7 +204,7 @@ class ReflectorMachine:
 
     # What came of a list
 
-    def listed(self, page: ResourceList[Resource], now: float, *, chance: float) -> Listed | Reaction | None:
+    def listed(self, page: ResourceList[Resource], now: float, *, chance: float) -> CompleteList | Reaction | None:
         """A page came: return the whole list if it was the last one, None if there is another one to ask for.
 
         A server whose list would never end has failed; that is a ``Reaction``.
@@ -209,17 +217,17 @@ class ReflectorMachine:
         self._counts.list_requests += 1
         return self._complete(round_, now) if round_.take(page) else None
 
-    def _complete(self, round_: ListRound, now: float) -> Listed:
+    def _complete(self, round_: ListRound, now: float) -> CompleteList:
         if round_.first.resource_version == "0" and round_.pages > 1:
             self._server_pages = True
         self.resource_version = round_.resource_version
         self._round = None
-        self._has_listed(now, Phase.CONNECTING)
+        self._has_listed(now, ReflectorPhase.CONNECTING)
         listed = round_.whole()
         self._counts.skipped += listed.skipped
         return listed
 
-    def _has_listed(self, now: float, then: Phase) -> None:
+    def _has_listed(self, now: float, then: ReflectorPhase) -> None:
         self._version_unavailable = False
         self._list_instead = False
         self._probe_due = False
@@ -232,18 +240,18 @@ class ReflectorMachine:
         """A page did not come."""
         round_ = self._expect_round("list_failed")
         self._counts.list_requests += 1
-        place = Place.LATER_PAGE if round_.options.continue_ else Place.LIST
-        decision = DECISIONS.get((place, classify(error)), Decision.LIST_LATER)
+        operation = Operation.LATER_PAGE if round_.options.continue_ else Operation.LIST
+        recovery = RECOVERIES.get((operation, classify(error)), Recovery.LIST_LATER)
         self._round = None
-        if decision is Decision.LIST_IN_FULL_NOW and not round_.in_full:
+        if recovery is Recovery.LIST_IN_FULL_NOW and not round_.in_full:
             again = round_.first.replace(limit=0)
             self._round = ListRound.begin(again, in_full=True)
-            return self._react(error, place, decision, Phase.LISTING, now)
-        if decision is Decision.LIST_NEWEST_NOW:
+            return self._react(error, operation, recovery, ReflectorPhase.LISTING, now)
+        if recovery is Recovery.LIST_NEWEST_NOW:
             self._version_unavailable = True
             if round_.first.resource_version:
-                return self._react(error, place, decision, Phase.LISTING, now)
-        return self._react_later(error, place, Phase.LISTING, now, chance)
+                return self._react(error, operation, recovery, ReflectorPhase.LISTING, now)
+        return self._react_later(error, operation, ReflectorPhase.LISTING, now, chance)
 
     # What came of a streamed list
 
@@ -252,9 +260,9 @@ class ReflectorMachine:
         self._expect("watch_list_opened")
         self._opened(now)
         self._progress_at = now
-        self._go_on(Phase.RECEIVING)
+        self._go_on(ReflectorPhase.RECEIVING)
 
-    def initial_event(self, event: WatchEvent, now: float) -> Verdict | Listed:
+    def initial_event(self, event: WatchEvent, now: float) -> Verdict | CompleteList:
         """The stream brought an event: hold it, or return the whole list if this was the end of it."""
         self._expect("initial_event")
         self._counts.saw_bytes(now)
@@ -264,7 +272,7 @@ class ReflectorMachine:
             self._progress_at = now
         return self._initial.take(event)
 
-    def _end_of_initial_events(self, event: WatchEvent, now: float) -> Listed:
+    def _end_of_initial_events(self, event: WatchEvent, now: float) -> CompleteList:
         listed = self._initial.whole(event.object.resource_version)
         self._initial = InitialEvents()
         self._counts.skipped += listed.skipped
@@ -273,7 +281,7 @@ class ReflectorMachine:
         self._stream_events = 1
         self._counts.streamed_lists += 1
         self.resource_version = listed.resource_version
-        self._has_listed(now, Phase.STREAMING)
+        self._has_listed(now, ReflectorPhase.STREAMING)
         self._probe_due = True
         return listed
 
@@ -287,21 +295,21 @@ class ReflectorMachine:
         """The stream could not be opened, broke, or brought nothing for too long."""
         self._expect("watch_list_failed")
         asked = self._watch.resource_version if self._watch is not None else self.resource_version
-        if self.phase is Phase.LISTING:
+        if self.phase is ReflectorPhase.LISTING:
             self._counts.watch_requests += 1
         self._initial = InitialEvents()
-        decision = DECISIONS.get((Place.WATCH_LIST, classify(error)), Decision.LIST_LATER)
-        if decision is Decision.LIST_LATER:
-            return self._react_later(error, Place.WATCH_LIST, Phase.LISTING, now, chance)
-        if decision is Decision.LIST_NEWEST_NOW:
+        recovery = RECOVERIES.get((Operation.WATCH_LIST, classify(error)), Recovery.LIST_LATER)
+        if recovery is Recovery.LIST_LATER:
+            return self._react_later(error, Operation.WATCH_LIST, ReflectorPhase.LISTING, now, chance)
+        if recovery is Recovery.LIST_NEWEST_NOW:
             first = bool(asked) and not self._version_unavailable
             self._version_unavailable = True
             if first:
-                return self._react(error, Place.WATCH_LIST, decision, Phase.LISTING, now)
+                return self._react(error, Operation.WATCH_LIST, recovery, ReflectorPhase.LISTING, now)
         self._list_instead = True
         if is_not_offered(error):
             self._no_watch_list_until = now + self.options.watch_list_pause
-        return self._react(error, Place.WATCH_LIST, Decision.LIST_IN_PAGES_NOW, Phase.LISTING, now)
+        return self._react(error, Operation.WATCH_LIST, Recovery.LIST_IN_PAGES_NOW, ReflectorPhase.LISTING, now)
 
     # What came of a probe
 
@@ -315,21 +323,21 @@ class ReflectorMachine:
         before = self.resource_version
         went_back = is_comparable(resource_version) and compare_resource_versions(resource_version, before) < 0
         if not went_back:
-            self._go_on(Phase.CONNECTING)
+            self._go_on(ReflectorPhase.CONNECTING)
             return None
         self._version_unavailable = True
         error = VersionWentBackError(before, resource_version)
-        return self._react(error, Place.PROBE, Decision.LIST_NEWEST_NOW, Phase.LISTING, now)
+        return self._react(error, Operation.PROBE, Recovery.LIST_NEWEST_NOW, ReflectorPhase.LISTING, now)
 
     def probe_failed(self, error: BaseException, now: float, *, chance: float) -> Reaction:
         """The server did not say its version: the watch will show what is wrong, unless nobody is there at all."""
         self._expect("probe_failed")
         self._counts.probes += 1
-        decision = DECISIONS[(Place.PROBE, classify(error))]
-        if decision is Decision.WATCH_LATER:
-            return self._react_later(error, Place.PROBE, Phase.CONNECTING, now, chance)
+        recovery = RECOVERIES[(Operation.PROBE, classify(error))]
+        if recovery is Recovery.WATCH_LATER:
+            return self._react_later(error, Operation.PROBE, ReflectorPhase.CONNECTING, now, chance)
         self._probe_due = False
-        return self._react(error, Place.PROBE, decision, Phase.CONNECTING, now)
+        return self._react(error, Operation.PROBE, recovery, ReflectorPhase.CONNECTING, now)
 
     # What came of a watch
 
@@ -337,7 +345,7 @@ class ReflectorMachine:
         """The server accepted the watch and its stream is open."""
         self._expect("watch_opened")
         self._opened(now)
-        self._go_on(Phase.STREAMING)
+        self._go_on(ReflectorPhase.STREAMING)
 
     def watch_event(self, event: WatchEvent, now: float) -> Verdict:
         """The stream brought an event: say what to do with it, and move the version on if it counts."""
@@ -367,37 +375,41 @@ class ReflectorMachine:
         self._expect("watch_ended")
         if self._was_useless(now):
             error = VeryShortWatchError("the watch ended within a second and brought nothing")
-            return self._react_later(error, Place.SHORT_STREAM, Phase.LISTING, now, chance)
+            return self._react_later(error, Operation.SHORT_STREAM, ReflectorPhase.LISTING, now, chance)
         self._counts.succeeded(now)
         if self._may_resume_at_once(now):
-            self._go_on(Phase.CONNECTING)
+            self._go_on(ReflectorPhase.CONNECTING)
         else:
-            self._wait(Phase.CONNECTING, now, self._backoff.next_delay(now, chance=chance))
+            self._wait(ReflectorPhase.CONNECTING, now, self._backoff.next_delay(now, chance=chance))
         return None
 
     def watch_failed(self, error: BaseException, now: float, *, chance: float) -> Reaction:
         """The watch could not be opened, its stream broke, or the server ended it with an error."""
         self._expect("watch_failed")
-        fault = classify(error)
-        if self.phase is Phase.CONNECTING:
+        kind = classify(error)
+        if self.phase is ReflectorPhase.CONNECTING:
             self._counts.watch_requests += 1
-            place = Place.CONNECT
+            operation = Operation.CONNECT
         else:
-            place = Place.SHORT_STREAM if self._was_useless(now) else Place.STREAM
-        if fault is Fault.BUSY:
+            operation = Operation.SHORT_STREAM if self._was_useless(now) else Operation.STREAM
+        if kind is ErrorKind.BUSY:
             self._probe_due = False  # not one request more than needed
-        decision = DECISIONS.get((place, fault), Decision.LIST_LATER)
-        if place is not Place.CONNECT and fault is Fault.INTERNAL and self._may_retry_internal_error(now):
-            decision = Decision.WATCH_LATER
-        if decision is Decision.WATCH_NOW and self._may_resume_at_once(now):
-            return self._react(error, place, decision, Phase.CONNECTING, now)
-        then = Phase.CONNECTING if decision in (Decision.WATCH_NOW, Decision.WATCH_LATER) else Phase.LISTING
-        return self._react_later(error, place, then, now, chance)
+        recovery = RECOVERIES.get((operation, kind), Recovery.LIST_LATER)
+        if operation is not Operation.CONNECT and kind is ErrorKind.INTERNAL and self._may_retry_internal_error(now):
+            recovery = Recovery.WATCH_LATER
+        if recovery is Recovery.WATCH_NOW and self._may_resume_at_once(now):
+            return self._react(error, operation, recovery, ReflectorPhase.CONNECTING, now)
+        then = (
+            ReflectorPhase.CONNECTING
+            if recovery in (Recovery.WATCH_NOW, Recovery.WATCH_LATER)
+            else ReflectorPhase.LISTING
+        )
+        return self._react_later(error, operation, then, now, chance)
 
     def store_failed(self, error: BaseException, now: float, *, chance: float) -> Reaction:
         """The store refused what it was given: list again, so that nothing is lost. The stream has been closed."""
         self._expect("store_failed")
-        return self._react_later(error, Place.STORE, Phase.LISTING, now, chance)
+        return self._react_later(error, Operation.STORE, ReflectorPhase.LISTING, now, chance)
 
     # Shared
 
@@ -426,26 +438,30 @@ class ReflectorMachine:
         self._internal_errors = (first, now) if retry else None
         return retry
 
-    def _react_later(self, error: BaseException, place: Place, then: Phase, now: float, chance: float) -> Reaction:
+    def _react_later(
+        self, error: BaseException, operation: Operation, then: ReflectorPhase, now: float, chance: float
+    ) -> Reaction:
         delay = self._backoff.next_delay(now, chance=chance)
         if isinstance(error, ApiError):
             delay = max(delay, asked_delay(error.retry_after))
-        decision = Decision.LIST_LATER if then is Phase.LISTING else Decision.WATCH_LATER
+        recovery = Recovery.LIST_LATER if then is ReflectorPhase.LISTING else Recovery.WATCH_LATER
         self._counts.failed(error, now)
         self._wait(then, now, delay)
-        return Reaction(error, place, decision, delay)
+        return Reaction(error, operation, recovery, delay)
 
-    def _react(self, error: BaseException, place: Place, decision: Decision, then: Phase, now: float) -> Reaction:
+    def _react(
+        self, error: BaseException, operation: Operation, recovery: Recovery, then: ReflectorPhase, now: float
+    ) -> Reaction:
         self._counts.failed(error, now)
         self._go_on(then)
-        return Reaction(error, place, decision, 0.0)
+        return Reaction(error, operation, recovery, 0.0)
 
-    def _go_on(self, phase: Phase) -> None:
+    def _go_on(self, phase: ReflectorPhase) -> None:
         self._watch = None
         self.phase = phase
 
-    def _wait(self, then: Phase, now: float, delay: float) -> None:
-        self._go_on(Phase.WAITING)
+    def _wait(self, then: ReflectorPhase, now: float, delay: float) -> None:
+        self._go_on(ReflectorPhase.WAITING)
         self._after_wait = then
         self._wait_until = now + delay
 

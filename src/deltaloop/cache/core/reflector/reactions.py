@@ -20,7 +20,7 @@ from deltaloop.cache.errors import WatchListStalledError
 from deltaloop.client.errors import TransportError
 
 
-class Place(StrEnum):
+class Operation(StrEnum):
     """What was being done when an error came."""
 
     LIST = "list"
@@ -33,7 +33,7 @@ class Place(StrEnum):
     PROBE = "probe"
 
 
-class Fault(Enum):
+class ErrorKind(Enum):
     """What kind of error it was."""
 
     EXPIRED = "expired"
@@ -45,7 +45,7 @@ class Fault(Enum):
     OTHER = "other"
 
 
-class Decision(StrEnum):
+class Recovery(StrEnum):
     """What follows an error."""
 
     LIST_NEWEST_NOW = "list the newest state at once"
@@ -56,46 +56,46 @@ class Decision(StrEnum):
     WATCH_LATER = "watch on after a wait"
 
 
-DECISIONS: Final[dict[tuple[Place, Fault], Decision]] = {
-    (Place.LIST, Fault.EXPIRED): Decision.LIST_NEWEST_NOW,
-    (Place.LIST, Fault.TOO_LARGE): Decision.LIST_NEWEST_NOW,
-    (Place.LATER_PAGE, Fault.EXPIRED): Decision.LIST_IN_FULL_NOW,
-    (Place.LATER_PAGE, Fault.TOO_LARGE): Decision.LIST_NEWEST_NOW,
-    (Place.CONNECT, Fault.REFUSED): Decision.WATCH_LATER,
-    (Place.CONNECT, Fault.BUSY): Decision.WATCH_LATER,
-    (Place.STREAM, Fault.BUSY): Decision.WATCH_LATER,
-    (Place.SHORT_STREAM, Fault.BUSY): Decision.WATCH_LATER,
-    (Place.WATCH_LIST, Fault.EXPIRED): Decision.LIST_NEWEST_NOW,
-    (Place.WATCH_LIST, Fault.TOO_LARGE): Decision.LIST_NEWEST_NOW,
-    (Place.WATCH_LIST, Fault.INTERNAL): Decision.LIST_IN_PAGES_NOW,
-    (Place.WATCH_LIST, Fault.BROKEN): Decision.LIST_IN_PAGES_NOW,
-    (Place.WATCH_LIST, Fault.OTHER): Decision.LIST_IN_PAGES_NOW,
-    (Place.PROBE, Fault.REFUSED): Decision.WATCH_LATER,
-    (Place.PROBE, Fault.BUSY): Decision.WATCH_LATER,
-    (Place.PROBE, Fault.EXPIRED): Decision.WATCH_NOW,
-    (Place.PROBE, Fault.TOO_LARGE): Decision.WATCH_NOW,
-    (Place.PROBE, Fault.INTERNAL): Decision.WATCH_NOW,
-    (Place.PROBE, Fault.BROKEN): Decision.WATCH_NOW,
-    (Place.PROBE, Fault.OTHER): Decision.WATCH_NOW,
-    (Place.STREAM, Fault.REFUSED): Decision.WATCH_NOW,
-    (Place.STREAM, Fault.BROKEN): Decision.WATCH_NOW,
+RECOVERIES: Final[dict[tuple[Operation, ErrorKind], Recovery]] = {
+    (Operation.LIST, ErrorKind.EXPIRED): Recovery.LIST_NEWEST_NOW,
+    (Operation.LIST, ErrorKind.TOO_LARGE): Recovery.LIST_NEWEST_NOW,
+    (Operation.LATER_PAGE, ErrorKind.EXPIRED): Recovery.LIST_IN_FULL_NOW,
+    (Operation.LATER_PAGE, ErrorKind.TOO_LARGE): Recovery.LIST_NEWEST_NOW,
+    (Operation.CONNECT, ErrorKind.REFUSED): Recovery.WATCH_LATER,
+    (Operation.CONNECT, ErrorKind.BUSY): Recovery.WATCH_LATER,
+    (Operation.STREAM, ErrorKind.BUSY): Recovery.WATCH_LATER,
+    (Operation.SHORT_STREAM, ErrorKind.BUSY): Recovery.WATCH_LATER,
+    (Operation.WATCH_LIST, ErrorKind.EXPIRED): Recovery.LIST_NEWEST_NOW,
+    (Operation.WATCH_LIST, ErrorKind.TOO_LARGE): Recovery.LIST_NEWEST_NOW,
+    (Operation.WATCH_LIST, ErrorKind.INTERNAL): Recovery.LIST_IN_PAGES_NOW,
+    (Operation.WATCH_LIST, ErrorKind.BROKEN): Recovery.LIST_IN_PAGES_NOW,
+    (Operation.WATCH_LIST, ErrorKind.OTHER): Recovery.LIST_IN_PAGES_NOW,
+    (Operation.PROBE, ErrorKind.REFUSED): Recovery.WATCH_LATER,
+    (Operation.PROBE, ErrorKind.BUSY): Recovery.WATCH_LATER,
+    (Operation.PROBE, ErrorKind.EXPIRED): Recovery.WATCH_NOW,
+    (Operation.PROBE, ErrorKind.TOO_LARGE): Recovery.WATCH_NOW,
+    (Operation.PROBE, ErrorKind.INTERNAL): Recovery.WATCH_NOW,
+    (Operation.PROBE, ErrorKind.BROKEN): Recovery.WATCH_NOW,
+    (Operation.PROBE, ErrorKind.OTHER): Recovery.WATCH_NOW,
+    (Operation.STREAM, ErrorKind.REFUSED): Recovery.WATCH_NOW,
+    (Operation.STREAM, ErrorKind.BROKEN): Recovery.WATCH_NOW,
 }
 """What follows which error; everything else is ``LIST_LATER``. INTERNAL in a stream has a rule of its own."""
 
 
-def classify(error: BaseException) -> Fault:
+def classify(error: BaseException) -> ErrorKind:
     """Tell what kind of error it is."""
     if isinstance(error, GoneError):
-        return Fault.EXPIRED
+        return ErrorKind.EXPIRED
     if is_too_large_resource_version(error):
-        return Fault.TOO_LARGE
+        return ErrorKind.TOO_LARGE
     if isinstance(error, TooManyRequestsError):
-        return Fault.BUSY
+        return ErrorKind.BUSY
     if isinstance(error, InternalServerError):
-        return Fault.INTERNAL
+        return ErrorKind.INTERNAL
     if isinstance(error, TransportError):
-        return Fault.REFUSED if error.refused else Fault.BROKEN
-    return Fault.OTHER
+        return ErrorKind.REFUSED if error.refused else ErrorKind.BROKEN
+    return ErrorKind.OTHER
 
 
 _NOT_OFFERED: Final = frozenset({400, 405, 406, 415, 422})
@@ -118,12 +118,12 @@ class Reaction:
 
     Attributes:
         error: What went wrong.
-        place: What was being done.
-        decision: What follows.
+        operation: What was being done.
+        recovery: What follows.
         delay: Seconds until then.
     """
 
     error: BaseException
-    place: Place
-    decision: Decision
+    operation: Operation
+    recovery: Recovery
     delay: float

@@ -20,7 +20,7 @@ from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType, WatchEvent
 from deltaloop.cache.core.deltas import Unread
-from deltaloop.cache.core.reflector.effects import Listed, Verdict
+from deltaloop.cache.core.reflector.effects import CompleteList, Verdict
 from deltaloop.client.core.pager import PageProgress
 from deltaloop.client.resource_list import ResourceList, UnreadableItemError
 
@@ -70,11 +70,11 @@ class ListRound:
         self.options = self.first.replace(continue_=page.continue_, resource_version="", resource_version_match="")
         return False
 
-    def whole(self) -> Listed:
+    def whole(self) -> CompleteList:
         """Return everything that came and can be kept."""
         named = tuple(item for item in self.items if item.name)
         skipped = len(self.items) - len(named) + len(self.unreadable)
-        return Listed(
+        return CompleteList(
             named, self.resource_version, skipped, next(iter(self.unreadable), None), unread_of(self.unreadable)
         )
 
@@ -117,6 +117,6 @@ class InitialEvents:
             self._objects[obj.key] = obj
         return Verdict.HOLD
 
-    def whole(self, resource_version: str) -> Listed:
+    def whole(self, resource_version: str) -> CompleteList:
         """Return everything that is held: it is all there is at this version."""
-        return Listed(tuple(self._objects.values()), resource_version, self._skipped)
+        return CompleteList(tuple(self._objects.values()), resource_version, self._skipped)

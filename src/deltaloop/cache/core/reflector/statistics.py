@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from deltaloop.api.status import ApiError
-from deltaloop.cache.core.reflector.states import Phase
+from deltaloop.cache.core.reflector.states import ReflectorPhase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class ReflectorStatistics:
         failing_since: When the first error since the last success came, or None.
     """
 
-    phase: Phase
+    phase: ReflectorPhase
     list_requests: int
     lists: int
     streamed_lists: int
@@ -104,7 +104,7 @@ class ReflectorCounts:
             self.saw_bytes(now)  # it takes a server to refuse
 
     def statistics(
-        self, phase: Phase, resource_version: str, *, last_byte_at: float | None, pending_bytes: int
+        self, phase: ReflectorPhase, resource_version: str, *, last_byte_at: float | None, pending_bytes: int
     ) -> ReflectorStatistics:
         """Return what was done and seen so far, together with what is known about the open stream."""
         signs = (last_byte_at, self.last_byte_at, self.last_event_at, self.last_bookmark_at)
