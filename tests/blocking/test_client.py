@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
+import itertools
 import threading
 from collections.abc import Coroutine
 from typing import Any
@@ -153,20 +155,75 @@ class Recording:
         return verb
 
 
-VERBS = ["apply", "create", "delete", "get", "list", "list_all", "patch", "resource", "update", "update_status"]
+def verbs() -> dict[str, Any]:
+    """The verbs of the asynchronous client that answer once."""
+    members = inspect.getmembers(dl.Client, inspect.iscoroutinefunction)
+    return {name: verb for name, verb in members if not name.startswith("_") and name != "close"}
 
 
-@pytest.mark.parametrize("verb", [*VERBS, "wait_for"])
+@pytest.mark.parametrize("verb", [*verbs()])
 def test_arguments_reach_the_verb_of_the_same_name(verb: str) -> None:
-    """Every one, given and left out; what is left out is as in the asynchronous client."""
+    """Every one, given and left out; what is left out is left to the asynchronous client."""
     recording: Any = Recording()
     theirs = inspect.signature(getattr(dl.Client, verb)).parameters
-    named = [name for name, each in theirs.items() if each.kind is each.KEYWORD_ONLY]
-    given = tuple(f"the {name}" for name in theirs if name not in ["self", *named])
-    keywords = {name: f"the {name}" for name in named}
-    assert named
+    given = tuple(f"the {name}" for name, each in theirs.items() if each.default is each.empty and name != "self")
     with BackgroundLoop() as loop:
         call = getattr(Client(recording, loop=loop), verb)
-        assert call(*given, **keywords) == f"answer of {verb}"
+        assert call(*given, namespace="n") == f"answer of {verb}"
         assert call(*given) == f"answer of {verb}"
-    assert recording.calls == [(verb, given, keywords), (verb, given, {name: theirs[name].default for name in named})]
+    assert recording.calls == [(verb, given, {"namespace": "n"}), (verb, given, {})]
+
+
+def test_every_verb_is_there_with_the_signature_and_the_words_of_the_asynchronous_one() -> None:
+    streams = {"each_list_item", "watch", "logs"}
+    for name in {*verbs(), *streams}:
+        theirs, ours = getattr(dl.Client, name), getattr(Client, name)
+        assert inspect.signature(ours) == inspect.signature(theirs)
+        assert (ours.__name__, ours.__doc__) == (name, theirs.__doc__)
+        assert not inspect.iscoroutinefunction(ours)
+
+
+def test_what_is_streamed_is_waited_for_piece_by_piece(client: Client) -> None:
+    for name in ("a", "b", "c"):
+        client.create(MAP, config_map(name, key="1"))
+    with contextlib.closing(client.each_list_item(MAP, namespace="default", page_size=1)) as items:
+        assert next(items).name == "a"
+    assert [each.name for each in client.each_list_item("v1/ConfigMap", namespace="default")] == ["a", "b", "c"]
+    with pytest.raises(ValueError, match="page_buffer"):
+        client.each_list_item(MAP, page_buffer=-1)
+    version = client.list(MAP).resource_version
+    with client.watch(MAP, namespace="default", options=dl.ListOptions(resource_version=version)) as events:
+        client.patch(MAP, "b", {"data": {"key": "2"}}, namespace="default")
+        first = next(events)
+        assert (first.type, first.object.name) == ("MODIFIED", "b")
+        client.delete(MAP, "c", namespace="default")
+        assert [event.type for event in itertools.islice(events, 1)] == ["DELETED"]
+    with pytest.raises(dl.NotFoundError), client.logs("none", namespace="default"):
+        pass
+
+
+def test_a_stream_is_closed_where_it_is_left_and_with_the_client(kubeconfig: dict[str, Any]) -> None:
+    with BackgroundLoop() as loop:
+        with connect(kubeconfig=kubeconfig, loop=loop) as client:
+            client.list(MAP)
+            before = tasks_of(loop)
+            with client.watch(MAP, options=dl.ListOptions(timeout_seconds=1)) as events:
+                assert list(events) == [], "the server ends it"
+            with pytest.raises(ZeroDivisionError), client.watch(MAP) as events:
+                raise ZeroDivisionError
+            assert tasks_of(loop) == before, "left, they end"
+            stream = client.watch(MAP)
+            events = stream.__enter__()
+        loop.check()
+    with pytest.raises(BackgroundLoopError, match="is closed"):
+        next(events)
+    stream.__exit__(None, None, None)
+
+
+def tasks_of(loop: BackgroundLoop) -> int:
+    """How many tasks a loop has."""
+
+    async def count() -> int:
+        return len(asyncio.all_tasks())
+
+    return loop.run(count())

@@ -1,0 +1,110 @@
+"""Makes verbs that wait out of verbs that are awaited: same name, keywords, docstring, overloads. It decides nothing.
+
+Type checkers see through all three, overloads and type variables included (``tests/blocking/test_types.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Iterator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, aclosing, contextmanager
+from functools import update_wrapper
+from typing import Any, Concatenate, Final, Generic, ParamSpec, Protocol, TypeVar, final
+
+import deltaloop.client
+from deltaloop.blocking.background_loop import BackgroundLoop
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_END: Final[Any] = object()
+
+
+class OnLoop(Protocol):
+    """What has the verbs: a client that lives on a background loop."""
+
+    @property
+    def loop(self) -> BackgroundLoop:
+        """Where it lives."""
+        ...
+
+    @property
+    def asynchronous(self) -> deltaloop.client.Client:
+        """The client whose verbs are awaited."""
+        ...
+
+
+def waits(
+    verb: Callable[Concatenate[deltaloop.client.Client, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[OnLoop, P], T]:
+    """Return the verb that waits for what ``verb`` answers."""
+
+    def waiting(client: OnLoop, /, *arguments: P.args, **keywords: P.kwargs) -> T:
+        return client.loop.run(_call(verb, client, arguments, keywords))
+
+    update_wrapper(waiting, verb)
+    return waiting
+
+
+def iterates(
+    verb: Callable[Concatenate[deltaloop.client.Client, P], AsyncGenerator[T, None]],
+) -> Callable[Concatenate[OnLoop, P], Generator[T, None, None]]:
+    """Return the verb whose items are waited for one by one; closing the generator closes that of ``verb``."""
+
+    def iterating(client: OnLoop, /, *arguments: P.args, **keywords: P.kwargs) -> Generator[T, None, None]:
+        found = aclosing(_call(verb, client, arguments, keywords))
+
+        def items() -> Generator[T, None, None]:
+            with _entered(client.loop, found) as given:
+                yield from given
+
+        return items()
+
+    update_wrapper(iterating, verb)
+    return iterating
+
+
+def opens(
+    verb: Callable[Concatenate[deltaloop.client.Client, P], AbstractAsyncContextManager[AsyncIterator[T]]],
+) -> Callable[Concatenate[OnLoop, P], AbstractContextManager[Iterator[T]]]:
+    """Return the verb whose ``with`` opens a stream on the loop and closes it; what comes is waited for."""
+
+    def opening(client: OnLoop, /, *arguments: P.args, **keywords: P.kwargs) -> AbstractContextManager[Iterator[T]]:
+        return _entered(client.loop, _call(verb, client, arguments, keywords))
+
+    update_wrapper(opening, verb)
+    return opening
+
+
+def _call(verb: Callable[..., T], client: OnLoop, arguments: Any, keywords: Any) -> T:
+    called: Callable[..., T] = getattr(client.asynchronous, verb.__name__)
+    return called(*arguments, **keywords)
+
+
+@contextmanager
+def _entered(loop: BackgroundLoop, stream: AbstractAsyncContextManager[AsyncIterator[T]]) -> Generator[Iterator[T]]:
+    opened = loop.enter(stream)
+    try:
+        yield _Waiting(loop, opened)
+    finally:
+        loop.leave(stream)
+
+
+@final
+class _Waiting(Generic[T]):
+    """An iterator that waits; an interrupted wait cancels the read, which loses nothing of a watch or a log."""
+
+    def __init__(self, loop: BackgroundLoop, items: AsyncIterator[T]) -> None:
+        self._loop = loop
+        self._items = items
+
+    def __iter__(self) -> Iterator[T]:
+        return self
+
+    def __next__(self) -> T:
+        item = self._loop.run(self._next())
+        if item is _END:
+            raise StopIteration
+        return item
+
+    async def _next(self) -> T:
+        return await anext(self._items, _END)
