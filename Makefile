@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kubernetes demo test test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel clean bench bench-setup bench-row bench-page bench-check profile bench-workqueue kube conformance world example storm fuzz-apiserver corpus mutants docs docs-look diagrams corpus-own corpus-record
+.PHONY: help setup kubernetes demo test test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api test-lowest test-newest clean bench bench-setup bench-row bench-page bench-check profile bench-workqueue kube conformance world example storm fuzz-apiserver corpus mutants docs docs-look diagrams corpus-own corpus-record
 
 help:  ## Show the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -107,17 +107,36 @@ check: $(VENV)/.dev  ## Format check, lint, types, import contracts
 	@PATH="$(CURDIR)/$(BIN):$$PATH" pyright --verifytypes deltaloop --ignoreexternal > build/type-completeness.txt || { cat build/type-completeness.txt; exit 1; }
 	@grep '^Type completeness' build/type-completeness.txt
 	@$(BIN)/python -m tests.house.sizes
+	@$(BIN)/python -m tools.public_api --check
 
 format: $(VENV)/.dev  ## Format the code and mend what the linter can
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-wheel: $(VENV)/.dev  ## Build the wheel and run a smoke test against it alone
-	@rm -rf dist build/wheel-smoke
-	@$(BIN)/python -m build --wheel --outdir dist . >/dev/null
-	@$(PYTHON) -m venv build/wheel-smoke
-	@build/wheel-smoke/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt "$$(ls dist/*.whl)[cli,server]"
-	@cd build/wheel-smoke && bin/python ../../tests/house/wheel_smoke.py
+wheel: $(VENV)/.dev  ## Build the wheel and the source distribution, and try the wheel by itself
+	@$(BIN)/python -m tools.release --short
+
+# RELEASE_FLAGS=--untagged: all that a release goes through, of any checkout.
+release: $(VENV)/.dev  ## Build a release from its tag, and try all of it in environments of its own; publishes nothing
+	@$(BIN)/python -m tools.release $(RELEASE_FLAGS)
+
+public-api: $(VENV)/.dev  ## Record the public API anew, and show what changed
+	@$(BIN)/python -m tools.public_api
+
+# What the two have in common; the first one's versions follow from pyproject.toml.
+EVERYTHING := --editable '.[cli,server,metrics,schemas,otel,zstd]' --group test
+test-lowest: $(VENV)/.created  ## Run the tests with the lowest versions that pyproject.toml allows
+	@$(PYTHON) -m venv build/lowest
+	@build/lowest/bin/python -m pip --disable-pip-version-check --quiet install --upgrade 'pip>=25.1'
+	@build/lowest/bin/python -m tools.release.lowest > build/lowest.txt
+	@build/lowest/bin/python -m pip --disable-pip-version-check --quiet install --constraint build/lowest.txt $(EVERYTHING)
+	@build/lowest/bin/python -m pytest --numprocesses $(or $(WORKERS),2) --dist worksteal $(PYTEST_FLAGS)
+
+test-newest: $(VENV)/.created  ## Run the tests with the newest versions that there are
+	@$(PYTHON) -m venv build/newest
+	@build/newest/bin/python -m pip --disable-pip-version-check --quiet install --upgrade 'pip>=25.1'
+	@build/newest/bin/python -m pip --disable-pip-version-check --quiet install --upgrade --upgrade-strategy eager $(EVERYTHING)
+	@build/newest/bin/python -m pytest --numprocesses $(or $(WORKERS),2) --dist worksteal $(PYTEST_FLAGS)
 
 # MUTANTS_FLAGS="--room cache --sample 200 --seed 1"; all of a room takes up to half an hour. Not in CI.
 mutants: $(VENV)/.dev  ## Seed small mistakes into one room and list those that its tests let pass

@@ -87,6 +87,7 @@ def test_a_token_is_read_by_one_of_several_keys_of_a_file_or_by_ones_own() -> No
             "neither of RSA nor",
         ),
     ],
+    ids=["no PEM", "no key inside", "no certificate inside", "a curve of others", "a kind of others"],
 )
 def test_keys_that_cannot_be_used_are_refused(pem: str, said: str) -> None:
     with pytest.raises(ValueError, match=said) as refused:
@@ -95,7 +96,7 @@ def test_keys_that_cannot_be_used_are_refused(pem: str, said: str) -> None:
     assert "c2VjcmV0" not in str(refused.value)
 
 
-@pytest.mark.parametrize("pem", ["nothing", public(RSA).decode()])
+@pytest.mark.parametrize("pem", ["nothing", public(RSA).decode()], ids=["no PEM", "a public key"])
 def test_a_signing_key_is_a_private_one(pem: str) -> None:
     with pytest.raises(ValueError, match="service_account_key cannot be used: there is no private key"):
         ServerOptions(service_account_key=SecretText(pem))

@@ -59,7 +59,7 @@ def mistake(arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys:
 
 
 def test_version_is_the_distributions() -> None:
-    assert run("version").stdout.strip() == version("deltaloop")
+    assert run("--version").stdout.strip() == version("deltaloop")
 
 
 @pytest.mark.slow
@@ -236,7 +236,7 @@ def test_a_missing_extra_is_named(tmp_path: Path) -> None:
     """Without typer the command says which extra brings it."""
     (tmp_path / "typer.py").write_text("raise ModuleNotFoundError(\"No module named 'typer'\", name='typer')\n")
     done = subprocess.run(
-        [*COMMAND, "version"],
+        [*COMMAND, "--version"],
         env={"PYTHONPATH": str(tmp_path)},
         capture_output=True,
         text=True,

@@ -19,8 +19,8 @@ from deltaloop.cli.commands import app
 ROOT = Path(__file__).parents[2]
 LANGUAGES = ("console", "sh", "bash", "shell")
 OTHER_PROGRAMS = frozenset({
-    "cat", "cd", "curl", "docker", "export", "git", "go", "head", "helm", "kill", "kind", "kubectl", "mkdir", "pip",
-    "podman", "pytest", "python", "python3", "sleep", "source", "."
+    "cat", "cd", "cp", "curl", "docker", "export", "git", "go", "head", "helm", "kill", "kind", "kubectl", "mkdir",
+    "pip", "podman", "pytest", "python", "python3", "sleep", "source", "."
 })  # fmt: skip
 
 
@@ -75,6 +75,8 @@ def check(command: str) -> None:
 
 
 def _check_make(words: list[str], command: str) -> None:
+    if words[:1] == ["-C"]:
+        words = words[2:]
     makefile = (ROOT / "Makefile").read_text()
     for target in (word for word in words if "=" not in word and not word.startswith("-")):
         assert re.search(rf"^{re.escape(target)}:", makefile, re.MULTILINE), f"{command!r}: no target {target!r}"
@@ -83,7 +85,9 @@ def _check_make(words: list[str], command: str) -> None:
 def _check_deltaloop(words: list[str], command: str) -> None:
     known = vars(typer.main.get_command(app))["commands"]
     assert words, f"{command!r}: no command"
-    assert words[0] == "--help" or words[0] in known, f"{command!r}: no command {words[0]!r}, only {sorted(known)}"
+    if words[0] in ("--help", "--version"):
+        return
+    assert words[0] in known, f"{command!r}: no command {words[0]!r}, only {sorted(known)}"
     if "--help" in words:
         return
     try:

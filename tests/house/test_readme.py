@@ -84,3 +84,17 @@ def test_the_make_targets_it_names_exist() -> None:
     makefile = (ROOT / "Makefile").read_text()
     for target in set(re.findall(r"\bmake ([a-z-]+)", README + (ROOT / "CONTRIBUTING.md").read_text())):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_pages_agree_on_whether_an_index_has_it() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("Containerfile")]
+    texts = {str(each.relative_to(ROOT)): " ".join(each.read_text().split("\n# ")) for each in pages}
+    without = {name for name, text in texts.items() if re.search(r"[Nn]o version is on a package index yet", text)}
+    # A sentence may name an extra, for those who have the rest: pip adds what that needs.
+    from_it = {
+        name
+        for name, text in texts.items()
+        if re.search(r"^ *(?:RUN )?pip install [^\n]*(?<![/\w])deltaloop\b(?!-)", text, re.MULTILINE)
+    }
+    assert not (without and from_it)
+    assert "README.md" in without | from_it

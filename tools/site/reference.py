@@ -96,9 +96,9 @@ def facade_page() -> str:
 def command_line_page() -> str:
     """Return the page of the ``deltaloop`` command."""
     lines = ["# The command line", "", "The `deltaloop` command comes with the extra `cli`.", ""]
-    commands: dict[str, Any] = vars(typer.main.get_command(app))["commands"]
-    for name, command in commands.items():
-        lines += [f"## deltaloop {name}", "", inspect.cleandoc(command.help or ""), ""]
+    alone: Any = typer.main.get_command(app)
+    for name, command in {"": alone, **alone.commands}.items():
+        lines += [f"## deltaloop {name}".rstrip(), "", inspect.cleandoc(command.help or ""), ""]
         rows = [parameter_row(parameter) for parameter in command.params]
         if rows:
             lines += ["| argument or option | what it does |", "| --- | --- |", *rows, ""]

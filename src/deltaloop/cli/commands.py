@@ -20,7 +20,6 @@ from deltaloop.cli.connection import ContextFlag, KubeconfigFlag
 T = TypeVar("T")
 
 app: typer.Typer = typer.Typer(
-    help="Controllers for Kubernetes in Python: run them, see why they ran, and try them on an embedded API server.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -30,10 +29,20 @@ app: typer.Typer = typer.Typer(
 _LogLevel = Annotated[str, typer.Option("--log-level", help="DEBUG, INFO, WARNING or ERROR.")]
 
 
-@app.command()
-def version() -> None:
-    """Print the version."""
-    typer.echo(distribution_version("deltaloop"))
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(distribution_version("deltaloop"))
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    *,
+    version: Annotated[  # what it asks for is done while it is read
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Controllers for Kubernetes in Python: run them, see why they ran, and try them on an embedded API server."""
 
 
 @app.command()

@@ -1,0 +1,92 @@
+"""What keeps a checkout from being released, and which versions are the lowest."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tools.release.checks import Checkout, refusals, sections, unreleased
+from tools.release.lowest import lowest
+
+ROOT = Path(__file__).parents[2]
+CHANGELOG = """# Changes
+
+## Unreleased
+
+## 1.2.0 (2026-01-31)
+
+### Added
+
+- A thing.
+
+## 1.1.0 (2025-12-24)
+"""
+READY = Checkout(version="1.2.0", tags=["v1.2.0"], changed=[], changelog=CHANGELOG, recorded="1.2.0")
+
+
+def test_a_commit_with_its_tag_and_its_changes_is_released() -> None:
+    assert refusals(READY) == []
+    assert refusals(replace(READY, tags=["other", "v1.2.0"])) == []
+
+
+@pytest.mark.parametrize(
+    ("checkout", "reason"),
+    [
+        (replace(READY, changed=["README.md", "new.py"]), "the tree differs from the commit: README.md, new.py;"),
+        (replace(READY, tags=[]), "must have the tag v1.2.0; it has no tag"),
+        (replace(READY, tags=["v1.2.1", "1.2.0"]), "must have the tag v1.2.0; its tags are v1.2.1, 1.2.0"),
+        (replace(READY, changelog="# Changes\n\n## 1.2 (2026-01-31)\n"), "has no section 1.2.0"),
+        (replace(READY, changelog=CHANGELOG.replace("2026-01-31", "prepared")), "has no day for 1.2.0"),
+        (replace(READY, changelog=CHANGELOG.replace(" (2026-01-31)", "")), "has no day for 1.2.0"),
+        (replace(READY, changelog=CHANGELOG.replace("Unreleased\n", "Unreleased\n\n- More.\n")), "below Unreleased"),
+        (replace(READY, recorded="1.1.0"), "the public API was recorded for 1.1.0"),
+    ],
+)
+def test_what_is_missing_is_named(checkout: Checkout, reason: str) -> None:
+    (found,) = refusals(checkout)
+    assert reason in found
+
+
+def test_all_that_is_missing_is_said_at_once() -> None:
+    assert len(refusals(Checkout(version="1.3.0", tags=[], changed=["a"], changelog=CHANGELOG, recorded=""))) == 4
+
+
+def test_the_change_log_has_sections_that_can_be_read() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text()
+    titles = [each.title for each in sections(text)]
+    assert len(titles) == text.count("\n## ")
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert titles[:2] == ["Unreleased", version]
+    assert "## " not in unreleased(text).replace("### ", "")
+
+
+def test_each_requirement_says_which_version_is_the_lowest() -> None:
+    found = lowest(tomllib.loads((ROOT / "pyproject.toml").read_text()))
+    assert {"aiohttp", "msgspec", "PyYAML", "typer", "cryptography", "pytest"} <= set(found)
+    page = (ROOT / "docs" / "dependencies.md").read_text()
+    for name, version in found.items():
+        assert f"| {name} | {version} |" in page, f"docs/dependencies.md has another lowest version of {name}"
+
+
+def project_with(dependencies: list[str], extras: dict[str, list[str]]) -> dict[str, Any]:
+    tests: list[str] = []
+    return {
+        "project": {"dependencies": dependencies, "optional-dependencies": extras},
+        "dependency-groups": {"test": tests},
+    }
+
+
+@pytest.mark.parametrize("requirement", ["msgspec", "msgspec==1", "msgspec>1", "msgspec>=1,<2"])
+def test_a_requirement_without_a_lowest_version_is_refused(requirement: str) -> None:
+    project = project_with([requirement], {})
+    with pytest.raises(ValueError, match="write name>=version"):
+        lowest(project)
+
+
+def test_two_lowest_versions_of_one_package_are_refused() -> None:
+    project = project_with(["a>=1"], {"x": ["a[y]>=2"]})
+    with pytest.raises(ValueError, match="two lowest"):
+        lowest(project)

@@ -1,0 +1,113 @@
+"""The forge's workflows call what is there: targets of the Makefile, scripts, versions that pyproject.toml names."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+FORGE = ROOT / ".github"
+WORKFLOWS = sorted((FORGE / "workflows").glob("*.y*ml"))
+TARGETS = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+_VALUE = re.compile(r"\$\{\{ matrix\.(\w+) \}\}")
+
+
+def read(path: Path) -> dict[str, Any]:
+    # Not our reader of manifests, and not one that takes the key `on` for a truth: all scalars stay texts.
+    found: dict[str, Any] = yaml.load(path.read_text(), yaml.BaseLoader)  # noqa: TID251
+    return found
+
+
+def commands(workflow: dict[str, Any]) -> Iterator[list[str]]:
+    """Yield the words of each command, once for each value that a job's matrix gives."""
+    for job in workflow["jobs"].values():
+        matrix: dict[str, list[str]] = job.get("strategy", {}).get("matrix", {})
+        for step in job["steps"]:
+            for line in step.get("run", "").splitlines():
+                names: list[str] = _VALUE.findall(line)
+                assert len(names) <= 1
+                assert set(names) <= set(matrix), line
+                values = matrix[names[0]] if names else [""]
+                for value in values:
+                    yield shlex.split(_VALUE.sub(value, line))
+
+
+def wrong(workflow: dict[str, Any], targets: set[str]) -> list[str]:
+    """List what a workflow calls that is not there."""
+    found: list[str] = []
+    for words in commands(workflow):
+        if words[0] == "make":
+            found += [word for word in words[1:] if "=" not in word and word not in targets]
+        elif not (ROOT / words[0]).is_file():
+            found.append(words[0])
+    return found
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_a_workflow_calls_what_is_there(path: Path) -> None:
+    workflow = read(path)
+    assert {"name", "on", "jobs", "permissions"} <= set(workflow)
+    assert list(commands(workflow))
+    assert wrong(workflow, TARGETS) == []
+
+
+def test_a_workflow_that_calls_something_else_is_found() -> None:
+    jobs = {
+        "a": {
+            "strategy": {"matrix": {"target": ["test", "tset"]}},
+            "steps": [
+                {"uses": "x"},
+                {"run": "make ${{ matrix.target }}"},
+                {"run": "make A=b check\n.ci/run\n.ci/walk\npytest -q"},
+            ],
+        }
+    }
+    assert wrong({"jobs": jobs}, TARGETS) == ["tset", ".ci/walk", "pytest"]
+
+
+def test_each_workflow_may_only_read_and_ends() -> None:
+    assert [path.stem for path in WORKFLOWS] == ["ci", "nightly", "release"]
+    for path in WORKFLOWS:
+        workflow = read(path)
+        assert workflow["permissions"] == {"contents": "read"}
+        for job in workflow["jobs"].values():
+            assert int(job["timeout-minutes"]) > 0
+
+
+def test_ci_runs_on_each_python_that_the_package_names() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = {each.rpartition(" ")[2] for each in project["classifiers"] if re.search(r":: 3\.\d+$", each)}
+    text = (FORGE / "workflows" / "ci.yaml").read_text()
+    tried = set(re.findall(r'"(3\.\d+)"', text))
+    assert named <= tried
+    assert project["requires-python"] == f">={min(named, key=lambda each: int(each.partition('.')[2]))}"
+
+
+def test_the_script_of_ci_calls_targets_that_are_there() -> None:
+    called = re.findall(r"^make ([a-z-]+)", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
+    assert len(called) > 5
+    assert set(called) <= TARGETS
+
+
+def test_forms_for_issues_ask_for_something() -> None:
+    forms = sorted((FORGE / "ISSUE_TEMPLATE").glob("*.yaml"))
+    assert forms
+    for form in forms:
+        read_form = read(form)
+        assert {"name", "description", "body"} <= set(read_form)
+        asked = [each for each in read_form["body"] if each["type"] != "markdown"]
+        assert len({each["id"] for each in asked}) == len(asked) > 0
+
+
+def test_reports_of_holes_have_a_place_and_conduct_is_named() -> None:
+    security = (ROOT / "SECURITY.md").read_text()
+    assert "do not open a public issue" in security
+    assert "SECURITY.md" in (ROOT / "CODE_OF_CONDUCT.md").read_text()
+    assert "SECURITY.md" in (ROOT / "docs" / "security.md").read_text()
