@@ -128,8 +128,9 @@ class Caller:
             yield Watch(response)
 
 
-# Four namespaces, two priority classes, a range; and the server's own Service, its address and its endpoints twice.
-OBJECTS_FROM_THE_START = 11
+# Four namespaces, two priority classes, a range; the server's own Service, its address and its endpoints twice; 11
+# FlowSchemas and their 8 priority levels; and 22 APIServices.
+OBJECTS_FROM_THE_START = 52
 
 
 @dataclass(frozen=True)

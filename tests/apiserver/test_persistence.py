@@ -100,6 +100,10 @@ async def test_crds_are_served_again_and_credentials_are_kept(tmp_path: Path) ->
         assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600, name
     async with serving(data_dir=tmp_path) as on:
         assert (await on.call.get(WIDGETS)).names == ["w"]
+        service = f"/apis/apiregistration.k8s.io/v1/apiservices/v1.{widget_crd()['spec']['group']}"
+        assert (await on.call.get(service)).status == 200
+        await on.call.delete(f"{CRDS}/{widget_crd()['metadata']['name']}")
+        assert (await on.call.get(service)).status == 404
 
 
 async def test_compaction_takes_what_nobody_can_ask_for_any_more(tmp_path: Path) -> None:

@@ -9,9 +9,11 @@ import ipaddress
 from typing import Any
 
 from deltaloop.api.kubernetes_version import MINOR
-from deltaloop.apiserver.bootstrap_policy import bootstrap_policy
-from tests.conformance.target import Api, conformance
+from deltaloop.apiserver.builtin_tables import builtin_tables
+from deltaloop.apiserver.first_objects import bootstrap_policy, flow_control
+from tests.conformance.target import CRDS, Api, conformance, widget_crd
 
+OF_THE_SERVER = ("uid", "resourceVersion", "creationTimestamp")
 ADDRESSES = "/apis/networking.k8s.io/v1/ipaddresses"
 
 
@@ -241,6 +243,21 @@ async def test_a_taken_address(api: Api) -> None:
     await api.delete(f"{ADDRESSES}/{wanted}")
 
 
+async def listed(api: Api, path: str) -> dict[tuple[str, str], dict[str, Any]]:
+    """Objects as the data files have them, by namespace and name; each must have a uid and times."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for item in (await api.get(f"/apis/{path}")).json["items"]:
+        given = item["metadata"]
+        metadata = {name: value for name, value in given.items() if name not in OF_THE_SERVER}
+        metadata["managedFields"] = without_times(item)["metadata"]["managedFields"]
+        for condition in item.get("status", {}).get("conditions", []):
+            assert condition.pop("lastTransitionTime")
+        found[metadata.get("namespace", ""), metadata["name"]] = {**item, "metadata": metadata}
+        assert given["uid"]
+        assert given["creationTimestamp"]
+    return found
+
+
 @conformance(
     "first objects: roles and bindings with RBAC",
     *((plural, plural) for plural in ("clusterroles", "clusterrolebindings", "roles", "rolebindings")),
@@ -248,20 +265,144 @@ async def test_a_taken_address(api: Api) -> None:
     min_version=MINOR,
 )
 async def test_policy(api: Api, plural: str) -> None:
-    of_the_server = ("uid", "resourceVersion", "creationTimestamp")
-    listed = await api.get(f"/apis/rbac.authorization.k8s.io/v1/{plural}")
-    found: dict[tuple[str, str], dict[str, Any]] = {}
-    for item in listed.json["items"]:
-        metadata = {name: value for name, value in item["metadata"].items() if name not in of_the_server}
-        metadata["managedFields"] = without_times(item)["metadata"]["managedFields"]
-        where = (metadata.get("namespace", ""), metadata["name"])
-        found[where] = {**item, "metadata": metadata}
-        assert item["metadata"]["uid"]
-        assert item["metadata"]["creationTimestamp"]
+    path = f"rbac.authorization.k8s.io/v1/{plural}"
+    found = await listed(api, path)
     first = {
         (fields["metadata"].get("namespace", ""), fields["metadata"]["name"]): fields
         for kind, fields in bootstrap_policy()
-        if kind == plural
+        if kind == path
     }
     assert first
     assert {where: found.get(where) for where in first} == first
+
+
+@conformance(
+    "first objects: what flow control is made of",
+    *((plural, plural) for plural in ("flowschemas", "prioritylevelconfigurations")),
+    min_version=MINOR,
+)
+async def test_flow_control(api: Api, plural: str) -> None:
+    path = f"flowcontrol.apiserver.k8s.io/v1/{plural}"
+    first = {("", fields["metadata"]["name"]): fields for kind, fields in flow_control() if kind == path}
+    assert {("", "exempt"), ("", "catch-all")} <= first.keys()
+
+    async def settled() -> bool:
+        found = await listed(api, path)
+        return {where: found.get(where) for where in first} == first
+
+    await api.eventually(settled)
+
+
+@conformance("APIServices: one for each version of a group", min_version=MINOR)
+async def test_services_of_groups(api: Api) -> None:
+    found = await listed(api, "apiregistration.k8s.io/v1/apiservices")
+    managed = "kube-aggregator.kubernetes.io/automanaged"
+    made = {
+        name: fields for (_, name), fields in found.items() if fields["metadata"].get("labels") == {managed: "onstart"}
+    }
+    priorities = {
+        name: (fields["spec"]["groupPriorityMinimum"], fields["spec"]["versionPriority"])
+        for name, fields in made.items()
+    }
+    wanted: dict[str, tuple[int, int]] = {}
+    for api_version, value in builtin_tables().priorities.items():
+        group, _, version = api_version.rpartition("/")
+        wanted[f"{version}.{group}"] = value
+    assert priorities == wanted
+    spec = dots("groupPriorityMinimum", "version", "versionPriority")
+    labels: dict[str, Any] = {".": {}, f"f:{managed}": {}}
+    available = {
+        "type": "Available",
+        "status": "True",
+        "reason": "Local",
+        "message": "Local APIServices are always available",
+    }
+    for name, group in (("v1.", ""), ("v2.autoscaling", "autoscaling")):
+        owned: dict[str, Any] = {
+            "f:metadata": {"f:labels": labels},
+            "f:spec": {**spec, **(dots("group") if group else {})},
+        }
+        assert made[name] == {
+            "metadata": {
+                "name": name,
+                "labels": {managed: "onstart"},
+                "managedFields": [owned_by("kube-apiserver", "apiregistration.k8s.io/v1", owned)],
+            },
+            "spec": {
+                **({"group": group} if group else {}),
+                "version": name.partition(".")[0],
+                "groupPriorityMinimum": priorities[name][0],
+                "versionPriority": priorities[name][1],
+            },
+            "status": {"conditions": [available]},
+        }
+
+
+SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+
+
+async def versions_of(api: Api) -> set[str]:
+    """The APIServices of the group of this case."""
+    return {name.partition(".")[0] for name in (await api.get(SERVICES)).names if name.endswith(api.group())}
+
+
+async def eventually_versions(api: Api, *versions: str) -> None:
+    async def there() -> bool:
+        return await versions_of(api) == set(versions)
+
+    await api.eventually(there)
+
+
+@conformance("APIServices: follow the versions that definitions serve")
+async def test_services_of_definitions(api: Api) -> None:
+    await api.widgets(versions=("v1", "v2"))
+    await eventually_versions(api, "v1", "v2")
+    made = await api.get(f"{SERVICES}/v2.{api.group()}")
+    assert made.json["spec"] == {
+        "group": api.group(),
+        "version": "v2",
+        "groupPriorityMinimum": 1000,
+        "versionPriority": 100,
+    }
+    assert made.json["metadata"]["labels"] == {"kube-aggregator.kubernetes.io/automanaged": "true"}
+    assert made.json["status"]["conditions"][0]["reason"] == "Local"
+    other = widget_crd(api.group(), versions=("v2", "v3"))
+    names = {"plural": "gadgets", "singular": "gadget", "kind": "Gadget", "listKind": "GadgetList"}
+    other["metadata"]["name"], other["spec"]["names"] = f"gadgets.{api.group()}", names
+    assert (await api.post(CRDS, other)).status == 201
+    await eventually_versions(api, "v1", "v2", "v3")
+    crd = f"{CRDS}/widgets.{api.group()}"
+    versions = (await api.get(crd)).json["spec"]["versions"]
+    versions[1]["served"] = False
+    assert (await api.patch(crd, {"spec": {"versions": versions}})).status == 200
+    assert await versions_of(api) == {"v1", "v2", "v3"}
+    await api.delete(crd)
+    await eventually_versions(api, "v2", "v3")
+    assert (await api.get(f"{SERVICES}/v2.{api.group()}")).json["metadata"]["uid"] == made.json["metadata"]["uid"]
+    await api.delete(f"{CRDS}/gadgets.{api.group()}")
+    await eventually_versions(api)
+
+
+@conformance("APIServices: one that somebody has made stays when a definition goes")
+async def test_services_of_others(api: Api) -> None:
+    spec = {"group": api.group(), "version": "v1", "groupPriorityMinimum": 7, "versionPriority": 8}
+    body: dict[str, Any] = {"metadata": {"name": f"v1.{api.group()}"}, "spec": spec, "status": {"conditions": []}}
+    made = await api.post(SERVICES, body)
+    assert made.status == 201, made.text
+    (condition,) = made.json["status"]["conditions"]
+    assert (condition["reason"], condition["status"]) == ("Local", "True")
+    remote = {**spec, "version": "v2", "service": {"namespace": "default", "name": "x"}, "insecureSkipTLSVerify": True}
+    other = await api.post(f"{SERVICES}?dryRun=All", {"metadata": {"name": f"v2.{api.group()}"}, "spec": remote})
+    assert other.json["status"] == {}
+    crd = widget_crd(api.group())
+    assert (await api.post(f"{CRDS}?dryRun=All", crd)).status == 201
+    await api.define(crd)
+    assert (await api.delete(f"{CRDS}/widgets.{api.group()}")).status == 200
+    await api.eventually(lambda: is_undefined(api))
+    kept = await api.get(f"{SERVICES}/v1.{api.group()}")
+    assert kept.json["spec"] == spec
+    await api.delete(f"{SERVICES}/v1.{api.group()}")
+
+
+async def is_undefined(api: Api) -> bool:
+    return (await api.get(f"{CRDS}/widgets.{api.group()}")).status == 404

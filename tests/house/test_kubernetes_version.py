@@ -55,8 +55,9 @@ def test_the_page_of_the_server_says_it() -> None:
 
 def test_the_tables_are_of_this_version() -> None:
     assert builtin_tables().kubernetes == MINOR
-    policy = json.loads(gzip.decompress((SERVER / "bootstrap_policy.json.gz").read_bytes()))
-    assert policy["kubernetes"] == f"v{KUBERNETES}"
+    for name in ("bootstrap_policy", "flow_control"):
+        first = json.loads(gzip.decompress((SERVER / f"{name}.json.gz").read_bytes()))
+        assert first["kubernetes"] == f"v{KUBERNETES}"
     fields = gzip.decompress((SERVER / "protobuf_fields.txt.gz").read_bytes()).decode()
     modules = re.findall(r"^# (k8s\.io/\S+) v(\S+)$", fields, re.MULTILINE)
     assert {version for _, version in modules} == {KUBERNETES.replace("1.", "0.", 1)}

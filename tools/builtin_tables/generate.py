@@ -84,11 +84,15 @@ def definitions() -> dict[str, dict[str, Any]]:
 
 
 def observed() -> list[dict[str, Any]]:
-    """Return what ``observe.py`` has found, without the kinds that have no schema."""
+    """Return the kinds that ``observe.py`` has found, without those that have no schema."""
+    return cast("list[dict[str, Any]]", _all_observed()["kinds"])
+
+
+def _all_observed() -> dict[str, Any]:
     content = msgspec.json.decode((HERE / "observed.json").read_bytes(), type=dict[str, Any])
     if content["kubernetes"] != f"v{KUBERNETES}":
         raise MissingSourceError(f"observed.json is of {content['kubernetes']}; v{KUBERNETES} is needed: observe.py")
-    return cast("list[dict[str, Any]]", content["kinds"])
+    return content
 
 
 def short_name(name: str) -> str:
@@ -295,6 +299,7 @@ def make() -> bytes:
         types.made[name]["off"] = fields
     content = {
         "kubernetes": MINOR,
+        "priorities": _all_observed()["priorities"],
         "kinds": [entries[key] for key in sorted(entries)],
         "types": {name: types.made[name] for name in sorted(types.made)},
     }

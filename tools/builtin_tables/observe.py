@@ -85,6 +85,16 @@ def observe(server: Server) -> list[dict[str, Any]]:
     return found
 
 
+def priorities(server: Server) -> dict[str, tuple[int, int]]:
+    """Return those of each group version: of the group and of the version."""
+    found: dict[str, tuple[int, int]] = {}
+    for item in server.get("/apis/apiregistration.k8s.io/v1/apiservices")[1]["items"]:
+        spec = item["spec"]
+        name = f"{spec['group']}/{spec['version']}" if "group" in spec else spec["version"]
+        found[name] = spec["groupPriorityMinimum"], spec["versionPriority"]
+    return dict(sorted(found.items()))
+
+
 def _kind(server: Server, group: str, version: str, path: str, resource: dict[str, Any]) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "group": group,
@@ -174,7 +184,7 @@ def main() -> None:
         raise ControlPlaneError("there is no kube-apiserver: run `make kube`")
     with ControlPlane(assets) as plane:
         server = Server(plane)
-        content = {"kubernetes": assets.version, "kinds": observe(server)}
+        content = {"kubernetes": assets.version, "priorities": priorities(server), "kinds": observe(server)}
         additions = schema_additions(server)
     lines = msgspec.json.format(msgspec.json.encode(cast("Any", content)), indent=1)
     TARGET.write_bytes(lines + b"\n")

@@ -30,7 +30,7 @@ STEPS: Final = (
     ("what it serves", "tools.builtin_tables.observe"),
     ("fields in protobuf", "tools.protobuf_table.generate"),
     ("tables of kinds and types", "tools.builtin_tables.generate"),
-    ("roles and bindings", "tools.bootstrap_policy.observe"),
+    ("first objects", "tools.first_objects.observe"),
     ("facts about built-in kinds", "tests.conformance.builtin_facts"),
     ("facts about CRDs", "tests.conformance.crd_facts"),
     ("facts about values", "tests.conformance.value_facts"),

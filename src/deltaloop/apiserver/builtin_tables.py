@@ -28,4 +28,4 @@ def built_in() -> tuple[ServedResource, ...]:
     """Return all that is served of built-in kinds, reviews included."""
     tables = builtin_tables()
     types = BuiltInTypes(tables)
-    return (*built_in_resources(tables, types), *reviews(types))
+    return (*built_in_resources(tables, types), *reviews(tables, types))

@@ -29,7 +29,7 @@ from deltaloop.apiserver.change_signal import ChangeSignal
 from deltaloop.apiserver.connections import http_server
 from deltaloop.apiserver.core.access.rbac import AlwaysAllow, Authorizer, RbacAuthorizer
 from deltaloop.apiserver.core.access.service_tokens import LAST_USED, day_of_use
-from deltaloop.apiserver.core.controllers.first_objects import make_first_objects, make_own_service, make_policy
+from deltaloop.apiserver.core.controllers.first_objects import make_first_objects, make_observed, make_own_service
 from deltaloop.apiserver.core.controllers.manifests import Manifest, in_order, load_manifest
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.stamp import Stamp
@@ -40,6 +40,7 @@ from deltaloop.apiserver.credentials import Credentials, credentials_of, new_tok
 from deltaloop.apiserver.errors import ServerStartError
 from deltaloop.apiserver.faults import Faults
 from deltaloop.apiserver.filters import Filters
+from deltaloop.apiserver.first_objects import bootstrap_policy, flow_control
 from deltaloop.apiserver.handlers import Handlers
 from deltaloop.apiserver.large_writes import LargeWrites
 from deltaloop.apiserver.options import ServerOptions
@@ -268,10 +269,9 @@ class ApiServer:
 
     def _make_first_objects(self) -> None:
         make_first_objects(self._operations, self._stamp)
+        make_observed(self._operations, flow_control(), self._stamp)
         if self._options.authorization_mode == "RBAC":
-            from deltaloop.apiserver.bootstrap_policy import bootstrap_policy
-
-            make_policy(self._operations, bootstrap_policy(), self._stamp)
+            make_observed(self._operations, bootstrap_policy(), self._stamp)
 
     def _label_secret(self, secret: Resource) -> None:
         """Write into a Secret that its token was used today."""

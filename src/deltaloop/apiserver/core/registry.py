@@ -1,10 +1,9 @@
 """What the server serves at the moment: the built-in kinds and the resources made from CRDs.
 
-Resources are found by group, version and plural or kind. Groups have an order (core first, then as the real server
-lists them, then those of CRDs by name), and so have the versions of a group (v2 before v1 before v1beta1).
+Resources are found by group, version and plural or kind. Groups have an order (core first, then by their priority, then
+by name), and so have the versions of a group (v2 before v1 before v1beta1).
 
-Source: Kubernetes pkg/controlplane/apiserver (group priorities); apimachinery pkg/version
-``CompareKubeAwareVersionStrings``.
+Source: apimachinery pkg/version ``CompareKubeAwareVersionStrings``.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Iterable
 from itertools import groupby
-from typing import Any, Final, final
+from typing import Any, final
 
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
@@ -20,32 +19,6 @@ from deltaloop.apiserver.core.crds.definition import crd_resources, crd_status
 from deltaloop.apiserver.core.crds.version_order import version_order
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.schemas.json_values import at, text
-
-_GROUPS: Final = (
-    "",
-    "apiregistration.k8s.io",
-    "apps",
-    "events.k8s.io",
-    "authentication.k8s.io",
-    "authorization.k8s.io",
-    "autoscaling",
-    "batch",
-    "certificates.k8s.io",
-    "networking.k8s.io",
-    "policy",
-    "rbac.authorization.k8s.io",
-    "storage.k8s.io",
-    "admissionregistration.k8s.io",
-    "apiextensions.k8s.io",
-    "scheduling.k8s.io",
-    "coordination.k8s.io",
-    "node.k8s.io",
-    "discovery.k8s.io",
-    "resource.k8s.io",
-    "flowcontrol.apiserver.k8s.io",
-    "storagemigration.k8s.io",
-)
-_GROUP_ORDER: Final = {group: position for position, group in enumerate(_GROUPS)}
 
 
 @final
@@ -55,8 +28,9 @@ class Registry:
     def __init__(self, built_in: Iterable[ServedResource]) -> None:
         """Serve the built-in resources and, at first, no others."""
         self._built_in = tuple(built_in)
+        self._priorities = {item.type.group: item.priority[0] for item in self._built_in}
         self._custom: dict[str, tuple[ServedResource, ...]] = {}
-        self._ordered = tuple(sorted(self._built_in, key=_order))
+        self._ordered = tuple(sorted(self._built_in, key=self._order))
         self._by_plural = {_by_plural(item): item for item in self._ordered}
         self._by_kind = {_by_kind(item): item for item in self._ordered}
         self._groups: dict[str, dict[str, tuple[ServedResource, ...]]] | None = None  # made when it is asked for
@@ -96,7 +70,7 @@ class Registry:
             self._serve(name, branch._custom.get(name, ()))
 
     def _take(self, other: Registry) -> None:
-        self._built_in = other._built_in
+        self._built_in, self._priorities = other._built_in, other._priorities
         self._custom = dict(other._custom)
         self._ordered = other._ordered
         self._by_plural, self._by_kind = dict(other._by_plural), dict(other._by_kind)
@@ -113,7 +87,7 @@ class Registry:
 
     def has_built_in(self, group: str) -> bool:
         """Tell whether a group is one of the server's own."""
-        return any(item.type.group == group for item in self._built_in)
+        return group in self._priorities
 
     def find_kind(self, group: str, version: str, kind: str) -> ServedResource | None:
         """Return the resource of a kind, or None if it is not served."""
@@ -145,6 +119,11 @@ class Registry:
     def resource_of(self, crd_name: str) -> ServedResource | None:
         """Return one of the resources that a CRD serves; its objects are those of all versions."""
         return next(iter(self._custom.get(crd_name, ())), None)
+
+    def versions_of_crds(self) -> dict[tuple[str, str], tuple[int, int]]:
+        """Return the group versions that CRDs serve, with their priorities."""
+        served = (item for items in self._custom.values() for item in items)
+        return {(item.type.group, item.type.version): item.priority for item in served}
 
     def apply_crd(self, crd: dict[str, Any], *, now: float) -> dict[str, Any]:
         """Serve a CRD that was created or changed, and return the status to store with it.
@@ -186,11 +165,16 @@ class Registry:
             ordered = [other for other in ordered if other is not item]
             del self._by_plural[_by_plural(item)], self._by_kind[_by_kind(item)]
         for item in served:
-            insort(ordered, item, key=_order)
+            insort(ordered, item, key=self._order)
             self._by_plural[_by_plural(item)] = self._by_kind[_by_kind(item)] = item
         if served:
             self._custom[name] = served
         self._ordered = tuple(ordered)
+
+    def _order(self, resource: ServedResource) -> tuple[int, str, tuple[int, int, int, int, str], str]:
+        kind = resource.type
+        priority = self._priorities.get(kind.group, resource.priority[0])
+        return -priority, kind.group, version_order(kind.version), kind.plural
 
 
 def _by_plural(resource: ServedResource) -> tuple[str, str, str]:
@@ -201,8 +185,3 @@ def _by_plural(resource: ServedResource) -> tuple[str, str, str]:
 def _by_kind(resource: ServedResource) -> tuple[str, str, str]:
     kind = resource.type
     return kind.group, kind.version, kind.kind
-
-
-def _order(resource: ServedResource) -> tuple[int, str, tuple[int, int, int, int, str], str]:
-    kind = resource.type
-    return (_GROUP_ORDER.get(kind.group, len(_GROUPS)), kind.group, version_order(kind.version), kind.plural)

@@ -62,6 +62,7 @@ class ServedResource:
         short_names: Such as ``deploy``.
         categories: Such as ``all``.
         verbs: What can be done with it.
+        priority: Of its group and of its version, as their APIService has it; those of a CRD unless it says otherwise.
         status: Whether ``status`` is a subresource of its own.
         scale_paths: Where the ``scale`` subresource reads and writes; None without one.
         finalize: Whether there is a ``finalize`` subresource (namespaces).
@@ -84,6 +85,7 @@ class ServedResource:
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     verbs: tuple[str, ...] = ALL_VERBS
+    priority: tuple[int, int] = (1000, 100)
     status: bool = False
     scale_paths: ScalePaths | None = None
     finalize: bool = False

@@ -10,6 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.draft import NO_DRAFT, Commit, Draft, ask_at_once
@@ -278,6 +279,34 @@ def test_a_definition_is_served_from_its_commit_on_whatever_others_are_made_mean
     assert operations.is_current(unchanged), "it has changed nothing of what is served"
     operations.commit(unchanged)
     assert defined(operations.registry) == ("bars.x.dev", "foos.x.dev", "quxes.x.dev")
+
+
+def test_a_group_of_a_definition_has_its_service_with_the_commit() -> None:
+    operations = Operations(Store(), built_in_registry())
+    crds = operations.registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+    assert crds is not None
+    services = kinds.API_SERVICE.group_resource
+
+    def drafted(write: Callable[[Operations], object]) -> Operations:
+        found = operations.draft(ask_at_once)
+        write(found)
+        return found
+
+    made = drafted(lambda draft: draft.create(crds, "", crd("foos"), stamp=stamp("foos")))
+    assert operations.store.count(services) == 0
+    operations.commit(made)
+    (service,) = operations.store.list(services).items
+    assert (service.name, bool(service.uid)) == ("v1.x.dev", True)
+    for item in ("", "bars"):
+        if item:
+            operations.create(crds, "", crd(item), stamp=stamp(item))
+        dry = drafted(lambda draft: draft.delete(crds, "", "foos.x.dev", DeleteOptions(), now=1.0, dry_run=True))
+        operations.commit(dry)
+        assert operations.store.list(services).items == (service,)
+    operations.commit(drafted(lambda draft: draft.delete(crds, "", "foos.x.dev", DeleteOptions(), now=1.0)))
+    assert operations.store.list(services).items == (service,), "another definition serves the version"
+    operations.commit(drafted(lambda draft: draft.delete(crds, "", "bars.x.dev", DeleteOptions(), now=1.0)))
+    assert operations.store.count(services) == 0
 
 
 def test_a_definition_whose_names_are_taken_meanwhile_is_worked_out_anew() -> None:

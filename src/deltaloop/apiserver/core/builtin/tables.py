@@ -8,10 +8,13 @@ It is a part of the code, and read with it. Its form is JSON:
             others), selector (where ``scale`` finds the pods' selector: pkg/registry/apps/*/storage), stored_in
             (another resource whose storage it shares), etcd_prefix (where etcd has the objects, if not at the plural),
             deprecation (the warning that goes with every answer: pkg/apis), flags (``strategy.Flags``)
+    priorities  by group version: of the group and of the version, as APIServices have them
     types   by name, as ``schemas.type_table`` says
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 import msgspec
 
@@ -61,12 +64,21 @@ class KindEntry(msgspec.Struct, frozen=True):
         return f"{self.group}/{self.version}" if self.group else self.version
 
 
+# The aggregator's own group has no APIService; it comes before all groups but the core one.
+_OWN_GROUP: Final = (17_999, 0)
+
+
 class BuiltInTables(msgspec.Struct, frozen=True):
     """All of the data file."""
 
     kubernetes: str
     kinds: tuple[KindEntry, ...]
+    priorities: dict[str, tuple[int, int]]
     types: dict[str, StructType]
+
+    def priority_of(self, api_version: str) -> tuple[int, int]:
+        """Return the priorities of a group version."""
+        return self.priorities.get(api_version, _OWN_GROUP)
 
 
 def parse_tables(content: bytes) -> BuiltInTables:

@@ -46,6 +46,7 @@ LEASE_CANDIDATES: Final = ServedResource(
     codec=BuiltInCodec(_LEASE_CANDIDATE),
     singular="leasecandidate",
     list_kind="LeaseCandidateList",
+    priority=(16_500, 13),
     flags=Flags(unconditional_update=False, any_finalizer=True),
     etcd_prefix="leasecandidates",
 )

@@ -1,5 +1,6 @@
-"""What is there from the start: namespaces, priority classes, the range of Services, and the server's own Service.
+"""What is there from the start: namespaces, priority classes, the range of Services, the server's own Service.
 
+There is also an APIService for each version of a group, and what is given as a real server has it.
 The real server makes the same. The address of its own Service's endpoints is the one that this server listens on, which
 is loopback: nothing but this machine reaches it.
 
@@ -17,6 +18,7 @@ from typing import Any, Final
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
+from deltaloop.apiserver.core.kinds.api_service import ON_START, own_service, service_name
 from deltaloop.apiserver.core.kinds.priority_class import SYSTEM_CLASSES
 from deltaloop.apiserver.core.kinds.service_allocation import FIRST_ADDRESS, SERVICE_RANGE
 from deltaloop.apiserver.core.served_resource import ServedResource
@@ -24,7 +26,7 @@ from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.writes.applying import apply_object
 from deltaloop.apiserver.core.writes.operations import Operations
-from deltaloop.schemas.json_values import at, mapping
+from deltaloop.schemas.json_values import at, items, mapping
 
 FIRST_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 _SERVICE_CIDR: Final = ResourceType[Resource](
@@ -57,22 +59,40 @@ def make_first_objects(operations: Operations, stamps: Stamps) -> None:
         fields = {"metadata": {"name": name}, "value": value, "description": _DESCRIPTIONS[name]}
         _ensure(operations, kinds.PRIORITY_CLASS, "", fields, stamps)
     _make_range(operations, stamps)
+    _make_own_services(operations, stamps)
 
 
-def make_policy(operations: Operations, policy: Iterable[tuple[str, Fields]], stamps: Stamps) -> None:
-    """Create the first roles and bindings, where they are missing.
+def make_observed(operations: Operations, observed: Iterable[tuple[str, Fields]], stamps: Stamps) -> None:
+    """Create what a real server has from the start, where it is missing: the path of its collection, and itself.
 
     They are stored as a real server has them, owners of fields included, so nothing has to be filled in or checked.
     """
-    for plural, fields in policy:
-        served = operations.registry.find("rbac.authorization.k8s.io", "v1", plural)
+    for path, fields in observed:
+        group, version, plural = path.split("/")
+        served = operations.registry.find(group, version, plural)
         key = "/".join(filter(None, (fields["metadata"].get("namespace"), fields["metadata"]["name"])))
         if served is None or operations.store.get(served.storage, key) is not None:
             continue
         stamp = stamps()
         metadata = {**fields["metadata"], "uid": stamp.uid, "creationTimestamp": stamp.time}
         metadata["managedFields"] = [{**entry, "time": stamp.time} for entry in metadata.get("managedFields", ())]
-        operations.store.create(served.storage, key, {**fields, "metadata": metadata})
+        made = {**fields, "metadata": metadata}
+        if conditions := at(fields, "status", "conditions"):
+            timed = [{**mapping(item), "lastTransitionTime": stamp.time} for item in items(conditions)]
+            made["status"] = {"conditions": timed}
+        operations.store.create(served.storage, key, made)
+
+
+def _make_own_services(operations: Operations, stamps: Stamps) -> None:
+    """Create the APIServices of the versions that the server itself serves, where they are missing."""
+    registry = operations.registry
+    priorities = {(item.type.group, item.type.version): item.priority for item in registry.resources()}
+    for (group, version), priority in priorities.items():
+        name = service_name(group, version)
+        if group != kinds.API_SERVICE.group and operations.store.get(kinds.API_SERVICE.group_resource, name) is None:
+            stamp = stamps()
+            fields = own_service(group, version, priority, managed=ON_START, uid=stamp.uid, time=stamp.time)
+            operations.store.create(kinds.API_SERVICE.group_resource, name, fields)
 
 
 def make_own_service(operations: Operations, *, address: str, port: int, stamps: Stamps) -> None:

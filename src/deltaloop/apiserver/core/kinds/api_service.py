@@ -1,6 +1,7 @@
-"""APIService: where a version of a group is served.
+"""APIService: where a version of a group is served; the server has one for each that it serves itself.
 
-Source: kube-aggregator pkg/registry/apiservice/etcd.
+Source: kube-aggregator pkg/registry/apiservice, pkg/controllers/autoregister; Kubernetes
+pkg/controlplane/controller/crdregistration.
 """
 
 from __future__ import annotations
@@ -8,8 +9,75 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.strategy import Strategy
+from deltaloop.api.kinds import API_SERVICE
+from deltaloop.api.resource import Resource
+from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
 from deltaloop.schemas.json_values import at, items, text
+
+_MANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
+ON_START: Final = "onstart"
+WHILE_DEFINED: Final = "true"
+
+
+def service_name(group: str, version: str) -> str:
+    """Return the name of a group version's APIService."""
+    return f"{version}.{group}"
+
+
+def own_service(
+    group: str, version: str, priority: tuple[int, int], *, managed: str, uid: str, time: str
+) -> dict[str, object]:
+    """Return the APIService of a group version that the server itself serves, as it is stored.
+
+    Args:
+        group: API group.
+        version: API version.
+        priority: Of the group and of the version.
+        managed: Whether the server makes it when it starts, or as long as a definition is there.
+        uid: Its uid.
+        time: When it is made.
+    """
+    spec: dict[str, object] = {"group": group} if group else {}
+    spec |= {"version": version, "groupPriorityMinimum": priority[0], "versionPriority": priority[1]}
+    owned: dict[str, object] = {
+        "f:metadata": {"f:labels": {".": {}, f"f:{_MANAGED}": {}}},
+        "f:spec": {f"f:{name}": {} for name in spec},
+    }
+    entry: dict[str, object] = {"manager": "kube-apiserver", "operation": "Update", "time": time}
+    entry |= {"apiVersion": API_SERVICE.api_version, "fieldsType": "FieldsV1", "fieldsV1": owned}
+    return {
+        "metadata": {
+            "name": service_name(group, version),
+            "uid": uid,
+            "creationTimestamp": time,
+            "labels": {_MANAGED: managed},
+            "managedFields": [entry],
+        },
+        "spec": spec,
+        "status": _available_locally(time),
+    }
+
+
+def follows_definitions(api_service: Resource) -> bool:
+    """Tell whether an APIService is there as long as a definition is."""
+    return api_service.labels.get(_MANAGED) == WHILE_DEFINED
+
+
+def _available_locally(time: str) -> dict[str, object]:
+    available = {
+        "type": "Available",
+        "status": "True",
+        "lastTransitionTime": time,
+        "reason": "Local",
+        "message": "Local APIServices are always available",
+    }
+    return {"conditions": [available]}
+
+
+def _finish_new(api_service: dict[str, object], _store: Stored, given: Given) -> tuple[()]:
+    if at(api_service, "spec", "service") is None:
+        api_service["status"] = _available_locally(given.time)
+    return ()
 
 
 def _service(api_service: Mapping[str, object]) -> str:
@@ -26,4 +94,4 @@ def _available(api_service: Mapping[str, object]) -> str:
     return f"{status} ({reason})" if reason and status != "True" else status
 
 
-STRATEGY: Final = Strategy(cells={"Service": _service, "Available": _available})
+STRATEGY: Final = Strategy(finish_new=_finish_new, cells={"Service": _service, "Available": _available})

@@ -35,9 +35,9 @@ def ip_address(address: str, *, namespace: str, name: str) -> dict[str, object]:
     return {"metadata": {"name": address, "labels": labels}, "spec": {"parentRef": parent}}
 
 
-def uid_beside(uid: str, address: str) -> str:
-    """Return a uid for the IPAddress that is made together with an object of this uid."""
-    digits = hashlib.sha256(f"{uid}/{address}".encode()).hexdigest()
+def uid_beside(uid: str, name: str) -> str:
+    """Return a uid for what is made together with an object of this uid, such as the IPAddress of a Service."""
+    digits = hashlib.sha256(f"{uid}/{name}".encode()).hexdigest()
     # The form of a uuid of version 8 (RFC 9562), which says nothing of how it was made.
     return f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-8{digits[17:20]}-{digits[20:32]}"
 

@@ -50,7 +50,7 @@ def _strategy(entry: KindEntry) -> Strategy:
     return STRATEGIES.get(of_version) or STRATEGIES.get(entry.group_resource, PLAIN)
 
 
-def _served(entry: KindEntry, types: BuiltInTypes) -> ServedResource:
+def _served(entry: KindEntry, tables: BuiltInTables, types: BuiltInTypes) -> ServedResource:
     scale, kind = "scale" in entry.subresources, _type(entry)
     schema, strategy = types.schema(entry.api_version, entry.kind), _strategy(entry)
     return ServedResource(
@@ -60,6 +60,7 @@ def _served(entry: KindEntry, types: BuiltInTypes) -> ServedResource:
         short_names=entry.short_names,
         categories=entry.categories,
         verbs=entry.verbs,
+        priority=tables.priority_of(entry.api_version),
         status="status" in entry.subresources,
         scale_paths=ScalePaths(label_selector=entry.selector) if scale else None,
         finalize="finalize" in entry.subresources,
@@ -79,4 +80,4 @@ def _served(entry: KindEntry, types: BuiltInTypes) -> ServedResource:
 
 def built_in_resources(tables: BuiltInTables, types: BuiltInTypes) -> tuple[ServedResource, ...]:
     """Return all of them."""
-    return tuple(_served(entry, types) for entry in tables.kinds if entry.group not in _REVIEWS)
+    return tuple(_served(entry, tables, types) for entry in tables.kinds if entry.group not in _REVIEWS)

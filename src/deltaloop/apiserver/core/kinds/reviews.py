@@ -10,9 +10,9 @@ from typing import Final
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.builtin.codec import BuiltInCodec
+from deltaloop.apiserver.core.builtin.tables import BuiltInTables
 from deltaloop.apiserver.core.kinds.types import BuiltInTypes
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.schemas.types import Schema
 
 AUTHENTICATION: Final = "authentication.k8s.io"
 AUTHORIZATION: Final = "authorization.k8s.io"
@@ -28,12 +28,13 @@ _REVIEWS: Final = (
 )
 
 
-def reviews(types: BuiltInTypes) -> tuple[ServedResource, ...]:
+def reviews(tables: BuiltInTables, types: BuiltInTypes) -> tuple[ServedResource, ...]:
     """Return the reviews as they are served."""
-    return tuple(_served(kind, types.schema(kind.api_version, kind.kind), types) for kind in _REVIEWS)
+    return tuple(_served(kind, tables, types) for kind in _REVIEWS)
 
 
-def _served(kind: ResourceType[Resource], schema: Schema, types: BuiltInTypes) -> ServedResource:
+def _served(kind: ResourceType[Resource], tables: BuiltInTables, types: BuiltInTypes) -> ServedResource:
+    schema = types.schema(kind.api_version, kind.kind)
     return ServedResource(
         type=kind,
         schema=schema,
@@ -41,6 +42,7 @@ def _served(kind: ResourceType[Resource], schema: Schema, types: BuiltInTypes) -
         singular=kind.kind.lower(),
         list_kind=f"{kind.kind}List",
         verbs=("create",),
+        priority=tables.priority_of(kind.api_version),
     )
 
 

@@ -4,7 +4,10 @@
     deleted     its finalizer holds it until the last of its objects is gone; nothing new can be created meanwhile
     gone        its resources are not served any more, and its names are free for another that waits for them
 
-Source: apiextensions-apiserver pkg/controller/finalizer, pkg/controller/status.
+Each version of a group that is served has an APIService meanwhile.
+
+Source: apiextensions-apiserver pkg/controller/finalizer, pkg/controller/status; Kubernetes
+pkg/controlplane/controller/crdregistration.
 """
 
 from __future__ import annotations
@@ -16,16 +19,19 @@ from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.crds.definition import CLEANUP_FINALIZER, is_established
+from deltaloop.apiserver.core.kinds.api_service import WHILE_DEFINED, follows_definitions, own_service, service_name
+from deltaloop.apiserver.core.kinds.ip_address import uid_beside
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.store import Objects
 from deltaloop.apiserver.core.strategy import Given
 from deltaloop.apiserver.core.writes.managed_fields import with_updated
-from deltaloop.schemas.json_values import mapping
+from deltaloop.schemas.json_values import at, mapping, text
 
 _NO_STATUS: Final[dict[str, object]] = {"conditions": [], "acceptedNames": {"plural": "", "kind": ""}}
 _MANAGER: Final = "kube-apiserver"
+_API_SERVICES: Final = kinds.API_SERVICE.group_resource
 CRDS: Final = kinds.CUSTOM_RESOURCE_DEFINITION.group_resource
 
 
@@ -33,10 +39,13 @@ CRDS: Final = kinds.CUSTOM_RESOURCE_DEFINITION.group_resource
 class CrdLifecycle:
     """The custom resource definitions of one store and one registry."""
 
-    def __init__(self, store: Objects, registry: Registry) -> None:
-        """Work on this store and this registry."""
+    def __init__(self, store: Objects, registry: Registry, *, drafted: bool = False) -> None:
+        """Work on this store and this registry; those of a draft are one write's own."""
         self._store = store
         self._registry = registry
+        self._drafted = drafted
+        self._followed: dict[tuple[str, str], tuple[int, int]] = {}
+        self.changed: tuple[float, str] | None = None  # when what is served has changed last, by which CRD
 
     def serve_stored(self, *, now: float) -> None:
         """Serve the resources of the CRDs in a restored store; those that had their names keep them."""
@@ -48,6 +57,7 @@ class CrdLifecycle:
         served = self._registry.resource(kinds.CUSTOM_RESOURCE_DEFINITION)
         assert served is not None
         status = self._registry.apply_crd(crd, now=given.now)
+        self.follow(now=given.now, uid=text(at(crd, "metadata", "uid")))
         # Which versions are stored is written with the CRD itself, the rest later: by the server.
         stored = {**_NO_STATUS, **mapping(crd.get("status")), "storedVersions": status["storedVersions"]}
         before = {**crd, "status": stored}
@@ -96,3 +106,27 @@ class CrdLifecycle:
             fields = crd.to_dict()
             fields["status"] = self._registry.apply_crd(fields, now=now)
             self._store.update(CRDS, crd.key, fields)
+        self.follow(now=now)
+
+    def follow(self, *, now: float, uid: str = "") -> None:
+        """Let there be an APIService for each version that a CRD serves, and for no other; a draft leaves it for later.
+
+        Args:
+            now: Seconds since 1970.
+            uid: That of the CRD that was written, from which those of new APIServices are made.
+        """
+        self.changed = now, uid
+        if self._drafted:
+            return
+        served = self._registry.versions_of_crds()
+        for (group, version), priority in sorted(served.items() - self._followed.items()):
+            service = service_name(group, version)
+            if self._store.get(_API_SERVICES, service) is None:
+                own = {"uid": uid_beside(uid, f"{service} {self._store.revision}"), "time": Stamp(now=now).time}
+                fields = own_service(group, version, priority, managed=WHILE_DEFINED, **own)
+                self._store.create(_API_SERVICES, service, fields)
+        for group, version in sorted(self._followed.keys() - served.keys()):
+            found = self._store.get(_API_SERVICES, service_name(group, version))
+            if found is not None and follows_definitions(found):
+                self._store.delete(_API_SERVICES, found.key)
+        self._followed = served

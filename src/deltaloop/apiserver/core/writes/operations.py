@@ -99,7 +99,7 @@ class Operations:
         """
         drafted = Operations(self.store, self.registry.branch())
         drafted._objects = drafted._draft = draft = Draft(self.store, ask=ask)
-        drafted.crds = CrdLifecycle(draft, drafted.registry)
+        drafted.crds = CrdLifecycle(draft, drafted.registry, drafted=True)
         return drafted
 
     def is_current(self, drafted: Operations) -> bool:
@@ -111,7 +111,11 @@ class Operations:
         """Carry out what a draft that is current has worked out."""
         assert drafted._draft is not None
         self.registry.adopt(drafted.registry)
-        return drafted._draft.commit()
+        commit = drafted._draft.commit()
+        if drafted.crds.changed is not None:
+            now, uid = drafted.crds.changed
+            self.crds.follow(now=now, uid=uid)
+        return commit
 
     def read(self, served: ServedResource, namespace: str, name: str, *, revision: int | None = None) -> Resource:
         """Return an object, as it is or as it was at a revision of the store's window.
