@@ -92,7 +92,7 @@ def owner_is(owner: dl.OwnerReference, name: str, uid: str) -> bool:
     return named and owner.controller is True and owner.block_owner_deletion is True
 
 
-async def runs(client: dl.Client, foos: dl.SharedIndexInformer[dl.Resource]) -> bool:
+async def runs(client: dl.Client, foos: dl.cache.SharedIndexInformer[dl.Resource]) -> bool:
     """Wait until the first Foo's Pod is ready, as the Pod says and the Foo."""
 
     def is_available() -> bool:
@@ -113,7 +113,7 @@ async def collects_garbage(client: dl.Client) -> bool:
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "never-was", "uid": str(uuid.uuid4())}
     orphan = await client.create(kind, {"metadata": {"generateName": "orphan-", "ownerReferences": [owner]}})
     try:
-        await client.wait_for(kind, orphan.name, dl.conditions.deleted(), timeout=GARBAGE)
+        await client.wait_for(kind, orphan.name, dl.wait.deleted(), timeout=GARBAGE)
     except dl.WaitTimeoutError:
         await client.delete(kind, orphan.name)
         return False

@@ -11,7 +11,7 @@ import pytest
 
 from deltaloop.api.resource import Resource
 from deltaloop.events import EventRecorder, EventRecorderOptions
-from deltaloop.runtime import Channel
+from deltaloop.sources import Channel
 from deltaloop.workqueue import WorkQueue
 from tests.events.fake_events import POD_X, FakeEvents
 

@@ -178,10 +178,10 @@ async def _errors(client: dl.Client, secret: dl.Resource) -> list[BaseException]
         with pytest.raises(dl.DeltaloopError) as caught:
             await attempt
         errors.append(caught.value)
-    with pytest.raises(dl.MalformedObjectError) as malformed:
+    with pytest.raises(dl.errors.MalformedObjectError) as malformed:
         dl.Resource.from_json(unreadable)
     errors.append(malformed.value)
-    with pytest.raises(dl.MalformedObjectError) as misfit:
+    with pytest.raises(dl.errors.MalformedObjectError) as misfit:
         secret.decode(dict[str, int])
     errors.append(misfit.value)
     return errors

@@ -58,9 +58,9 @@ class Provisioner:
         self._options = options
         self._identity = identity
         self.leads = False
-        limiter = dl.MaxOfRateLimiter[str](
-            dl.ItemExponentialFailureRateLimiter(options.base_delay, options.max_delay),
-            dl.BucketRateLimiter(clock=asyncio.get_running_loop().time, qps=10.0, burst=100),
+        limiter = dl.workqueue.MaxOfRateLimiter[str](
+            dl.workqueue.ItemExponentialFailureRateLimiter(options.base_delay, options.max_delay),
+            dl.workqueue.BucketRateLimiter(clock=asyncio.get_running_loop().time, qps=10.0, burst=100),
         )
         self.queue: dl.RateLimitingQueue[str] = dl.RateLimitingQueue(name="claims", rate_limiter=limiter)
 

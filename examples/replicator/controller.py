@@ -47,9 +47,11 @@ def replicator(sources: Iterable[str]) -> Controller:
     @dl.controller(
         dl.kinds.CONFIG_MAP,
         name="replicator",
-        predicates=[dl.Where(lambda obj: TO in obj.annotations)],
+        predicates=[dl.predicates.Where(lambda obj: TO in obj.annotations)],
         watches=[
-            dl.Watch(dl.kinds.CONFIG_MAP, to=to_source, predicates=[dl.Where(lambda obj: bool(source_of(obj)))]),
+            dl.Watch(
+                dl.kinds.CONFIG_MAP, to=to_source, predicates=[dl.predicates.Where(lambda obj: bool(source_of(obj)))]
+            ),
             dl.Watch(dl.kinds.NAMESPACE, to=lambda _: keys),
         ],
         indexers={"source": by_source},

@@ -123,7 +123,7 @@ def desired_deployment(foo: dl.Resource) -> Mapping[str, Any]:
         "metadata": {
             "name": foo["spec"]["deploymentName"],
             "namespace": foo.namespace,
-            "ownerReferences": [dl.controller_reference(foo, FOO)],
+            "ownerReferences": [dl.api.controller_reference(foo, FOO)],
         },
         "spec": {
             "replicas": wanted_replicas(foo),

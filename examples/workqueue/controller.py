@@ -34,18 +34,18 @@ class Controller:
         handler = dl.HandlerFuncs[dl.Resource](
             on_add=self._enqueue, on_update=lambda _, new: self._enqueue(new), on_delete=self._enqueue
         )
-        source = dl.ListWatch(client, dl.kinds.POD, namespace=namespace)
-        self.store, self._informer = dl.new_indexer_informer(source, dl.kinds.POD, handler=handler)
+        source = dl.cache.ListWatch(client, dl.kinds.POD, namespace=namespace)
+        self.store, self._informer = dl.cache.new_indexer_informer(source, dl.kinds.POD, handler=handler)
 
     def _enqueue(self, pod: dl.Resource) -> None:
-        self.queue.add(dl.meta_namespace_key(pod))
+        self.queue.add(dl.cache.meta_namespace_key(pod))
 
     async def run(self, workers: int) -> None:
         """Work until cancelled: fill the store first, so that no key is worked on that only seems to be missing."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._informer.run())
             try:
-                if not await dl.wait_for_cache_sync(self._informer, timeout=30):
+                if not await dl.cache.wait_for_cache_sync(self._informer, timeout=30):
                     raise TimeoutError("the store did not fill in time")
                 for _ in range(workers):
                     group.create_task(self._work())
@@ -57,7 +57,7 @@ class Controller:
         while True:
             try:
                 key = await self.queue.get()
-            except dl.QueueShutDownError:
+            except dl.errors.QueueShutDownError:
                 return
             try:
                 self._sync(key)

@@ -1,21 +1,8 @@
-"""The root of all errors, below every room, so that each can derive its own from it."""
+"""All errors of deltaloop by name: each is a ``DeltaloopError``, has fields, and says what is wrong and what to do.
 
-from __future__ import annotations
+An error is imported when it is first used, with the room that raises it.
+"""
 
-from collections.abc import Callable
-from typing import Any
+from deltaloop.lazy_names import lazy_names
 
-
-class DeltaloopError(Exception):
-    """Root of all errors that deltaloop raises on purpose; whatever its constructor takes, it can be pickled."""
-
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return _restore, (type(self), self.args, self.__dict__)
-
-
-def _restore(cls: type[DeltaloopError], args: tuple[Any, ...], fields: dict[str, Any]) -> DeltaloopError:
-    """Make an error again from its text and fields, without its constructor: that takes what the text was made of."""
-    error = cls.__new__(cls, *args)
-    error.args = args
-    error.__dict__.update(fields)
-    return error
+__all__, __getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -17,7 +17,7 @@ import weakref
 from collections.abc import Callable
 from typing import Final, NoReturn, Protocol, TypeVar, final
 
-from deltaloop.errors import DeltaloopError
+from deltaloop.root_error import DeltaloopError
 
 
 class ForkedError(DeltaloopError, RuntimeError):

@@ -14,7 +14,7 @@ from dataclasses import fields
 from types import NoneType, UnionType
 from typing import Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, is_typeddict
 
-from deltaloop.errors import DeltaloopError
+from deltaloop.root_error import DeltaloopError
 
 
 class OptionTypeError(DeltaloopError, TypeError):

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from deltaloop.apiserver import ManifestError, read_manifests
+from deltaloop.apiserver import read_manifests
+from deltaloop.errors import ManifestError
 from tests.apiserver.serving import CONFIG_MAPS, WIDGETS, serving, widget, widget_crd
 
 FILES = {

@@ -15,9 +15,10 @@ from typing import Any
 import aiohttp
 import pytest
 
-from deltaloop.apiserver import ApiServer, DataDirectoryError, ServerOptions
+from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.apiserver.core.storage.store import Store
 from deltaloop.apiserver.persistence import FILE_NAME, DataFile
+from deltaloop.errors import DataDirectoryError
 from tests.apiserver.serving import (
     CONFIG_MAPS,
     CRDS,

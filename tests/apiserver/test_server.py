@@ -15,7 +15,8 @@ import pytest
 
 from deltaloop.api.kubernetes_version import KUBERNETES
 from deltaloop.api.redaction import SecretText
-from deltaloop.apiserver import ApiServer, ServerOptions, ServerStartError
+from deltaloop.apiserver import ApiServer, ServerOptions
+from deltaloop.errors import ServerStartError
 from tests.apiserver.serving import CONFIG_MAPS, CRDS, Caller, Serving, config_map, serving
 
 

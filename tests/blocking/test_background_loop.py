@@ -16,8 +16,9 @@ from types import FrameType
 import pytest
 
 import deltaloop
-from deltaloop.blocking import BackgroundLoop, BackgroundLoopError
+from deltaloop.blocking import BackgroundLoop
 from deltaloop.blocking.handoff import Handoff
+from deltaloop.errors import BackgroundLoopError
 from tests.blocking.serving import until
 
 
@@ -244,7 +245,7 @@ import deltaloop as dl
 from deltaloop.blocking import BackgroundLoop, BackgroundLoopError
 loop = BackgroundLoop()
 loop.start()
-queue = loop.queue(dl.WorkQueue(name="pods"))
+queue = loop.queue(dl.workqueue.WorkQueue(name="pods"))
 async def nothing(): pass
 def attempt(call):
     try:

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 import deltaloop as dl
-from deltaloop.blocking import BackgroundLoop, BackgroundLoopError, Client, connect
+from deltaloop.blocking import BackgroundLoop, Client, connect
+from deltaloop.errors import BackgroundLoopError
 from tests.blocking.serving import config_map, our_threads
 
 MAP = dl.kinds.CONFIG_MAP
@@ -35,9 +36,9 @@ def test_every_verb_waits_and_gives_what_the_asynchronous_one_gives(client: Clie
     other = client.create(MAP, config_map("b", key="1"))
     assert [each.name for each in client.list(MAP, namespace="default").items] == ["a", "b"]
     assert list(client.list_all(MAP, options=dl.ListOptions(label_selector="app=b")).items) == [other]
-    assert client.wait_for(MAP, "b", dl.conditions.created(), namespace="default").name == "b"
+    assert client.wait_for(MAP, "b", dl.wait.created(), namespace="default").name == "b"
     client.delete(MAP, "b", namespace="default")
-    client.wait_for(MAP, "b", dl.conditions.deleted(), namespace="default", timeout=5)
+    client.wait_for(MAP, "b", dl.wait.deleted(), namespace="default", timeout=5)
     with pytest.raises(dl.NotFoundError):
         client.get(MAP, "b", namespace="default")
 
@@ -119,13 +120,11 @@ def test_connect_says_which_cluster_and_how(kubeconfig: dict[str, Any]) -> None:
 
 def test_a_call_that_takes_too_long_is_ended(client: Client) -> None:
     with pytest.raises(TimeoutError, match=r"longer than 0\.02"):
-        client.call(
-            lambda each: each.wait_for(MAP, "never", dl.conditions.created(), namespace="default"), timeout=0.02
-        )
+        client.call(lambda each: each.wait_for(MAP, "never", dl.wait.created(), namespace="default"), timeout=0.02)
 
 
 def test_queues_wait_on_the_clients_loop(client: Client) -> None:
-    queue = client.queue(dl.WorkQueue[str]())
+    queue = client.queue(dl.workqueue.WorkQueue[str]())
     done = list[str]()
 
     def work() -> None:

@@ -14,18 +14,9 @@ from typing import Any
 import pytest
 
 import deltaloop as dl
-from deltaloop.blocking import (
-    BackgroundLoop,
-    BackgroundLoopError,
-    Client,
-    HandlerStillRunsError,
-    Informer,
-    InformerFactory,
-    Registration,
-    SharedInformer,
-    connect,
-)
-from deltaloop.cache import BufferPolicy, InformerStoppedError
+from deltaloop.blocking import BackgroundLoop, Client, Informer, InformerFactory, Registration, SharedInformer, connect
+from deltaloop.cache import BufferPolicy
+from deltaloop.errors import BackgroundLoopError, HandlerStillRunsError, InformerStoppedError
 from tests.blocking.paused import Paused
 from tests.blocking.serving import config_map, our_threads, until
 
@@ -304,7 +295,7 @@ def test_an_informer_for_a_while_stops_with_its_last_user(client: Client) -> Non
 def test_a_cache_that_cannot_fill_names_its_kind(client: Client) -> None:
     with InformerFactory(client) as factory:
         factory.informer(dl.ResourceType[dl.Resource]("example.com", "v1", "Widget", "widgets"))
-        with pytest.raises(dl.CacheSyncError, match=r"example\.com/v1/Widget") as caught:
+        with pytest.raises(dl.errors.CacheSyncError, match=r"example\.com/v1/Widget") as caught:
             factory.wait_for_sync(timeout=5)
         assert isinstance(caught.value.last_error, dl.NotFoundError)
 
@@ -345,7 +336,7 @@ def test_a_foreign_client_gets_a_loop_of_the_factorys_own(kubeconfig: dict[str, 
             maps = factory.informer(MAP)
             factory.wait_for_sync(timeout=5)
             assert [obj.name for obj in maps.lister().list()] == ["a"]
-            queue = factory.queue(dl.WorkQueue[str]())
+            queue = factory.queue(dl.workqueue.WorkQueue[str]())
             queue.add("a")
             assert queue.get(timeout=5) == "a"
             queue.done("a")
@@ -441,17 +432,17 @@ def test_each_wait_has_its_own_time_limit(client: Client) -> None:
         missing = factory.informer(dl.ResourceType[dl.Resource]("example.com", "v1", "Widget", "widgets"))
         for wait in (factory.wait_for_sync, missing.wait_for_sync):
             began = time.monotonic()
-            with pytest.raises(dl.CacheSyncError, match="Widget") as caught:
+            with pytest.raises(dl.errors.CacheSyncError, match="Widget") as caught:
                 wait(timeout=0.1, fail_fast=False)
             assert isinstance(caught.value, TimeoutError)
             assert time.monotonic() - began >= 0.1, "404 is no reason not to wait"
-            with pytest.raises(dl.CacheSyncError, match="Widget"):
+            with pytest.raises(dl.errors.CacheSyncError, match="Widget"):
                 wait(timeout=5)
         assert not missing.has_synced
         maps = factory.informer(MAP)
         maps.wait_for_sync(timeout=5)
         assert (maps.name, repr(maps)) == (maps._shared.name, f"<blocking {maps._shared!r}>")
-        with pytest.raises(dl.NotFreshError):
+        with pytest.raises(dl.errors.NotFreshError):
             maps.at_least("999999", timeout=0.01)
         registration = maps.add_event_handler(Recorder(then=block), name="blocker")
         assert registration.name == "blocker"
@@ -546,7 +537,7 @@ def test_a_consistency_check_waits_so_long_for_an_informer_that_a_handler_holds_
         for number in range(1, 6):
             change(client, "a", number)
         until(lambda: maps.resource_version != first)
-        with pytest.raises(dl.NotFreshError):
+        with pytest.raises(dl.errors.NotFreshError):
             maps.check_consistency(timeout=0.05)
         go_on.set()
         assert maps.check_consistency(timeout=5).is_consistent

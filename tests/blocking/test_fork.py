@@ -10,7 +10,8 @@ from collections.abc import Callable
 import pytest
 
 import deltaloop as dl
-from deltaloop.blocking import BackgroundLoop, BackgroundLoopError, Client, InformerFactory
+from deltaloop.blocking import BackgroundLoop, Client, InformerFactory
+from deltaloop.errors import BackgroundLoopError
 from tests.blocking.serving import config_map
 
 FORK = """
@@ -35,7 +36,7 @@ with serving() as kubeconfig, connect(kubeconfig=kubeconfig) as client, Informer
     registration = maps.add_event_handler(dl.HandlerFuncs())
     factory.wait_for_sync(timeout=10)
     lister = maps.lister()
-    queue = factory.queue(dl.WorkQueue())
+    queue = factory.queue(dl.workqueue.WorkQueue())
     calls = {
         "wait_for_sync": factory.wait_for_sync,
         "informer": lambda: factory.informer(dl.kinds.POD),
@@ -96,7 +97,7 @@ def test_everything_asks_in_which_process_it_is(client: Client, monkeypatch: pyt
         maps = factory.informer(dl.kinds.CONFIG_MAP, indexers={"name": dl.path("metadata.name")})
         registration = maps.add_event_handler(dl.HandlerFuncs())
         factory.wait_for_sync(timeout=5)
-        lister, queue = maps.lister(), factory.queue(dl.WorkQueue[str]())
+        lister, queue = maps.lister(), factory.queue(dl.workqueue.WorkQueue[str]())
         queue.add("a")
         assert queue.get(timeout=5) == "a"
         calls: list[Callable[[], object]] = [

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from deltaloop.blocking import HandlerStillRunsError, handler_thread
+from deltaloop.blocking import handler_thread
 from deltaloop.blocking.handler_thread import HandlerThread, join_all
+from deltaloop.errors import HandlerStillRunsError
 from tests.blocking.serving import until
 
 pytestmark = [pytest.mark.real_time]

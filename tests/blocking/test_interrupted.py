@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from deltaloop.blocking import BackgroundLoop, BackgroundLoopError, Client
+from deltaloop.blocking import BackgroundLoop, Client
+from deltaloop.errors import BackgroundLoopError
 from deltaloop.workqueue import Work, WorkQueue
 from tests.blocking.serving import until
 

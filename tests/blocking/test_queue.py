@@ -9,16 +9,10 @@ from collections.abc import Callable
 
 import pytest
 
-from deltaloop.blocking import BackgroundLoop, BackgroundLoopError
+from deltaloop.blocking import BackgroundLoop
 from deltaloop.blocking.queue import BlockingQueue
-from deltaloop.workqueue import (
-    ItemExponentialFailureRateLimiter,
-    QueueOptions,
-    QueueShutDownError,
-    RateLimitingQueue,
-    Work,
-    WorkQueue,
-)
+from deltaloop.errors import BackgroundLoopError, QueueShutDownError
+from deltaloop.workqueue import ItemExponentialFailureRateLimiter, QueueOptions, RateLimitingQueue, Work, WorkQueue
 from tests.blocking.serving import until
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from deltaloop import wait
 from deltaloop.api.kinds import parse_resource_type
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
@@ -18,7 +19,7 @@ from deltaloop.cache.errors import CacheSyncError
 from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.informer import InformerOptions
 from deltaloop.cache.reflector_options import ReflectorOptions
-from deltaloop.client import Client, ClientConfig, conditions
+from deltaloop.client import Client, ClientConfig
 from deltaloop.pacing import Backoff
 
 CRDS = parse_resource_type("apiextensions.k8s.io/v1/CustomResourceDefinition")
@@ -76,12 +77,12 @@ async def until(condition: Callable[[], bool]) -> None:
 
 async def define(client: Client) -> None:
     await client.create(CRDS, CRD)
-    await client.wait_for(CRDS, "widgets.example.com", conditions.established(), timeout=5)
+    await client.wait_for(CRDS, "widgets.example.com", wait.established(), timeout=5)
 
 
 async def withdraw(client: Client) -> None:
     await client.delete(CRDS, "widgets.example.com")
-    await client.wait_for(CRDS, "widgets.example.com", conditions.deleted(), timeout=5)
+    await client.wait_for(CRDS, "widgets.example.com", wait.deleted(), timeout=5)
 
 
 async def make(client: Client, name: str) -> Resource:

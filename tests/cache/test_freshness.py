@@ -10,7 +10,8 @@ from deltaloop.api.kinds import POD
 from deltaloop.cache.core.reflector.machine import ReflectorMachine
 from deltaloop.cache.informer import Informer
 from deltaloop.cache.listwatch import ListWatch
-from deltaloop.client import Client, ClientConfig, StreamEndedError
+from deltaloop.client import Client, ClientConfig
+from deltaloop.errors import StreamEndedError
 from tests.cache.fake_source import FakeSource, api_error, refused
 from tests.cache.test_informer import PAGED, STILL, running
 from tests.client.fake_transport import After, FakeTransport, Pause, Stream, page, pod

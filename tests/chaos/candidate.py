@@ -13,13 +13,8 @@ import sys
 from typing import Any
 
 from deltaloop.client import Client, ClientConfig, HttpRequest, HttpResponse, connect
-from deltaloop.leaderelection import (
-    LeaderElectionConfig,
-    LeaderElector,
-    LeadershipLostError,
-    LeaseLock,
-    Term,
-)
+from deltaloop.errors import LeadershipLostError
+from deltaloop.leaderelection import LeaderElectionConfig, LeaderElector, LeaseLock, Term
 from deltaloop.leaderelection.clock import boot_time
 
 

@@ -16,7 +16,8 @@ from typing import Any
 from deltaloop.api import kinds
 from deltaloop.client import Client
 from deltaloop.errors import DeltaloopError
-from deltaloop.runtime import Context, Controller, Request, Where, controller
+from deltaloop.predicates import Where
+from deltaloop.runtime import Context, Controller, Request, controller
 from deltaloop.workqueue import ItemExponentialFailureRateLimiter
 from tests.chaos.storm_journal import Journal
 

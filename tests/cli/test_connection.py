@@ -8,7 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 from deltaloop.cli.connection import ContextFlag, KubeconfigFlag, NamespaceFlag, make_client
-from deltaloop.client import ConfigError
+from deltaloop.errors import ConfigError
 
 CONFIG = """
 current-context: one

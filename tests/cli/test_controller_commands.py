@@ -48,7 +48,7 @@ STUCK = """
 import threading
 import deltaloop.runtime as dl
 
-@dl.controller("v1/Namespace", predicates=[dl.Where(lambda obj: obj.name == "default")])
+@dl.controller("v1/Namespace", predicates=[dl.predicates.Where(lambda obj: obj.name == "default")])
 def namespaces(request, ctx):
     print("reconciling for ever", flush=True)
     threading.Event().wait()
@@ -59,7 +59,7 @@ LAST_WORDS = """
 import asyncio
 import deltaloop as dl
 
-@dl.controller("v1/Namespace", predicates=[dl.Where(lambda obj: obj.name == "default")])
+@dl.controller("v1/Namespace", predicates=[dl.predicates.Where(lambda obj: obj.name == "default")])
 async def namespaces(request, ctx):
     namespace = await ctx.client.get("v1/Namespace", request.name)
     ctx.recorder.event(namespace, "Normal", "Began", "the first")

@@ -21,8 +21,9 @@ from deltaloop.apiserver import ApiServer, ServerOptions, StaticUser, read_manif
 from deltaloop.cli.access_file import read_access
 from deltaloop.cli.rbac import Program, print_roles, rules_of
 from deltaloop.cli.run import Cluster, LeaderElection, RunCommand, run
+from deltaloop.errors import PreflightError
 from deltaloop.events import EventApi
-from deltaloop.runtime import Controller, PreflightError
+from deltaloop.runtime import Controller
 from deltaloop.runtime.core.access import Rule
 from deltaloop.runtime.health_server import Listen
 from deltaloop.testing import eventually

@@ -40,7 +40,7 @@ async def test_an_embedded_server_has_the_manifests_and_a_kubeconfig_for_others_
         owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "00000000-0000-0000-0000-000000000001"}
         owned = {"metadata": {"name": "owned", "ownerReferences": [owner]}}
         await client.create(dl.kinds.CONFIG_MAP, owned)
-        await client.wait_for(dl.kinds.CONFIG_MAP, "owned", dl.conditions.deleted(), timeout=10)
+        await client.wait_for(dl.kinds.CONFIG_MAP, "owned", dl.wait.deleted(), timeout=10)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

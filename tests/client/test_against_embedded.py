@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from deltaloop import wait
 from deltaloop.api import kinds
 from deltaloop.api.errors import UnknownResourceError
 from deltaloop.api.list_options import ListOptions
@@ -25,17 +26,8 @@ from deltaloop.api.status import (
 )
 from deltaloop.api.yaml_reader import read_yaml
 from deltaloop.apiserver import ApiServer, ServerOptions
-from deltaloop.client import (
-    Client,
-    ClientConfig,
-    ClientOptions,
-    DeleteOptions,
-    PatchType,
-    WaitTimeoutError,
-    WriteOptions,
-    conditions,
-    connect,
-)
+from deltaloop.client import Client, ClientConfig, ClientOptions, DeleteOptions, PatchType, WriteOptions, connect
+from deltaloop.errors import WaitTimeoutError
 from tests.client.fake_transport import logged
 
 pytestmark = [pytest.mark.real_time]
@@ -180,7 +172,7 @@ async def test_discovery_and_a_new_kind() -> None:
         with pytest.raises(UnknownResourceError):
             await client.list("wd")
         await client.create(kinds.CUSTOM_RESOURCE_DEFINITION, WIDGET_CRD)
-        await client.wait_for(kinds.CUSTOM_RESOURCE_DEFINITION, "widgets.example.com", conditions.established())
+        await client.wait_for(kinds.CUSTOM_RESOURCE_DEFINITION, "widgets.example.com", wait.established())
         await client.create("wd", {"metadata": {"name": "w"}, "spec": {"size": 1}})
         assert [item.name for item in await client.list("widgets.example.com")] == ["w"]
         served_widget = next(
@@ -193,7 +185,7 @@ async def test_scale_and_status() -> None:
     widget = ResourceType[Resource].untyped("example.com/v1", "Widget", "widgets")
     async with served() as client:
         await client.create(kinds.CUSTOM_RESOURCE_DEFINITION, WIDGET_CRD)
-        await client.wait_for("customresourcedefinitions", "widgets.example.com", conditions.established())
+        await client.wait_for("customresourcedefinitions", "widgets.example.com", wait.established())
         await client.create(widget, {"metadata": {"name": "w"}, "spec": {"size": 1}})
         assert (await client.get_scale(widget, "w"))["spec"]["replicas"] == 1
         scaled = await client.scale("wd", "w", 4)
@@ -219,19 +211,19 @@ async def test_waiting() -> None:
             await client.delete(CM, "a")
 
         acting = asyncio.create_task(act())
-        assert (await client.wait_for(CM, "a", conditions.created(), timeout=10)).name == "a"
-        done = await client.wait_for(CM, "a", conditions.field_value("data.phase", "done"), timeout=10)
+        assert (await client.wait_for(CM, "a", wait.created(), timeout=10)).name == "a"
+        done = await client.wait_for(CM, "a", wait.field_value("data.phase", "done"), timeout=10)
         assert done["data"]["phase"] == "done"
-        await client.wait_for(CM, "a", conditions.deleted(), timeout=10)
+        await client.wait_for(CM, "a", wait.deleted(), timeout=10)
         await acting
         with pytest.raises(WaitTimeoutError, match="there is no such object"):
-            await client.wait_for(CM, "a", conditions.created(), timeout=0.1)
+            await client.wait_for(CM, "a", wait.created(), timeout=0.1)
 
 
 async def test_a_successor_of_the_same_name_means_deleted() -> None:
     async with served() as client:
         await client.create(CM, config_map("a"))
-        waiting = asyncio.create_task(client.wait_for(CM, "a", conditions.deleted(), timeout=10))
+        waiting = asyncio.create_task(client.wait_for(CM, "a", wait.deleted(), timeout=10))
         await asyncio.sleep(0.1)
         await client.delete(CM, "a")
         await client.create(CM, config_map("a"))
@@ -286,7 +278,7 @@ async def test_eviction() -> None:
     async with served() as client:
         await client.create(kinds.POD, PODS_OWN)
         await client.evict("p")
-        await client.wait_for(kinds.POD, "p", conditions.deleted(), timeout=5)
+        await client.wait_for(kinds.POD, "p", wait.deleted(), timeout=5)
         with pytest.raises(NotFoundError):
             await client.evict("p")
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from deltaloop.api.redaction import SecretText
-from deltaloop.client import ClientConfig, ConfigError, Headers, TlsConfig
+from deltaloop.client import ClientConfig, Headers, TlsConfig
 from deltaloop.client.config import check_url, default_user_agent
+from deltaloop.errors import ConfigError
 
 
 def test_defaults() -> None:

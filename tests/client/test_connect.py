@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from deltaloop.client import Client, ClientOptions, ConfigError, connect, load_config
+from deltaloop.client import Client, ClientOptions, connect, load_config
+from deltaloop.errors import ConfigError
 from tests.client.authority import Authority
 from tests.client.test_in_cluster import ENVIRON
 from tests.client.test_kubeconfig import PLAIN, content

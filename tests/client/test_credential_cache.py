@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from deltaloop.client import ConfigError, Credential, CredentialsError
+from deltaloop.client import Credential
 from deltaloop.client.core.credential import bearer
 from deltaloop.client.credential_cache import CredentialCache
+from deltaloop.errors import ConfigError, CredentialsError
 from tests.client.fake_transport import logged
 
 EPOCH = 1_800_000_000.0

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from deltaloop.api.redaction import SecretText
-from deltaloop.client import BasicAuth, ConfigError, Credentials, StaticToken, TokenFile
+from deltaloop.client import BasicAuth, Credentials, StaticToken, TokenFile
 from deltaloop.client.core.credential import bearer
+from deltaloop.errors import ConfigError
 from tests.client.fake_transport import logged
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from deltaloop.api.errors import UnknownResourceError
 from deltaloop.api.status import ForbiddenError, NotAcceptableError
-from deltaloop.client import Client, ClientConfig, HttpRequest, HttpResponse, TransportError
+from deltaloop.client import Client, ClientConfig, HttpRequest, HttpResponse
+from deltaloop.errors import TransportError
 from tests.client.fake_transport import FakeTransport, json_answer, logged, text_answer
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from deltaloop.api.errors import DeltaloopError
-from deltaloop.client import (
+from deltaloop.errors import (
     AnswerTooLargeError,
     ConfigError,
     CredentialsError,

@@ -24,15 +24,8 @@ import trustme
 from aiohttp import web
 
 from deltaloop.api.times import format_time, from_epoch
-from deltaloop.client import (
-    AiohttpTransport,
-    ClientConfig,
-    CredentialsError,
-    HttpRequest,
-    TransportError,
-    load_in_cluster,
-    load_kubeconfig,
-)
+from deltaloop.client import AiohttpTransport, ClientConfig, HttpRequest, load_in_cluster, load_kubeconfig
+from deltaloop.errors import CredentialsError, TransportError
 from tests.client.authority import Authority, base64_text
 from tests.client.loopback import serving
 from tests.client.tokens import id_token

@@ -11,10 +11,11 @@ import msgspec
 import pytest
 
 from deltaloop.api.times import format_time, from_epoch
-from deltaloop.client import Credential, CredentialsError, ExecCredentials, ExecPlugin, InteractiveMode
+from deltaloop.client import Credential, ExecCredentials, ExecPlugin, InteractiveMode
 from deltaloop.client.core.credential import bearer
 from deltaloop.client.core.exec_credential import V1, PluginCall, PluginEnd, PluginOutcome
 from deltaloop.client.exec_plugin import stdin_is_terminal
+from deltaloop.errors import CredentialsError
 from tests.client.fake_transport import logged
 
 EPOCH = 1_800_000_000.0

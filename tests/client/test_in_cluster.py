@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from deltaloop.client import ConfigError, TokenFile, load_in_cluster
+from deltaloop.client import TokenFile, load_in_cluster
 from deltaloop.client.core.credential import bearer
 from deltaloop.client.in_cluster import SERVICE_ACCOUNT, is_in_cluster
+from deltaloop.errors import ConfigError
 from tests.client.authority import Authority
 
 ENVIRON = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}

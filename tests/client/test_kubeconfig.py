@@ -6,18 +6,11 @@ from typing import Any
 
 import pytest
 
-from deltaloop.client import (
-    BasicAuth,
-    ConfigError,
-    ExecCredentials,
-    Impersonation,
-    StaticToken,
-    TokenFile,
-    load_kubeconfig,
-)
+from deltaloop.client import BasicAuth, ExecCredentials, Impersonation, StaticToken, TokenFile, load_kubeconfig
 from deltaloop.client.kubeconfig import find_kubeconfigs
 from deltaloop.client.kubeconfig_entry import Entry
 from deltaloop.client.kubeconfig_user import cluster_info
+from deltaloop.errors import ConfigError
 from tests.client.authority import Authority, base64_text
 from tests.client.fake_transport import logged
 

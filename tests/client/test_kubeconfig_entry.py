@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from deltaloop.client import ConfigError, load_kubeconfig
+from deltaloop.client import load_kubeconfig
 from deltaloop.client.kubeconfig_entry import Entry
+from deltaloop.errors import ConfigError
 
 
 def entry(value: Any, directory: Path = Path("/d")) -> Entry:

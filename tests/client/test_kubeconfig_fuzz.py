@@ -14,7 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deltaloop.client import AiohttpTransport, ConfigError, load_kubeconfig
+from deltaloop.client import AiohttpTransport, load_kubeconfig
+from deltaloop.errors import ConfigError
 from tests.client.authority import Authority, base64_text
 
 SECRET = "planted-secret"

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from deltaloop.api.redaction import SecretText
-from deltaloop.client import ConfigError, ExecPlugin, Impersonation, InteractiveMode, OidcProvider, TokenFile
+from deltaloop.client import ExecPlugin, Impersonation, InteractiveMode, OidcProvider, TokenFile
 from deltaloop.client.core.credential import bearer
 from deltaloop.client.core.exec_credential import V1
 from deltaloop.client.kubeconfig_entry import Entry
 from deltaloop.client.kubeconfig_user import _issuer, _plugin, cluster_info, read_credentials, read_impersonation
+from deltaloop.errors import ConfigError
 from tests.client.authority import base64_text
 
 BETA = "client.authentication.k8s.io/v1beta1"

@@ -12,7 +12,8 @@ import pytest
 from aiohttp import web
 
 from deltaloop.api import kinds
-from deltaloop.client import AnswerTooLargeError, Client, ClientConfig, LogStream, TransportError
+from deltaloop.client import Client, ClientConfig, LogStream
+from deltaloop.errors import AnswerTooLargeError, TransportError
 from tests.client.loopback import serving
 
 MIB = 1024 * 1024

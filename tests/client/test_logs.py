@@ -4,7 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from deltaloop.client import AnswerTooLargeError, Client, ClientConfig, LogStream
+from deltaloop.client import Client, ClientConfig, LogStream
+from deltaloop.errors import AnswerTooLargeError
 from tests.client.fake_transport import FakeTransport, Stream
 
 

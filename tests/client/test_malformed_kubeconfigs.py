@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from deltaloop.client import ConfigError, load_kubeconfig
+from deltaloop.client import load_kubeconfig
+from deltaloop.errors import ConfigError
 from tests.client.authority import base64_text
 
 GOOD: dict[str, Any] = {

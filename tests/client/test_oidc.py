@@ -18,16 +18,15 @@ from deltaloop.api.redaction import SecretText
 from deltaloop.client import (
     ClientConfig,
     Credential,
-    CredentialsError,
     HttpRequest,
     HttpResponse,
     OidcCredentials,
     OidcProvider,
     StreamResponse,
-    TransportError,
 )
 from deltaloop.client.core.credential import bearer
 from deltaloop.client.oidc import _shared_lock, shared_oidc_credentials
+from deltaloop.errors import CredentialsError, TransportError
 from tests.client.authority import Authority
 from tests.client.fake_transport import After, FakeTransport, json_answer, logged
 from tests.client.tokens import id_token

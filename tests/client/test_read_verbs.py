@@ -14,9 +14,10 @@ from deltaloop.api import kinds
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import ExpiredError, Status
-from deltaloop.client import Client, ClientConfig, HttpResponse, WaitTimeoutError
-from deltaloop.client.conditions import created
+from deltaloop.client import Client, ClientConfig, HttpResponse
 from deltaloop.client.resource_list import ResourceList, UnreadableItemError, UnreadableItemsError
+from deltaloop.errors import WaitTimeoutError
+from deltaloop.wait import created
 from tests.client.fake_transport import After, FakeTransport, Pause, Stream, json_answer, page, pod
 
 

@@ -8,16 +8,9 @@ import pytest
 
 from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.status import ForbiddenError, NotFoundError, ServiceUnavailableError, TooManyRequestsError
-from deltaloop.client import (
-    ClientOptions,
-    Headers,
-    Pool,
-    RequestTimeoutError,
-    ServerWarning,
-    StreamEndedError,
-    TransportError,
-)
+from deltaloop.client import ClientOptions, Headers, Pool, ServerWarning
 from deltaloop.client.sender import RequestSender
+from deltaloop.errors import RequestTimeoutError, StreamEndedError, TransportError
 from tests.client.fake_transport import After, FakeTransport, Pause, Stream, json_answer, logged, text_answer
 
 OK = json_answer({"fine": True})

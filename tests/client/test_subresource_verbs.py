@@ -11,15 +11,8 @@ from hypothesis import strategies as st
 
 from deltaloop.api import kinds
 from deltaloop.api.status import BadRequestError, Status, TooManyRequestsError
-from deltaloop.client import (
-    Client,
-    ClientConfig,
-    DeleteOptions,
-    HttpResponse,
-    LogOptions,
-    StreamEndedError,
-    WriteOptions,
-)
+from deltaloop.client import Client, ClientConfig, DeleteOptions, HttpResponse, LogOptions, WriteOptions
+from deltaloop.errors import StreamEndedError
 from deltaloop.testing import run_virtual
 from tests.client.fake_transport import FakeTransport, Pause, Stream, json_answer
 

@@ -17,8 +17,9 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from deltaloop.api.redaction import SecretText
-from deltaloop.client import ClientCertificate, ClientConfig, ConfigError, TlsConfig
+from deltaloop.client import ClientCertificate, ClientConfig, TlsConfig
 from deltaloop.client.tls import TlsContexts, make_ssl_context
+from deltaloop.errors import ConfigError
 from tests.client.authority import Authority
 from tests.client.fake_transport import logged
 

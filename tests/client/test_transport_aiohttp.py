@@ -19,14 +19,12 @@ from deltaloop.client import (
     ClientConfig,
     HttpRequest,
     Pool,
-    RequestTimeoutError,
     StaticToken,
-    StreamEndedError,
     TlsConfig,
     TokenFile,
-    TransportError,
 )
 from deltaloop.client.transport_aiohttp import _make_socket
+from deltaloop.errors import RequestTimeoutError, StreamEndedError, TransportError
 from tests.client.authority import Authority
 from tests.client.loopback import abort, free_port, raw_server, serving
 

@@ -17,20 +17,10 @@ from aiohttp import web
 from aiohttp.client_reqrep import ConnectionKey
 
 from deltaloop.api.redaction import SecretText
-from deltaloop.client import (
-    AiohttpTransport,
-    ClientConfig,
-    Credential,
-    CredentialsError,
-    HttpRequest,
-    Pool,
-    RequestTimeoutError,
-    StaticToken,
-    TlsConfig,
-    TransportError,
-)
+from deltaloop.client import AiohttpTransport, ClientConfig, Credential, HttpRequest, Pool, StaticToken, TlsConfig
 from deltaloop.client.core.credential import bearer
 from deltaloop.client.transport_aiohttp import _is_cut, _make_socket, _PersistentConnector, _why
+from deltaloop.errors import CredentialsError, RequestTimeoutError, TransportError
 from tests.client.authority import Authority
 from tests.client.fake_transport import logged
 from tests.client.loopback import free_port, raw_server, serving

@@ -16,16 +16,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from deltaloop import kinds
+from deltaloop import kinds, wait
 from deltaloop.api.errors import MalformedObjectError
-from deltaloop.client import (
-    Client,
-    ClientConfig,
-    RequestTimeoutError,
-    TransportError,
-    WaitTimeoutError,
-    conditions,
-)
+from deltaloop.client import Client, ClientConfig
+from deltaloop.errors import RequestTimeoutError, TransportError, WaitTimeoutError
 from deltaloop.testing import Corrupt, Cut, Delay, Direction, HalfOpen, Relay, Reset, Stall, Throttle
 from tests.client.loopback import serving
 
@@ -414,7 +408,7 @@ async def test_a_wait_goes_on_over_connections_that_are_cut(at: int, cut: type[C
         Client(ClientConfig(server=relay.url)) as client,
     ):
         relay.plan(cut(direction=Direction.TO_CLIENT, after_bytes=at), connections=3)
-        found = await client.wait_for(kinds.CONFIG_MAP, "a", conditions.created(), namespace="default", timeout=60.0)
+        found = await client.wait_for(kinds.CONFIG_MAP, "a", wait.created(), namespace="default", timeout=60.0)
         assert found is not None
         assert found.name == "a"
         assert set(appearing.asked) == {"GET"}
@@ -426,5 +420,5 @@ async def test_a_wait_under_silence_ends_at_its_time_limit_and_says_for_what() -
     async with world() as here:
         here.relay.plan(Stall(), connections=None)
         with pytest.raises(WaitTimeoutError, match="waited 7 s for"):
-            await here.client.wait_for(kinds.CONFIG_MAP, "a", conditions.created(), namespace="default", timeout=7.0)
+            await here.client.wait_for(kinds.CONFIG_MAP, "a", wait.created(), namespace="default", timeout=7.0)
         assert now() == pytest.approx(7.0, abs=0.1)

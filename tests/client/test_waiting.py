@@ -15,18 +15,12 @@ from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ForbiddenError
-from deltaloop.client import (
-    Client,
-    ClientConfig,
-    HttpResponse,
-    StreamEndedError,
-    TransportError,
-    WaitTimeoutError,
-)
-from deltaloop.client.conditions import created, deleted, field_value
+from deltaloop.client import Client, ClientConfig, HttpResponse
 from deltaloop.client.core.waiting import Waiting
 from deltaloop.client.resource_list import ResourceList
 from deltaloop.client.waiting import wait_until
+from deltaloop.errors import StreamEndedError, TransportError, WaitTimeoutError
+from deltaloop.wait import created, deleted, field_value
 from tests.client.fake_transport import After, FakeTransport, Pause, Stream, logged, page, pod, text_answer
 
 RUNNING = field_value("status.phase", "Running")

@@ -8,8 +8,9 @@ import pytest
 
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
-from deltaloop.client import Client, ClientConfig, WaitTimeoutError
-from deltaloop.client.conditions import created, deleted, field_value
+from deltaloop.client import Client, ClientConfig
+from deltaloop.errors import WaitTimeoutError
+from deltaloop.wait import created, deleted, field_value
 from tests.client.fake_transport import FakeTransport, Pause, Stream, page
 from tests.client.test_waiting import in_phase, line
 

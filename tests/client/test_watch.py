@@ -14,17 +14,10 @@ from deltaloop.api import kinds
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.status import ExpiredError, ForbiddenError
 from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
-from deltaloop.client import (
-    AnswerTooLargeError,
-    Client,
-    ClientConfig,
-    HttpResponse,
-    StreamEndedError,
-    TransportError,
-    WatchLimitOptions,
-)
+from deltaloop.client import Client, ClientConfig, HttpResponse, WatchLimitOptions
 from deltaloop.client.core.watch_limits import WatchLimits
 from deltaloop.client.watch import WatchStream
+from deltaloop.errors import AnswerTooLargeError, StreamEndedError, TransportError
 from deltaloop.testing import run_virtual
 from tests.client.fake_transport import After, FakeTransport, Pause, Stream, collect, pod, text_answer
 

@@ -10,19 +10,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from deltaloop import wait
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
-from deltaloop.client import (
-    Client,
-    ClientConfig,
-    Headers,
-    HttpRequest,
-    HttpResponse,
-    RequestTimeoutError,
-    StreamResponse,
-    TransportError,
-    conditions,
-)
+from deltaloop.client import Client, ClientConfig, Headers, HttpRequest, HttpResponse, StreamResponse
+from deltaloop.errors import RequestTimeoutError, TransportError
 from tests.client.fake_transport import After, FakeTransport, json_answer, pod, text_answer
 
 
@@ -95,7 +87,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "scale": (("apps/v1/Deployment", "x", 3), {}),
     "update": (("v1/Pod", pod("x")), {}),
     "update_status": (("v1/Pod", pod("x")), {}),
-    "wait_for": (("v1/Pod", "x", conditions.created()), {}),
+    "wait_for": (("v1/Pod", "x", wait.created()), {}),
     "watch": (("v1/Pod",), {"options": ListOptions(resource_version="5")}),
 }
 WRITES = {

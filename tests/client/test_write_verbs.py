@@ -16,9 +16,9 @@ from deltaloop.client import (
     HttpResponse,
     PatchType,
     ServerWarning,
-    TransportError,
     WriteOptions,
 )
+from deltaloop.errors import TransportError
 from tests.client.fake_transport import FakeTransport, json_answer, page, pod
 
 POD = pod("a", namespace="n")

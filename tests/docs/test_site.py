@@ -7,12 +7,13 @@ import re
 import tomllib
 from itertools import chain
 from pathlib import Path
+from types import ModuleType
 from typing import Any, cast
 
 import pytest
+from tools.public_names import definition, homes, is_internal, packages
 from tools.site import links, reference, stage
 
-import deltaloop
 from deltaloop.api.yaml_reader import read_yaml
 
 ROOT = Path(__file__).parents[2]
@@ -48,14 +49,14 @@ def test_every_public_name_has_a_place_in_the_reference() -> None:
         for line in page.splitlines()
         if line.startswith("::: ")
     }
-    for name, home in reference.facade().items():
-        room = home.split(".")[1]
-        assert reference.public_names(room).get(name) in paths, f"dl.{name}"
-    for room in reference.rooms():
-        for name in getattr(importlib.import_module(f"deltaloop.{room}"), "__all__", []):
-            assert f"deltaloop.{room}.{name}" in paths
+    for package in packages():
+        if is_internal(package) or package.endswith(".adapters"):
+            continue
+        for name in homes(package):
+            if not isinstance(getattr(importlib.import_module(package), name), ModuleType):
+                assert f"{definition(package, name)}.{name}" in paths, f"{package}.{name}"
     listed = reference.facade_page()
-    assert all(f"`dl.{name}`" in listed for name in deltaloop.__all__)
+    assert all(f"`dl.{name}`" in listed for name in homes("deltaloop"))
 
 
 def test_every_command_and_option_is_in_the_reference() -> None:

@@ -1,6 +1,6 @@
 """The house form of docstrings, and what counts as public.
 
-Public is: every package of deltaloop; what it lists in ``__all__``, and what the façade re-exports; of each class among
+Public is: every package of deltaloop; what it and the façade hand out (``tools/public_names.py``); of each class among
 that, all public methods and properties, those that it inherits from classes of ours included. Overloads, setters and
 names that a class takes from other packages do not count.
 
@@ -21,7 +21,6 @@ import ast
 import builtins
 import importlib
 import inspect
-import pkgutil
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -31,7 +30,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, get_type_hints
 
-import deltaloop
+from tools.public_names import homes
+from tools.public_names import packages as every_package
+
+from deltaloop import errors
 from deltaloop.errors import DeltaloopError
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -62,9 +64,8 @@ class PublicName:
 
 
 def packages() -> list[str]:
-    """List deltaloop and the packages in it, but for those that are nobody's business outside."""
-    found = [module.name for module in pkgutil.walk_packages(deltaloop.__path__, "deltaloop.") if module.ispkg]
-    return ["deltaloop", *(name for name in found if ".demo" not in name)]
+    """List deltaloop, its faces and the packages in it, but for those that are nobody's business outside."""
+    return [name for name in every_package() if ".demo" not in name]
 
 
 @cache
@@ -113,7 +114,7 @@ def public_names() -> list[PublicName]:
     for package in sorted(packages(), key=lambda name: -name.count(".")):
         module = importlib.import_module(package)
         found[id(module)] = [PublicName(name=package, node=_tree(Path(str(module.__file__))))]
-        for name in getattr(module, "__all__", ()):
+        for name in homes(package):
             value = getattr(module, name)
             if isinstance(value, ModuleType) or id(value) in found or (node := _definition(value)) is None:
                 continue
@@ -204,13 +205,8 @@ def _raised(node: Function) -> set[str]:
 
 def _error(name: str, scope: dict[str, Any]) -> type[BaseException] | None:
     value: Any = scope.get(name, getattr(builtins, name, None))
-    if value is None:
-        homes: dict[str, str] = vars(deltaloop)["_HOME_OF"]
-        value = getattr(deltaloop, name) if name in homes else None
-    if value is None:
-        value = next(
-            (getattr(room, name) for room in map(importlib.import_module, packages()) if hasattr(room, name)), None
-        )
+    if value is None and name in homes("deltaloop.errors"):
+        value = getattr(errors, name)
     return value if isinstance(value, type) and issubclass(value, BaseException) else None
 
 

@@ -1,4 +1,4 @@
-"""What the packages say they export is there, once, and the façade has no name twice."""
+"""What the packages hand out is there, under one meaning; the façade is small, and all errors are in one place."""
 
 from __future__ import annotations
 
@@ -9,63 +9,97 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from tools.public_names import definition, homes, packages
 
 import deltaloop
+from deltaloop.errors import DeltaloopError
 
-PACKAGES = ["deltaloop"] + [
-    module.name for module in pkgutil.walk_packages(deltaloop.__path__, "deltaloop.") if module.ispkg
-]
+SOURCE = Path(str(deltaloop.__file__)).parent
 
 # The same machinery for threads has the same names, without `async`, and is reached as `blocking.Client`.
 MIRRORS = ("deltaloop.blocking",)
 
+# Upstream has both under this name: the loop that empties an informer's queue, and what reconciles.
+OTHER_IDEAS = {("deltaloop.cache", "Controller")}
 
-def exported(module: ModuleType) -> list[str]:
-    return list(getattr(module, "__all__", []))
-
-
-@pytest.mark.parametrize("name", PACKAGES)
-def test_exported_names_exist_and_are_sorted_out(name: str) -> None:
-    module = importlib.import_module(name)
-    names = exported(module)
-    assert sorted(set(names)) == sorted(names), "a name is exported twice"
-    missing = [each for each in names if not hasattr(module, each)]
-    assert not missing
+# Names that a controller's author writes; every one is a promise.
+MOST = 75
 
 
-def test_the_facade_exports_what_the_rooms_export_and_nothing_by_two_meanings() -> None:
-    for name in exported(deltaloop):
-        value = getattr(deltaloop, name)
-        if isinstance(value, ModuleType):
+def value(package: str, name: str) -> object:
+    return getattr(importlib.import_module(package), name)
+
+
+@pytest.mark.parametrize("package", packages())
+def test_what_is_handed_out_is_there(package: str) -> None:
+    for name in homes(package):
+        value(package, name)
+        module = importlib.import_module(definition(package, name))
+        assert module.__name__.endswith(f".{name}") or hasattr(module, name), name
+    assert set(homes(package)) <= set(dir(importlib.import_module(package)))
+
+
+def test_the_facade_has_no_more_names_than_it_may() -> None:
+    assert len(homes("deltaloop")) <= MOST
+    assert vars(deltaloop)["__all__"] == list(homes("deltaloop"))
+
+
+def test_a_name_of_the_facade_is_written_in_three_places_at_most() -> None:
+    written: dict[str, list[str]] = {name: [definition("deltaloop", name)] for name in homes("deltaloop")}
+    for package in packages():
+        for name in homes(package):
+            if package not in MIRRORS and name in written and definition(package, name) == written[name][0]:
+                written[name].append(package)
+    assert {name: places for name, places in written.items() if len(places) > 3} == {}
+    assert not [path for path in SOURCE.glob("*/__init__.py") if "__all__ = [" in path.read_text()]
+
+
+def test_a_name_of_the_facade_means_the_same_in_every_room() -> None:
+    for name in homes("deltaloop"):
+        here = value("deltaloop", name)
+        if isinstance(here, ModuleType):
             continue
-        homes = {
-            id(getattr(importlib.import_module(package), name))
-            for package in PACKAGES[1:]
-            if package not in MIRRORS and name in exported(importlib.import_module(package))
-        }
-        assert homes <= {id(value)}, f"{name} means different things in different rooms"
+        others = [each for each in packages() if each not in MIRRORS and name in homes(each)]
+        others = [each for each in others if (each, name) not in OTHER_IDEAS]
+        assert [each for each in others if value(each, name) is not here] == [], name
 
 
-def test_the_facade_and_its_stub_say_the_same() -> None:
-    stub = Path(str(deltaloop.__file__)).with_suffix(".pyi").read_text()
-    promised = {
-        (alias.asname, node.module)
-        for node in ast.parse(stub).body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
-    homes: dict[str, str] = vars(deltaloop)["_HOME_OF"]
-    assert promised == set(homes.items()) | {("kinds", "deltaloop.api"), ("blocking", "deltaloop")}
-    listed = next(node for node in ast.parse(stub).body if isinstance(node, ast.Assign))
-    assert ast.literal_eval(listed.value) == sorted(deltaloop.__all__)
+def test_what_is_imported_on_use_is_no_module_beside_it() -> None:
+    # Importing a submodule sets an attribute of its package, and the name would mean the module from then on.
+    lazy = [each for each in packages() if "lazy_names" in vars(importlib.import_module(each))]
+    assert len(lazy) > 3
+    for package in lazy:
+        beside = {each.name for each in pkgutil.iter_modules(getattr(importlib.import_module(package), "__path__", []))}
+        for name, home in homes(package).items():
+            assert name not in beside or home == package, f"{package}.{name}"
+
+
+def test_all_errors_are_in_one_place() -> None:
+    defined: dict[str, str] = {}
+    for path in SOURCE.rglob("*.py"):
+        inside = path.relative_to(SOURCE)
+        if inside.parts[0] in {"cli", "schemas"} or inside.parts[:2] == ("apiserver", "core"):
+            continue  # they end a command, or become an answer on the wire
+        module = ".".join(["deltaloop", *inside.with_suffix("").parts]).removesuffix(".__init__")
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                cls = getattr(importlib.import_module(module), node.name)
+                if issubclass(cls, DeltaloopError):
+                    defined[node.name] = module
+    listed = {name: definition("deltaloop.errors", name) for name in homes("deltaloop.errors")}
+    assert listed == defined | {"ManifestError": "deltaloop.apiserver.core.controllers.manifests"}
+    for package in packages():
+        if package not in ("deltaloop", "deltaloop.errors"):
+            elsewhere = [name for name in homes(package) if name in listed]
+            assert not elsewhere, f"{package} hands out errors, too"
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
-        getattr(deltaloop, "Nonsense")  # noqa: B009 - the type checkers know that it is not there
+    for module in (deltaloop, importlib.import_module("deltaloop.errors")):
+        with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
+            getattr(module, "Nonsense")  # noqa: B009 - the type checkers know that it is not there
 
 
 def test_nothing_of_the_tests_or_the_command_is_in_the_facade() -> None:
-    for name in exported(deltaloop):
-        home = getattr(getattr(deltaloop, name), "__module__", "")
-        assert not home.startswith(("deltaloop.testing.", "deltaloop.cli.")), name
+    for name in homes("deltaloop"):
+        assert not f"{definition('deltaloop', name)}.".startswith(("deltaloop.testing.", "deltaloop.cli.")), name

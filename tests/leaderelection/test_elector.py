@@ -13,14 +13,8 @@ import pytest
 from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.status import ConflictError, Status
 from deltaloop.client import Client, ClientConfig
-from deltaloop.leaderelection import (
-    LeaderElectionConfig,
-    LeaderElector,
-    LeadershipLostError,
-    LeaseLock,
-    Term,
-    TermEnd,
-)
+from deltaloop.errors import LeadershipLostError
+from deltaloop.leaderelection import LeaderElectionConfig, LeaderElector, LeaseLock, Term, TermEnd
 from tests.leaderelection.fake_server import FakeClient, FakeServer, Fault, OtherWrites, WallClock
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from deltaloop.leaderelection import LeadershipGuard, LeadershipLostError
+from deltaloop.errors import LeadershipLostError
+from deltaloop.leaderelection import LeadershipGuard
 
 
 @dataclass

@@ -20,12 +20,12 @@ import yaml
 
 from deltaloop.api.kinds import LEASE
 from deltaloop.client import Client, connect
+from deltaloop.errors import LeadershipLostError
 from deltaloop.leaderelection import (
     LAST_RESORT_EXIT_CODE,
     ConfigMapLock,
     LeaderElectionConfig,
     LeaderElector,
-    LeadershipLostError,
     LeaseLock,
     Lock,
     LossReason,

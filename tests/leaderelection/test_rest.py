@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from deltaloop.client import Client, ClientConfig
+from deltaloop.errors import LeadershipLostError
 from deltaloop.leaderelection import (
     CONTROL_PLANE_UPGRADES,
     CORE_COMPONENTS,
@@ -25,7 +26,6 @@ from deltaloop.leaderelection import (
     LeaderElectionCounters,
     LeaderElector,
     LeaderHealthCheck,
-    LeadershipLostError,
     LeaseLock,
     Term,
     run_or_die,

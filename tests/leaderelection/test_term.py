@@ -11,15 +11,8 @@ import pytest
 
 from deltaloop.client import Client, ClientConfig
 from deltaloop.client.errors import TransportError
-from deltaloop.leaderelection import (
-    LeaderElectionConfig,
-    LeaderElector,
-    LeadershipLostError,
-    LeaseLock,
-    LossReason,
-    Term,
-    TermEnd,
-)
+from deltaloop.errors import LeadershipLostError
+from deltaloop.leaderelection import LeaderElectionConfig, LeaderElector, LeaseLock, LossReason, Term, TermEnd
 from tests.leaderelection.fake_server import FakeClient, FakeServer, OtherWrites, WallClock
 from tests.leaderelection.test_elector import make, now
 from tests.leaderelection.test_lock import Recorder

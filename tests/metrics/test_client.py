@@ -10,8 +10,9 @@ from prometheus_client import CollectorRegistry
 from deltaloop.api import kinds as resource_kinds
 from deltaloop.api.status import NotFoundError
 from deltaloop.apiserver import ApiServer, ServerOptions
-from deltaloop.client import Client, ClientConfig, ClientMetrics, ClientOptions, TransportError
+from deltaloop.client import Client, ClientConfig, ClientMetrics, ClientOptions
 from deltaloop.client.sender import RequestSender
+from deltaloop.errors import TransportError
 from deltaloop.metrics import RestClientMetrics
 from tests.client.fake_transport import After, FakeTransport, json_answer
 from tests.metrics.scraping import kinds, samples, text

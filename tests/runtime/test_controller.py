@@ -10,20 +10,11 @@ import pytest
 
 import deltaloop as dl
 from deltaloop.api import kinds
-from deltaloop.runtime import (
-    Access,
-    Channel,
-    Context,
-    Controller,
-    HotLoopOptions,
-    InvalidControllerError,
-    PathChanged,
-    Request,
-    Result,
-    Watch,
-    controller,
-)
+from deltaloop.errors import InvalidControllerError
+from deltaloop.predicates import PathChanged
+from deltaloop.runtime import Access, Context, Controller, HotLoopOptions, Request, Result, controller
 from deltaloop.runtime.controller import as_watch, kind_of
+from deltaloop.sources import Channel, Watch
 from deltaloop.workqueue import ItemExponentialFailureRateLimiter, QueueOptions
 
 

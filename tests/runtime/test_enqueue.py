@@ -12,8 +12,10 @@ import pytest
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.runtime import Context, Request, Watch, Where, controller
+from deltaloop.predicates import Where
+from deltaloop.runtime import Context, Request, controller
 from deltaloop.runtime.enqueue import Enqueue, enqueue, enqueue_owner
+from deltaloop.sources import Watch
 from tests.runtime.worlds import until, world
 
 FOO: ResourceType[Resource] = ResourceType("samples.deltaloop.dev", "v1alpha1", "Foo", "foos")

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from deltaloop.runtime import Context, ReconcileCancelledError, Request, Result, controller
+from deltaloop.errors import ReconcileCancelledError
+from deltaloop.runtime import Context, Request, Result, controller
 from deltaloop.runtime.core.outcomes import Raised, Returned
 from deltaloop.runtime.execution import Execution
 from tests.runtime.test_context import context

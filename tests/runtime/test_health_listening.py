@@ -20,8 +20,8 @@ from aiohttp.compression_utils import ZLibDecompressor
 
 from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.references import Trigger
-from deltaloop.client import RequestTimeoutError
-from deltaloop.runtime import HealthServerError, health_server
+from deltaloop.errors import HealthServerError, RequestTimeoutError
+from deltaloop.runtime import health_server
 from deltaloop.runtime.core.history import History, Reconciled
 from deltaloop.runtime.core.readiness import Check
 from deltaloop.runtime.health_pages import EXPLAIN_PATH, explanation, metrics_page, probe

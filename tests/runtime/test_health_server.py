@@ -17,8 +17,9 @@ import trustme
 from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.status import ForbiddenError, Status
 from deltaloop.client import Client, ClientConfig
+from deltaloop.errors import HealthServerError
 from deltaloop.metrics import ProgramMetrics
-from deltaloop.runtime import Context, HealthServerError, Manager, ManagerOptions, Request, controller, health_server
+from deltaloop.runtime import Context, Manager, ManagerOptions, Request, controller, health_server
 from deltaloop.runtime.core.readiness import Check
 from deltaloop.runtime.health_pages import metrics_page, probe
 from deltaloop.runtime.health_server import HealthServer, Listen, Page

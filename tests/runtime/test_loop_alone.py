@@ -14,14 +14,15 @@ import pytest
 
 from deltaloop.api.references import Trigger
 from deltaloop.client import Client, ClientConfig
-from deltaloop.runtime import Context, Controller, ReconcileStoppedError, Request, Result, controller
+from deltaloop.errors import ReconcileStoppedError, TerminalError
+from deltaloop.runtime import Context, Controller, Request, Result, controller
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.history import History
 from deltaloop.runtime.core.running import StopReason
 from deltaloop.runtime.reconcile_loop import ReconcileLoop
 from deltaloop.runtime.tracing import Tracing
 from deltaloop.runtime.views import Views
-from deltaloop.workqueue import ItemExponentialFailureRateLimiter, QueueOptions, TerminalError
+from deltaloop.workqueue import ItemExponentialFailureRateLimiter, QueueOptions
 from deltaloop.workqueue.metrics import QueueMetrics
 from tests.client.fake_transport import FakeTransport
 from tests.runtime.worlds import now, until

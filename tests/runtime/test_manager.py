@@ -14,19 +14,16 @@ import pytest
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import NotFoundError
-from deltaloop.cache import CacheSyncError
 from deltaloop.client import Client, ClientConfig
-from deltaloop.leaderelection import LeaderElector, LeadershipLostError
-from deltaloop.runtime import (
-    Access,
-    Context,
+from deltaloop.errors import (
+    CacheSyncError,
     InvalidControllerError,
-    Manager,
+    LeadershipLostError,
     PreflightError,
-    Request,
     ShutdownTimeoutError,
-    controller,
 )
+from deltaloop.leaderelection import LeaderElector
+from deltaloop.runtime import Access, Context, Manager, Request, controller
 from deltaloop.runtime.core.readiness import Leadership
 from tests.client.loopback import serving
 from tests.runtime.worlds import CM, World, now, until, world

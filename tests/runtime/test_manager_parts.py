@@ -15,20 +15,10 @@ import trustme
 import deltaloop as dl
 from deltaloop.api import kinds
 from deltaloop.api.errors import InvalidInputError
-from deltaloop.cache import CacheSyncError, InformerOptions
+from deltaloop.cache import InformerOptions
+from deltaloop.errors import CacheSyncError, LeadershipLostError, PreflightError, ShutdownTimeoutError
 from deltaloop.events import EventRecorder
-from deltaloop.leaderelection import LeadershipLostError
-from deltaloop.runtime import (
-    Access,
-    Context,
-    Listen,
-    Manager,
-    ManagerOptions,
-    PreflightError,
-    Request,
-    ShutdownTimeoutError,
-    controller,
-)
+from deltaloop.runtime import Access, Context, Listen, Manager, ManagerOptions, Request, controller
 from deltaloop.runtime.core.readiness import Check, Leadership
 from tests.client.fake_transport import After, FakeTransport, json_answer
 from tests.runtime.test_health_server import fetch

@@ -14,7 +14,8 @@ from deltaloop.client import Client, ClientConfig
 from deltaloop.client.transport import HttpRequest, HttpResponse, StreamResponse, Transport
 from deltaloop.client.transport_aiohttp import AiohttpTransport
 from deltaloop.leaderelection import LeaderElector
-from deltaloop.runtime import Channel, Context, Every, Request, Source, controller
+from deltaloop.runtime import Context, Request, controller
+from deltaloop.sources import Channel, Every, Source
 from tests.runtime.worlds import World, now, until, world
 
 LEASE = "coordination.k8s.io/v1/Lease"

@@ -11,7 +11,8 @@ from opentelemetry import trace
 from opentelemetry.trace import SpanContext, SpanKind, TraceFlags
 
 from deltaloop.api.references import Trigger
-from deltaloop.client import Client, ClientConfig, RequestTimeoutError
+from deltaloop.client import Client, ClientConfig
+from deltaloop.errors import RequestTimeoutError
 from deltaloop.runtime import Context, HotLoopOptions, ReconcileClient, controller
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.history import History, Reconciled

@@ -9,13 +9,8 @@ import pytest
 from deltaloop.api import kinds
 from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.resource import Resource
-from deltaloop.runtime import (
-    AlreadyOwnedError,
-    add_finalizer,
-    remove_finalizer,
-    set_controller_reference,
-    set_owner_reference,
-)
+from deltaloop.errors import AlreadyOwnedError
+from deltaloop.runtime import add_finalizer, remove_finalizer, set_controller_reference, set_owner_reference
 
 
 def owner(name: str = "web", uid: str = "u1", namespace: str = "default") -> Resource:

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from deltaloop.api.status import NotFoundError
-from deltaloop.runtime import Context, ReconcileStoppedError, Request, Result, controller
+from deltaloop.errors import ReconcileStoppedError
+from deltaloop.runtime import Context, Request, Result, controller
 from deltaloop.workqueue import ItemExponentialFailureRateLimiter
 from tests.runtime.worlds import CM, until, world
 

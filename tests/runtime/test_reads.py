@@ -12,10 +12,11 @@ from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
 from deltaloop.api.selectors import LabelSelector
 from deltaloop.api.status import NotFoundError
-from deltaloop.cache import Informer, UnknownIndexError
+from deltaloop.cache import Informer
 from deltaloop.cache.listwatch import ListWatch
 from deltaloop.client import Client, ClientConfig
 from deltaloop.client.options import ClientOptions
+from deltaloop.errors import UnknownIndexError
 from deltaloop.runtime import ReconcileClient
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.overlay import WriteKind

@@ -15,9 +15,9 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import AlreadyExistsError, ConflictError, NotFoundError
 from deltaloop.cache import InformerFactory
-from deltaloop.client import Client, DeleteOptions, RequestTimeoutError, WriteOptions
+from deltaloop.client import Client, DeleteOptions, WriteOptions
+from deltaloop.errors import AlreadyOwnedError, RequestTimeoutError
 from deltaloop.runtime import (
-    AlreadyOwnedError,
     ReconcileClient,
     Written,
     add_finalizer,

@@ -13,19 +13,11 @@ from deltaloop.api import kinds
 from deltaloop.api.errors import InvalidKeyError
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.runtime import (
-    Channel,
-    Context,
-    Every,
-    ReconcileStoppedError,
-    Request,
-    Result,
-    Watch,
-    Where,
-    controller,
-    set_controller_reference,
-)
-from deltaloop.workqueue import ItemExponentialFailureRateLimiter, TerminalError
+from deltaloop.errors import ReconcileStoppedError, TerminalError
+from deltaloop.predicates import Where
+from deltaloop.runtime import Context, Request, Result, controller, set_controller_reference
+from deltaloop.sources import Channel, Every, Watch
+from deltaloop.workqueue import ItemExponentialFailureRateLimiter
 from tests.runtime.worlds import CM, now, world
 
 ONLY_MINE = [Where(lambda obj: obj.name != "kube-root-ca.crt")]

@@ -11,8 +11,8 @@ import pytest
 
 from deltaloop.api import kinds
 from deltaloop.api.status import ForbiddenError
-from deltaloop.client import Client, ClientConfig, RequestTimeoutError
-from deltaloop.runtime import PreflightError
+from deltaloop.client import Client, ClientConfig
+from deltaloop.errors import PreflightError, RequestTimeoutError
 from deltaloop.runtime.core.access import Rule, rules_for
 from deltaloop.runtime.preflight import check_access
 from deltaloop.runtime.token_reviews import review_tokens

@@ -12,7 +12,8 @@ import pytest
 
 from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.references import Trigger
-from deltaloop.runtime import Channel, Every, Request, Source, Watch
+from deltaloop.runtime import Request
+from deltaloop.sources import Channel, Every, Source, Watch
 
 
 class Told:

@@ -7,7 +7,8 @@ import logging
 
 import pytest
 
-from deltaloop.runtime import Context, Request, ShutdownTimeoutError, controller
+from deltaloop.errors import ShutdownTimeoutError
+from deltaloop.runtime import Context, Request, controller
 from tests.runtime.test_reconcile_loop import slow_limiter
 from tests.runtime.worlds import CM, until, world
 

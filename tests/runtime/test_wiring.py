@@ -13,7 +13,8 @@ from deltaloop.api.errors import UnknownResourceError
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.cache import Informer, InformerFactory, InformerOptions
-from deltaloop.runtime import Access, Context, Controller, Request, Watch, Where, controller
+from deltaloop.predicates import Where
+from deltaloop.runtime import Access, Context, Controller, Request, controller
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.history import History
 from deltaloop.runtime.core.requests import own_key
@@ -22,6 +23,7 @@ from deltaloop.runtime.reconcile_loop import ReconcileLoop
 from deltaloop.runtime.tracing import Tracing
 from deltaloop.runtime.views import Views
 from deltaloop.runtime.wiring import CACHE_VERBS, cached_form, connect_caches, kinds_named, look_up, wires_of
+from deltaloop.sources import Watch
 from tests.runtime.worlds import CM, World, world
 
 WIDGET: ResourceType[Resource] = ResourceType("example.com", "v1", "Widget", "widgets")

@@ -21,8 +21,9 @@ from deltaloop.api.status import (
     Status,
     TooManyRequestsError,
 )
-from deltaloop.client import Client, ClientConfig, DeleteOptions, PatchType, RequestTimeoutError, WriteOptions
+from deltaloop.client import Client, ClientConfig, DeleteOptions, PatchType, WriteOptions
 from deltaloop.client.request_keywords import WriteKeywords
+from deltaloop.errors import RequestTimeoutError
 from deltaloop.runtime import ReconcileClient
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.own_writes import OwnWrite

@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from deltaloop.testing import EventuallyError, eventually, eventually_blocking
+from deltaloop.errors import EventuallyError
+from deltaloop.testing import eventually, eventually_blocking
 
 
 async def test_in_virtual_time_it_ends_at_exactly_its_time() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deltaloop import apiserver, blocking, client, kinds
+from deltaloop import apiserver, blocking, client, kinds, wait
 from deltaloop.testing import cluster, item_loop, relay
 from tests.blocking.serving import serving
 
@@ -161,7 +161,7 @@ def test_one_server_for_all_with_a_namespace_for_each(pytester: pytest.Pytester)
             assert deltaloop_namespace != namespace
             with pytest.raises(dl.NotFoundError):
                 await deltaloop_client.get(MAP, "a")
-            await deltaloop_client.wait_for(dl.kinds.NAMESPACE, namespace, dl.conditions.deleted(), timeout=5)
+            await deltaloop_client.wait_for(dl.kinds.NAMESPACE, namespace, dl.wait.deleted(), timeout=5)
 
         def test_third(deltaloop_blocking_client, deltaloop_shared_server):
             assert seen[0][0] == deltaloop_shared_server.url
@@ -220,7 +220,7 @@ def test_the_same_fixtures_on_another_cluster_by_an_option(pytester: pytest.Pyte
         )
         for namespace in outside.list(kinds.NAMESPACE).items:
             if namespace.name.startswith("test-"):
-                outside.wait_for(kinds.NAMESPACE, namespace.name, client.conditions.deleted(), timeout=5)
+                outside.wait_for(kinds.NAMESPACE, namespace.name, wait.deleted(), timeout=5)
 
 
 def test_options_that_mean_nothing_are_refused(pytester: pytest.Pytester) -> None:

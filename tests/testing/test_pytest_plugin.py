@@ -169,4 +169,9 @@ import deltaloop.testing.pytest_plugin
 print(*sorted(set(sys.modules) - before))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=True)
-    assert done.stdout.split() == ["deltaloop", "deltaloop.testing", "deltaloop.testing.pytest_plugin"]
+    assert done.stdout.split() == [
+        "deltaloop",
+        "deltaloop.lazy_names",
+        "deltaloop.testing",
+        "deltaloop.testing.pytest_plugin",
+    ]

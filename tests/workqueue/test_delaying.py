@@ -7,8 +7,9 @@ import math
 
 import pytest
 
+from deltaloop.errors import QueueShutDownError
 from deltaloop.testing import run_virtual
-from deltaloop.workqueue import DelayedItem, DelayingQueue, QueueOptions, QueueShutDownError
+from deltaloop.workqueue import DelayedItem, DelayingQueue, QueueOptions
 from tests.workqueue.timers import live_timers
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 
 import deltaloop
-from deltaloop.workqueue import QueueShutDownError, TerminalError
+from deltaloop.errors import QueueShutDownError, TerminalError
 
 
 def test_errors_derive_from_the_root_and_can_be_pickled() -> None:

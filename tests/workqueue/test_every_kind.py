@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from deltaloop.errors import QueueShutDownError, TerminalError
 from deltaloop.fork_safety import ForkedError
 from deltaloop.option_types import OptionTypeError
 from deltaloop.testing import run_virtual
@@ -19,9 +20,7 @@ from deltaloop.workqueue import (
     DelayingQueue,
     ItemExponentialFailureRateLimiter,
     QueueOptions,
-    QueueShutDownError,
     RateLimitingQueue,
-    TerminalError,
     WorkQueue,
 )
 from tests.workqueue.test_metrics import Recorder

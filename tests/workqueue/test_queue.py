@@ -10,8 +10,9 @@ import weakref
 
 import pytest
 
+from deltaloop.errors import QueueShutDownError
 from deltaloop.testing import VirtualLoop, run_virtual
-from deltaloop.workqueue import QueueOptions, QueueShutDownError, RateLimitingQueue, WorkQueue
+from deltaloop.workqueue import QueueOptions, RateLimitingQueue, WorkQueue
 
 
 async def settle() -> None:

@@ -7,7 +7,8 @@ from collections.abc import Hashable
 
 import pytest
 
-from deltaloop.workqueue import ItemExponentialFailureRateLimiter, RateLimitingQueue, TerminalError
+from deltaloop.errors import TerminalError
+from deltaloop.workqueue import ItemExponentialFailureRateLimiter, RateLimitingQueue
 from tests.workqueue.test_metrics import Recorder
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from deltaloop.workqueue import DelayingQueue, QueueOptions, RateLimitingQueue, TerminalError, WorkQueue
+from deltaloop.errors import TerminalError
+from deltaloop.workqueue import DelayingQueue, QueueOptions, RateLimitingQueue, WorkQueue
 from deltaloop.workqueue.core.delaying import DelayingCore
 from deltaloop.workqueue.core.queue import QueueCore
 from deltaloop.workqueue.core.rate_limiting import RateLimitingCore

@@ -18,9 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any, Final, cast
 
-from tools.site import reference
-
-import deltaloop
+from tools.public_names import homes, is_internal, packages
 
 _UNSEEN: Final = frozenset({object, typing.Generic, typing.Protocol})
 # Other names with underscores at both ends are called by nobody's program.
@@ -35,24 +33,16 @@ _UNPACKED = re.compile(r"Unpack\[(?P<name>[\w.]+)\]")
 def public_values() -> dict[str, object]:
     """Return every public value by its whole name; one that two rooms export has both names."""
     found: dict[str, object] = {}
-    for room in reference.rooms():
-        module = importlib.import_module(f"deltaloop.{room}")
-        listed: list[str] | None = getattr(module, "__all__", None)
-        names = listed if listed is not None else reference.public_names(room)
-        for name in names:
-            found[f"deltaloop.{room}.{name}"] = getattr(module if listed is not None else deltaloop, name)
-    for name in deltaloop.__all__:
-        found[f"deltaloop.{name}"] = getattr(deltaloop, name)
+    for package in [each for each in packages() if not is_internal(each)]:
+        for name in homes(package):
+            found[f"{package}.{name}"] = getattr(importlib.import_module(package), name)
     for name, value in list(found.items()):
-        if isinstance(value, ModuleType) and value.__name__.partition(".")[2] not in reference.rooms():
+        if isinstance(value, ModuleType) and value.__name__ not in packages():
             found |= {f"{name}.{each}": getattr(value, each) for each in _names_of(value)}
     return found
 
 
 def _names_of(module: ModuleType) -> list[str]:
-    listed: list[str] | None = getattr(module, "__all__", None)
-    if listed is not None:
-        return listed
     return [name for name, value in vars(module).items() if not name.startswith("_") and _is_at_home(value, module)]
 
 

@@ -1,46 +1,37 @@
-"""Makes the pages of the API reference: one for each room, from its ``__all__`` and the façade's table.
+"""Makes the pages of the API reference: one for each room, and one for the façade.
 
-A page has the room's charter and one heading for each public name; what stands below it is made by mkdocstrings from
-the docstring. A room without ``__all__`` (``api``, ``errors``) has the names that the façade takes from it. The command
-line's page is made from its commands. No list here is written by hand.
+A page has the room's charter and one heading for each public name (``tools/public_names.py``); what stands below it is
+made by mkdocstrings from the docstring. The command line's page is made from its commands. No list here is written by
+hand.
 """
 
 from __future__ import annotations
 
 import importlib
 import inspect
-import pkgutil
 from types import ModuleType
 from typing import Any
 
 import typer.main
+from tools.public_names import definition, homes, is_internal, packages
 
 import deltaloop
 from deltaloop.cli.commands import app
 
-WITHOUT_A_PAGE = frozenset({"cli", "kinds", "schemas"})
-
 
 def rooms() -> list[str]:
-    """List the rooms that have a page, by name: packages, and modules beside them that have public names."""
-    beside = [each for each in pkgutil.iter_modules(deltaloop.__path__) if each.name not in WITHOUT_A_PAGE]
-    return sorted(each.name for each in beside if each.ispkg or public_names(each.name))
-
-
-def facade() -> dict[str, str]:
-    """Return where each name of the façade is at home: its module."""
-    homes: dict[str, str] = dict(vars(deltaloop)["_HOME_OF"])
-    return homes
+    """List what has a page, by name: packages and faces with public names."""
+    every = [each for each in packages() if each.count(".") == 1 and not is_internal(each)]
+    return sorted(each.rpartition(".")[2] for each in every)
 
 
 def public_names(room: str) -> dict[str, str]:
     """Return a room's public names, in order, each with the path under which its docstring is found."""
-    module = importlib.import_module(f"deltaloop.{room}")
-    listed: list[str] | None = getattr(module, "__all__", None)
-    if listed is not None:
-        return {name: f"deltaloop.{room}.{name}" for name in sorted(listed, key=str.lower)}
-    inside = {name: home for name, home in facade().items() if f"{home}.".startswith(f"deltaloop.{room}.")}
-    return {name: f"{inside[name]}.{name}" for name in sorted(inside, key=str.lower)}
+    package = f"deltaloop.{room}"
+    own = {name: f"{definition(package, name)}.{name}" for name in homes(package)}
+    if room == "api":  # what it cannot hand out, since modules in it are called so
+        own |= {name: f"{home}.{name}" for name, home in homes("deltaloop").items() if f"{package}.{name}" == home}
+    return {name: own[name] for name in sorted(own, key=str.lower)}
 
 
 def pages() -> dict[str, str]:
@@ -68,7 +59,6 @@ def first_line(value: object) -> str:
 
 def facade_page() -> str:
     """Return the page of the façade: every name, where it is described, and what it does."""
-    homes = facade()
     lines = [
         "# The API",
         "",
@@ -78,12 +68,14 @@ def facade_page() -> str:
         "| name | what it is |",
         "| --- | --- |",
     ]
-    for name in sorted(deltaloop.__all__, key=str.lower):
-        says = first_line(getattr(deltaloop, name)).replace("|", "\\|")
-        home = homes.get(name, f"deltaloop.{name}")
-        room = home.split(".")[1]
-        path = public_names(room).get(name) if room in rooms() else None
-        shown = f"[`dl.{name}`][{path}]" if path else f"`dl.{name}`"
+    for name in sorted(homes("deltaloop"), key=str.lower):
+        value = getattr(deltaloop, name)
+        says = first_line(value).replace("|", "\\|")
+        path = f"{definition('deltaloop', name)}.{name}"
+        if isinstance(value, ModuleType):
+            shown = f"[`dl.{name}`]({name}.md)" if name in rooms() else f"`dl.{name}`"
+        else:
+            shown = f"[`dl.{name}`][{path}]"
         lines.append(f"| {shown} | {says} |")
     lines += ["", "## Rooms", "", "| package | what it owns |", "| --- | --- |"]
     for room in rooms():

@@ -24,7 +24,7 @@ import msgspec
 
 from deltaloop.api.plain_text import LONGEST, cut, one_line
 from deltaloop.api.redaction import redact
-from deltaloop.errors import DeltaloopError
+from deltaloop.root_error import DeltaloopError
 
 
 class StatusCause(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -11,27 +11,9 @@ server leaves to the controller manager: garbage collection by owner references 
 from deltaloop.apiserver.authentication import StaticUser as StaticUser
 from deltaloop.apiserver.authentication import read_token_table as read_token_table
 from deltaloop.apiserver.core.controllers.manifests import Manifest as Manifest
-from deltaloop.apiserver.core.controllers.manifests import ManifestError as ManifestError
 from deltaloop.apiserver.core.fault_rules import Fault as Fault
-from deltaloop.apiserver.errors import DataDirectoryError as DataDirectoryError
-from deltaloop.apiserver.errors import ServerStartError as ServerStartError
 from deltaloop.apiserver.faults import Faults as Faults
 from deltaloop.apiserver.manifests import read_manifests as read_manifests
 from deltaloop.apiserver.options import ServerOptions as ServerOptions
 from deltaloop.apiserver.server import ApiServer as ApiServer
 from deltaloop.apiserver.tls import ClientCertificate as ClientCertificate
-
-__all__ = [
-    "ApiServer",
-    "ClientCertificate",
-    "DataDirectoryError",
-    "Fault",
-    "Faults",
-    "Manifest",
-    "ManifestError",
-    "ServerOptions",
-    "ServerStartError",
-    "StaticUser",
-    "read_manifests",
-    "read_token_table",
-]

@@ -6,23 +6,11 @@ the façade has under these names, without ``async``. All else joins by ``Backgr
 manager) and ``BackgroundLoop.run``.
 """
 
-from deltaloop.blocking.background_loop import BackgroundLoop
-from deltaloop.blocking.client import Client
-from deltaloop.blocking.connect import connect
-from deltaloop.blocking.errors import BackgroundLoopError, HandlerStillRunsError
-from deltaloop.blocking.factory import InformerFactory
-from deltaloop.blocking.informer import Informer, Registration, SharedInformer
-from deltaloop.blocking.queue import BlockingQueue
-
-__all__ = [
-    "BackgroundLoop",
-    "BackgroundLoopError",
-    "BlockingQueue",
-    "Client",
-    "HandlerStillRunsError",
-    "Informer",
-    "InformerFactory",
-    "Registration",
-    "SharedInformer",
-    "connect",
-]
+from deltaloop.blocking.background_loop import BackgroundLoop as BackgroundLoop
+from deltaloop.blocking.client import Client as Client
+from deltaloop.blocking.connect import connect as connect
+from deltaloop.blocking.factory import InformerFactory as InformerFactory
+from deltaloop.blocking.informer import Informer as Informer
+from deltaloop.blocking.informer import Registration as Registration
+from deltaloop.blocking.informer import SharedInformer as SharedInformer
+from deltaloop.blocking.queue import BlockingQueue as BlockingQueue

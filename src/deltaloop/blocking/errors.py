@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import final
 
-from deltaloop.errors import DeltaloopError
+from deltaloop.root_error import DeltaloopError
 
 
 @final

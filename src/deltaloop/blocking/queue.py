@@ -10,7 +10,8 @@ from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar, final
 
 from deltaloop.blocking.background_loop import BackgroundLoop
-from deltaloop.workqueue import QueueShutDownError, Work, WorkQueue
+from deltaloop.workqueue import Work, WorkQueue
+from deltaloop.workqueue.errors import QueueShutDownError
 
 K = TypeVar("K", bound=Hashable)
 

@@ -12,7 +12,7 @@ from http.client import HTTPException
 from typing import Any, Final, NamedTuple, cast
 
 from deltaloop.api.plain_text import one_line
-from deltaloop.errors import DeltaloopError
+from deltaloop.root_error import DeltaloopError
 from deltaloop.runtime.health_pages import EXPLAIN_PATH
 
 _TIMEOUT: Final = 5.0

@@ -9,7 +9,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
 from deltaloop.api.plain_text import indented
-from deltaloop.errors import DeltaloopError
+from deltaloop.root_error import DeltaloopError
 
 if TYPE_CHECKING:
     import typer

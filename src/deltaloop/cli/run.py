@@ -22,12 +22,13 @@ from deltaloop.cli.kubeconfig_file import check_may_write, remove_kubeconfig, wr
 from deltaloop.cli.object_names import check_name, check_namespace
 from deltaloop.cli.program_access import program_access
 from deltaloop.client import Client, ClientOptions, connect
-from deltaloop.errors import DeltaloopError
 from deltaloop.events import EventApi, EventRecorder, EventRecorderOptions
 from deltaloop.leaderelection import LeaderElectionConfig, LeaderElector, LeaseLock
 from deltaloop.metrics import ProgramMetrics
-from deltaloop.runtime import Access, Controller, Manager, ManagerOptions, ShutdownTimeoutError
+from deltaloop.root_error import DeltaloopError
+from deltaloop.runtime import Access, Controller, Manager, ManagerOptions
 from deltaloop.runtime.core.recorded_access import RecordedAccess
+from deltaloop.runtime.errors import ShutdownTimeoutError
 from deltaloop.runtime.health_server import Listen
 
 _log: Final = logging.getLogger("deltaloop.cli")

@@ -8,106 +8,48 @@ One call goes: a verb (``read_verbs``, ``write_verbs``, ``subresource_verbs``; `
 goes back: ``transport_aiohttp`` → ``watch`` → events. Every decision on the way is in ``core``.
 """
 
-from deltaloop.client import conditions
-from deltaloop.client.client import Client
-from deltaloop.client.config import ClientConfig, TlsConfig
-from deltaloop.client.connect import connect, load_config
-from deltaloop.client.core.credential import ClientCertificate, Credential
-from deltaloop.client.core.exec_credential import ExecPlugin, InteractiveMode
-from deltaloop.client.core.impersonation import Impersonation
-from deltaloop.client.core.oidc import OidcProvider
-from deltaloop.client.core.pager import Pager
-from deltaloop.client.core.resource_index import DiscoveredResource, ResourceIndex
-from deltaloop.client.core.watch_limits import WatchLimitOptions
-from deltaloop.client.credentials import BasicAuth, Credentials, StaticToken, TokenFile
-from deltaloop.client.errors import (
-    AnswerTooLargeError,
-    ConfigError,
-    CredentialsError,
-    RequestTimeoutError,
-    StreamEndedError,
-    TransportError,
-    WaitTimeoutError,
-)
-from deltaloop.client.exec_plugin import ExecCredentials
-from deltaloop.client.in_cluster import load_in_cluster
-from deltaloop.client.kubeconfig import load_kubeconfig
-from deltaloop.client.logs import LogStream
-from deltaloop.client.metrics import ClientMetrics
-from deltaloop.client.oidc import OidcCredentials
-from deltaloop.client.options import (
-    ClientOptions,
-    DeleteOptions,
-    LogOptions,
-    PatchType,
-    ServerWarning,
-    WriteCheck,
-    WriteOptions,
-)
-from deltaloop.client.request_keywords import (
-    ApplyKeywords,
-    DeleteKeywords,
-    RequestKeywords,
-    SubresourceWriteKeywords,
-    WriteKeywords,
-)
-from deltaloop.client.resource_list import ResourceList, UnreadableItemsError
-from deltaloop.client.transport import Headers, HttpRequest, HttpResponse, Pool, StreamResponse, Transport
-from deltaloop.client.transport_aiohttp import AiohttpTransport
-
-__all__ = [
-    "AiohttpTransport",
-    "AnswerTooLargeError",
-    "ApplyKeywords",
-    "BasicAuth",
-    "Client",
-    "ClientCertificate",
-    "ClientConfig",
-    "ClientMetrics",
-    "ClientOptions",
-    "ConfigError",
-    "Credential",
-    "Credentials",
-    "CredentialsError",
-    "DeleteKeywords",
-    "DeleteOptions",
-    "DiscoveredResource",
-    "ExecCredentials",
-    "ExecPlugin",
-    "Headers",
-    "HttpRequest",
-    "HttpResponse",
-    "Impersonation",
-    "InteractiveMode",
-    "LogOptions",
-    "LogStream",
-    "OidcCredentials",
-    "OidcProvider",
-    "Pager",
-    "PatchType",
-    "Pool",
-    "RequestKeywords",
-    "RequestTimeoutError",
-    "ResourceIndex",
-    "ResourceList",
-    "ServerWarning",
-    "StaticToken",
-    "StreamEndedError",
-    "StreamResponse",
-    "SubresourceWriteKeywords",
-    "TlsConfig",
-    "TokenFile",
-    "Transport",
-    "TransportError",
-    "UnreadableItemsError",
-    "WaitTimeoutError",
-    "WatchLimitOptions",
-    "WriteCheck",
-    "WriteKeywords",
-    "WriteOptions",
-    "conditions",
-    "connect",
-    "load_config",
-    "load_in_cluster",
-    "load_kubeconfig",
-]
+from deltaloop.client.client import Client as Client
+from deltaloop.client.config import ClientConfig as ClientConfig
+from deltaloop.client.config import TlsConfig as TlsConfig
+from deltaloop.client.connect import connect as connect
+from deltaloop.client.connect import load_config as load_config
+from deltaloop.client.core.credential import ClientCertificate as ClientCertificate
+from deltaloop.client.core.credential import Credential as Credential
+from deltaloop.client.core.exec_credential import ExecPlugin as ExecPlugin
+from deltaloop.client.core.exec_credential import InteractiveMode as InteractiveMode
+from deltaloop.client.core.impersonation import Impersonation as Impersonation
+from deltaloop.client.core.oidc import OidcProvider as OidcProvider
+from deltaloop.client.core.pager import Pager as Pager
+from deltaloop.client.core.resource_index import DiscoveredResource as DiscoveredResource
+from deltaloop.client.core.resource_index import ResourceIndex as ResourceIndex
+from deltaloop.client.core.watch_limits import WatchLimitOptions as WatchLimitOptions
+from deltaloop.client.credentials import BasicAuth as BasicAuth
+from deltaloop.client.credentials import Credentials as Credentials
+from deltaloop.client.credentials import StaticToken as StaticToken
+from deltaloop.client.credentials import TokenFile as TokenFile
+from deltaloop.client.exec_plugin import ExecCredentials as ExecCredentials
+from deltaloop.client.in_cluster import load_in_cluster as load_in_cluster
+from deltaloop.client.kubeconfig import load_kubeconfig as load_kubeconfig
+from deltaloop.client.logs import LogStream as LogStream
+from deltaloop.client.metrics import ClientMetrics as ClientMetrics
+from deltaloop.client.oidc import OidcCredentials as OidcCredentials
+from deltaloop.client.options import ClientOptions as ClientOptions
+from deltaloop.client.options import DeleteOptions as DeleteOptions
+from deltaloop.client.options import LogOptions as LogOptions
+from deltaloop.client.options import PatchType as PatchType
+from deltaloop.client.options import ServerWarning as ServerWarning
+from deltaloop.client.options import WriteCheck as WriteCheck
+from deltaloop.client.options import WriteOptions as WriteOptions
+from deltaloop.client.request_keywords import ApplyKeywords as ApplyKeywords
+from deltaloop.client.request_keywords import DeleteKeywords as DeleteKeywords
+from deltaloop.client.request_keywords import RequestKeywords as RequestKeywords
+from deltaloop.client.request_keywords import SubresourceWriteKeywords as SubresourceWriteKeywords
+from deltaloop.client.request_keywords import WriteKeywords as WriteKeywords
+from deltaloop.client.resource_list import ResourceList as ResourceList
+from deltaloop.client.transport import Headers as Headers
+from deltaloop.client.transport import HttpRequest as HttpRequest
+from deltaloop.client.transport import HttpResponse as HttpResponse
+from deltaloop.client.transport import Pool as Pool
+from deltaloop.client.transport import StreamResponse as StreamResponse
+from deltaloop.client.transport import Transport as Transport
+from deltaloop.client.transport_aiohttp import AiohttpTransport as AiohttpTransport

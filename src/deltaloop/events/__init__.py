@@ -7,24 +7,13 @@ fails the work.
 Not here: watching events (cache), the clients (client).
 """
 
-from deltaloop.events.component_recorder import ComponentRecorder
-from deltaloop.events.core.correlation import CorrelatorOptions
-from deltaloop.events.core.draft import EventApi, EventDraft
-from deltaloop.events.core.event_object import event_field_selector
-from deltaloop.events.core.series import SeriesOptions
-from deltaloop.events.event_log import log_event
-from deltaloop.events.options import EventClient, EventRecorderOptions
-from deltaloop.events.recorder import EventRecorder
-
-__all__ = [
-    "ComponentRecorder",
-    "CorrelatorOptions",
-    "EventApi",
-    "EventClient",
-    "EventDraft",
-    "EventRecorder",
-    "EventRecorderOptions",
-    "SeriesOptions",
-    "event_field_selector",
-    "log_event",
-]
+from deltaloop.events.component_recorder import ComponentRecorder as ComponentRecorder
+from deltaloop.events.core.correlation import CorrelatorOptions as CorrelatorOptions
+from deltaloop.events.core.draft import EventApi as EventApi
+from deltaloop.events.core.draft import EventDraft as EventDraft
+from deltaloop.events.core.event_object import event_field_selector as event_field_selector
+from deltaloop.events.core.series import SeriesOptions as SeriesOptions
+from deltaloop.events.event_log import log_event as log_event
+from deltaloop.events.options import EventClient as EventClient
+from deltaloop.events.options import EventRecorderOptions as EventRecorderOptions
+from deltaloop.events.recorder import EventRecorder as EventRecorder

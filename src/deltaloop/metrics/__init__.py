@@ -4,17 +4,9 @@ This room owns the adapters from hook protocols to prometheus-client, one module
 the extra ``metrics``, and imports it when an adapter is made, not before.
 """
 
-from deltaloop.metrics.cache import InformerMetrics
-from deltaloop.metrics.client import RestClientMetrics
-from deltaloop.metrics.leaderelection import LeaderMetrics
-from deltaloop.metrics.runtime import ProgramMetrics, ReconcileMetrics
-from deltaloop.metrics.workqueue import WorkQueueMetrics
-
-__all__ = [
-    "InformerMetrics",
-    "LeaderMetrics",
-    "ProgramMetrics",
-    "ReconcileMetrics",
-    "RestClientMetrics",
-    "WorkQueueMetrics",
-]
+from deltaloop.metrics.cache import InformerMetrics as InformerMetrics
+from deltaloop.metrics.client import RestClientMetrics as RestClientMetrics
+from deltaloop.metrics.leaderelection import LeaderMetrics as LeaderMetrics
+from deltaloop.metrics.runtime import ProgramMetrics as ProgramMetrics
+from deltaloop.metrics.runtime import ReconcileMetrics as ReconcileMetrics
+from deltaloop.metrics.workqueue import WorkQueueMetrics as WorkQueueMetrics

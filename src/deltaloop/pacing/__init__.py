@@ -4,8 +4,11 @@ Ground that four rooms share. Everything here is pure: ``now`` is seconds on the
 [0, 1) that the caller drew.
 """
 
-from deltaloop.pacing.backoff import LONGEST_ASKED, Backoff, BackoffManager, asked_delay, jitter
-from deltaloop.pacing.token_bucket import Reservation, TokenBucket
-from deltaloop.pacing.wait import Wait
-
-__all__ = ["LONGEST_ASKED", "Backoff", "BackoffManager", "Reservation", "TokenBucket", "Wait", "asked_delay", "jitter"]
+from deltaloop.pacing.backoff import LONGEST_ASKED as LONGEST_ASKED
+from deltaloop.pacing.backoff import Backoff as Backoff
+from deltaloop.pacing.backoff import BackoffManager as BackoffManager
+from deltaloop.pacing.backoff import asked_delay as asked_delay
+from deltaloop.pacing.backoff import jitter as jitter
+from deltaloop.pacing.token_bucket import Reservation as Reservation
+from deltaloop.pacing.token_bucket import TokenBucket as TokenBucket
+from deltaloop.pacing.wait import Wait as Wait

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from typing import final
 
 from deltaloop.api.errors import InvalidInputError
-from deltaloop.errors import DeltaloopError
+from deltaloop.root_error import DeltaloopError
 from deltaloop.runtime.core.running import StopReason
 
 

@@ -25,7 +25,8 @@ from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.informer import Informer
 from deltaloop.client import Client
 from deltaloop.events import ComponentRecorder, EventRecorder
-from deltaloop.leaderelection import LeaderElector, LeadershipLostError, Term
+from deltaloop.leaderelection import LeaderElector, Term
+from deltaloop.leaderelection.guard import LeadershipLostError
 from deltaloop.runtime.controller import Controller
 from deltaloop.runtime.core.access import rules_of_access
 from deltaloop.runtime.core.attribution import Attribution

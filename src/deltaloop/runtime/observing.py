@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, final
 from deltaloop.api.keys import split_meta_namespace_key
 from deltaloop.api.references import Trigger
 from deltaloop.client import Client
-from deltaloop.errors import DeltaloopError
+from deltaloop.root_error import DeltaloopError
 from deltaloop.runtime.context import Context
 from deltaloop.runtime.controller import Controller
 from deltaloop.runtime.core.history import History, Reconciled, WrittenObject

@@ -16,7 +16,7 @@ from deltaloop.api.errors import InvalidInputError
 from deltaloop.api.references import ObjectReference, controller_reference
 from deltaloop.api.resource import OwnerReference, Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.errors import DeltaloopError
+from deltaloop.root_error import DeltaloopError
 
 MutableObject: TypeAlias = MutableMapping[str, Any]
 

@@ -17,7 +17,7 @@ from deltaloop.api.errors import InvalidKeyError
 from deltaloop.api.references import Trigger
 from deltaloop.client import Client
 from deltaloop.events import ComponentRecorder
-from deltaloop.leaderelection import LeadershipLostError
+from deltaloop.leaderelection.guard import LeadershipLostError
 from deltaloop.runtime.context import Context
 from deltaloop.runtime.controller import Controller
 from deltaloop.runtime.core.attribution import Attribution
@@ -33,7 +33,8 @@ from deltaloop.runtime.reconcile_client import ReconcileClient
 from deltaloop.runtime.tracing import Tracing, current
 from deltaloop.runtime.views import Views
 from deltaloop.tracebacks import ErrorSummaries
-from deltaloop.workqueue import QueueShutDownError, RateLimitingQueue, TerminalError, Work
+from deltaloop.workqueue import RateLimitingQueue, Work
+from deltaloop.workqueue.errors import QueueShutDownError, TerminalError
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 _REFUSALS: Final = (ReconcileStoppedError, LeadershipLostError)

@@ -24,8 +24,9 @@ from deltaloop.api.status import (
     ServiceUnavailableError,
 )
 from deltaloop.cache.lister import decoder
-from deltaloop.client import Client, DeleteOptions, PatchType, TransportError, WriteOptions
+from deltaloop.client import Client, DeleteOptions, PatchType, WriteOptions
 from deltaloop.client.core.object_encoding import encode_object
+from deltaloop.client.errors import TransportError
 from deltaloop.client.request_keywords import ApplyKeywords, SubresourceWriteKeywords, WriteKeywords
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.overlay import WriteKind

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias, final
 
-from deltaloop.errors import DeltaloopError
+from deltaloop.root_error import DeltaloopError
 from deltaloop.schemas.json_values import is_mapping, items, mapping
 
 _Values: TypeAlias = list[object]

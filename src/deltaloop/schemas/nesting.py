@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from deltaloop.errors import DeltaloopError
+from deltaloop.root_error import DeltaloopError
 
 MAX_DEPTH: Final = 128
 # Of an object that is stored: its managedFields are a few levels deeper than the fields that they are about.

@@ -10,56 +10,29 @@ To read: ``queue.py`` beside ``core/queue.py``, then ``delaying.py``, ``rate_lim
 ``core/orders.py``.
 """
 
-from deltaloop.workqueue.core.limiters import (
-    BucketRateLimiter,
-    ByErrorRateLimiter,
-    GivesBack,
-    ItemExponentialFailureRateLimiter,
-    ItemFastSlowRateLimiter,
-    MaxOfRateLimiter,
-    RateLimiter,
-    WithJitterRateLimiter,
-    WithMaxWaitRateLimiter,
-    default_controller_rate_limiter,
-)
-from deltaloop.workqueue.core.orders import FairOrder, FirstInFirstOut, PriorityOrder, QueueOrder, namespace_flow
-from deltaloop.workqueue.core.queue import QueueStatistics
-from deltaloop.workqueue.delaying import DelayedItem, DelayingQueue
-from deltaloop.workqueue.errors import QueueShutDownError, TerminalError
-from deltaloop.workqueue.metrics import QueueMetrics
-from deltaloop.workqueue.options import QueueOptions
-from deltaloop.workqueue.parallelize import parallelize_until
-from deltaloop.workqueue.queue import RunningItem, WorkQueue
-from deltaloop.workqueue.rate_limiting import DeadLetter, RateLimitingQueue
-from deltaloop.workqueue.work import Work
-
-__all__ = [
-    "BucketRateLimiter",
-    "ByErrorRateLimiter",
-    "DeadLetter",
-    "DelayedItem",
-    "DelayingQueue",
-    "FairOrder",
-    "FirstInFirstOut",
-    "GivesBack",
-    "ItemExponentialFailureRateLimiter",
-    "ItemFastSlowRateLimiter",
-    "MaxOfRateLimiter",
-    "PriorityOrder",
-    "QueueMetrics",
-    "QueueOptions",
-    "QueueOrder",
-    "QueueShutDownError",
-    "QueueStatistics",
-    "RateLimiter",
-    "RateLimitingQueue",
-    "RunningItem",
-    "TerminalError",
-    "WithJitterRateLimiter",
-    "WithMaxWaitRateLimiter",
-    "Work",
-    "WorkQueue",
-    "default_controller_rate_limiter",
-    "namespace_flow",
-    "parallelize_until",
-]
+from deltaloop.workqueue.core.limiters import BucketRateLimiter as BucketRateLimiter
+from deltaloop.workqueue.core.limiters import ByErrorRateLimiter as ByErrorRateLimiter
+from deltaloop.workqueue.core.limiters import GivesBack as GivesBack
+from deltaloop.workqueue.core.limiters import ItemExponentialFailureRateLimiter as ItemExponentialFailureRateLimiter
+from deltaloop.workqueue.core.limiters import ItemFastSlowRateLimiter as ItemFastSlowRateLimiter
+from deltaloop.workqueue.core.limiters import MaxOfRateLimiter as MaxOfRateLimiter
+from deltaloop.workqueue.core.limiters import RateLimiter as RateLimiter
+from deltaloop.workqueue.core.limiters import WithJitterRateLimiter as WithJitterRateLimiter
+from deltaloop.workqueue.core.limiters import WithMaxWaitRateLimiter as WithMaxWaitRateLimiter
+from deltaloop.workqueue.core.limiters import default_controller_rate_limiter as default_controller_rate_limiter
+from deltaloop.workqueue.core.orders import FairOrder as FairOrder
+from deltaloop.workqueue.core.orders import FirstInFirstOut as FirstInFirstOut
+from deltaloop.workqueue.core.orders import PriorityOrder as PriorityOrder
+from deltaloop.workqueue.core.orders import QueueOrder as QueueOrder
+from deltaloop.workqueue.core.orders import namespace_flow as namespace_flow
+from deltaloop.workqueue.core.queue import QueueStatistics as QueueStatistics
+from deltaloop.workqueue.delaying import DelayedItem as DelayedItem
+from deltaloop.workqueue.delaying import DelayingQueue as DelayingQueue
+from deltaloop.workqueue.metrics import QueueMetrics as QueueMetrics
+from deltaloop.workqueue.options import QueueOptions as QueueOptions
+from deltaloop.workqueue.parallelize import parallelize_until as parallelize_until
+from deltaloop.workqueue.queue import RunningItem as RunningItem
+from deltaloop.workqueue.queue import WorkQueue as WorkQueue
+from deltaloop.workqueue.rate_limiting import DeadLetter as DeadLetter
+from deltaloop.workqueue.rate_limiting import RateLimitingQueue as RateLimitingQueue
+from deltaloop.workqueue.work import Work as Work

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import cast, final
 
-from deltaloop.errors import DeltaloopError
+from deltaloop.root_error import DeltaloopError
 
 
 @final

@@ -31,7 +31,7 @@ from deltaloop.cache.adapters import (
     from_kubernetes_asyncio,
     from_lightkube,
 )
-from deltaloop.client import StreamEndedError, TransportError
+from deltaloop.errors import StreamEndedError, TransportError
 from deltaloop.testing import Cut, Relay, Reset
 
 pytestmark = [

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaloop.api.redaction import SecretText
-from deltaloop.client import ConfigError, CredentialsError, ExecPlugin, InteractiveMode
+from deltaloop.client import ExecPlugin, InteractiveMode
 from deltaloop.client.core.credential import Credential, bearer
 from deltaloop.client.core.exec_credential import (
     EXEC_INFO,
@@ -25,6 +25,7 @@ from deltaloop.client.core.exec_credential import (
     plugin_call,
     stderr_shown,
 )
+from deltaloop.errors import ConfigError, CredentialsError
 
 PLUGIN = ExecPlugin(command="login", install_hint="brew install\nlogin")
 CALL = PluginCall(command="login", args=(), environ={}, has_stdin=False, time_limit=60.0)

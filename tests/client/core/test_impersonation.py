@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from deltaloop.client import ConfigError, Impersonation
+from deltaloop.client import Impersonation
 from deltaloop.client.core.impersonation import impersonation_headers
+from deltaloop.errors import ConfigError
 
 
 def test_all_fields() -> None:

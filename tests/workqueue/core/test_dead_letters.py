@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deltaloop.workqueue import TerminalError
+from deltaloop.errors import TerminalError
 from deltaloop.workqueue.core.dead_letters import DeadLetters, ParkedItem
 from deltaloop.workqueue.core.facts import AddOutcome, Failed, RunOutcome, Succeeded
 from deltaloop.workqueue.core.limiters import ItemExponentialFailureRateLimiter

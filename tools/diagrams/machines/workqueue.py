@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from tools.diagrams.model import Diagram, Machine, Move, walked
 
-from deltaloop.workqueue import ItemExponentialFailureRateLimiter, TerminalError
+from deltaloop.errors import TerminalError
+from deltaloop.workqueue import ItemExponentialFailureRateLimiter
 from deltaloop.workqueue.core.facts import Ending, Failed, Interrupted, Succeeded
 from deltaloop.workqueue.core.rate_limiting import RateLimitingCore
 

@@ -8,10 +8,8 @@ of the answer. None of the packages is imported before its function is called, a
 such a client has the package. The foreign client stays the caller's to close, after the informers.
 """
 
-from deltaloop.cache.adapters.adapted_client import AdaptedClient
-from deltaloop.cache.adapters.kr8s import from_kr8s
-from deltaloop.cache.adapters.kubernetes import from_kubernetes
-from deltaloop.cache.adapters.kubernetes_asyncio import from_kubernetes_asyncio
-from deltaloop.cache.adapters.lightkube import from_lightkube
-
-__all__ = ["AdaptedClient", "from_kr8s", "from_kubernetes", "from_kubernetes_asyncio", "from_lightkube"]
+from deltaloop.cache.adapters.adapted_client import AdaptedClient as AdaptedClient
+from deltaloop.cache.adapters.kr8s import from_kr8s as from_kr8s
+from deltaloop.cache.adapters.kubernetes import from_kubernetes as from_kubernetes
+from deltaloop.cache.adapters.kubernetes_asyncio import from_kubernetes_asyncio as from_kubernetes_asyncio
+from deltaloop.cache.adapters.lightkube import from_lightkube as from_lightkube

@@ -30,8 +30,8 @@ from deltaloop.client.resource_list import ResourceList, UnreadableItemsError
 from deltaloop.client.sender import JSON
 from deltaloop.client.transport import Headers, StreamResponse
 from deltaloop.client.watch import WatchStream
-from deltaloop.errors import DeltaloopError
 from deltaloop.pacing.checks import require_positive
+from deltaloop.root_error import DeltaloopError
 
 _NO_OPTIONS: Final = ListOptions()
 _LIMITS: Final = WatchLimitOptions()

@@ -18,7 +18,7 @@ from deltaloop.api.resource import Resource
 
 
 class WaitCondition(Protocol):
-    """Something about an object that exists. Anything with these three methods can be waited for."""
+    """Something about an object that exists; anything with these three methods can be waited for."""
 
     def is_met(self, obj: Resource) -> bool:
         """Tell whether an object fulfils it."""

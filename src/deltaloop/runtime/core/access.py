@@ -15,7 +15,7 @@ from typing import Any, Final, final
 
 from deltaloop.api.kinds import BUILT_IN, parse_resource_type
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.errors import DeltaloopError
+from deltaloop.root_error import DeltaloopError
 
 READ_VERBS: Final = ("get", "list", "watch")
 WRITE_VERBS: Final = ("create", "update", "patch", "delete")

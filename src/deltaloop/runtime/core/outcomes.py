@@ -16,7 +16,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias, cast, final
 
-from deltaloop.errors import DeltaloopError
+from deltaloop.root_error import DeltaloopError
 from deltaloop.workqueue.errors import TerminalError, is_terminal
 
 

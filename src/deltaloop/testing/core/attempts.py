@@ -11,7 +11,7 @@ import reprlib
 from typing import final
 
 from deltaloop.api.redaction import redact
-from deltaloop.errors import DeltaloopError
+from deltaloop.root_error import DeltaloopError
 
 _SHOWN = reprlib.Repr()
 _SHOWN.maxstring = _SHOWN.maxother = 400

@@ -1,0 +1,83 @@
+"""The table of old names: what moved, and what is called differently.
+
+A name that moved and is called differently stands in both tables: first it moves, then it gets its new name.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+_MOVES: Final = {
+    ("deltaloop", "deltaloop.api"): "EventType Path Status compare_resource_versions controller_reference reference_to",
+    ("deltaloop", "deltaloop.blocking"): "BackgroundLoop",
+    ("deltaloop", "deltaloop.cache"): """
+        BufferPolicy DeletedFinalStateUnknown DetailedHandlerFuncs ExplicitKey FilteringResourceEventHandler Indexer
+        ListWatch ListerWatcher MultiNamespaceInformer ObjectName QueueKind ReflectorOptions Registration
+        ResourceEventHandler SharedIndexInformer SharedInformer ZstdOptions meta_namespace_key new_indexer_informer
+        new_informer split_meta_namespace_key strip_managed_fields wait_for_cache_sync
+    """,
+    ("deltaloop", "deltaloop.client"): "LogOptions Transport",
+    ("deltaloop", "deltaloop.errors"): """
+        AlreadyOwnedError AnswerTooLargeError BackgroundLoopError BadRequestError CacheSyncError ConfigError
+        CredentialsError ExpiredError GoneError HealthServerError InternalServerError InvalidControllerError
+        InvalidError InvalidInputError InvalidKeyError InvalidPathError InvalidResourceVersionError InvalidResultError
+        InvalidSelectorError LeadershipLostError MalformedEventError MalformedObjectError MethodNotAllowedError
+        MissingExtraError NotAcceptableError NotFreshError PreflightError QueueShutDownError ReconcileCancelledError
+        ReconcileStoppedError ReconcileTimeoutError RequestEntityTooLargeError RequestTimeoutError ServerTimeoutError
+        ServiceUnavailableError ShutdownTimeoutError StreamEndedError TooManyRequestsError TransportError
+        UnauthorizedError UnknownResourceError UnreadableItemsError UnsupportedMediaTypeError
+    """,
+    ("deltaloop", "deltaloop.events"): "ComponentRecorder EventApi EventRecorderOptions event_field_selector log_event",
+    ("deltaloop", "deltaloop.leaderelection"): """
+        ConfigMapLock EndpointsLock LeaderHealthCheck Lock MultiLock Term TermEnd run_or_die
+    """,
+    ("deltaloop", "deltaloop.predicates"): """
+        And AnnotationsChanged Change GenerationChanged HasLabels LabelsChanged Not Or PathChanged Predicate
+        ResourceVersionChanged When Where
+    """,
+    ("deltaloop", "deltaloop.runtime"): "HotLoopOptions Listen",
+    ("deltaloop", "deltaloop.sources"): "Channel Every Source",
+    ("deltaloop", "deltaloop.workqueue"): """
+        BucketRateLimiter ByErrorRateLimiter DelayingQueue ItemExponentialFailureRateLimiter ItemFastSlowRateLimiter
+        MaxOfRateLimiter QueueOptions RateLimiter WithJitterRateLimiter WithMaxWaitRateLimiter Work WorkQueue
+        default_controller_rate_limiter namespace_flow parallelize_until
+    """,
+    ("deltaloop.apiserver", "deltaloop.errors"): "DataDirectoryError ManifestError ServerStartError",
+    ("deltaloop.blocking", "deltaloop.errors"): "BackgroundLoopError HandlerStillRunsError",
+    ("deltaloop.cache", "deltaloop.errors"): """
+        CacheSyncError FifoClosedError IndexerConflictError InformerStoppedError NotFreshError RepeatedContinueError
+        RequeueError TransactionError TransformError UnknownIndexError VersionWentBackError VeryShortWatchError
+        WatchListEndedError WatchListStalledError
+    """,
+    ("deltaloop.client", "deltaloop.errors"): """
+        AnswerTooLargeError ConfigError CredentialsError RequestTimeoutError StreamEndedError TransportError
+        UnreadableItemsError WaitTimeoutError
+    """,
+    ("deltaloop.leaderelection", "deltaloop.errors"): "LeadershipLostError",
+    ("deltaloop.runtime", "deltaloop.api"): "configure_logging",
+    ("deltaloop.runtime", "deltaloop.errors"): """
+        AlreadyOwnedError HealthServerError InvalidControllerError InvalidResultError PreflightError
+        ReconcileCancelledError ReconcileStoppedError ReconcileTimeoutError ShutdownTimeoutError
+    """,
+    ("deltaloop.runtime", "deltaloop.predicates"): """
+        And AnnotationsChanged Change GenerationChanged HasLabels LabelsChanged Not Or PathChanged Predicate
+        ResourceVersionChanged When Where
+    """,
+    ("deltaloop.runtime", "deltaloop.sources"): "Channel Every Source Watch",
+    ("deltaloop.testing", "deltaloop.errors"): "EventuallyError",
+    ("deltaloop.workqueue", "deltaloop.errors"): "QueueShutDownError TerminalError",
+}
+MOVED: Final = {(old, name): new for (old, new), names in _MOVES.items() for name in names.split()}
+"""From where a name was, and the name, to where it is."""
+
+RENAMED: Final[dict[str, str]] = {
+    "deltaloop.client.conditions": "deltaloop.wait",
+    "deltaloop.conditions": "deltaloop.wait",
+}
+"""From a dotted name to its new one."""
+
+KEYWORDS: Final[dict[tuple[str, str], str]] = {}
+"""From what is called (by its new name), and a keyword, to what is written in its place."""
+
+METHODS: Final[dict[str, str]] = {}
+"""From a method that no class of ours has any more, by a name that hardly any other has, to what takes its place."""

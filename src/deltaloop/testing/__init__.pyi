@@ -1,0 +1,17 @@
+from deltaloop.testing.attempts import eventually as eventually
+from deltaloop.testing.attempts import eventually_blocking as eventually_blocking
+from deltaloop.testing.cluster import Cluster as Cluster
+from deltaloop.testing.core.relay import Corrupt as Corrupt
+from deltaloop.testing.core.relay import Cut as Cut
+from deltaloop.testing.core.relay import Delay as Delay
+from deltaloop.testing.core.relay import Direction as Direction
+from deltaloop.testing.core.relay import Fault as Fault
+from deltaloop.testing.core.relay import HalfOpen as HalfOpen
+from deltaloop.testing.core.relay import Reset as Reset
+from deltaloop.testing.core.relay import Stall as Stall
+from deltaloop.testing.core.relay import Throttle as Throttle
+from deltaloop.testing.relay import Relay as Relay
+from deltaloop.testing.relay import RelayConnection as RelayConnection
+from deltaloop.testing.virtual_loop import StalledError as StalledError
+from deltaloop.testing.virtual_loop import VirtualLoop as VirtualLoop
+from deltaloop.testing.virtual_loop import run_virtual as run_virtual

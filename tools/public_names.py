@@ -1,0 +1,54 @@
+"""Which names are public, and where each is defined: what a package's ``__init__``, or its stub, imports ``as`` itself.
+
+The façade, its faces (``errors``, ``predicates``, ``sources``, ``wait``) and the rooms are read the same way. None has
+a second list of its names.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import pkgutil
+from functools import cache
+from pathlib import Path
+
+import deltaloop
+
+FACES = ("errors", "predicates", "sources", "wait")
+INTERNAL = frozenset({"cli", "renamed", "schemas"})
+"""Packages without public names: commands, and what only the embedded server reads."""
+
+
+def packages() -> list[str]:
+    """List deltaloop, its faces and its packages, by dotted name."""
+    inner = [module.name for module in pkgutil.walk_packages(deltaloop.__path__, "deltaloop.") if module.ispkg]
+    return ["deltaloop", *(f"deltaloop.{face}" for face in FACES), *inner]
+
+
+def is_internal(package: str) -> bool:
+    """Tell whether a package has no public names."""
+    return not INTERNAL.isdisjoint(package.split(".")[1:2])
+
+
+@cache
+def homes(package: str) -> dict[str, str]:
+    """Return a package's public names in their order, each with the module that the package takes it from."""
+    spec = importlib.util.find_spec(package)
+    source = Path(str(spec.origin if spec else None))
+    stub = source.with_suffix(".pyi")
+    return {
+        alias.name: str(node.module)
+        for node in ast.parse((stub if stub.exists() else source).read_text()).body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname == alias.name
+    }
+
+
+def definition(package: str, name: str) -> str:
+    """Return the module that defines a package's public name; of a module, that of itself."""
+    home = homes(package)[name]
+    if home in packages() and home != package and name in homes(home):
+        return definition(home, name)
+    inner = f"{home}.{name}"
+    return inner if (home in packages() and importlib.util.find_spec(inner)) else home
