@@ -370,3 +370,43 @@ async def test_options_that_cannot_be_read(api: Api) -> None:
         **{"Content-Type": "application/json"},
     )
     answer.refuses(400, "BadRequest")
+
+
+STORAGE = {"accessModes": ["ReadWriteOnce"]}
+CLAIM_SPEC = {**STORAGE, "resources": {"requests": {"storage": "1Gi"}}}
+VOLUME_SPEC = {**STORAGE, "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/x"}}
+
+
+@conformance(
+    "delete: what may be in use has a finalizer from the start, which nobody owns",
+    ("claim", "/api/v1/namespaces/{}/persistentvolumeclaims", {"spec": CLAIM_SPEC}, "pvc"),
+    ("volume", "/api/v1/persistentvolumes", {"spec": VOLUME_SPEC}, "pv"),
+    (
+        "class",
+        "/apis/storage.k8s.io/v1/volumeattributesclasses",
+        {"driverName": "d.example.com", "parameters": {"a": "b"}},
+        "vac",
+    ),
+)
+async def test_what_may_be_in_use(api: Api, path: str, body: dict[str, Any], short: str) -> None:
+    path, held = path.format(api.namespace), f"kubernetes.io/{short}-protection"
+    name, own = api.name(short), "example.com/own"
+    trial = await api.post(f"{path}?dryRun=All", {"metadata": {"name": name}, **body})
+    assert trial.json["metadata"]["finalizers"] == [held]
+    made = (await api.created(path, {"metadata": {"name": name, "finalizers": [own]}, **body})).json["metadata"]
+    assert made["finalizers"] == [own, held]
+    (entry,) = made["managedFields"]
+    assert entry["fieldsV1"]["f:metadata"]["f:finalizers"] == {".": {}, f'v:"{own}"': {}}
+    twice = f"{name}-twice"
+    again = await api.created(path, {"metadata": {"name": twice, "finalizers": [held, own]}, **body})
+    assert again.json["metadata"]["finalizers"] == [held, own]
+    assert (await api.patch(f"{path}/{twice}", {"metadata": {"finalizers": None}})).status == 200
+    assert "finalizers" not in (await api.get(f"{path}/{twice}")).json["metadata"]
+    assert (await api.delete(f"{path}/{name}")).status == 200
+    await api.patch(f"{path}/{name}", {"metadata": {"finalizers": [held]}})
+    left = (await api.get(f"{path}/{name}")).json["metadata"]
+    assert (left["finalizers"], "deletionTimestamp" in left) == ([held], True)
+    for each in (name, twice):
+        await api.patch(f"{path}/{each}", {"metadata": {"finalizers": None}})
+        await api.delete(f"{path}/{each}")
+        assert (await api.get(f"{path}/{each}")).status == 404

@@ -9,17 +9,6 @@ from typing import Final
 
 from tests.world.compare import KnownDifference
 
-_NO_FINALIZERS = "not added: nothing here would take them away"
-
 _NO_QUOTAS = "their objects are stored, and never asked"
 
-# The controller manager adds them then, so it is their owner.
-KNOWN: Final[tuple[KnownDifference, ...]] = (
-    KnownDifference(
-        "statefulset/*: persistentvolumes/*/managedFields/kube-controller-manager Update v1 -", _NO_FINALIZERS
-    ),
-    KnownDifference(
-        "statefulset/*: persistentvolumeclaims/*/managedFields/kube-controller-manager Update v1 -", _NO_FINALIZERS
-    ),
-    KnownDifference("quota/a second Pod/*", _NO_QUOTAS),
-)
+KNOWN: Final[tuple[KnownDifference, ...]] = (KnownDifference("quota/a second Pod/*", _NO_QUOTAS),)

@@ -13,7 +13,9 @@ from deltaloop.apiserver.authentication import StaticUser, is_loopback
 from deltaloop.apiserver.token_keys import checking_keys, signing_key
 from deltaloop.option_types import check_types
 
-CONTROLLERS: Final = frozenset({"gc", "namespace", "coordinated-leases"})
+CONTROLLERS: Final = frozenset({"gc", "namespace", "volume-protection", "coordinated-leases"})
+# What every cluster cleans up, for programs and tests that expect one.
+CLUSTER_CONTROLLERS: Final = frozenset({"gc", "namespace", "volume-protection"})
 AUTHORIZATION_MODES: Final = ("AlwaysAllow", "RBAC")
 
 
@@ -45,9 +47,10 @@ class ServerOptions:
             certificates or private ones. A controller manager that writes tokens into Secrets has such a key.
         authorization_mode: ``AlwaysAllow``: whoever has credentials may do everything. ``RBAC``: what roles and
             bindings allow; the usual first ones are made.
-        controllers: What runs beside the server: ``gc`` (owner references), ``namespace`` (clean-up) and
-            ``coordinated-leases`` (KEP-4355). None by default, as in a kube-apiserver alone: dependents stay, a deleted
-            namespace stays Terminating, and candidates are not elected.
+        controllers: What runs beside the server: ``gc`` (owner references), ``namespace`` (clean-up),
+            ``volume-protection`` (finalizers of claims and volumes) and ``coordinated-leases`` (KEP-4355). None by
+            default, as in a kube-apiserver alone: dependents stay, a deleted namespace or claim stays Terminating, and
+            candidates are not elected.
         data_dir: Where objects and credentials are kept over restarts; None keeps everything in memory. It holds
             Secrets and the authority's key, so it is made readable by its owner only.
         fsync: Whether a write is on the disk before its answer. Without it, writes outlive the process, however it

@@ -14,6 +14,7 @@ import random
 import ssl
 import uuid
 from collections.abc import Iterable, Iterator
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, final
 
@@ -383,9 +384,15 @@ def _controllers(options: ServerOptions) -> Iterator[tuple[str, RunController]]:
 
         yield "gc", collect_garbage
     if "namespace" in options.controllers:
-        from deltaloop.apiserver.controllers.namespaces import clean_up_namespaces
+        from deltaloop.apiserver.controllers.repeating import repeat
+        from deltaloop.apiserver.core.controllers.namespace_cleanup import clean_up
 
-        yield "namespace", clean_up_namespaces
+        yield "namespace", partial(repeat, clean_up)
+    if "volume-protection" in options.controllers:
+        from deltaloop.apiserver.controllers.repeating import repeat
+        from deltaloop.apiserver.core.controllers.volume_protection import release
+
+        yield "volume-protection", partial(repeat, release)
     if "coordinated-leases" in options.controllers:
         from deltaloop.apiserver.controllers.coordinated_leases import elect_holders
 

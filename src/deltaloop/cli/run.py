@@ -233,12 +233,12 @@ async def _connected(
             yield client
         return
     from deltaloop.apiserver import ApiServer, ServerOptions, read_manifests
+    from deltaloop.apiserver.options import CLUSTER_CONTROLLERS
 
     if cluster.write_kubeconfig is not None:
         check_may_write(cluster.write_kubeconfig)
     manifests = [manifest for path in cluster.load for manifest in read_manifests(path)]
-    controllers = frozenset({"gc", "namespace"})  # as beside a controller in a cluster
-    async with ApiServer(ServerOptions(controllers=controllers)) as server, AsyncExitStack() as stack:
+    async with ApiServer(ServerOptions(controllers=CLUSTER_CONTROLLERS)) as server, AsyncExitStack() as stack:
         server.load(manifests)
         hint = ""
         if cluster.write_kubeconfig is not None:

@@ -214,8 +214,9 @@ def deltaloop_server_options() -> ServerOptions:
     Override it to change them.
     """
     from deltaloop.apiserver import ServerOptions
+    from deltaloop.apiserver.options import CLUSTER_CONTROLLERS
 
-    return ServerOptions(insecure_http=True, controllers=frozenset({"gc", "namespace"}))
+    return ServerOptions(insecure_http=True, controllers=CLUSTER_CONTROLLERS)
 
 
 @pytest.fixture

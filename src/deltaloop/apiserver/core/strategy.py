@@ -249,6 +249,20 @@ class Conversion:
     to_stored: Callable[[dict[str, object]], dict[str, object]]
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """What keeps an object as long as it is in use: a finalizer that each new one gets, and that a controller takes.
+
+    Attributes:
+        finalizer: Its name.
+        in_use: Tells whether the object, which is being deleted, is in use.
+    """
+
+    finalizer: str
+    in_use: Callable[[Resource, Stored], bool]
+
+
 def _nothing(*_: object) -> None:
     return
 
@@ -320,6 +334,7 @@ class Strategy:
         is_held: Tells whether something besides ``metadata.finalizers`` holds an object that is being deleted.
         grace: Tells the seconds that an object gets to end, by those that were asked for, if any.
         finalizers: What every object gets with its mark.
+        protection: What keeps an object that is in use; None for nothing.
         undeletable: Names of objects that cannot be deleted.
         marked_when_removed: Whether an object is marked even if it is removed at once.
         status_when_new: Whether the author of a new object may write its status.
@@ -360,6 +375,7 @@ class Strategy:
     is_held: Callable[[dict[str, object]], bool] = _no_holders
     grace: Callable[[dict[str, object], int | None], int] = _no_grace
     finalizers: tuple[str, ...] = ()
+    protection: Protection | None = None
     undeletable: frozenset[str] = frozenset()
     marked_when_removed: bool = False
     status_when_new: bool = False

@@ -15,6 +15,7 @@ from deltaloop.api import kinds
 from deltaloop.api.redaction import SecretText
 from deltaloop.api.yaml_reader import read_yaml
 from deltaloop.apiserver import ApiServer, ServerOptions
+from deltaloop.apiserver.options import CLUSTER_CONTROLLERS
 from deltaloop.cache import InformerFactory
 from deltaloop.cli.demo.replicas import LogLine, Replica
 from deltaloop.cli.demo.sample_controller.controller import CRD_FILE
@@ -87,7 +88,7 @@ async def _tell(story: Story, options: DemoOptions) -> None:
 @asynccontextmanager
 async def _stage(options: DemoOptions, screen: Screen, kubeconfig: Path) -> AsyncGenerator[Story, None]:
     begun = monotonic()
-    server_options = ServerOptions(port=options.port, token=options.token, controllers=frozenset({"gc", "namespace"}))
+    server_options = ServerOptions(port=options.port, token=options.token, controllers=CLUSTER_CONTROLLERS)
     async with ApiServer(server_options) as server:
         write_kubeconfig(kubeconfig, server.kubeconfig())
         screen.say("server", f"ready at {server.url} after {(monotonic() - begun) * 1000:.0f} ms")

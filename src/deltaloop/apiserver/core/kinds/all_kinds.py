@@ -54,6 +54,7 @@ from deltaloop.apiserver.core.kinds import (
     stateful_set,
     storage_class,
     storage_version_migration,
+    volume_attributes_class,
 )
 from deltaloop.apiserver.core.kinds.cells import NONE, count_at, is_true_at, joined_at, text_at
 from deltaloop.apiserver.core.strategy import Strategy
@@ -132,5 +133,5 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
             "Attached": is_true_at("status.attached"),
         }
     ),
-    "volumeattributesclasses.storage.k8s.io": Strategy(cells={"DriverName": "driverName"}),
+    "volumeattributesclasses.storage.k8s.io": volume_attributes_class.STRATEGY,
 }

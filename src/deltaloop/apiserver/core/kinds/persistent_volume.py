@@ -1,7 +1,7 @@
 """PersistentVolume: one source, a capacity; a new one waits for what it is bound to.
 
 Source: Kubernetes pkg/registry/core/persistentvolume/strategy.go; pkg/apis/core/validation/validation.go;
-pkg/api/persistentvolume; pkg/printers/internalversion/printers.go.
+pkg/api/persistentvolume; pkg/printers/internalversion/printers.go; pkg/controller/volume/pvprotection.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.kinds import claim_spec
 from deltaloop.apiserver.core.kinds.cells import access_modes
 from deltaloop.apiserver.core.kinds.field_checks import each, needs, one_of, set_to_one_of, shown
 from deltaloop.apiserver.core.kinds.node_labels import node_term_warnings
 from deltaloop.apiserver.core.kinds.pod_warnings import volume_source_warnings
-from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
+from deltaloop.apiserver.core.strategy import Given, Protection, Stored, Strategy
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, required
 from deltaloop.schemas.json_values import at, is_mapping, mapping, text, texts
 from deltaloop.schemas.quantity import amount
@@ -101,7 +102,12 @@ def _claim(volume: Mapping[str, object]) -> str:
     return f"{text(at(claim, 'namespace'))}/{text(at(claim, 'name'))}" if claim else ""
 
 
+def _is_in_use(volume: Resource, _store: Stored) -> bool:
+    return at(volume.to_dict(), "status", "phase") == "Bound"
+
+
 STRATEGY: Final = Strategy(
+    protection=Protection("kubernetes.io/pv-protection", _is_in_use),
     validate=_errors,
     warn=_warnings,
     finish_new=_finish_new,

@@ -1,6 +1,7 @@
 """PersistentVolumeClaim: what it asks for (``claim_spec``), and that it stays so once it is bound.
 
-Source: Kubernetes pkg/apis/core/validation/validation.go; pkg/printers/internalversion/printers.go.
+Source: Kubernetes pkg/apis/core/validation/validation.go; pkg/printers/internalversion/printers.go;
+pkg/controller/volume/pvcprotection (what is in use).
 """
 
 from __future__ import annotations
@@ -8,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from deltaloop.api import kinds
+from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.kinds import claim_spec
 from deltaloop.apiserver.core.kinds.cells import access_modes
-from deltaloop.apiserver.core.strategy import Cell, Strategy
+from deltaloop.apiserver.core.strategy import Cell, Protection, Stored, Strategy
 from deltaloop.schemas.faults import FieldError, forbidden_field
-from deltaloop.schemas.json_values import at, mapping
+from deltaloop.schemas.json_values import at, items, mapping
 from deltaloop.schemas.quantity import amount
 
 _REFUSAL: Final = (
@@ -45,11 +48,31 @@ def _warnings(claim: Mapping[str, object]) -> Iterator[str]:
     yield from claim_spec.claim_spec_warnings(claim.get("spec"), "spec")
 
 
+def _is_in_use(claim: Resource, store: Stored) -> bool:
+    """Tell whether a pod that has a node uses a claim; others get none while the claim is being deleted."""
+    pods = store.list(kinds.POD.group_resource, prefix=f"{claim.namespace}/").items
+    return any(_uses(pod, claim) for pod in pods)
+
+
+def _uses(pod: Resource, claim: Resource) -> bool:
+    spec = mapping(pod.to_dict().get("spec"))
+    if not spec.get("nodeName"):
+        return False
+    for volume in items(spec.get("volumes")):
+        made = at(volume, "ephemeral") is not None and f"{pod.name}-{at(volume, 'name')}" == claim.name
+        if at(volume, "persistentVolumeClaim", "claimName") == claim.name:
+            return True
+        if made and any(owner.uid == pod.uid for owner in claim.owner_references):
+            return True
+    return False
+
+
 def _if_bound(shown: Callable[[object], str], field: str) -> Cell:
     return lambda claim: shown(at(claim, "status", field)) if at(claim, "spec", "volumeName") else ""
 
 
 STRATEGY: Final = Strategy(
+    protection=Protection("kubernetes.io/pvc-protection", _is_in_use),
     defaults={"core.v1.PersistentVolumeClaimSpec": claim_spec.claim_spec_defaults},
     validate=lambda claim: claim_spec.claim_spec_errors(claim.get("spec"), "spec"),
     validate_update=_update_errors,

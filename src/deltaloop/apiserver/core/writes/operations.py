@@ -48,6 +48,7 @@ from deltaloop.apiserver.core.writes.objects import (
     new_errors,
     new_object,
     new_warnings,
+    protect,
     refuse,
     told_by_status,
     updated_object,
@@ -345,6 +346,7 @@ class Operations:
         else:
             created = with_entries(created, entries)
         refuse(served, name, served.strategy.finish_new(created, self._objects, stamp))
+        protect(served.strategy, created)
         return created
 
     def _finished_update(

@@ -1,0 +1,34 @@
+"""A controller that looks at the whole store after each change. Cores: ``namespace_cleanup``, ``volume_protection``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from deltaloop.apiserver.change_signal import ChangeSignal
+from deltaloop.apiserver.core.stamp import Stamp
+from deltaloop.apiserver.core.writes.operations import Operations
+
+
+class Step(Protocol):
+    """Does a part of what is to be done now, and tells whether anything was written."""
+
+    def __call__(self, operations: Operations, *, stamp: Stamp) -> bool:
+        """Do it."""
+        ...
+
+
+async def repeat(step: Step, operations: Operations, signal: ChangeSignal, *, stamp: Callable[[], Stamp]) -> None:
+    """Work until the server stops.
+
+    Cancellation leaves things as they are.
+    """
+    with signal.subscribe() as changed:
+        while not signal.closed:
+            changed.clear()
+            if step(operations, stamp=stamp()):
+                signal.publish()
+                await asyncio.sleep(0)  # a part of them is done; others have their turn before the next
+            else:
+                await changed.wait()
