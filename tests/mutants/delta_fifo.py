@@ -3,99 +3,81 @@
 from __future__ import annotations
 
 from deltaloop.api.resource import Resource
-from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Delta, DeltaQueue, Deltas, DeltaType, Popped
+from deltaloop.cache.core.deltas import DeltaQueue, Popped
 from tests.cache.core.test_deltas import make_machine
 from tests.cache.machines import Step, step
+from tests.mutants.edited import edited
 from tests.mutants.seeded_bug import bugs_of
 
 PART = "DeltaFIFO"
 
 
-class ForgetsWhatOnlyWaits(DeltaQueue[Resource]):
-    """A list makes no deletion of what only waits: the fault of client-go 0.26, kubernetes#115658."""
-
-    def _gone(self, listed: set[str]) -> list[DeletedFinalStateUnknown[Resource]]:
-        return [gone for gone in super()._gone(listed) if self._known and self._known.get_by_key(gone.key) is not None]
-
-
-class TellsTheKnownState(DeltaQueue[Resource]):
-    """Tombstones with the store's object although a newer one waits."""
-
-    def _gone(self, listed: set[str]) -> list[DeletedFinalStateUnknown[Resource]]:
-        assert self._known is not None
-        return [
-            DeletedFinalStateUnknown(gone.key, self._known.get_by_key(gone.key) or gone.obj)
-            for gone in super()._gone(listed)
-        ]
-
-
-class KeepsBothDeletions(DeltaQueue[Resource]):
-    """Two deletions in a row stay two."""
-
-    def _append(self, key: str, delta: Delta[Resource]) -> None:
-        if key not in self._items:
-            self._since[key] = self._arrival()
-        self._items.setdefault(key, []).append(delta)
-
-
-class JumpsTheLine(DeltaQueue[Resource]):
-    """A key goes to the end of the line whenever something is added to it."""
-
-    def _append(self, key: str, delta: Delta[Resource]) -> None:
-        super()._append(key, delta)
-        self._items.move_to_end(key)
-
-
-class ResyncsBehindNewerThings(DeltaQueue[Resource]):
-    """A resync is queued behind something newer, too."""
-
-    def resync(self) -> None:
-        assert self._known is not None
-        for key in self._known.list_keys():
-            obj = self._known.get_by_key(key)
-            assert obj is not None
-            self._append(key, Delta(DeltaType.SYNC, obj))
-
-
-class CountsOnlyTheListed(DeltaQueue[Resource]):
-    """Synced although the deletions of the first list wait."""
-
-    def pop(self) -> Popped[Resource] | None:
-        popped = super().pop()
-        if popped is not None and self._initial_left == 1:
-            self._initial_left = 0
-        return popped
-
-
-class DropsNothing(DeltaQueue[Resource]):
-    """The deletion of what nobody ever heard of is queued."""
-
-    def delete(self, obj: Resource | DeletedFinalStateUnknown[Resource]) -> None:
-        self._write(DeltaType.DELETED, self.key_of(obj), obj)
-
-
-class ForgetsWhatWasPutBack(DeltaQueue[Resource]):
-    """Takes the version of the first in line, although something older was put back behind it."""
-
-    def add_if_not_present(self, key: str, deltas: Deltas[Resource]) -> None:
-        super().add_if_not_present(key, deltas)
-        self._out_of_order = False
-
-
-class PromisesWhatWaits(DeltaQueue[Resource]):
-    """The version reached is that of what still waits."""
-
-    @property
-    def processed_version(self) -> str:
-        return self._version
-
-
-class OverwritesOnRequeue(DeltaQueue[Resource]):
-    """What is put back overwrites what is newer, and is cut short."""
-
-    def add_if_not_present(self, key: str, deltas: Deltas[Resource]) -> None:
-        self._items.pop(key, None)
-        super().add_if_not_present(key, deltas[:1])
+ForgetsWhatOnlyWaits = edited(
+    "ForgetsWhatOnlyWaits",
+    DeltaQueue[Resource],
+    (
+        "            if key not in listed\n",
+        "            if key not in listed and self._known.get_by_key(key) is not None\n",
+    ),
+    what="A list makes no deletion of what only waits: the fault of client-go 0.26, kubernetes#115658.",
+)
+TellsTheKnownState = edited(
+    "TellsTheKnownState",
+    DeltaQueue[Resource],
+    ("(key, _state(deltas[-1]))", "(key, self._known.get_by_key(key) or _state(deltas[-1]))"),
+    what="Tombstones with the store's object although a newer one waits.",
+)
+KeepsBothDeletions = edited(
+    "KeepsBothDeletions",
+    DeltaQueue[Resource],
+    ("if delta.type is DeltaType.DELETED and deltas[-1].type is DeltaType.DELETED:", "if False:"),
+    what="Two deletions in a row stay two.",
+)
+JumpsTheLine = edited(
+    "JumpsTheLine",
+    DeltaQueue[Resource],
+    ("deltas.append(delta)", "deltas.append(delta); self._items.move_to_end(key)"),
+    what="A key goes to the end of the line whenever something is added to it.",
+)
+ResyncsBehindNewerThings = edited(
+    "ResyncsBehindNewerThings",
+    DeltaQueue[Resource],
+    ("if obj is not None and key not in self._items:", "if obj is not None:"),
+    what="A resync is queued behind something newer, too.",
+)
+CountsOnlyTheListed = edited(
+    "CountsOnlyTheListed",
+    DeltaQueue[Resource],
+    ("self._initial_left -= 1", "self._initial_left = 0 if self._initial_left == 2 else self._initial_left - 1"),
+    what="Synced although the deletions of the first list wait.",
+)
+DropsNothing = edited(
+    "DropsNothing",
+    DeltaQueue[Resource],
+    ("if key not in self._items and not known:", "if False:"),
+    what="The deletion of what nobody ever heard of is queued.",
+)
+ForgetsWhatWasPutBack = edited(
+    "ForgetsWhatWasPutBack",
+    DeltaQueue[Resource],
+    ("self._out_of_order = True", "self._out_of_order = False"),
+    what="Takes the version of the first in line, although something older was put back behind it.",
+)
+PromisesWhatWaits = edited(
+    "PromisesWhatWaits",
+    DeltaQueue[Resource],
+    ("if not self._items:\n            return self._version", "return self._version"),
+    what="The version reached is that of what still waits.",
+)
+OverwritesOnRequeue = edited(
+    "OverwritesOnRequeue",
+    DeltaQueue[Resource],
+    (
+        "if key not in self._items and deltas:\n            self._items[key] = list(deltas)",
+        "self._items.pop(key, None)\n        if deltas:\n            self._items[key] = list(deltas[:1])",
+    ),
+    what="What is put back overwrites what is newer, and is cut short.",
+)
 
 
 class SyncsByWhatWasInterrupted(DeltaQueue[Resource]):
@@ -105,14 +87,12 @@ class SyncsByWhatWasInterrupted(DeltaQueue[Resource]):
         super().put_back(popped._replace(is_in_initial_list=False))
 
 
-class LosesWhatCameMeanwhile(DeltaQueue[Resource]):
-    """What is put back after an interruption takes the place of what has come since."""
-
-    def put_back(self, popped: Popped[Resource]) -> None:
-        self._items.pop(popped.key, None)
-        super().put_back(popped)
-
-
+LosesWhatCameMeanwhile = edited(
+    "LosesWhatCameMeanwhile",
+    DeltaQueue[Resource],
+    ("key, newer = popped.key, self._items.get(popped.key, [])", "key, newer = popped.key, []"),
+    what="What is put back after an interruption takes the place of what has come since.",
+)
 HISTORIES: dict[type[DeltaQueue[Resource]], list[Step]] = {
     ForgetsWhatOnlyWaits: [
         step("put", name="a"),

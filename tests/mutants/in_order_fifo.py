@@ -2,77 +2,62 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from deltaloop.api.resource import Resource
-from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Delta, Deltas
-from deltaloop.cache.core.real_fifo import BATCH_SIZE, Batch, InOrderQueue, Listing
+from deltaloop.cache.core.real_fifo import InOrderQueue
 from tests.cache.core.test_real_fifo import make_machine
 from tests.cache.machines import Step, step
+from tests.mutants.edited import edited
 from tests.mutants.seeded_bug import bugs_of
 
 PART = "in-order FIFO"
 
 
-class MixesStatesOfOneKey(InOrderQueue[Resource]):
-    """A batch has two states of one object."""
-
-    def _take_along(self, first: Any, limit: int) -> list[Any]:
-        taken = super()._take_along(first, limit)
-        while self._entries and self._entries[0].key == taken[-1].key:
-            taken.append(self._entries.popleft())
-        return taken
-
-
-class TakesListsAlong(InOrderQueue[Resource]):
-    """A list is popped together with what waited before it."""
-
-    def _take_along(self, first: Any, limit: int) -> list[Any]:
-        taken = super()._take_along(first, limit)
-        if self._entries and self._entries[0].is_list:
-            taken.append(self._entries.popleft())
-        return taken
-
-
-class SyncsBeforeItIsProcessed(InOrderQueue[Resource]):
-    """It has synced as soon as the first list is popped, before anybody has processed it."""
-
-    def pop(self, limit: int = BATCH_SIZE) -> Batch[Resource] | None:
-        self._initial_left = 0
-        return super().pop(limit)
-
-
-class FindsDeletionsTooEarly(InOrderQueue[Resource]):
-    """Computes what a list deletes when it comes, not when its turn comes."""
-
-    def put_list(self, listing: Listing[Resource]) -> None:
-        super().put_list(listing)
-        entry = self._entries[-1]
-        entry.deltas = super()._deltas_of_all(entry)
-
-    def _deltas_of_all(self, entry: Any) -> Deltas[Resource]:
-        return super()._deltas_of_all(entry) if entry.deltas is None else entry.deltas
-
-
-class PutsBackBehind(InOrderQueue[Resource]):
-    """What could not be processed goes to the end of the line."""
-
-    def put_back(self, batch: Batch[Resource]) -> None:
-        super().put_back(batch)
-        self._entries.rotate(-len(batch.entries))
-
-
-class ForgetsTombstones(InOrderQueue[Resource]):
-    """What a list deletes is not told."""
-
-    def _deltas_of_all(self, entry: Any) -> Deltas[Resource]:
-        return tuple(
-            Delta(delta.type, delta.object)
-            for delta in super()._deltas_of_all(entry)
-            if not isinstance(delta.object, DeletedFinalStateUnknown)
-        )
-
-
+MixesStatesOfOneKey = edited(
+    "MixesStatesOfOneKey",
+    InOrderQueue[Resource],
+    ("if not entry.key or entry.key in keys:", "if not entry.key:"),
+    what="A batch has two states of one object.",
+)
+TakesListsAlong = edited(
+    "TakesListsAlong",
+    InOrderQueue[Resource],
+    (
+        "        return taken\n",
+        "        taken += [entries.popleft() for entry in [*entries][:1] if entry.is_list]\n        return taken\n",
+    ),
+    what="A list is popped together with what waited before it.",
+)
+SyncsBeforeItIsProcessed = edited(
+    "SyncsBeforeItIsProcessed",
+    InOrderQueue[Resource],
+    ("first = self._entries.popleft()", "self._initial_left, first = 0, self._entries.popleft()"),
+    what="It has synced as soon as the first list is popped, before anybody has processed it.",
+)
+FindsDeletionsTooEarly = edited(
+    "FindsDeletionsTooEarly",
+    InOrderQueue[Resource],
+    (
+        "if first:\n            self._initial_left = len(self._entries)",
+        "entry = self._entries[-1]\n        entry.deltas = self._deltas_of_all(entry)",
+    ),
+    (
+        "Batch(self._deltas_of_all(first), ",
+        "Batch(self._deltas_of_all(first) if first.deltas is None else first.deltas, ",
+    ),
+    what="Computes what a list deletes when it comes, not when its turn comes.",
+)
+PutsBackBehind = edited(
+    "PutsBackBehind",
+    InOrderQueue[Resource],
+    ("self._entries.extendleft(reversed(batch.entries))", "self._entries.extend(batch.entries)"),
+    what="What could not be processed goes to the end of the line.",
+)
+ForgetsTombstones = edited(
+    "ForgetsTombstones",
+    InOrderQueue[Resource],
+    ("WholeList([*gone, *entry.deltas, *kept])", "WholeList([*entry.deltas, *kept])"),
+    what="What a list deletes is not told.",
+)
 ADD_A, ADD_B = step("write", name="a", kind="add"), step("write", name="b", kind="add")
 
 

@@ -4,45 +4,42 @@ from __future__ import annotations
 
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.notification_buffer import CoalescingBuffer
-from deltaloop.cache.core.process_deltas import AddNotification, DeleteNotification, Notification
+from deltaloop.cache.core.process_deltas import Notification
 from tests.cache.core.test_notification_buffer import make_machine
 from tests.cache.machines import Step, step
+from tests.mutants.edited import edited
 from tests.mutants.seeded_bug import bugs_of
 
 PART = "listeners"
 
 
-class KeepsOnlyTheLast(CoalescingBuffer[Resource]):
-    """What comes overwrites what waits: an update before its addition."""
-
-    def _merge(self, waits: Notification[Resource], comes: Notification[Resource]) -> Notification[Resource] | None:
-        return comes
-
-
-class ForgetsADeletion(CoalescingBuffer[Resource]):
-    """Takes a deletion and a new object for an addition."""
-
-    def _merge(self, waits: Notification[Resource], comes: Notification[Resource]) -> Notification[Resource] | None:
-        if isinstance(waits, DeleteNotification) and isinstance(comes, AddNotification):
-            return comes
-        return super()._merge(waits, comes)
-
-
-class DropsEveryDeletion(CoalescingBuffer[Resource]):
-    """Takes an object that came and went for nothing, even if it was told before."""
-
-    def _merge(self, waits: Notification[Resource], comes: Notification[Resource]) -> Notification[Resource] | None:
-        return None if isinstance(comes, DeleteNotification) else super()._merge(waits, comes)
-
-
-class ForgetsWhatWasTold(CoalescingBuffer[Resource]):
-    """Tells a new object from the deleted state, which the handler never heard of."""
-
-    def put(self, notification: Notification[Resource]) -> int:
-        counted = super().put(notification)
-        for entry in self._waiting.values():
-            entry.told = None
-        return counted
+KeepsOnlyTheLast = edited(
+    "KeepsOnlyTheLast",
+    CoalescingBuffer[Resource],
+    ("merged = self._merge(entry.notification, notification)", "merged = notification"),
+    what="What comes overwrites what waits: an update before its addition.",
+)
+ForgetsADeletion = edited(
+    "ForgetsADeletion",
+    CoalescingBuffer[Resource],
+    (
+        "return UpdateNotification(waits.old if",
+        "return comes if isinstance(waits, DeleteNotification) else UpdateNotification(waits.old if",
+    ),
+    what="Takes a deletion and a new object for an addition.",
+)
+DropsEveryDeletion = edited(
+    "DropsEveryDeletion",
+    CoalescingBuffer[Resource],
+    ("return None if isinstance(waits, AddNotification) else comes", "return None"),
+    what="Takes an object that came and went for nothing, even if it was told before.",
+)
+ForgetsWhatWasTold = edited(
+    "ForgetsWhatWasTold",
+    CoalescingBuffer[Resource],
+    ("return counted - entry.initial", "entry.told = None; return counted - entry.initial"),
+    what="Tells a new object from the deleted state, which the handler never heard of.",
+)
 
 
 class MiscountsTheInitialList(CoalescingBuffer[Resource]):

@@ -2,79 +2,61 @@
 
 from __future__ import annotations
 
-from deltaloop.api.list_options import ListOptions
-from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import WatchEvent
 from deltaloop.cache.core.reflector.effects import CompleteList, Verdict
 from deltaloop.cache.core.reflector.machine import ReflectorMachine
-from deltaloop.cache.core.reflector.reactions import Operation, Reaction, Recovery
-from deltaloop.cache.core.reflector.states import ReflectorPhase
 from deltaloop.cache.reflector_options import ReflectorOptions
-from deltaloop.client.resource_list import ResourceList
 from tests.cache.core.reflector.test_server_model import PAGE, make_machine
-from tests.cache.fake_source import expired
 from tests.cache.machines import Step, step
+from tests.mutants.edited import edited
 from tests.mutants.seeded_bug import bugs_of
 
 PART = "reflector"
 
 
-class ResumesAtOnceForEver(ReflectorMachine):
-    """A stream that ends after one event is resumed at once, again and again, as client-go does."""
-
-    def _may_resume_at_once(self, now: float) -> bool:
-        return True
-
-
-class BelievesShortWatches(ReflectorMachine):
-    """An empty stream of no length counts as a clean end."""
-
-    def _was_useless(self, now: float) -> bool:
-        return False
-
-    def _may_resume_at_once(self, now: float) -> bool:
-        return True
-
-
-class ListsTheNewestAtOnceForEver(ReflectorMachine):
-    """A refused list at the newest version is repeated without a wait."""
-
-    def list_failed(self, error: BaseException, now: float, *, chance: float) -> Reaction:
-        reaction = super().list_failed(error, now, chance=chance)
-        if reaction.operation is Operation.LIST and self._version_unavailable:
-            self._go_on(ReflectorPhase.LISTING)
-        return reaction
-
-
-class KeepsThePagesOfALostList(ReflectorMachine):
-    """Begins the full list with what the lost pages brought."""
-
-    def list_failed(self, error: BaseException, now: float, *, chance: float) -> Reaction:
-        lost = self._round.items if self._round else []
-        reaction = super().list_failed(error, now, chance=chance)
-        if reaction.recovery is Recovery.LIST_IN_FULL_NOW and self._round is not None:
-            self._round.items = lost
-            self._server_pages = True
-        return reaction
-
-
-class ResumesAfterExpired(ReflectorMachine):
-    """Watches on from a version that the server has forgotten."""
-
-    def watch_failed(self, error: BaseException, now: float, *, chance: float) -> Reaction:
-        reaction = super().watch_failed(error, now, chance=chance)
-        if isinstance(error, type(expired())):
-            self._after_wait = ReflectorPhase.CONNECTING
-        return reaction
-
-
-class MovesOnBeforeTheEventIsApplied(ReflectorMachine):
-    """Forgets that the store refused an event: watches on behind it."""
-
-    def store_failed(self, error: BaseException, now: float, *, chance: float) -> Reaction:
-        reaction = super().store_failed(error, now, chance=chance)
-        self._after_wait = ReflectorPhase.CONNECTING
-        return reaction
+ResumesAtOnceForEver = edited(
+    "ResumesAtOnceForEver",
+    ReflectorMachine,
+    ("return self._short_streams == 1", "return True"),
+    what="A stream that ends after one event is resumed at once, again and again, as client-go does.",
+)
+BelievesShortWatches = edited(
+    "BelievesShortWatches",
+    ReflectorMachine,
+    ("return now - self._watch_asked_at < _VERY_SHORT and self._stream_events == 0", "return False"),
+    ("return self._short_streams == 1", "return True"),
+    what="An empty stream of no length counts as a clean end.",
+)
+ListsTheNewestAtOnceForEver = edited(
+    "ListsTheNewestAtOnceForEver",
+    ReflectorMachine,
+    ("if round_.first.resource_version:", "if True:"),
+    what="A refused list at the newest version is repeated without a wait.",
+)
+KeepsThePagesOfALostList = edited(
+    "KeepsThePagesOfALostList",
+    ReflectorMachine,
+    (
+        "self._round = ListRound.begin(again, in_full=True)",
+        "self._round, self._server_pages = ListRound(again, again, True, round_.items), True",
+    ),
+    what="Begins the full list with what the lost pages brought.",
+)
+ResumesAfterExpired = edited(
+    "ResumesAfterExpired",
+    ReflectorMachine,
+    (
+        "recovery = RECOVERIES.get((operation, kind), Recovery.LIST_LATER)",
+        "recovery = RECOVERIES.get((operation, kind), Recovery.WATCH_LATER)",
+    ),
+    what="Watches on from a version that the server has forgotten.",
+)
+MovesOnBeforeTheEventIsApplied = edited(
+    "MovesOnBeforeTheEventIsApplied",
+    ReflectorMachine,
+    ("Operation.STORE, ReflectorPhase.LISTING", "Operation.STORE, ReflectorPhase.CONNECTING"),
+    what="Forgets that the store refused an event: watches on behind it.",
+)
 
 
 class MovesOnWithOddEvents(ReflectorMachine):
@@ -86,56 +68,40 @@ class MovesOnWithOddEvents(ReflectorMachine):
         return verdict
 
 
-class TakesTheVersionOfTheLastPage(ReflectorMachine):
-    """The version of a list is that of its last page, so that what happened between pages is lost."""
-
-    def listed(self, page: ResourceList[Resource], now: float, *, chance: float) -> CompleteList | Reaction | None:
-        outcome = super().listed(page, now, chance=chance)
-        if self._round is not None:
-            self._round.pages = 0
-        return outcome
-
-
-class NeverAsksForTheNewest(ReflectorMachine):
-    """After a refused version, asks for that version again."""
-
-    def list_failed(self, error: BaseException, now: float, *, chance: float) -> Reaction:
-        reaction = super().list_failed(error, now, chance=chance)
-        self._version_unavailable = False
-        return reaction
-
-
-class NeverProbes(ReflectorMachine):
-    """A server whose counter went back is never found."""
-
-    def _should_probe(self, now: float) -> bool:
-        return False
-
-
-class TakesAPartForTheWhole(ReflectorMachine):
-    """Takes the end of the stream for the end of the list."""
-
-    def watch_list_ended(self, now: float, *, chance: float) -> Reaction:
-        held = self._initial
-        reaction = super().watch_list_ended(now, chance=chance)
-        self._initial = held
-        return reaction
-
-    def _begin_watch_list(self, now: float, chance: float) -> ListOptions:
-        held = self._initial
-        options = super()._begin_watch_list(now, chance)
-        self._initial = held
-        return options
-
-    def _may_stream_a_list(self, now: float) -> bool:
-        return True
-
-
-class StreamsAgainAtOnceForEver(ReflectorMachine):
-    """A streamed list that broke is streamed again at once, for ever, as client-go does: kubernetes#138557."""
-
-    def _may_stream_a_list(self, now: float) -> bool:
-        return True
+TakesTheVersionOfTheLastPage = edited(
+    "TakesTheVersionOfTheLastPage",
+    ReflectorMachine,
+    ("return self._complete(round_, now) if", "round_.pages = 0; return self._complete(round_, now) if"),
+    what="The version of a list is that of its last page, so that what happened between pages is lost.",
+)
+NeverAsksForTheNewest = edited(
+    "NeverAsksForTheNewest",
+    ReflectorMachine,
+    (
+        "self._version_unavailable = True\n            if round_",
+        "self._version_unavailable = False\n            if round_",
+    ),
+    what="After a refused version, asks for that version again.",
+)
+NeverProbes = edited(
+    "NeverProbes",
+    ReflectorMachine,
+    ("return self._counts.last_error is not None or now - self._version_seen_at >= _PROBE_PERIOD", "return False"),
+    what="A server whose counter went back is never found.",
+)
+TakesAPartForTheWhole = edited(
+    "TakesAPartForTheWhole",
+    ReflectorMachine,
+    ("self._counts.watch_requests += 1\n        self._initial = InitialEvents()", "self._counts.watch_requests += 1"),
+    ("return self.options.watch_list and not self._list_instead and now >= self._no_watch_list_until", "return True"),
+    what="Takes the end of the stream for the end of the list.",
+)
+StreamsAgainAtOnceForEver = edited(
+    "StreamsAgainAtOnceForEver",
+    ReflectorMachine,
+    ("return self.options.watch_list and not self._list_instead and now >= self._no_watch_list_until", "return True"),
+    what="A streamed list that broke is streamed again at once, for ever, as client-go does: kubernetes#138557.",
+)
 
 
 class IgnoresTheBookmarksVersion(ReflectorMachine):

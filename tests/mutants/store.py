@@ -5,35 +5,30 @@ from __future__ import annotations
 from deltaloop.cache.core.store import IndexedItems, IndexFailure, StoreIndex
 from tests.cache.core.test_store import make_machine
 from tests.cache.machines import Step, step
+from tests.mutants.edited import edited
 from tests.mutants.seeded_bug import bugs_of
 
 PART = "store with indexes"
 
 
-class NeverForgetsOldValues(StoreIndex[str]):
-    """An object stays filed under the values that it had before."""
-
-    def _file(self, name: str, key: str, values: tuple[str, ...]) -> None:
-        self._values[name].pop(key, None)
-        super()._file(name, key, values)
-
-
-class KeepsEmptySets(StoreIndex[str]):
-    """A value without objects is still listed."""
-
-    def _file(self, name: str, key: str, values: tuple[str, ...]) -> None:
-        before = self._values[name].get(key, ())
-        super()._file(name, key, values)
-        for value in before:
-            self._sets[name].setdefault(value, set())
-
-
-class ComparesOnlyTheFirstValue(StoreIndex[str]):
-    """The short cut for unchanged single values, taken for several, too."""
-
-    def _file(self, name: str, key: str, values: tuple[str, ...]) -> None:
-        if values[:1] != self._values[name].get(key, ())[:1]:
-            super()._file(name, key, values)
+NeverForgetsOldValues = edited(
+    "NeverForgetsOldValues",
+    StoreIndex[str],
+    ("before = filed.get(key, ())", "before = filed.pop(key, ()) and ()"),
+    what="An object stays filed under the values that it had before.",
+)
+KeepsEmptySets = edited(
+    "KeepsEmptySets",
+    StoreIndex[str],
+    ("if not keys:\n                del sets[value]", "pass"),
+    what="A value without objects is still listed.",
+)
+ComparesOnlyTheFirstValue = edited(
+    "ComparesOnlyTheFirstValue",
+    StoreIndex[str],
+    ("if before == values:", "if before[:1] == values[:1]:"),
+    what="The short cut for unchanged single values, taken for several, too.",
+)
 
 
 class ReplacesWithoutForgetting(StoreIndex[str]):

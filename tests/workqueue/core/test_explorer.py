@@ -15,11 +15,11 @@ from typing import TypeAlias
 
 import pytest
 
-from deltaloop.workqueue.core.facts import AddOutcome, Ending, Failed, Finished, Interrupted, RunOutcome, Succeeded
-from deltaloop.workqueue.core.queue import QueueCore, Run
+from deltaloop.workqueue.core.facts import Ending, Failed, Finished, Interrupted, RunOutcome, Succeeded
+from deltaloop.workqueue.core.queue import Run
 from deltaloop.workqueue.core.rate_limiting import RateLimitingCore
-from deltaloop.workqueue.core.triggers import TriggerLog
 from deltaloop.workqueue.errors import TerminalError
+from tests.mutants.edited import edited
 
 ITEMS = ("a", "b")
 MAX_REQUEUES = 1
@@ -221,67 +221,47 @@ def test_the_core_does_what_it_should_in_every_state_of_two_items() -> None:
 
 
 class ParkedItemIsRetriedToo(RateLimitingCore[str]):
-    def _settle(self, run: Run[str], now: float, ending: Ending) -> Finished:
-        finished = super()._settle(run, now, ending)
+    def finish(self, run: Run[str], now: float, ending: Ending) -> Finished:
+        finished = super().finish(run, now, ending)
         if finished.fate is RunOutcome.PARKED:
             self.add_after(run.item, now, 2.0)
         return finished
 
 
-class OneRetryTooMany(RateLimitingCore[str]):
-    def _is_for_good(self, item: str, run: Run[str] | None, error: BaseException | None) -> bool:
-        if run is None or isinstance(error, TerminalError):
-            return super()._is_for_good(item, run, error)
-        return run.failures > MAX_REQUEUES
-
-
-class AddedItemStaysParked(RateLimitingCore[str]):
-    def _join(self, item: str, now: float, log: TriggerLog) -> AddOutcome:
-        return QueueCore[str]._join(self, item, now, log)
-
-
-class ParksWhatWasAddedMeanwhile(RateLimitingCore[str]):
-    def _settle(self, run: Run[str], now: float, ending: Ending) -> Finished:
-        if isinstance(ending, Failed) and isinstance(ending.error, TerminalError):
-            self._dirty.pop(run.item, None)
-        return super()._settle(run, now, ending)
-
-
-class ParkedItemKeepsItsFailures(RateLimitingCore[str]):
-    def _settle(self, run: Run[str], now: float, ending: Ending) -> Finished:
-        finished = super()._settle(run, now, ending)
-        if finished.fate is RunOutcome.PARKED and run.failures:
-            self._failures[run.item] = run.failures
-        return finished
-
-
-class RevivesAfterShutdown(RateLimitingCore[str]):
-    def revive(self, item: str, now: float, *, trigger: object | None = None) -> bool:
-        shutting_down, self._shutting_down = self._shutting_down, False
-        revived = super().revive(item, now, trigger=trigger)
-        self._shutting_down = shutting_down
-        return revived
-
-
-class NothingIsParkedAfterShutdown(RateLimitingCore[str]):
-    def _is_for_good(self, item: str, run: Run[str] | None, error: BaseException | None) -> bool:
-        return not self._shutting_down and super()._is_for_good(item, run, error)
-
-
-class SecondShutdownIsIgnored(RateLimitingCore[str]):
-    def shut_down(self, *, drain: bool = False) -> None:
-        super().shut_down(drain=self._draining if self._shutting_down else drain)
-
-
-MUTANTS: list[type[RateLimitingCore[str]]] = [
+MUTANTS = [
     ParkedItemIsRetriedToo,
-    OneRetryTooMany,
-    AddedItemStaysParked,
-    ParksWhatWasAddedMeanwhile,
-    ParkedItemKeepsItsFailures,
-    RevivesAfterShutdown,
-    NothingIsParkedAfterShutdown,
-    SecondShutdownIsIgnored,
+    *(
+        edited(name, RateLimitingCore[str], *edits)
+        for name, edits in {
+            "OneRetryTooMany": [("run.failures >= self._max_requeues", "run.failures > self._max_requeues")],
+            "AddedItemStaysParked": [("letter = self._dead.remove(item)", "letter = None")],
+            "ParksWhatWasAddedMeanwhile": [
+                (
+                    "error, item = ending.error, run.item",
+                    "error, item = ending.error, run.item; is_terminal(error) and self._dirty.pop(item, None)",
+                )
+            ],
+            "ParkedItemKeepsItsFailures": [
+                ("        self.forget(item)\n        return outcome", "        return outcome")
+            ],
+            "RevivesAfterShutdown": [
+                ("if letter is None or self._shutting_down:", "if letter is None:"),
+                (
+                    "self.add(item, now, trigger=trigger, priority",
+                    "self._join(item, now, self._log(trigger)); dict(priority",
+                ),
+            ],
+            "NothingIsParkedAfterShutdown": [
+                ("if run is None:\n", "if self._shutting_down:\n            return False\n        if run is None:\n")
+            ],
+            "SecondShutdownIsIgnored": [
+                (
+                    "self._shutting_down = True\n        self._draining = drain",
+                    "self._draining, self._shutting_down = self._draining if self._shutting_down else drain, True",
+                )
+            ],
+        }.items()
+    ),
 ]
 
 

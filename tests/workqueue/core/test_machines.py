@@ -6,11 +6,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
-from deltaloop.workqueue.core.delay_heap import WaitingItem
-from deltaloop.workqueue.core.facts import Added, AddOutcome, Ending, Finished, Interrupted
-from deltaloop.workqueue.core.queue import QueueCore, Run
+from deltaloop.workqueue.core.facts import Added
+from deltaloop.workqueue.core.queue import QueueCore
 from deltaloop.workqueue.core.rate_limiting import RateLimitingCore
-from deltaloop.workqueue.core.triggers import TriggerLog
+from tests.mutants.edited import edited
 from tests.workqueue.core.machines import QueueMachine, RateLimitingMachine
 
 CHECK = settings(max_examples=30, stateful_step_count=40, derandomize=True, database=None)
@@ -33,127 +32,72 @@ def test_core_does_what_its_model_does(machine: type[RuleBasedStateMachine]) -> 
 # -- seeded bugs of the plain queue
 
 
-class TwoWorkersOnOneItem(QueueCore[str]):
-    def _join(self, item: str, now: float, log: TriggerLog) -> AddOutcome:
-        outcome = super()._join(item, now, log)
-        if outcome is AddOutcome.POSTPONED:
-            self._line.push(item, now, priority=0)
-        return outcome
-
-
-class QueuedTwice(QueueCore[str]):
-    def add(self, item: str, now: float, *, trigger: object | None = None, priority: int = 0) -> AddOutcome:
-        outcome = super().add(item, now, trigger=trigger, priority=priority)
-        if outcome is AddOutcome.MERGED and item not in self._processing:
-            self._line.push(item, now, priority=0)
-        return outcome
-
-
-class PostponedItemLost(QueueCore[str]):
-    def done(self, item: str, now: float) -> bool:
-        self._dirty.pop(item, None)
-        return super().done(item, now)
-
-
-class PostponedItemJumpsTheLine(QueueCore[str]):
-    def done(self, item: str, now: float) -> bool:
-        requeued = super().done(item, now)
-        if requeued:
-            for _ in range(len(self._line) - 1):
-                self._line.push(self._line.pop(), now, priority=0)
-        return requeued
-
-
-class TriggerOfMergedAddLost(QueueCore[str]):
-    def add(self, item: str, now: float, *, trigger: object | None = None, priority: int = 0) -> AddOutcome:
-        return super().add(item, now, trigger=None if item in self._dirty else trigger)
-
-
-class TriggerGoesToThePresentRun(QueueCore[str]):
-    def add(self, item: str, now: float, *, trigger: object | None = None, priority: int = 0) -> AddOutcome:
-        run = self._processing.get(item)
-        if run is None:
-            return super().add(item, now, trigger=trigger)
-        run.triggers.add(trigger)
-        return super().add(item, now)
-
-
-class LatencyFromLastAdd(QueueCore[str]):
-    def add(self, item: str, now: float, *, trigger: object | None = None, priority: int = 0) -> AddOutcome:
-        outcome = super().add(item, now, trigger=trigger)
-        if outcome is AddOutcome.MERGED:
-            self._dirty[item].added_at = now
-        return outcome
-
-
-class EndsBeforePostponedItems(QueueCore[str]):
-    @property
-    def ended(self) -> bool:
-        return self._shutting_down and not self._line
-
-
-class DrainForgetsTheLine(QueueCore[str]):
-    @property
-    def drain_over(self) -> bool:
-        return not self._draining or not self._processing
-
-
-class TakesItemsAfterShutdown(QueueCore[str]):
-    def add(self, item: str, now: float, *, trigger: object | None = None, priority: int = 0) -> AddOutcome:
-        shutting_down, self._shutting_down = self._shutting_down, False
-        outcome = super().add(item, now, trigger=trigger)
-        self._shutting_down = shutting_down
-        return outcome
-
-
-class InterruptedItemLost(QueueCore[str]):
-    def _put_back(self, run: Run[str], now: float) -> Finished:
-        finished = super()._put_back(run, now)
-        if run.item in self._dirty and len(self._dirty) > 1:
-            self._dirty.pop(run.item)
-        return finished
-
-
-class TriggersOfInterruptedRunLost(QueueCore[str]):
-    def _hand_on(self, run: Run[str], now: float) -> AddOutcome:
-        if run.item in self._dirty:
-            return AddOutcome.MERGED
-        return super()._hand_on(run, now)
-
-
-class TriggersOfInterruptedRunBehindNewOnes(QueueCore[str]):
-    def _hand_on(self, run: Run[str], now: float) -> AddOutcome:
-        waiting = self._dirty.get(run.item)
-        if waiting is None:
-            return super()._hand_on(run, now)
-        waiting.triggers.extend(run.triggers)
-        return AddOutcome.MERGED
+QUEUE_BUGS = [
+    edited(name, QueueCore[str], *edits)
+    for name, edits in {
+        "TwoWorkersOnOneItem": [
+            ("return AddOutcome.POSTPONED", "self._line.push(item, now, priority=0); return AddOutcome.POSTPONED")
+        ],
+        "QueuedTwice": [("self._line.touch(item, now", "self._line.push(item, now")],
+        "PostponedItemLost": [
+            (
+                "waiting = self._dirty.get(item)\n        if waiting is None:",
+                "waiting = self._dirty.pop(item, None)\n        if True:",
+            )
+        ],
+        "PostponedItemJumpsTheLine": [
+            (
+                "self._line.push(item, now, priority=waiting.triggers.priority)",
+                (
+                    "first = [self._line.pop() for _ in range(len(self._line))]\n"
+                    "        [self._line.push(each, now, priority=0) for each in (item, *first)]"
+                ),
+            )
+        ],
+        "TriggerOfMergedAddLost": [("waiting.triggers.extend(log)", "pass")],
+        "TriggerGoesToThePresentRun": [
+            (
+                "waiting = self._dirty.get(item)\n        if waiting is not None:",
+                (
+                    "if item in self._processing:\n"
+                    "            self._processing[item].triggers.add(trigger)\n"
+                    "            trigger = None\n"
+                    "        waiting = self._dirty.get(item)\n        if waiting is not None:"
+                ),
+            )
+        ],
+        "LatencyFromLastAdd": [("self._merged += 1", "self._merged += 1; waiting.added_at = now")],
+        "EndsBeforePostponedItems": [
+            ("return self._shutting_down and not self._dirty", "return self._shutting_down and not self._line")
+        ],
+        "DrainForgetsTheLine": [("not (self._dirty or self._processing)", "not self._processing")],
+        "TakesItemsAfterShutdown": [
+            (
+                (
+                    "if self._shutting_down:\n            self._ignored += 1\n            return AddOutcome.IGNORED\n"
+                    "        waiting = self._dirty.get(item)"
+                ),
+                "waiting = self._dirty.get(item)",
+            )
+        ],
+        "InterruptedItemLost": [
+            (
+                "outcome = self._hand_on(run, now)",
+                "outcome = self._hand_on(run, now); len(self._dirty) > 1 and self._dirty.pop(run.item, None)",
+            )
+        ],
+        "TriggersOfInterruptedRunLost": [("log.extend(waiting.triggers)\n            waiting.triggers = log", "pass")],
+        "TriggersOfInterruptedRunBehindNewOnes": [
+            (
+                "log.extend(waiting.triggers)\n            waiting.triggers = log",
+                "waiting.triggers.extend(run.triggers)",
+            )
+        ],
+    }.items()
+]
 
 
 # -- seeded bugs of delays and rate limits
-
-
-class LaterTimeWins(RateLimitingCore[str]):
-    def _add_after(self, item: str, now: float, delay: float, log: TriggerLog, *, paid: bool = False) -> AddOutcome:
-        present = self._delays.get(item)
-        if present is not None and delay > 0 and not self._shutting_down:
-            present.due_at = max(present.due_at, now + delay)
-            self._delays.put(present)
-        return super()._add_after(item, now, delay, log, paid=paid)
-
-
-class AddCancelsDelay(RateLimitingCore[str]):
-    def add(self, item: str, now: float, *, trigger: object | None = None, priority: int = 0) -> AddOutcome:
-        self._delays.remove(item)
-        return super().add(item, now, trigger=trigger)
-
-
-class CancelledDelayComesBack(RateLimitingCore[str]):
-    def cancel_delayed(self, item: str) -> WaitingItem[str] | None:
-        delay = super().cancel_delayed(item)
-        if delay is not None and len(self._delays):
-            self._delays.put(delay)
-        return delay
 
 
 class WakesTooEarly(RateLimitingCore[str]):
@@ -171,81 +115,43 @@ class DelaysOutliveShutdown(RateLimitingCore[str]):
         QueueCore[str].shut_down(self, drain=drain)
 
 
-class TriggersOfMergedDelayLost(RateLimitingCore[str]):
-    def _add_after(self, item: str, now: float, delay: float, log: TriggerLog, *, paid: bool = False) -> AddOutcome:
-        if self._delays.get(item) is not None and delay > 0:
-            log = TriggerLog(0)
-        return super()._add_after(item, now, delay, log, paid=paid)
-
-
-class TokensNeverGoBack(RateLimitingCore[str]):
-    def _give_back(self, item: str) -> None:
-        pass
-
-
-class TokenOfReplacedDelayKept(RateLimitingCore[str]):
-    def _add_after(self, item: str, now: float, delay: float, log: TriggerLog, *, paid: bool = False) -> AddOutcome:
-        present = self._delays.get(item)
-        if present is not None and present.due_at > now + delay:
-            present.paid = False
-        return super()._add_after(item, now, delay, log, paid=paid)
-
-
-class FailureCountedTwice(RateLimitingCore[str]):
-    def _settle(self, run: Run[str], now: float, ending: Ending) -> Finished:
-        run.handed_on = False
-        return super()._settle(run, now, ending)
-
-
-class InterruptCountsAsFailure(RateLimitingCore[str]):
-    def _settle(self, run: Run[str], now: float, ending: Ending) -> Finished:
-        finished = super()._settle(run, now, ending)
-        if isinstance(ending, Interrupted):
-            self._failures[run.item] = run.failures + 1
-        return finished
-
-
 class ForgetMissesTheLimiter(RateLimitingCore[str]):
     def forget(self, item: str) -> None:
         QueueCore[str].forget(self, item)
 
 
-class RetriedRunLosesItsTriggers(RateLimitingCore[str]):
-    def _settle(self, run: Run[str], now: float, ending: Ending) -> Finished:
-        if not isinstance(ending, Interrupted):
-            run.triggers = TriggerLog(0)
-        return super()._settle(run, now, ending)
-
-
-QUEUE_BUGS: list[type[QueueCore[str]]] = [
-    TwoWorkersOnOneItem,
-    QueuedTwice,
-    PostponedItemLost,
-    PostponedItemJumpsTheLine,
-    TriggerOfMergedAddLost,
-    TriggerGoesToThePresentRun,
-    LatencyFromLastAdd,
-    EndsBeforePostponedItems,
-    DrainForgetsTheLine,
-    TakesItemsAfterShutdown,
-    InterruptedItemLost,
-    TriggersOfInterruptedRunLost,
-    TriggersOfInterruptedRunBehindNewOnes,
-]
-RATE_LIMITING_BUGS: list[type[RateLimitingCore[str]]] = [
-    LaterTimeWins,
-    AddCancelsDelay,
-    CancelledDelayComesBack,
-    WakesTooEarly,
-    NoTimerSlack,
-    DelaysOutliveShutdown,
-    TriggersOfMergedDelayLost,
-    TokensNeverGoBack,
-    TokenOfReplacedDelayKept,
-    FailureCountedTwice,
-    InterruptCountsAsFailure,
-    ForgetMissesTheLimiter,
-    RetriedRunLosesItsTriggers,
+RATE_LIMITING_BUGS = [WakesTooEarly, NoTimerSlack, DelaysOutliveShutdown, ForgetMissesTheLimiter] + [
+    edited(name, RateLimitingCore[str], edit)
+    for name, edit in {
+        "LaterTimeWins": ("if due_at < present.due_at:", "if due_at > present.due_at:"),
+        "AddCancelsDelay": (
+            "waiting = self._dirty.get(item)\n        if waiting is not None:",
+            "self._delays.remove(item)\n        waiting = self._dirty.get(item)\n        if waiting is not None:",
+        ),
+        "CancelledDelayComesBack": (
+            "        return delay\n",
+            (
+                "        if delay is not None and len(self._delays):\n"
+                "            self._delays.put(delay)\n"
+                "        return delay\n"
+            ),
+        ),
+        "TriggersOfMergedDelayLost": ("present.triggers.extend(log)", "pass"),
+        "TokensNeverGoBack": ("self._takes_back.give_back(item)", "pass"),
+        "TokenOfReplacedDelayKept": ("unneeded = present.paid", "unneeded = False"),
+        "FailureCountedTwice": (
+            "if not isinstance(ending, Failed):",
+            "run.handed_on = False\n        if not isinstance(ending, Failed):",
+        ),
+        "InterruptCountsAsFailure": (
+            "return self._put_back(run, now)",
+            "self._failures[run.item] = run.failures + 1; return self._put_back(run, now)",
+        ),
+        "RetriedRunLosesItsTriggers": (
+            "error, item = ending.error, run.item",
+            "error, item, run.triggers = ending.error, run.item, TriggerLog(0)",
+        ),
+    }.items()
 ]
 
 
