@@ -7,8 +7,13 @@ on a line of its own. A program that is frozen into one file has to take the ``.
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable
 from importlib import import_module
+from typing import Final
+
+DEPRECATED: Final = {"deltaloop.conditions": ("deltaloop.wait", "0.3.0")}
+"""Old names that still work: what each is called now, and the version that will not have it any more."""
 
 
 def lazy_names(module: str, file: str | None) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]:
@@ -22,7 +27,7 @@ def lazy_names(module: str, file: str | None) -> tuple[list[str], Callable[[str]
 
     def __getattr__(name: str) -> object:  # noqa: N807 - it becomes the module's
         if name not in homes:
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+            return _renamed(module, name)
         home = homes[name]
         value: object = import_module(f"{home}.{name}") if home == module else _imported(home, name)
         setattr(sys.modules[module], name, value)
@@ -32,6 +37,18 @@ def lazy_names(module: str, file: str | None) -> tuple[list[str], Callable[[str]
         return sorted({*vars(sys.modules[module]), *homes})
 
     return list(homes), __getattr__, __dir__
+
+
+def _renamed(module: str, name: str) -> object:
+    """Return what an old name stands for, with a warning at the line that uses it."""
+    old = f"{module}.{name}"
+    if old not in DEPRECATED:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    new, until = DEPRECATED[old]
+    message = f"{old} is called {new} now; deltaloop {until} no longer has the old name"
+    warnings.warn(message, DeprecationWarning, stacklevel=3)
+    home, _, own = new.rpartition(".")
+    return _imported(home, own)
 
 
 def read_homes(stub: str) -> dict[str, str]:

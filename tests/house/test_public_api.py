@@ -16,13 +16,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol, TypedDict, Unpack, overload
+from functools import update_wrapper
+from typing import Final, Protocol, TypedDict, Unpack, overload
 
 class Keywords(TypedDict, total=False):
     timeout: float | None
 
 class Mode(StrEnum):
     ON = "on"
+
+def waits(verb: object) -> object:
+    def waiting() -> None: ...
+    return update_wrapper(waiting, verb)
 
 class _Inner:
     def moved(self, name: str) -> bool: return True
@@ -43,6 +48,7 @@ class Client(_Inner):
     @overload
     def of(self, a: str) -> str: ...
     def of(self, a: object) -> object: return a
+    waited: Final = waits(get)
 
 @dataclass(frozen=True)
 class Options:
@@ -74,6 +80,7 @@ def test_signatures_bases_and_members_are_described(monkeypatch: pytest.MonkeyPa
         "Client.moved": "(self, name: str) -> bool",
         "Client.of": "(self, a: int) -> int | (self, a: str) -> str",
         "Client.size": "property -> int",
+        "Client.waited": "(self, name: str, **{timeout: float | None}) -> Mapping[str, object]",
         "Mode": "class(StrEnum)",
         "Mode.ON": "'on'",
         "Options": "class",
@@ -89,10 +96,10 @@ def test_signatures_bases_and_members_are_described(monkeypatch: pytest.MonkeyPa
         ('b: str = "x"', 'b: str = "y"', ["Client.__init__"]),
         ("*, c: Mode", "c: Mode", ["Client.__init__"]),
         ("a: int, /,", "a: int,", ["Client.__init__"]),
-        ("async def get", "def get", ["Client.get"]),
-        ("timeout: float | None", "timeout: float", ["Client.get"]),
-        ("timeout:", "limit:", ["Client.get"]),
-        ("-> Mapping[str, object]", "-> dict[str, object]", ["Client.get"]),
+        ("async def get", "def get", ["Client.get"]),  # what waits for it is called as before
+        ("timeout: float | None", "timeout: float", ["Client.get", "Client.waited"]),
+        ("timeout:", "limit:", ["Client.get", "Client.waited"]),
+        ("-> Mapping[str, object]", "-> dict[str, object]", ["Client.get", "Client.waited"]),
         ("def size", "def length", ["Client.length", "Client.size"]),
         ("    @property\n", "", ["Client.size"]),
         ("class Client(_Inner)", "class Client", ["Client.moved"]),

@@ -8,6 +8,7 @@ such classes changes nothing here.
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import enum
 import importlib
@@ -20,7 +21,7 @@ from typing import Any, Final, cast
 
 from tools.public_names import homes, is_internal, packages
 
-_UNSEEN: Final = frozenset({object, typing.Generic, typing.Protocol})
+_UNSEEN: Final = frozenset({object, abc.ABC, typing.Generic, typing.Protocol})
 # Other names with underscores at both ends are called by nobody's program.
 _CALLED: Final = frozenset({
     "__init__", "__call__", "__enter__", "__exit__", "__aenter__", "__aexit__", "__iter__", "__next__", "__aiter__",
@@ -95,6 +96,8 @@ def _members(cls: type, public: frozenset[int]) -> Iterator[tuple[str, str]]:
             continue
         annotations: Mapping[str, object] = vars(each).get("__annotations__", {})
         for name, annotation in annotations.items():
+            if inspect.isfunction(vars(each).get(name)):
+                continue  # a method that another function made
             if _is_seen(name) and name not in seen and not issubclass(cls, enum.Enum):
                 seen.add(name)
                 yield name, f": {_annotation(annotation)}{_field_default(each, name)}"
@@ -125,8 +128,9 @@ def _member(value: object) -> str | None:
 
 
 def _function(function: Callable[..., object]) -> str:
+    prefix = "async " if inspect.iscoroutinefunction(function) else ""
     overloads = typing.get_overloads(function)
-    return " | ".join(_signature(each) for each in overloads or [function])
+    return " | ".join(f"{prefix}{_signature(each)}" for each in overloads or [function])
 
 
 def _signature(function: Callable[..., object]) -> str:
@@ -148,8 +152,7 @@ def _signature(function: Callable[..., object]) -> str:
         shown.append(_parameter(parameter, function))
     if previous is inspect.Parameter.POSITIONAL_ONLY:
         shown.append("/")
-    prefix = "async " if inspect.iscoroutinefunction(function) else ""
-    return f"{prefix}({', '.join(shown)}) -> {_annotation(signature.return_annotation)}"
+    return f"({', '.join(shown)}) -> {_annotation(signature.return_annotation)}"
 
 
 def _parameter(parameter: inspect.Parameter, function: Callable[..., object]) -> str:

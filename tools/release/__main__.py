@@ -112,7 +112,7 @@ def try_readme(text: str) -> None:
         sys.exit("README.md does not say how to install")
     print("trying what the README says ...", flush=True)
     python = fresh("readme")
-    path = {"PATH": f"{python.parent}:{os.environ['PATH']}"}
+    path = {"PATH": f"{python.parent}:{os.environ['PATH']}", "PIP_QUIET": "1"}
     for line in found[1].splitlines():
         if line.startswith("pip "):
             run(["/bin/bash", "-c", line], more=path)
