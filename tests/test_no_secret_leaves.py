@@ -89,7 +89,7 @@ def emitted() -> Iterator[Emitted]:
 
 @contextlib.asynccontextmanager
 async def connected(folder: Path) -> AsyncGenerator[tuple[ApiServer, dl.Client], None]:
-    async with ApiServer(ServerOptions(token=dl.SecretText(TOKEN))) as server:
+    async with ApiServer(ServerOptions(token=dl.api.SecretText(TOKEN))) as server:
         path = folder / "kubeconfig"
         write_kubeconfig(path, server.kubeconfig())
         async with dl.connect(kubeconfig=str(path)) as client:
@@ -192,7 +192,7 @@ async def _errors(client: dl.Client, secret: dl.Resource) -> list[BaseException]
 async def test_the_whole_demo(tmp_path: Path, emitted: Emitted) -> None:
     screen = Console(record=True, width=400, file=io.StringIO())
     summary = await run_demo(
-        DemoOptions(token=dl.SecretText(TOKEN), log_folder=tmp_path, log_level="DEBUG"), Terminal(screen)
+        DemoOptions(token=dl.api.SecretText(TOKEN), log_folder=tmp_path, log_level="DEBUG"), Terminal(screen)
     )
     assert summary.ok, summary.failed
     logs = {f"replica-{number}.log": (tmp_path / f"replica-{number}.log").read_text() for number in (1, 2)}

@@ -14,13 +14,9 @@ from deltaloop.api import FieldSelector as FieldSelector
 from deltaloop.api import LabelSelector as LabelSelector
 from deltaloop.api import ListOptions as ListOptions
 from deltaloop.api import ObjectMeta as ObjectMeta
-from deltaloop.api import ObjectReference as ObjectReference
 from deltaloop.api import OwnerReference as OwnerReference
 from deltaloop.api import Resource as Resource
 from deltaloop.api import ResourceType as ResourceType
-from deltaloop.api import SecretText as SecretText
-from deltaloop.api import Trigger as Trigger
-from deltaloop.api import WatchEvent as WatchEvent
 from deltaloop.api import configure_logging as configure_logging
 from deltaloop.api import kinds as kinds
 from deltaloop.api import read_yaml as read_yaml

@@ -1,4 +1,4 @@
-from deltaloop.api.errors import InvalidInputError as InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError as InvalidArgumentError
 from deltaloop.api.errors import InvalidKeyError as InvalidKeyError
 from deltaloop.api.errors import InvalidPathError as InvalidPathError
 from deltaloop.api.errors import InvalidResourceVersionError as InvalidResourceVersionError

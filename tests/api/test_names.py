@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from deltaloop.api import kinds
 from deltaloop.api.errors import (
-    InvalidInputError,
+    InvalidArgumentError,
     InvalidKeyError,
     InvalidResourceVersionError,
     MalformedObjectError,
@@ -119,7 +119,7 @@ def test_times_as_upstream_writes_them() -> None:
     assert format_time(instant.astimezone(timezone(timedelta(hours=5)))) == "2026-01-02T03:04:05Z"
     assert parse_time("2026-01-02T08:04:05.1234567+05:00") == datetime(2026, 1, 2, 3, 4, 5, 123456, tzinfo=UTC)
     assert from_epoch(0.0) == datetime(1970, 1, 1, tzinfo=UTC)
-    with pytest.raises(InvalidInputError, match="naive"):
+    with pytest.raises(InvalidArgumentError, match="naive"):
         format_time(datetime(2026, 1, 2))  # noqa: DTZ001  # the naive one is the point
 
 
@@ -144,7 +144,7 @@ def test_times_as_upstream_writes_them() -> None:
     ],
 )
 def test_what_is_no_rfc_3339_time_is_refused(text: str) -> None:
-    with pytest.raises(InvalidInputError, match="RFC 3339"):
+    with pytest.raises(InvalidArgumentError, match="RFC 3339"):
         parse_time(text)
 
 
@@ -176,7 +176,7 @@ def test_paths() -> None:
     ],
 )
 def test_parts_that_make_no_path_are_refused(kind: ResourceType[Resource], arguments: dict[str, Any]) -> None:
-    with pytest.raises(InvalidInputError):
+    with pytest.raises(InvalidArgumentError):
         kind.path(**arguments)
 
 
@@ -184,7 +184,7 @@ def test_parts_that_make_no_path_are_refused(kind: ResourceType[Resource], argum
     "parts", [("", "", "Pod", "pods"), ("", "v1", "", "pods"), ("a/b", "v1", "P", "p"), ("", "v1", "P", "p/s")]
 )
 def test_names_that_fit_into_no_url_are_refused(parts: tuple[str, str, str, str]) -> None:
-    with pytest.raises(InvalidInputError):
+    with pytest.raises(InvalidArgumentError):
         ResourceType[Resource](*parts)
 
 
@@ -202,7 +202,7 @@ def test_resource_types() -> None:
     assert boxes != ResourceType[Resource].untyped("example.dev/v1", "Box", "boxes")
     assert pickle.loads(pickle.dumps(boxes)) == boxes
     assert kinds.POD.group_resource == "pods"
-    with pytest.raises(InvalidInputError, match="decorate it"):
+    with pytest.raises(InvalidArgumentError, match="decorate it"):
         ResourceType.of(int)
 
 

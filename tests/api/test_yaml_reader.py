@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.yaml_reader import read_yaml, read_yaml_documents
 
 
@@ -105,7 +105,7 @@ def test_keys_are_text(text: str, value: object) -> None:
     ],
 )
 def test_a_key_that_comes_twice_is_an_error(text: str) -> None:
-    with pytest.raises(InvalidInputError, match=r"line [1-4], column") as caught:
+    with pytest.raises(InvalidArgumentError, match=r"line [1-4], column") as caught:
         read_yaml(text)
     assert "a key comes twice in one map" in str(caught.value)
 
@@ -141,7 +141,7 @@ def test_tag_directives_are_few(encoding: str | None, line_break: str) -> None:
         return read_yaml(text if encoding is None else text.encode(encoding))
 
     assert read(100) == {"a": 1}
-    with pytest.raises(InvalidInputError, match="more than 100 of its lines begin with %TAG"):
+    with pytest.raises(InvalidArgumentError, match="more than 100 of its lines begin with %TAG"):
         read(101)
     assert read_yaml("a: '" + "%TAG " * 1000 + "'") is not None
 
@@ -149,14 +149,14 @@ def test_tag_directives_are_few(encoding: str | None, line_break: str) -> None:
 def test_aliases_cannot_multiply_without_bound() -> None:
     lines = ["a0: &a0 [1,1,1,1,1,1,1,1,1,1]"]
     lines += [f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
-    with pytest.raises(InvalidInputError, match="aliases multiply it"):
+    with pytest.raises(InvalidArgumentError, match="aliases multiply it"):
         read_yaml("\n".join(lines))
     assert len(read_yaml("a: &a [1,1]\nb: [" + ",".join(["*a"] * 10000) + "]")["b"]) == 10000
 
 
 @pytest.mark.parametrize("opening", ["[", "{a: ", "- ", "? "])
 def test_depth_is_bounded_and_harms_nobody(opening: str) -> None:
-    with pytest.raises(InvalidInputError, match="nested deeper than 500 levels"):
+    with pytest.raises(InvalidArgumentError, match="nested deeper than 500 levels"):
         read_yaml(opening * 20000)
     assert read_yaml("[" * 400 + "]" * 400) is not None
 
@@ -183,7 +183,7 @@ def test_depth_is_bounded_and_harms_nobody(opening: str) -> None:
     ],
 )
 def test_errors_have_the_place_and_not_the_text(text: str, message: str) -> None:
-    with pytest.raises(InvalidInputError, match=message) as caught:
+    with pytest.raises(InvalidArgumentError, match=message) as caught:
         read_yaml(text, source="config.yaml")
     assert str(caught.value).startswith("config.yaml ")
     assert "hunter2" not in str(caught.value)
@@ -191,7 +191,7 @@ def test_errors_have_the_place_and_not_the_text(text: str, message: str) -> None
 
 
 def test_bytes_that_are_no_text_are_refused() -> None:
-    with pytest.raises(InvalidInputError, match="not valid YAML"):
+    with pytest.raises(InvalidArgumentError, match="not valid YAML"):
         read_yaml(b"a: \xff\xfe")
     assert read_yaml("a: ü".encode("utf-16")) == {"a": "ü"}
     assert read_yaml(b"\xef\xbb\xbfa: 1") == {"a": 1}
@@ -202,9 +202,9 @@ def test_documents() -> None:
     assert read_yaml("") is None
     assert read_yaml("# nothing") is None
     assert read_yaml("---\n---\na: 1\n---\n") == {"a": 1}
-    with pytest.raises(InvalidInputError, match="holds 2 documents where one was expected"):
+    with pytest.raises(InvalidArgumentError, match="holds 2 documents where one was expected"):
         read_yaml("--- 1\n--- 2")
-    with pytest.raises(InvalidInputError, match="an alias has no anchor"):
+    with pytest.raises(InvalidArgumentError, match="an alias has no anchor"):
         list(read_yaml_documents("--- &a 1\n--- *a"))
 
 
@@ -229,6 +229,6 @@ def test_json_is_read_as_it_is(value: dict[str, Any], escaped: bool) -> None:
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:
         documents = list(read_yaml_documents(text))
-    except InvalidInputError:
+    except InvalidArgumentError:
         return
     json.dumps(documents, allow_nan=False)

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 from deltaloop.apiserver.change_signal import ALL_RESOURCES, ChangeSignal
-from deltaloop.apiserver.core.storage.store import Store
+from deltaloop.apiserver.core.storage.store import RevisionStore
 
 MANY = 20
 
@@ -16,7 +16,7 @@ MANY = 20
 class Told:
     """Notes in which turn it was told, and of which revision."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: RevisionStore) -> None:
         self.store = store
         self.revisions: list[int] = []
 
@@ -24,7 +24,7 @@ class Told:
         self.revisions.append(self.store.revision)
 
 
-def write(store: Store, resource: str = "pods") -> None:
+def write(store: RevisionStore, resource: str = "pods") -> None:
     store.create(resource, f"a{store.revision}", {"metadata": {"name": "a"}})
 
 
@@ -34,7 +34,7 @@ async def turns(count: int) -> None:
 
 
 async def test_a_few_are_told_in_the_next_turn_once_for_all_changes_of_this_one() -> None:
-    store = Store()
+    store = RevisionStore()
     signal = ChangeSignal(store, stride=100)
     told, other = Told(store), Told(store)
     with signal.notify("pods", told), signal.notify("secrets", other):
@@ -54,7 +54,7 @@ async def test_a_few_are_told_in_the_next_turn_once_for_all_changes_of_this_one(
 
 
 async def test_many_are_told_after_the_requests_that_have_arrived_are_answered() -> None:
-    store = Store()
+    store = RevisionStore()
     signal = ChangeSignal(store, stride=100)
     many = [Told(store) for _ in range(MANY)]
 
@@ -87,7 +87,7 @@ async def test_many_are_told_after_the_requests_that_have_arrived_are_answered()
 
 @pytest.mark.parametrize("count", [1, MANY])
 async def test_everybody_is_told_of_the_end_at_once(count: int) -> None:
-    store = Store()
+    store = RevisionStore()
     signal = ChangeSignal(store, stride=100)
     told = [Told(store) for _ in range(count)]
     with ExitStack() as stack, signal.subscribe() as event:
@@ -101,7 +101,7 @@ async def test_everybody_is_told_of_the_end_at_once(count: int) -> None:
 
 
 async def test_the_quiet_are_told_now_and_then() -> None:
-    store = Store()
+    store = RevisionStore()
     signal = ChangeSignal(store, stride=4)
     told = Told(store)
     with signal.notify("secrets", told), signal.subscribe("leases") as leases, signal.subscribe() as anything:
@@ -116,7 +116,7 @@ async def test_the_quiet_are_told_now_and_then() -> None:
 
 
 async def test_after_a_compaction_everybody_looks() -> None:
-    store = Store(window=2)
+    store = RevisionStore(window=2)
     signal = ChangeSignal(store, stride=100)
     told = Told(store)
     with signal.notify("secrets", told), signal.subscribe(ALL_RESOURCES):
@@ -128,7 +128,7 @@ async def test_after_a_compaction_everybody_looks() -> None:
 
 
 async def test_who_is_told_may_leave() -> None:
-    store = Store()
+    store = RevisionStore()
     signal = ChangeSignal(store, stride=100)
     told = Told(store)
     with ExitStack() as leaving, signal.notify("pods", leaving.close):

@@ -16,7 +16,7 @@ import pytest
 from deltaloop.api.status import ApiError, ConflictError
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.storage.draft import Ask
-from deltaloop.apiserver.core.storage.store import Store
+from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.apiserver.large_writes import LARGE, TRIES, LargeWrites
 from tests.apiserver.core.built_in import built_in_registry
@@ -264,7 +264,7 @@ class Worked:
 
 
 def writes() -> tuple[Operations, LargeWrites]:
-    operations = Operations(Store(), built_in_registry())
+    operations = Operations(RevisionStore(), built_in_registry())
     operations.store.create("namespaces", "a", {"metadata": {"name": "a"}})
     return operations, LargeWrites(operations)
 

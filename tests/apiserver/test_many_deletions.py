@@ -12,7 +12,7 @@ import pytest
 
 from deltaloop.apiserver import ApiServer
 from deltaloop.apiserver.core.stamp import Stamp
-from deltaloop.apiserver.core.storage.store import Store
+from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.operations import Operations
 from tests.apiserver.core.built_in import built_in_registry
@@ -72,7 +72,7 @@ async def test_others_have_their_turn_while_many_objects_go(
 
 def calls_to_delete(count: int) -> int:
     """Count the calls that it takes to delete a definition with so many objects, one of which is held."""
-    operations = Operations(Store(), built_in_registry())
+    operations = Operations(RevisionStore(), built_in_registry())
     find = operations.registry.find
     namespaces, crds = find("", "v1", "namespaces"), find(*CRD)
     assert namespaces is not None

@@ -16,7 +16,7 @@ import aiohttp
 import pytest
 
 from deltaloop.apiserver import ApiServer, ServerOptions
-from deltaloop.apiserver.core.storage.store import Store
+from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.persistence import FILE_NAME, DataFile
 from deltaloop.errors import DataDirectoryError
 from tests.apiserver.serving import (
@@ -169,7 +169,7 @@ def test_a_path_that_is_no_directory_is_named(tmp_path: Path) -> None:
 
 async def test_after_a_failed_write_nothing_is_answered_any_more(tmp_path: Path) -> None:
     file = DataFile(tmp_path)
-    store = Store()
+    store = RevisionStore()
     file.load(store)
     pages = file._connection.execute("PRAGMA page_count").fetchone()[0]
     file._connection.execute(f"PRAGMA max_page_count = {pages + 2}")
@@ -179,7 +179,7 @@ async def test_after_a_failed_write_nothing_is_answered_any_more(tmp_path: Path)
             await file.settle()
     with pytest.raises(DataDirectoryError, match="full"):
         await file.close()
-    again = Store()
+    again = RevisionStore()
     kept = DataFile(tmp_path)
     kept.load(again)
     assert again.revision == 1
@@ -190,7 +190,7 @@ async def test_after_a_failed_write_nothing_is_answered_any_more(tmp_path: Path)
 async def test_a_commit_that_has_just_ended_is_not_waited_for_again(tmp_path: Path) -> None:
     """Its callbacks run a turn later; whoever writes in that turn must not spin on it."""
     file = DataFile(tmp_path, fsync=True)
-    store = Store()
+    store = RevisionStore()
     file.load(store)
     store.create("configmaps", "a", {"metadata": {"name": "a"}})
     flushing = file._start_flush()
@@ -205,7 +205,7 @@ async def test_a_commit_that_has_just_ended_is_not_waited_for_again(tmp_path: Pa
 @pytest.mark.real_time
 async def test_writes_that_wait_for_the_disk_share_a_commit(tmp_path: Path) -> None:
     file = DataFile(tmp_path, fsync=True)
-    store = Store()
+    store = RevisionStore()
     file.load(store)
 
     async def write(number: int) -> None:
@@ -224,7 +224,7 @@ async def test_writes_that_wait_for_the_disk_share_a_commit(tmp_path: Path) -> N
     assert commits <= 3
     await file.close()
     again = DataFile(tmp_path)
-    restored = Store()
+    restored = RevisionStore()
     again.load(restored)
     assert restored.count("configmaps") == 50
     await again.close()

@@ -23,7 +23,7 @@ def types_of_blocking_verbs(client: Client, foo: dl.ResourceType[Foo], obj: dict
     assert_type(client.list_all(foo, page_size=3), dl.ResourceList[Foo])
     assert_type(client.each_list_item(foo), Generator[Foo, None, None])
     assert_type(client.each_list_item("v1/Pod"), Generator[dl.Resource, None, None])
-    assert_type(client.watch(foo), AbstractContextManager[Iterator[dl.WatchEvent]])
+    assert_type(client.watch(foo), AbstractContextManager[Iterator[dl.api.WatchEvent]])
     assert_type(client.logs("a"), AbstractContextManager[Iterator[bytes]])
     assert_type(client.create(foo, obj), Foo)
     assert_type(client.patch(foo, "a", {}, type=dl.PatchType.MERGE), Foo)

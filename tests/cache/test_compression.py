@@ -13,7 +13,7 @@ import pytest
 import zstandard
 
 from deltaloop.api.compressed import Compressed
-from deltaloop.api.errors import InvalidInputError, MalformedObjectError, MissingExtraError
+from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError, MissingExtraError
 from deltaloop.api.kinds import POD
 from deltaloop.api.path import path
 from deltaloop.api.resource import Resource
@@ -228,7 +228,7 @@ async def test_by_factory_for_all_kinds_or_for_one() -> None:
 
 
 def test_an_unknown_compression_is_refused() -> None:
-    with pytest.raises(InvalidInputError, match="compression 'gzip' is not known; there is 'zstd'"):
+    with pytest.raises(InvalidArgumentError, match="compression 'gzip' is not known; there is 'zstd'"):
         InformerOptions(compression="gzip")  # type: ignore[arg-type]
 
 

@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from deltaloop.api.errors import DeltaloopError, InvalidInputError
+from deltaloop.api.errors import DeltaloopError, InvalidArgumentError
 from deltaloop.cache.errors import (
     CacheSyncError,
     IndexerConflictError,
@@ -98,4 +98,4 @@ def test_every_error_keeps_what_it_is_about() -> None:
     assert str(unknown) == "index with name 'x' does not exist; known: 'a', 'b'"
     assert str(UnknownIndexError("x", [])).endswith("known: none")
     assert all(isinstance(each, DeltaloopError) for each in (stale, writes, transform, again, back))
-    assert all(isinstance(each, InvalidInputError) for each in (taken, unknown))
+    assert all(isinstance(each, InvalidArgumentError) for each in (taken, unknown))

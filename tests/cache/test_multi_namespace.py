@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.kinds import NODE, POD
 from deltaloop.api.path import path
 from deltaloop.api.resource import Resource
@@ -120,9 +120,9 @@ async def test_a_handlers_options_count_in_every_namespace() -> None:
 
 def test_namespaces_are_needed() -> None:
     factory = InformerFactory(FakeClient())
-    with pytest.raises(InvalidInputError, match="needs at least one"):
+    with pytest.raises(InvalidArgumentError, match="needs at least one"):
         factory.multi_namespace_informer(POD, [])
-    with pytest.raises(InvalidInputError, match="has no namespaces"):
+    with pytest.raises(InvalidArgumentError, match="has no namespaces"):
         factory.multi_namespace_informer(NODE, ["a"])
 
 

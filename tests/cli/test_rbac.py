@@ -20,11 +20,11 @@ from deltaloop.api.yaml_reader import read_yaml_documents
 from deltaloop.apiserver import ApiServer, ServerOptions, StaticUser, read_manifests
 from deltaloop.cli.access_file import read_access
 from deltaloop.cli.rbac import Program, print_roles, rules_of
-from deltaloop.cli.run import Cluster, LeaderElection, RunCommand, run
+from deltaloop.cli.run import ClusterFlags, LeaderElection, RunCommand, run
 from deltaloop.errors import PreflightError
 from deltaloop.events import EventApi
 from deltaloop.runtime import Controller
-from deltaloop.runtime.core.access import Rule
+from deltaloop.runtime.core.access import AccessRule
 from deltaloop.runtime.health_server import Listen
 from deltaloop.testing import eventually
 
@@ -128,7 +128,7 @@ def certificate(folder: Path) -> Listen:
 def command(folder: Path, controller: Controller, **more: Any) -> RunCommand:
     return RunCommand(
         controllers=(controller,),
-        cluster=Cluster(kubeconfig=folder / "config"),
+        cluster=ClusterFlags(kubeconfig=folder / "config"),
         election=LeaderElection(name="foos", namespace="ops"),
         event_api=EventApi.EVENTS_V1,
         record_access=folder / "access.json",
@@ -177,15 +177,15 @@ async def test_an_account_with_the_printed_roles_runs_everything_and_the_run_doe
     assert guessed == []
     assert used <= set(declared)
     assert used >= {
-        Rule("apps", "deployments", "create"),
-        Rule("apps", "deployments", "delete"),
-        Rule("authentication.k8s.io", "tokenreviews", "create", namespaced=False),
-        Rule("authorization.k8s.io", "subjectaccessreviews", "create", namespaced=False),
-        Rule("coordination.k8s.io", "leases", "create", "ops"),
-        Rule("coordination.k8s.io", "leases", "update", "ops"),
-        Rule("events.k8s.io", "events", "create"),
-        Rule("samples.deltaloop.dev", "foos", "update"),
-        Rule("samples.deltaloop.dev", "foos/status", "patch"),
+        AccessRule("apps", "deployments", "create"),
+        AccessRule("apps", "deployments", "delete"),
+        AccessRule("authentication.k8s.io", "tokenreviews", "create", namespaced=False),
+        AccessRule("authorization.k8s.io", "subjectaccessreviews", "create", namespaced=False),
+        AccessRule("coordination.k8s.io", "leases", "create", "ops"),
+        AccessRule("coordination.k8s.io", "leases", "update", "ops"),
+        AccessRule("events.k8s.io", "events", "create"),
+        AccessRule("samples.deltaloop.dev", "foos", "update"),
+        AccessRule("samples.deltaloop.dev", "foos/status", "patch"),
     }
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import deltaloop as dl
-from deltaloop.cli.run import Cluster, RunCommand, run
+from deltaloop.cli.run import ClusterFlags, RunCommand, run
 from deltaloop.testing import eventually
 
 CRD = Path(__file__).parents[2] / "examples" / "sample_controller" / "crd.yaml"
@@ -26,7 +26,7 @@ async def test_an_embedded_server_has_the_manifests_and_a_kubeconfig_for_others_
     async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
         names.append(request.name)
 
-    cluster = Cluster(embedded=True, load=(CRD,), write_kubeconfig=config)
+    cluster = ClusterFlags(embedded=True, load=(CRD,), write_kubeconfig=config)
     task = asyncio.create_task(run(RunCommand(controllers=(reconcile,), cluster=cluster), lines.append))
     await eventually(lambda: lines, every=0.02)
     assert lines[0].startswith("embedded API server is ready at https://127.0.0.1:")

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from deltaloop.api import kinds
-from deltaloop.api.errors import InvalidInputError, MalformedObjectError
+from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
@@ -61,7 +61,7 @@ async def test_cluster_scope_needs_no_namespace() -> None:
     client, transport = client_over(json_answer(POD))
     await client.get(kinds.NODE, "a")
     assert sent(transport)[1] == "/api/v1/nodes/a"
-    with pytest.raises(InvalidInputError, match="has no namespaces"):
+    with pytest.raises(InvalidArgumentError, match="has no namespaces"):
         await client.get(kinds.NODE, "a", namespace="n")
 
 
@@ -74,7 +74,7 @@ async def test_not_found() -> None:
 @pytest.mark.parametrize("name", ["", "a/b", "..", "."])
 async def test_names_that_would_leave_the_path(name: str) -> None:
     client, _ = client_over()
-    with pytest.raises(InvalidInputError, match="not the name"):
+    with pytest.raises(InvalidArgumentError, match="not the name"):
         await client.get(kinds.POD, name)
 
 
@@ -197,7 +197,7 @@ async def test_delete() -> None:
 
 def test_delete_options() -> None:
     assert DeleteOptions().to_dict() == {"apiVersion": "v1", "kind": "DeleteOptions"}
-    with pytest.raises(InvalidInputError, match="grace_period_seconds is -1"):
+    with pytest.raises(InvalidArgumentError, match="grace_period_seconds is -1"):
         DeleteOptions(grace_period_seconds=-1)
 
 
@@ -291,7 +291,7 @@ async def test_views_do_not_change_what_they_are_views_of() -> None:
     await client.with_field_manager("other").create(kinds.POD, POD)
     await client.create(kinds.POD, POD)
     assert [dict(request.query) for request in transport.requests] == [{"fieldManager": "other"}, {}]
-    with pytest.raises(InvalidInputError, match="field_manager has 129 characters"):
+    with pytest.raises(InvalidArgumentError, match="field_manager has 129 characters"):
         client.with_field_manager("x" * 129)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.client import (
     ClientConfig,
     ClientOptions,
@@ -32,17 +32,17 @@ def test_write_options() -> None:
 
 @pytest.mark.parametrize("manager", ["x" * 129, "a\nb"])
 def test_field_managers_that_no_server_accepts(manager: str) -> None:
-    with pytest.raises(InvalidInputError, match=r"WriteOptions\.field_manager"):
+    with pytest.raises(InvalidArgumentError, match=r"WriteOptions\.field_manager"):
         WriteOptions(field_manager=manager)
-    with pytest.raises(InvalidInputError, match=r"ClientOptions\.field_manager"):
+    with pytest.raises(InvalidArgumentError, match=r"ClientOptions\.field_manager"):
         ClientOptions(field_manager=manager)
 
 
 def test_field_validation_is_one_of_three() -> None:
     wrong: Any = "strict"
-    with pytest.raises(InvalidInputError, match="Ignore, Warn or Strict"):
+    with pytest.raises(InvalidArgumentError, match="Ignore, Warn or Strict"):
         WriteOptions(field_validation=wrong)
-    with pytest.raises(InvalidInputError, match="Ignore, Warn or Strict"):
+    with pytest.raises(InvalidArgumentError, match="Ignore, Warn or Strict"):
         ClientOptions(field_validation=wrong)
 
 
@@ -79,7 +79,7 @@ def test_log_options() -> None:
     "wrong", [{"since_seconds": 0}, {"tail_lines": -1}, {"limit_bytes": 0}, {"since_seconds": 1, "since_time": "x"}]
 )
 def test_log_options_that_cannot_be_meant(wrong: dict[str, Any]) -> None:
-    with pytest.raises(InvalidInputError, match="LogOptions"):
+    with pytest.raises(InvalidArgumentError, match="LogOptions"):
         LogOptions(**wrong)
 
 
@@ -211,20 +211,20 @@ def test_the_least_that_log_options_take(options: LogOptions) -> None:
     ],
 )
 def test_what_log_options_say_when_they_refuse(wrong: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidInputError, match=message):
+    with pytest.raises(InvalidArgumentError, match=message):
         LogOptions(**wrong)
 
 
 def test_the_longest_field_manager() -> None:
     longest = "x" * 128
     assert WriteOptions(field_manager=longest).field_manager == ClientOptions(field_manager=longest).field_manager
-    with pytest.raises(InvalidInputError, match=r"WriteOptions\.field_manager has 129 characters; at most 128"):
+    with pytest.raises(InvalidArgumentError, match=r"WriteOptions\.field_manager has 129 characters; at most 128"):
         WriteOptions(field_manager=longest + "x")
 
 
 @pytest.mark.parametrize("make", [WriteOptions, ClientOptions])
 def test_field_validation_names_its_class(make: Any) -> None:
-    with pytest.raises(InvalidInputError, match=rf"{make.__name__}\.field_validation is 'strict'"):
+    with pytest.raises(InvalidArgumentError, match=rf"{make.__name__}\.field_validation is 'strict'"):
         make(field_validation="strict")
     for known in ("", "Ignore", "Warn", "Strict"):
         assert make(field_validation=known).field_validation == known

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.status import ForbiddenError, NotFoundError, ServiceUnavailableError, TooManyRequestsError
 from deltaloop.client import ClientOptions, Headers, Pool, ServerWarning
 from deltaloop.client.sender import RequestSender
@@ -45,7 +45,7 @@ async def test_a_wait_beyond_the_time_limit_is_not_begun() -> None:
 async def test_a_query_that_is_no_unicode_is_refused_and_not_sent_without_it() -> None:
     """aiohttp leaves half a surrogate pair out, and a selector without its value selects more."""
     transport = FakeTransport(OK)
-    with pytest.raises(InvalidInputError, match="DELETE /x: the query parameter labelSelector has a lone surrogate"):
+    with pytest.raises(InvalidArgumentError, match="DELETE /x: the query parameter labelSelector has a lone surrogate"):
         await sender_over(transport).send("DELETE", "/x", query={"labelSelector": "app=\ud800"})
     assert transport.requests == []
     assert await sender_over(transport).send("DELETE", "/x", query={"labelSelector": "app=\U0001f600"}) is OK

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from deltaloop.api import kinds
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
@@ -135,7 +135,7 @@ async def test_what_will_not_pass_is_raised() -> None:
     client, _ = client_over(text_answer("no", status=403))
     with pytest.raises(ForbiddenError):
         await client.wait_for(kinds.POD, "a", created())
-    with pytest.raises(InvalidInputError):
+    with pytest.raises(InvalidArgumentError):
         await client.wait_for(kinds.POD, "../a", created())
 
 

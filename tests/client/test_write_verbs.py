@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from deltaloop.api import kinds
-from deltaloop.api.errors import InvalidInputError, MalformedObjectError
+from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
 from deltaloop.api.list_options import ListOptions
 from deltaloop.client import (
     Client,
@@ -91,7 +91,7 @@ async def test_the_four_patches(patch: Any, kind: PatchType, content_type: str) 
 async def test_a_patch_that_does_not_fit_its_type(patch: Any, kind: PatchType) -> None:
     client, transport = client_over()
     wanted = "a list of operations" if kind is PatchType.JSON else "a mapping"
-    with pytest.raises(InvalidInputError, match=f"v1/Pod 'a': a patch of type {kind.name} is {wanted}"):
+    with pytest.raises(InvalidArgumentError, match=f"v1/Pod 'a': a patch of type {kind.name} is {wanted}"):
         await client.patch(kinds.POD, "a", patch, type=kind)
     assert transport.requests == []
 
@@ -110,7 +110,7 @@ async def test_apply() -> None:
     assert sent(transport)[1:3] == ("/api/v1/namespaces/n/pods/a/status", {"fieldManager": "agent", "force": "true"})
     await client.patch(kinds.POD, "a", {}, type=PatchType.APPLY, force=True)
     assert sent(transport)[2] == {"fieldManager": "agent", "force": "true"}
-    with pytest.raises(InvalidInputError, match="force is for apply only"):
+    with pytest.raises(InvalidArgumentError, match="force is for apply only"):
         await client.patch(kinds.POD, "a", {}, force=True)
     with pytest.raises(MalformedObjectError, match=r"no metadata\.name"):
         await client.apply(kinds.POD, {"metadata": {}})
@@ -140,7 +140,7 @@ async def test_delete_collection() -> None:
 @pytest.mark.parametrize("namespace", [None, ""])
 async def test_what_deletes_much_takes_no_default(namespace: str | None) -> None:
     client, transport = client_over()
-    with pytest.raises(InvalidInputError, match="needs a namespace"):
+    with pytest.raises(InvalidArgumentError, match="needs a namespace"):
         await client.delete_collection(kinds.POD, namespace=namespace)
     assert transport.requests == []
 

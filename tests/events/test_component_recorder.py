@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.events import EventApi, EventRecorder, EventRecorderOptions
 from deltaloop.runtime import Context, Request, controller
 from tests.events.fake_events import POD_X, FakeEvents, make
@@ -36,7 +36,7 @@ async def test_each_component_reports_as_itself_through_one_queue_and_is_counted
 def test_a_component_that_cannot_be_one_is_refused_at_once(api: EventApi, component: str, refused: str) -> None:
     recorder = EventRecorder(FakeEvents(), component="all", options=EventRecorderOptions(api=api))
     if refused:
-        with pytest.raises(InvalidInputError, match=refused):
+        with pytest.raises(InvalidArgumentError, match=refused):
             recorder.for_component(component)
     else:
         assert recorder.for_component(component).component == component
@@ -88,5 +88,5 @@ async def test_a_name_that_cannot_be_a_component_is_refused_before_anything_runs
     async with world() as w:
         options = EventRecorderOptions(api=EventApi.EVENTS_V1)
         recorder = EventRecorder(w.client, component="program", options=options)
-        with pytest.raises(InvalidInputError, match="'my maps' cannot be the reporting controller"):
+        with pytest.raises(InvalidArgumentError, match="'my maps' cannot be the reporting controller"):
             w.manager(maps, recorder=recorder)

@@ -21,7 +21,7 @@ from deltaloop.testing.cluster import write_kubeconfig
 pytestmark = pytest.mark.real_time
 
 POD = {"metadata": {"name": "web", "namespace": "default"}, "spec": {"containers": [{"name": "web", "image": "web"}]}}
-WEB = dl.ObjectReference(api_version="v1", kind="Pod", namespace="default", name="web", uid="u1")
+WEB = dl.api.ObjectReference(api_version="v1", kind="Pod", namespace="default", name="web", uid="u1")
 KUBECTL = shutil.which("kubectl")
 
 

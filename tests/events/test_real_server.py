@@ -39,7 +39,7 @@ async def test_both_kinds_are_taken_and_shown_in_both_apis() -> None:
                 assert reasons == ["Evicted", "Evicted", "Pulled", "Pulled"]
             options = EventRecorderOptions(api=EventApi.EVENTS_V1)
             async with EventRecorder(client, component="web", options=options) as recorder:
-                recorder.event(dl.ObjectReference(kind="Pod", namespace="gone", name="web"), "Normal", "R", "m")
+                recorder.event(dl.api.ObjectReference(kind="Pod", namespace="gone", name="web"), "Normal", "R", "m")
                 assert await recorder.flush(5)
                 assert recorder.api is EventApi.EVENTS_V1, "a missing namespace is no missing API"
     finally:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from deltaloop.api.errors import InvalidInputError, MalformedObjectError
+from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
 from deltaloop.api.references import ObjectReference
 from deltaloop.api.status import AlreadyExistsError, ForbiddenError, Status, StatusCause, StatusDetails
 from deltaloop.events import EventDraft, EventRecorder, EventRecorderOptions, log_event
@@ -252,13 +252,13 @@ async def test_a_message_that_is_no_unicode_is_sent_all_the_same() -> None:
 
 async def test_bad_input_is_refused_at_once() -> None:
     recorder = make(FakeEvents())
-    with pytest.raises(InvalidInputError, match="'Normal' or 'Warning'"):
+    with pytest.raises(InvalidArgumentError, match="'Normal' or 'Warning'"):
         recorder.event(POD_X, "Error", "R", "m")
     with pytest.raises(MalformedObjectError, match="name"):
         recorder.event(ObjectReference(kind="Pod"), "Normal", "R", "m")
-    with pytest.raises(InvalidInputError, match="not a int"):
+    with pytest.raises(InvalidArgumentError, match="not a int"):
         recorder.event(5, "Normal", "R", "m")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    with pytest.raises(InvalidInputError, match="component"):
+    with pytest.raises(InvalidArgumentError, match="component"):
         EventRecorder(FakeEvents(), component="")
     with pytest.raises(ValueError, match="queue_size"):
         EventRecorderOptions(queue_size=0)

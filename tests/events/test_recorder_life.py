@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.references import ObjectReference
 from deltaloop.api.status import ForbiddenError, Status
 from deltaloop.events import (
@@ -339,7 +339,7 @@ async def test_in_a_child_only_a_recorder_that_was_entered_is_closed() -> None:
 
 def test_a_component_that_cannot_be_one_is_refused_for_one_event_too() -> None:
     recorder = EventRecorder(FakeEvents(), component="c", options=EventRecorderOptions(api=EventApi.EVENTS_V1))
-    with pytest.raises(InvalidInputError, match="'my foos' cannot be the reporting controller"):
+    with pytest.raises(InvalidArgumentError, match="'my foos' cannot be the reporting controller"):
         recorder.event(POD_X, "Normal", "R", "m", component="my foos")
     assert len(recorder) == 0
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.references import ObjectReference
 from deltaloop.api.status import ForbiddenError, Status, StatusDetails, error_from_status
 from deltaloop.events import EventApi, EventRecorder, EventRecorderOptions, SeriesOptions
@@ -224,9 +224,9 @@ async def test_only_so_many_series_are_remembered() -> None:
 
 async def test_what_the_server_would_refuse_is_refused_at_once() -> None:
     recorder = make_series(FakeEvents())
-    with pytest.raises(InvalidInputError, match="needs a reason"):
+    with pytest.raises(InvalidArgumentError, match="needs a reason"):
         recorder.event(POD_X, "Normal", "", "m")
-    with pytest.raises(InvalidInputError, match="qualified name"):
+    with pytest.raises(InvalidArgumentError, match="qualified name"):
         make_series(FakeEvents(), component="my controller")
     named = EventRecorder(FakeEvents(), component="c", options=EventRecorderOptions(api=EventApi.EVENTS_V1))
     assert named.instance.startswith("c-")

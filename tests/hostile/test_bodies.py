@@ -17,7 +17,7 @@ from aiohttp.http_parser import DeflateBuffer
 
 from deltaloop.api.redaction import SecretText
 from deltaloop.apiserver import ApiServer, ServerOptions
-from deltaloop.runtime.health_server import HealthServer, Listen, Page
+from deltaloop.runtime.health_server import HealthServer, HttpPage, Listen
 from tests.apiserver.serving import CONFIG_MAPS, config_map, serving
 
 _PIECE = 64 * 1024
@@ -51,8 +51,8 @@ def unpacking(monkeypatch: pytest.MonkeyPatch) -> Unpacking:
     return seen
 
 
-async def _page(rest: str, query: Mapping[str, list[str]]) -> Page:
-    return Page(b"ok")
+async def _page(rest: str, query: Mapping[str, list[str]]) -> HttpPage:
+    return HttpPage(b"ok")
 
 
 @asynccontextmanager

@@ -17,7 +17,7 @@ from deltaloop.api.status import ExpiredError, ServiceUnavailableError, TooManyR
 from deltaloop.api.watch_event import MalformedEventError
 from deltaloop.cache import Operation, Recovery
 from deltaloop.client.errors import StreamEndedError
-from deltaloop.testing import Corrupt, Cut, Delay, Direction, Fault, HalfOpen, Reset, Stall, Throttle
+from deltaloop.testing import Corrupt, Cut, Delay, Direction, HalfOpen, RelayFault, Reset, Stall, Throttle
 from tests.hostile.scene import Scene, scene
 from tests.hostile.scripted_server import HTML, Reply, WatchList, event_line, status_reply
 
@@ -91,7 +91,7 @@ async def test_cut_in_the_middle_of_a_list(at: int) -> None:
 
 
 @pytest.mark.parametrize("fault", [Stall(), HalfOpen()])
-async def test_a_stalled_stream_is_given_up_at_its_deadline(fault: Fault) -> None:
+async def test_a_stalled_stream_is_given_up_at_its_deadline(fault: RelayFault) -> None:
     loop = asyncio.get_running_loop()
     async with scene() as made:
         await made.stream()
@@ -105,7 +105,7 @@ async def test_a_stalled_stream_is_given_up_at_its_deadline(fault: Fault) -> Non
 
 
 @pytest.mark.parametrize("fault", [Stall(), HalfOpen()])
-async def test_a_stalled_stream_that_had_bookmarks_is_given_up_soon(fault: Fault) -> None:
+async def test_a_stalled_stream_that_had_bookmarks_is_given_up_soon(fault: RelayFault) -> None:
     loop = asyncio.get_running_loop()
     async with scene() as made:
         await made.stream()
@@ -489,7 +489,7 @@ async def test_a_streamed_list_that_is_cut_begins_again(fault: type[Cut | Reset]
 
 
 @pytest.mark.parametrize("fault", [Stall(after_bytes=400), HalfOpen(after_bytes=400)])
-async def test_a_streamed_list_that_stalls_is_given_up(fault: Fault) -> None:
+async def test_a_streamed_list_that_stalls_is_given_up(fault: RelayFault) -> None:
     loop = asyncio.get_running_loop()
     async with scene(watch_list=True, wait=False) as made:
         made.relay.plan(fault)

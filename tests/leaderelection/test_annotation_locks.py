@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from deltaloop.api.errors import InvalidInputError, MalformedObjectError
+from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
 from deltaloop.api.references import ObjectReference
 from deltaloop.api.status import ConflictError
 from deltaloop.leaderelection import LEADER_ANNOTATION, ConfigMapLock, EndpointsLock, LeaderElectionRecord
@@ -83,5 +83,5 @@ async def test_events_name_the_object() -> None:
 
 
 def test_an_empty_name_is_refused_by_the_locks_own_name() -> None:
-    with pytest.raises(InvalidInputError, match="EndpointsLock needs a name"):
+    with pytest.raises(InvalidArgumentError, match="EndpointsLock needs a name"):
         EndpointsLock(FakeClient(FakeServer()), namespace="default", name="", identity="a")

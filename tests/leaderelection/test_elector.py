@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.status import ConflictError, Status
 from deltaloop.client import Client, ClientConfig
 from deltaloop.errors import LeadershipLostError
@@ -560,12 +560,12 @@ async def test_a_term_that_was_not_entered_is_abandoned_by_the_next() -> None:
     ],
 )
 def test_durations_that_do_not_fit_are_refused(durations: dict[str, float], message: str) -> None:
-    with pytest.raises(InvalidInputError, match=message):
+    with pytest.raises(InvalidArgumentError, match=message):
         LeaderElectionConfig(**durations)  # type: ignore[arg-type]
 
 
 def test_an_empty_identity_is_refused() -> None:
-    with pytest.raises(InvalidInputError, match="identity"):
+    with pytest.raises(InvalidArgumentError, match="identity"):
         LeaseLock(FakeClient(FakeServer()), namespace="default", name="example", identity="")
 
 

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from deltaloop.api.errors import InvalidInputError, MalformedObjectError
+from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
 from deltaloop.api.references import ObjectReference
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import AlreadyExistsError, ConflictError
@@ -103,7 +103,7 @@ async def test_events_name_the_lease_and_the_identity() -> None:
 @pytest.mark.parametrize("empty", ["namespace", "name", "identity"])
 def test_what_a_lock_needs_is_named(empty: str) -> None:
     options: dict[str, Any] = {"namespace": "default", "name": "example", "identity": "a", empty: ""}
-    with pytest.raises(InvalidInputError, match=f"LeaseLock needs a {empty} that is not empty"):
+    with pytest.raises(InvalidArgumentError, match=f"LeaseLock needs a {empty} that is not empty"):
         LeaseLock(FakeClient(FakeServer()), **options)
 
 

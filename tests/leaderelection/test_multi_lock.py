@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.kinds import CONFIG_MAP
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import ConflictError
@@ -220,7 +220,7 @@ async def test_different_holders_are_unknown() -> None:
 
 def test_one_identity_for_both() -> None:
     place = Place()
-    with pytest.raises(InvalidInputError, match="one identity"):
+    with pytest.raises(InvalidArgumentError, match="one identity"):
         MultiLock(place.old("a"), place.new("b"))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from deltaloop.api import kinds
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import ConflictError, NotFoundError
 from deltaloop.runtime import Written
@@ -88,7 +88,7 @@ async def test_the_namespace_is_the_clients_by_default() -> None:
 async def test_what_changes_a_name_is_refused_and_nothing_is_sent(name: str) -> None:
     for there in (answer(), MISSING):
         client, transport = without_caches(there)
-        with pytest.raises(InvalidInputError, match=r"v1/ConfigMap 'a': the change must not change its names"):
+        with pytest.raises(InvalidArgumentError, match=r"v1/ConfigMap 'a': the change must not change its names"):
             await client.create_or_update(CM, "a", lambda fields: fields["metadata"].update({name: "b"}), namespace="n")
         assert len(transport.requests) == 1
 

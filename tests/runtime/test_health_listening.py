@@ -18,14 +18,14 @@ import pytest
 import trustme
 from aiohttp.compression_utils import ZLibDecompressor
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.references import Trigger
 from deltaloop.errors import HealthServerError, RequestTimeoutError
 from deltaloop.runtime import health_server
 from deltaloop.runtime.core.history import History, Reconciled
 from deltaloop.runtime.core.readiness import Check
 from deltaloop.runtime.health_pages import EXPLAIN_PATH, explanation, metrics_page, probe
-from deltaloop.runtime.health_server import HealthServer, Listen, Page, Route, _is_local, _Server, only_local
+from deltaloop.runtime.health_server import HealthServer, HttpPage, Listen, Route, _is_local, _Server, only_local
 from tests.runtime.worlds import now
 
 TEXT = "text/plain; charset=utf-8"
@@ -39,7 +39,7 @@ class Asked:
         self.ended: list[str] = []
         self.seconds = seconds
 
-    async def __call__(self, rest: str, query: Mapping[str, list[str]]) -> Page:
+    async def __call__(self, rest: str, query: Mapping[str, list[str]]) -> HttpPage:
         self.asked.append((rest, dict(query)))
         try:
             await asyncio.sleep(self.seconds)
@@ -47,7 +47,7 @@ class Asked:
             self.ended.append("cancelled")
             raise
         self.ended.append("answered")
-        return Page(b"page")
+        return HttpPage(b"page")
 
 
 def port_of(server: HealthServer) -> int:
@@ -87,14 +87,14 @@ def test_it_listens_on_loopback_by_default_and_to_everybody_there() -> None:
     listen = Listen()
     assert (listen.host, listen.port, listen.certificate, listen.key) == ("127.0.0.1", 0, None, None)
     assert not listen.token_review
-    assert Page(b"x") == Page(b"x", TEXT, 200)
+    assert HttpPage(b"x") == HttpPage(b"x", TEXT, 200)
 
 
 @pytest.mark.parametrize("port", [0, 65535])
 def test_ports_go_from_zero_to_65535(port: int) -> None:
     assert Listen(port=port).port == port
     beyond = -1 if port == 0 else 65536
-    with pytest.raises(InvalidInputError, match=rf"port {beyond} is none"):
+    with pytest.raises(InvalidArgumentError, match=rf"port {beyond} is none"):
         Listen(port=beyond)
 
 
@@ -106,9 +106,9 @@ def test_an_address_is_read_with_the_options_beside_it() -> None:
     assert named is not None
     assert named.host == "BOX"
     for wrong in ("localhost:\u0663", "localhost:", "80", ":"):
-        with pytest.raises(InvalidInputError, match="is no address; write HOST:PORT"):
+        with pytest.raises(InvalidArgumentError, match="is no address; write HOST:PORT"):
             Listen.parse(wrong)
-    with pytest.raises(InvalidInputError, match="needed together"):
+    with pytest.raises(InvalidArgumentError, match="needed together"):
         Listen(key=Path("k"))
     wrong_type: Any = 80
     with pytest.raises(TypeError, match="host"):
@@ -242,7 +242,7 @@ async def test_a_route_gets_what_follows_its_path_and_the_query() -> None:
 
 
 async def test_a_page_that_fails_is_named_in_the_log_by_its_path(caplog: pytest.LogCaptureFixture) -> None:
-    async def broken(rest: str, query: Mapping[str, list[str]]) -> Page:
+    async def broken(rest: str, query: Mapping[str, list[str]]) -> HttpPage:
         raise ValueError("planted")
 
     async with HealthServer(Listen(), {"/page": broken}) as server:
@@ -412,16 +412,16 @@ async def test_a_body_is_neither_read_nor_unpacked(monkeypatch: pytest.MonkeyPat
 async def test_a_probe_answers_of_one_check_or_all() -> None:
     checks = (Check(name="ping", ok=True), Check(name="cache", ok=False, message="v1/Pod"))
     page = probe(lambda: checks)
-    assert await page("", {}) == Page(b"[+]ping ok\n[-]cache failed: v1/Pod\ncheck failed\n", TEXT, 500)
-    assert await page("ping", {}) == Page(b"ok", TEXT, 200)
-    assert await page("cache", {}) == Page(b"[-]cache failed: v1/Pod\ncheck failed\n", TEXT, 500)
-    assert await page("none", {}) == Page(b"no such check\n", TEXT, 404)
-    assert await page("", {"exclude": ["cache"]}) == Page(b"ok", TEXT, 200)
-    assert await page("", {"exclude": ["cache", "ping"], "verbose": [""]}) == Page(
+    assert await page("", {}) == HttpPage(b"[+]ping ok\n[-]cache failed: v1/Pod\ncheck failed\n", TEXT, 500)
+    assert await page("ping", {}) == HttpPage(b"ok", TEXT, 200)
+    assert await page("cache", {}) == HttpPage(b"[-]cache failed: v1/Pod\ncheck failed\n", TEXT, 500)
+    assert await page("none", {}) == HttpPage(b"no such check\n", TEXT, 404)
+    assert await page("", {"exclude": ["cache"]}) == HttpPage(b"ok", TEXT, 200)
+    assert await page("", {"exclude": ["cache", "ping"], "verbose": [""]}) == HttpPage(
         b"[+]cache excluded: ok\n[+]ping excluded: ok\ncheck passed\n", TEXT, 200
     )
-    assert await metrics_page(lambda: (b"1", "x"))("more", {}) == Page(b"not found\n", TEXT, 404)
-    assert await metrics_page(lambda: (b"1", "x"))("", {}) == Page(b"1", "x", 200)
+    assert await metrics_page(lambda: (b"1", "x"))("more", {}) == HttpPage(b"not found\n", TEXT, 404)
+    assert await metrics_page(lambda: (b"1", "x"))("", {}) == HttpPage(b"1", "x", 200)
 
 
 def reconciled(key: str, kind: str = "v1/ConfigMap") -> Reconciled:

@@ -14,7 +14,7 @@ import aiohttp.web
 import pytest
 import trustme
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.status import ForbiddenError, Status
 from deltaloop.client import Client, ClientConfig
 from deltaloop.errors import HealthServerError
@@ -22,7 +22,7 @@ from deltaloop.metrics import ProgramMetrics
 from deltaloop.runtime import Context, Manager, ManagerOptions, Request, controller, health_server
 from deltaloop.runtime.core.readiness import Check
 from deltaloop.runtime.health_pages import metrics_page, probe
-from deltaloop.runtime.health_server import HealthServer, Listen, Page
+from deltaloop.runtime.health_server import HealthServer, HttpPage, Listen
 from deltaloop.runtime.token_reviews import review_tokens
 from tests.client.loopback import serving
 from tests.runtime.worlds import world
@@ -106,13 +106,13 @@ def test_addresses_that_are_none_are_refused_and_zero_is_nowhere() -> None:
     assert Listen.parse("0") is None
     assert Listen.parse("") is None
     for wrong in ("8080", "localhost", "a:b", "a:-1"):
-        with pytest.raises(InvalidInputError):
+        with pytest.raises(InvalidArgumentError):
             Listen.parse(wrong)
-    with pytest.raises(InvalidInputError, match="0 to 65535"):
+    with pytest.raises(InvalidArgumentError, match="0 to 65535"):
         Listen(port=70_000)
-    with pytest.raises(InvalidInputError, match="certificate and key are needed together"):
+    with pytest.raises(InvalidArgumentError, match="certificate and key are needed together"):
         Listen(certificate=Path("x"))
-    with pytest.raises(InvalidInputError, match="tokens must not travel in the clear"):
+    with pytest.raises(InvalidArgumentError, match="tokens must not travel in the clear"):
         Listen(token_review=True)
 
 
@@ -136,7 +136,7 @@ async def test_metrics_over_tls_only_for_those_whom_the_api_server_allows(tmp_pa
     trust = ssl.create_default_context()
     authority.configure_trust(trust)  # pyright: ignore[reportUnknownMemberType]  # PyOpenSSL
     listen = Listen(certificate=tmp_path / "cert.pem", key=tmp_path / "cert.pem", token_review=True)
-    with pytest.raises(InvalidInputError, match="somebody who reviews"):
+    with pytest.raises(InvalidArgumentError, match="somebody who reviews"):
         HealthServer(listen, {})
     async with serving(handle) as address, Client(ClientConfig(server=f"http://{address}")) as client:
         routes = {"/metrics": metrics_page(lambda: (b"numbers", "text/plain"))}
@@ -229,10 +229,10 @@ async def test_a_connection_that_is_answered_keeps_its_place(monkeypatch: pytest
     monkeypatch.setattr(health_server, "_MOST_CONNECTIONS", 10)
     asked, answer = asyncio.Event(), asyncio.Event()
 
-    async def slow(rest: str, query: Mapping[str, list[str]]) -> Page:
+    async def slow(rest: str, query: Mapping[str, list[str]]) -> HttpPage:
         asked.set()
         await answer.wait()
-        return Page(b"at last")
+        return HttpPage(b"at last")
 
     async with HealthServer(Listen(), {"/slow": slow}) as server:
         waiting = asyncio.create_task(fetch(f"{server.url}/slow"))
@@ -258,9 +258,9 @@ async def test_all_are_answered_and_one_more_has_to_go(monkeypatch: pytest.Monke
     monkeypatch.setattr(health_server, "_MOST_CONNECTIONS", 10)
     answer = asyncio.Event()
 
-    async def slow(rest: str, query: Mapping[str, list[str]]) -> Page:
+    async def slow(rest: str, query: Mapping[str, list[str]]) -> HttpPage:
         await answer.wait()
-        return Page(b"at last")
+        return HttpPage(b"at last")
 
     request = b"GET /slow HTTP/1.0\r\n\r\n"
     async with HealthServer(Listen(), {"/slow": slow}) as server, connections(server, 10, request) as held:
@@ -287,5 +287,5 @@ async def test_a_connection_without_a_request_ends_after_ten_seconds() -> None:
 
 async def test_metrics_without_a_page_are_refused() -> None:
     async with world() as w:
-        with pytest.raises(InvalidInputError, match="metrics_page"):
+        with pytest.raises(InvalidArgumentError, match="metrics_page"):
             Manager(w.client, [], options=ManagerOptions(metrics=Listen()))

@@ -14,7 +14,7 @@ import trustme
 
 import deltaloop as dl
 from deltaloop.api import kinds
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.cache import InformerOptions
 from deltaloop.errors import CacheSyncError, LeadershipLostError, PreflightError, ShutdownTimeoutError
 from deltaloop.events import EventRecorder
@@ -218,7 +218,7 @@ async def test_a_page_without_an_address_is_served_nowhere() -> None:
     async with world() as w:
         async with w.running(maps, metrics_page=lambda: (b"numbers", "text/plain")) as manager:
             assert dict(manager.servers) == {}
-        with pytest.raises(InvalidInputError, match="nothing to serve"):
+        with pytest.raises(InvalidArgumentError, match="nothing to serve"):
             Manager(w.client, [maps], options=ManagerOptions(metrics=Listen()))
 
 

@@ -17,7 +17,7 @@ from deltaloop.runtime import Context, HotLoopOptions, ReconcileClient, controll
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.history import History, Reconciled
 from deltaloop.runtime.core.hot_loop import Cause, Cooled, HotLoop, HotLoops
-from deltaloop.runtime.core.outcomes import Case, Decision, Raised, Returned, Stopped, decide
+from deltaloop.runtime.core.outcomes import Case, KeyDecision, Raised, Returned, Stopped, decide
 from deltaloop.runtime.metrics import GuardedControllerMetrics
 from deltaloop.runtime.observing import Observer
 from deltaloop.runtime.tracing import Tracing, current, end, reasons
@@ -38,7 +38,7 @@ class Watched:
         metrics = GuardedControllerMetrics(self.hooks, "maps")
         self.observer = Observer(declared, metrics, history=self.history, tracing=Tracing())
 
-    def ended(self, of: Context, decision: Decision) -> Reconciled:
+    def ended(self, of: Context, decision: KeyDecision) -> Reconciled:
         self.observer.ended(of, decision, None, seconds=1.5, now=100.0)
         return self.history.about("", frozenset({of.request.key}))[0]
 
@@ -222,7 +222,7 @@ async def test_only_what_succeeded_may_be_a_loop(case: Case) -> None:
 
     watched = Watched()
     watched.observer._hot = facts = Facts()
-    watched.ended(context(), Decision(case=case, row=ROWS[case]))
+    watched.ended(context(), KeyDecision(case=case, row=ROWS[case]))
     assert facts.asked[0]["succeeded"] is (case in (Case.NOTHING, Case.AFTER))
 
 

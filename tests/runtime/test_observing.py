@@ -20,7 +20,7 @@ from deltaloop.metrics import ProgramMetrics
 from deltaloop.runtime import Context, HotLoopOptions, Request, controller
 from deltaloop.runtime.core.history import History
 from deltaloop.runtime.core.hot_loop import Cause, HotLoop, HotLoops
-from deltaloop.runtime.core.outcomes import ROWS, Case, Decision
+from deltaloop.runtime.core.outcomes import ROWS, Case, KeyDecision
 from deltaloop.runtime.health_server import Listen
 from deltaloop.runtime.metrics import GuardedControllerMetrics
 from deltaloop.runtime.observing import Observer
@@ -161,7 +161,7 @@ def test_a_fight_with_somebody_unknown_is_told_as_a_fight(caplog: pytest.LogCapt
     async def reconcile(request: Request, ctx: Context) -> None: ...
 
     observer = Observer(reconcile, GuardedControllerMetrics(None, "maps"), history=History(), tracing=Tracing())
-    decision = Decision(case=Case.NOTHING, row=ROWS[Case.NOTHING])
+    decision = KeyDecision(case=Case.NOTHING, row=ROWS[Case.NOTHING])
     observer._observe_heat(Told(HOT), "default/a", [], [], decision, 0.0)
     [told] = caplog.records
     assert "two writers fight" in told.getMessage()

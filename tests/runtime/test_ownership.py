@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from deltaloop.api import kinds
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.resource import Resource
 from deltaloop.errors import AlreadyOwnedError
 from deltaloop.runtime import add_finalizer, remove_finalizer, set_controller_reference, set_owner_reference
@@ -94,7 +94,7 @@ def test_an_object_that_is_to_be_created_may_have_no_name_yet() -> None:
 
 def test_an_owner_with_a_namespace_owns_there_and_one_without_everywhere() -> None:
     for obj in (owned(namespace="other"), owned(namespace=""), {}):
-        with pytest.raises(InvalidInputError, match="default/web cannot own an object with "):
+        with pytest.raises(InvalidArgumentError, match="default/web cannot own an object with "):
             set_owner_reference(obj, owner())
         set_owner_reference(obj, owner(namespace=""))
         assert references(obj) == [reference()]
@@ -115,7 +115,7 @@ def test_an_owner_is_of_the_kind_that_is_named(name: str, version: str, kind: st
 
 @pytest.mark.parametrize("name", ["Foo", "/Foo", "apps/v1/", "", "/"])
 def test_what_names_no_kind_is_refused(name: str) -> None:
-    with pytest.raises(InvalidInputError, match="names no kind"):
+    with pytest.raises(InvalidArgumentError, match="names no kind"):
         set_controller_reference(owned(), owner(), name)
 
 
@@ -133,5 +133,5 @@ def test_finalizers_are_added_at_the_end_and_only_the_named_one_is_removed() -> 
 
 def test_metadata_that_cannot_be_changed_is_named() -> None:
     frozen: Any = {"metadata": "text"}
-    with pytest.raises(InvalidInputError, match=r"Resource.edit\(\)"):
+    with pytest.raises(InvalidArgumentError, match=r"Resource.edit\(\)"):
         remove_finalizer(frozen, "a")

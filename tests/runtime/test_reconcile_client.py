@@ -10,7 +10,7 @@ import pytest
 
 import deltaloop as dl
 from deltaloop.api import kinds
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import AlreadyExistsError, ConflictError, NotFoundError
@@ -247,7 +247,7 @@ async def test_reads_may_ask_for_freshness_and_kinds_without_a_cache_are_read_li
         await h.client.create(kinds.SECRET, {"metadata": {"name": "s", "namespace": "default"}})
         assert (await h.client.get("v1/Secret", "s")).name == "s"
         assert [one.name for one in await h.client.list("v1/Secret", namespace="default")] == ["s"]
-        with pytest.raises(InvalidInputError, match="there is no cache of v1/Secret"):
+        with pytest.raises(InvalidArgumentError, match="there is no cache of v1/Secret"):
             await h.client.by_index("v1/Secret", "team", "red")
 
 
@@ -271,7 +271,7 @@ async def test_create_or_update_does_what_is_needed_and_no_more() -> None:
         assert (await h.client.create_or_update(CM, "a", wanted))[0] is Written.UNCHANGED
         what, stored = await h.client.create_or_update(CM, "a", lambda fields: fields["data"].update(team="blue"))
         assert (what, dict(stored["data"])) == (Written.UPDATED, {"team": "blue"})
-        with pytest.raises(InvalidInputError, match="must not change its names"):
+        with pytest.raises(InvalidArgumentError, match="must not change its names"):
             await h.client.create_or_update(CM, "a", lambda fields: fields["metadata"].update(name="b"))
         await h.w.client.patch(CM, "a", {"data": {"by": "another"}}, namespace="default")
         with pytest.raises(ConflictError):
@@ -306,7 +306,7 @@ async def test_server_side_apply_and_status_pass_through() -> None:
         assert await h.client.get(CM, "a") == applied
         patched = await h.client.patch(CM, "a", {"data": {"x": "2"}})
         assert (await h.client.get(CM, "a")).resource_version == patched.resource_version
-        with pytest.raises(InvalidInputError, match="by `apply`"):
+        with pytest.raises(InvalidArgumentError, match="by `apply`"):
             await h.client.patch(CM, "a", {}, type=dl.PatchType.APPLY)
 
 
@@ -329,13 +329,13 @@ def test_an_object_has_one_controller() -> None:
 
 
 def test_an_owner_in_another_namespace_or_without_a_uid_is_refused() -> None:
-    with pytest.raises(InvalidInputError, match="other/owner cannot own an object with namespace 'default'"):
+    with pytest.raises(InvalidArgumentError, match="other/owner cannot own an object with namespace 'default'"):
         set_controller_reference(cm("a"), owner(namespace="other"))
-    with pytest.raises(InvalidInputError, match="with no namespace"):
+    with pytest.raises(InvalidArgumentError, match="with no namespace"):
         set_owner_reference({"metadata": {"name": "cluster-wide"}}, owner())
-    with pytest.raises(InvalidInputError, match="has no uid"):
+    with pytest.raises(InvalidArgumentError, match="has no uid"):
         set_owner_reference(cm("a"), owner(uid=""))
-    with pytest.raises(InvalidInputError, match="cannot be changed"):
+    with pytest.raises(InvalidArgumentError, match="cannot be changed"):
         add_finalizer({"metadata": ()}, "x")
 
 
@@ -348,7 +348,7 @@ def test_the_kind_of_an_owner_may_be_given_by_its_name() -> None:
         "Foo",
         "owner",
     )
-    with pytest.raises(InvalidInputError, match="'Foo' names no kind; write it like v1/Pod"):
+    with pytest.raises(InvalidArgumentError, match="'Foo' names no kind; write it like v1/Pod"):
         set_owner_reference(fields, owner(), "Foo")
 
 

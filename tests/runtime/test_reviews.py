@@ -13,7 +13,7 @@ from deltaloop.api import kinds
 from deltaloop.api.status import ForbiddenError
 from deltaloop.client import Client, ClientConfig
 from deltaloop.errors import PreflightError, RequestTimeoutError
-from deltaloop.runtime.core.access import Rule, rules_for
+from deltaloop.runtime.core.access import AccessRule, rules_for
 from deltaloop.runtime.preflight import check_access
 from deltaloop.runtime.token_reviews import review_tokens
 from tests.client.fake_transport import After, FakeTransport, json_answer
@@ -41,7 +41,7 @@ def bodies(transport: FakeTransport) -> list[dict[str, Any]]:
 
 
 async def test_each_rule_is_asked_once_and_ten_at_a_time() -> None:
-    rules = [Rule("", f"r{number}", "get") for number in range(25)]
+    rules = [AccessRule("", f"r{number}", "get") for number in range(25)]
     client, transport = over(*[After(1.0, review(allowed=True))] * 25)
     await check_access(client, [*rules, *rules])
     assert [transport.sent_at.count(at) for at in (0.0, 1.0, 2.0)] == [10, 10, 5]
@@ -64,7 +64,7 @@ async def test_what_is_refused_is_named_and_the_rest_is_not() -> None:
 async def test_a_server_that_answers_no_question_is_asked_no_more_of_them(
     code: int, reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    rules = [Rule("", f"r{number}", "get") for number in range(25)]
+    rules = [AccessRule("", f"r{number}", "get") for number in range(25)]
     client, transport = over(*[After(1.0, refusal(code, reason))] * 10)
     await check_access(client, rules)
     assert len(transport.requests) == 10, "those that were under way"
@@ -76,14 +76,14 @@ async def test_a_server_that_answers_no_question_is_asked_no_more_of_them(
 async def test_a_refusal_that_was_heard_before_the_server_fell_silent_counts() -> None:
     client, _ = over(review(allowed=False), refusal(404, "NotFound"))
     with pytest.raises(PreflightError):
-        await check_access(client, [Rule("", "one", "get"), Rule("", "two", "get")])
+        await check_access(client, [AccessRule("", "one", "get"), AccessRule("", "two", "get")])
 
 
 async def test_a_server_that_cannot_be_reached_is_no_permission() -> None:
     error = RequestTimeoutError("no answer", method="POST", path="/")
     client, _ = over(error)
     with pytest.raises(RequestTimeoutError):
-        await check_access(client, [Rule("", "one", "get")])
+        await check_access(client, [AccessRule("", "one", "get")])
     await check_access(client, [])
 
 
@@ -91,7 +91,7 @@ async def test_a_question_without_an_answer_leaves_no_other_behind() -> None:
     error = RequestTimeoutError("no answer", method="POST", path="/")
     client, _ = over(error, After(5.0, review(allowed=True)))
     with pytest.raises(RequestTimeoutError):
-        await check_access(client, [Rule("", "one", "get"), Rule("", "two", "get")])
+        await check_access(client, [AccessRule("", "one", "get"), AccessRule("", "two", "get")])
     assert now() == pytest.approx(5.0)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.references import Trigger
 from deltaloop.runtime import Request
 from deltaloop.sources import Channel, Every, Source, Watch
@@ -156,7 +156,7 @@ async def test_a_timer_that_does_not_know_whom_is_told_of(caplog: pytest.LogCapt
 
 @pytest.mark.parametrize("period", [0.0, -1.0, float("nan")])
 def test_a_period_is_positive(period: float) -> None:
-    with pytest.raises(InvalidInputError, match=r"Every.period"):
+    with pytest.raises(InvalidArgumentError, match=r"Every.period"):
         Every(period, [])
 
 

@@ -65,12 +65,12 @@ def test_a_certificate_is_checked_for_the_servers_own_name_by_a_relay_too(file: 
 
 
 def test_what_cannot_be_used_is_named(file: Path) -> None:
-    with pytest.raises(dl.errors.InvalidInputError, match="no context 'three'; known: 'one', 'two'"):
+    with pytest.raises(dl.errors.InvalidArgumentError, match="no context 'three'; known: 'one', 'two'"):
         real_cluster(str(file), "three")
-    with pytest.raises(dl.errors.InvalidInputError, match="No such file"):
+    with pytest.raises(dl.errors.InvalidArgumentError, match="No such file"):
         real_cluster(str(file) + "x", None)
     file.write_text("[]")
-    with pytest.raises(dl.errors.InvalidInputError, match="not a kubeconfig"):
+    with pytest.raises(dl.errors.InvalidArgumentError, match="not a kubeconfig"):
         real_cluster(str(file), None)
 
 

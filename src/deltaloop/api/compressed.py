@@ -11,7 +11,7 @@ from typing import Protocol
 import msgspec
 
 
-class Codec(Protocol):
+class Compressor(Protocol):
     """Makes bytes smaller, and back; ``decompress`` may be called from any thread, from several at once."""
 
     def compress(self, raw: bytes) -> bytes | None:
@@ -31,7 +31,7 @@ class Compressed(msgspec.Struct, frozen=True, eq=False, gc=False):
     """Compressed bytes and who can read them."""
 
     data: bytes
-    codec: Codec
+    codec: Compressor
 
     def decompress(self) -> bytes:
         """Return the bytes as they were.

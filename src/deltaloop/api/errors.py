@@ -1,7 +1,7 @@
 """The errors of what a caller hands in, below the one root of ``deltaloop.errors``.
 
     DeltaloopError
-    ├── InvalidInputError        the caller's value is wrong: the message says what, where and what to do
+    ├── InvalidArgumentError        the caller's value is wrong: the message says what, where and what to do
     │   ├── InvalidKeyError
     │   ├── InvalidSelectorError
     │   ├── InvalidResourceVersionError
@@ -20,7 +20,7 @@ from deltaloop.root_error import DeltaloopError
 
 __all__ = [
     "DeltaloopError",
-    "InvalidInputError",
+    "InvalidArgumentError",
     "InvalidKeyError",
     "InvalidPathError",
     "InvalidResourceVersionError",
@@ -31,11 +31,11 @@ __all__ = [
 ]
 
 
-class InvalidInputError(DeltaloopError, ValueError):
+class InvalidArgumentError(DeltaloopError, ValueError):
     """A value given by the caller cannot be used; the caller has to change it."""
 
 
-class InvalidKeyError(InvalidInputError):
+class InvalidKeyError(InvalidArgumentError):
     """A key is not of the form ``namespace/name`` or ``name``.
 
     Attributes:
@@ -48,11 +48,11 @@ class InvalidKeyError(InvalidInputError):
         self.key = key
 
 
-class InvalidSelectorError(InvalidInputError):
+class InvalidSelectorError(InvalidArgumentError):
     """A label or field selector cannot be parsed, or names a field that the server does not know."""
 
 
-class InvalidResourceVersionError(InvalidInputError):
+class InvalidResourceVersionError(InvalidArgumentError):
     """A resource version is not comparable: not a positive decimal number without leading zeros (KEP-5504).
 
     Attributes:
@@ -68,15 +68,15 @@ class InvalidResourceVersionError(InvalidInputError):
         self.resource_version = resource_version
 
 
-class InvalidPathError(InvalidInputError):
+class InvalidPathError(InvalidArgumentError):
     """A field path such as ``spec.nodeName`` cannot be parsed."""
 
 
-class UnknownResourceError(InvalidInputError):
+class UnknownResourceError(InvalidArgumentError):
     """No resource type is known under a name; the message lists where was looked."""
 
 
-class MalformedObjectError(InvalidInputError):
+class MalformedObjectError(InvalidArgumentError):
     """Something that should be a Kubernetes object is not one: no JSON, no metadata, or no name.
 
     Raised for objects from the caller and for objects from a server. The message names the place, never the data.

@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Final, NoReturn, TypeVar, cast
 
 import msgspec
 
-from deltaloop.api.compressed import Codec, Compressed
+from deltaloop.api.compressed import Compressed, Compressor
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.json_writing import write_json
 from deltaloop.api.keys import join_key
@@ -452,7 +452,7 @@ def _without_data(error: Exception) -> str:
     return re.sub(r"(?<= value )('.*'|\".*\"|-?[0-9.]+)", "<value>", str(error), flags=re.DOTALL)
 
 
-def compress_in_place(obj: Resource, codec: Codec) -> None:
+def compress_in_place(obj: Resource, codec: Compressor) -> None:
     """Keep the JSON of an object compressed from now on, where that is smaller; it reads as before, in every thread."""
     stored = obj.stored
     if isinstance(stored, bytes):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeVar, cast
 from urllib.parse import quote
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.json_writing import is_unicode
 
 T = TypeVar("T")
@@ -42,9 +42,9 @@ class ResourceType(Generic[T_co]):
         """Refuse names that cannot be put into a URL."""
         for name, value in (("version", self.version), ("kind", self.kind), ("plural", self.plural)):
             if not value or "/" in value:
-                raise InvalidInputError(f"ResourceType.{name} is {value!r}; a non-empty name without '/' is needed")
+                raise InvalidArgumentError(f"ResourceType.{name} is {value!r}; a non-empty name without '/' is needed")
         if "/" in self.group:
-            raise InvalidInputError(f"ResourceType.group is {self.group!r}; give group and version apart")
+            raise InvalidArgumentError(f"ResourceType.group is {self.group!r}; give group and version apart")
 
     @property
     def api_version(self) -> str:
@@ -65,20 +65,20 @@ class ResourceType(Generic[T_co]):
             subresource: Such as ``status``; needs a name.
 
         Raises:
-            InvalidInputError: If the parts do not fit together.
+            InvalidArgumentError: If the parts do not fit together.
         """
         if namespace and not self.namespaced:
-            raise InvalidInputError(f"{self} has no namespaces, but namespace {namespace!r} was given")
+            raise InvalidArgumentError(f"{self} has no namespaces, but namespace {namespace!r} was given")
         if name is not None and self.namespaced and not namespace:
-            raise InvalidInputError(f"{self} lives in namespaces: give one for {name!r}")
+            raise InvalidArgumentError(f"{self} lives in namespaces: give one for {name!r}")
         if name is not None and not _is_path_segment(name):
-            raise InvalidInputError(f"{name!r} is not the name of an object")
+            raise InvalidArgumentError(f"{name!r} is not the name of an object")
         if namespace and not _is_path_segment(namespace):
-            raise InvalidInputError(f"{namespace!r} is not the name of a namespace")
+            raise InvalidArgumentError(f"{namespace!r} is not the name of a namespace")
         if subresource and not all(map(_is_path_segment, subresource.split("/"))):
-            raise InvalidInputError(f"{subresource!r} is not a subresource")
+            raise InvalidArgumentError(f"{subresource!r} is not a subresource")
         if subresource and name is None:
-            raise InvalidInputError(f"subresource {subresource!r} needs the name of an object")
+            raise InvalidArgumentError(f"subresource {subresource!r} needs the name of an object")
         parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
         if namespace:
             parts += ["namespaces", quote(namespace, safe="")]
@@ -106,11 +106,13 @@ class ResourceType(Generic[T_co]):
         """Return the resource type that ``resource_type`` put on a class.
 
         Raises:
-            InvalidInputError: If the class carries none.
+            InvalidArgumentError: If the class carries none.
         """
         found = getattr(model, _ATTRIBUTE, None)
         if not isinstance(found, ResourceType):
-            raise InvalidInputError(f"class {model.__name__} carries no resource type; decorate it with @resource_type")
+            raise InvalidArgumentError(
+                f"class {model.__name__} carries no resource type; decorate it with @resource_type"
+            )
         return cast("ResourceType[T]", found)
 
     @classmethod

@@ -11,7 +11,7 @@ import re
 from datetime import UTC, datetime
 from typing import TypeAlias
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 
 WallTime: TypeAlias = datetime
 """An aware datetime; the name lets cores, which know no clock, carry one from an object to an object."""
@@ -35,7 +35,7 @@ def parse_time(text: str) -> datetime:
     """Read an RFC 3339 time, with or without fractions, as an aware datetime in UTC.
 
     Raises:
-        InvalidInputError: If it is not RFC 3339 or has no zone.
+        InvalidArgumentError: If it is not RFC 3339 or has no zone.
     """
     try:
         instant = datetime.fromisoformat(text) if _RFC_3339.fullmatch(text) else None
@@ -44,8 +44,8 @@ def parse_time(text: str) -> datetime:
     except (ValueError, OverflowError):
         instant = None
     if instant is None:
-        raise InvalidInputError(f"{text!r} is not an RFC 3339 time such as 2026-01-02T03:04:05Z")
-    raise InvalidInputError(f"{text!r} has no time zone; an RFC 3339 time ends with Z or an offset")
+        raise InvalidArgumentError(f"{text!r} is not an RFC 3339 time such as 2026-01-02T03:04:05Z")
+    raise InvalidArgumentError(f"{text!r} has no time zone; an RFC 3339 time ends with Z or an offset")
 
 
 def from_epoch(seconds: float) -> datetime:
@@ -55,5 +55,5 @@ def from_epoch(seconds: float) -> datetime:
 
 def _utc(instant: datetime) -> datetime:
     if instant.tzinfo is None:
-        raise InvalidInputError("a naive datetime has no meaning here; pass an aware one, such as datetime.now(UTC)")
+        raise InvalidArgumentError("a naive datetime has no meaning here; pass an aware one, such as datetime.now(UTC)")
     return instant.astimezone(UTC).replace(tzinfo=None)

@@ -28,7 +28,7 @@ from typing import Any, Final, cast
 import msgspec
 import yaml
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 
 # PyYAML may be built without libyaml; its own parser is slower and reads the same.
 _PARSER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -65,11 +65,11 @@ def read_yaml(text: str | bytes, *, source: str = "YAML") -> Any:
         source: What to call it in an error, such as a file's name.
 
     Raises:
-        InvalidInputError: If it is not YAML, or holds more than one document.
+        InvalidArgumentError: If it is not YAML, or holds more than one document.
     """
     documents = list(read_yaml_documents(text, source=source))
     if len(documents) > 1:
-        raise InvalidInputError(f"{source} holds {len(documents)} documents where one was expected")
+        raise InvalidArgumentError(f"{source} holds {len(documents)} documents where one was expected")
     return documents[0] if documents else None
 
 
@@ -90,23 +90,23 @@ def read_yaml_documents(text: str | bytes, *, source: str = "YAML", repeated: li
             key is an error.
 
     Raises:
-        InvalidInputError: If it is not YAML, has a key twice in one map, a value that JSON has no form for, is nested
-            deeper than 500 levels, is multiplied by aliases to more than 100000 values, or has more than 100 lines
-            that begin with ``%TAG``; the message has the line and column, never the text.
+        InvalidArgumentError: If it is not YAML, has a key twice in one map, a value that JSON has no form for, is
+            nested deeper than 500 levels, is multiplied by aliases to more than 100000 values, or has more than 100
+            lines that begin with ``%TAG``; the message has the line and column, never the text.
     """
     directives = _TAG_DIRECTIVE.findall(text) if isinstance(text, str) else _TAG_DIRECTIVE_IN_BYTES.findall(text)
     if len(directives) > _MAX_TAG_DIRECTIVES:
-        raise InvalidInputError(
+        raise InvalidArgumentError(
             f"{source} cannot be used: more than {_MAX_TAG_DIRECTIVES} of its lines begin with %TAG"
         )
     try:
         documents = list(_documents(text, repeated))
     except _RefusedError as error:
-        raise InvalidInputError(f"{source} cannot be used{_place(error)}") from None
+        raise InvalidArgumentError(f"{source} cannot be used{_place(error)}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         documents = _json_document(text)
         if not documents:
-            raise InvalidInputError(f"{source} is not valid YAML{_place(error)}") from None
+            raise InvalidArgumentError(f"{source} is not valid YAML{_place(error)}") from None
     yield from (document for document in documents if document is not None)
 
 

@@ -16,4 +16,4 @@ from deltaloop.apiserver.faults import Faults as Faults
 from deltaloop.apiserver.manifests import read_manifests as read_manifests
 from deltaloop.apiserver.options import ServerOptions as ServerOptions
 from deltaloop.apiserver.server import ApiServer as ApiServer
-from deltaloop.apiserver.tls import ClientCertificate as ClientCertificate
+from deltaloop.apiserver.tls import IssuedCertificate as IssuedCertificate

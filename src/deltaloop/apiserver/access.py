@@ -38,7 +38,7 @@ Fields = dict[str, object]
 
 
 @final
-class Access:
+class AccessHandlers:
     """What one server says about who may do what, and the subresources that are more than a part."""
 
     def __init__(

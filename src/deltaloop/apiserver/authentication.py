@@ -29,7 +29,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.access.rbac import Attributes
 from deltaloop.apiserver.core.access.service_tokens import user_of_claims, user_of_secret
-from deltaloop.apiserver.core.storage.store import Store
+from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.wire.request_info import (
     AUTHENTICATED,
     MASTERS,
@@ -107,7 +107,7 @@ class Authenticator:
         *,
         users: Iterable[StaticUser] = (),
         signer: TokenSigner | None = None,
-        store: Store | None = None,
+        store: RevisionStore | None = None,
         epoch: Callable[[], float] = lambda: 0.0,
         secret_used: Callable[[Resource], None] = _ignore,
     ) -> None:

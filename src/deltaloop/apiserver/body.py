@@ -11,7 +11,7 @@ from typing import Final, cast
 import msgspec
 from aiohttp import web
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.wire import protobuf
 from deltaloop.apiserver.core.wire.protobuf_table import FieldTable, parse_table
@@ -98,7 +98,7 @@ def decode_fields(
         value = decode_json(raw)
     except msgspec.MsgspecError as error:
         raise failures.bad_request(f"couldn't get version/kind; json parse error: {error}") from None
-    except (InvalidInputError, UnicodeDecodeError, TypeError) as error:
+    except (InvalidArgumentError, UnicodeDecodeError, TypeError) as error:
         raise failures.bad_request(f"error converting YAML to JSON: {error}") from None
     except RecursionError:
         raise failures.bad_request("the body of the request is nested too deeply") from None

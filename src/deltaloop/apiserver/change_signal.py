@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Final, final
 
-from deltaloop.apiserver.core.storage.store import Store
+from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.storage.store_errors import CompactedError
 
 ALL_RESOURCES: Final = "*"
@@ -26,7 +26,7 @@ class ChangeSignal:
     does not fall out of the store's window because of a busy one.
     """
 
-    def __init__(self, store: Store, *, stride: int) -> None:
+    def __init__(self, store: RevisionStore, *, stride: int) -> None:
         """Watch this store.
 
         Args:

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Credentials:
+class ServerCredentials:
     """What one server has.
 
     Attributes:
@@ -42,7 +42,7 @@ def new_token() -> SecretText:
     return SecretText(secrets.token_urlsafe(32))
 
 
-def credentials_of(options: ServerOptions, token: SecretText | None) -> Credentials:
+def credentials_of(options: ServerOptions, token: SecretText | None) -> ServerCredentials:
     """Make what a server needs, or read what its data directory keeps.
 
     Args:
@@ -58,9 +58,9 @@ def credentials_of(options: ServerOptions, token: SecretText | None) -> Credenti
     given = options.service_account_key
     signer = TokenSigner(given.reveal().encode() if given is not None else b"", accepted=accepted)
     if options.insecure_http:
-        return Credentials(None, None, signer)
+        return ServerCredentials(None, None, signer)
     if directory is None:
-        return Credentials(token or new_token(), CertificateAuthority.make(), signer)
+        return ServerCredentials(token or new_token(), CertificateAuthority.make(), signer)
     if token is None:
         kept = _kept(directory / "token", new_token().reveal().encode, lambda raw: raw.decode().strip())
         token = SecretText(kept)
@@ -70,7 +70,7 @@ def credentials_of(options: ServerOptions, token: SecretText | None) -> Credenti
     if given is None:
         make = partial(TokenSigner, accepted=accepted)
         signer = _kept(directory / "service-accounts.pem", lambda: key_pem(new_key()), make)
-    return Credentials(token, authority, signer)
+    return ServerCredentials(token, authority, signer)
 
 
 def _kept(file: Path, make: Callable[[], bytes], read: Callable[[bytes], T]) -> T:

@@ -25,7 +25,7 @@ from aiohttp import web
 from deltaloop.apiserver.body import read_body, read_fields
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.fault_rules import ON_WATCHES, Fault, FaultBook, Strike
-from deltaloop.apiserver.core.storage.store import Store
+from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.wire.request_info import MASTERS, RequestInfo, User
 from deltaloop.apiserver.exchange import Exchange
 
@@ -38,7 +38,9 @@ _ANSWERED: Final = 0.05
 class Faults:
     """The faults of one server; ``server.faults``."""
 
-    def __init__(self, store: Store, *, seed: int | None = None, restart: Callable[[float], Awaitable[None]]) -> None:
+    def __init__(
+        self, store: RevisionStore, *, seed: int | None = None, restart: Callable[[float], Awaitable[None]]
+    ) -> None:
         """Begin without faults.
 
         Args:

@@ -22,7 +22,7 @@ from deltaloop.api.plain_text import one_line
 from deltaloop.api.redaction import redact
 from deltaloop.api.status import ApiError, Status
 from deltaloop.apiserver import authentication
-from deltaloop.apiserver.access import Access
+from deltaloop.apiserver.access import AccessHandlers
 from deltaloop.apiserver.authentication import Authenticator
 from deltaloop.apiserver.authorization import attributes_of, check_allowed
 from deltaloop.apiserver.core import failures
@@ -53,7 +53,7 @@ class Filters:
     def __init__(
         self,
         handlers: Handlers,
-        access: Access,
+        access: AccessHandlers,
         *,
         authenticator: Authenticator,
         authorizer: Authorizer,

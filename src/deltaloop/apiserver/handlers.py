@@ -15,7 +15,7 @@ from typing import final
 
 from aiohttp import web
 
-from deltaloop.apiserver.access import Access
+from deltaloop.apiserver.access import AccessHandlers
 from deltaloop.apiserver.answering import Answering
 from deltaloop.apiserver.change_signal import ChangeSignal
 from deltaloop.apiserver.core.kinds.reviews import is_review
@@ -64,7 +64,7 @@ class Handlers:
         self._headers = headers
         self._documents = Documents(operations.registry, headers, count=operations.store.count)
 
-    async def answer(self, exchange: Exchange, access: Access) -> web.StreamResponse:
+    async def answer(self, exchange: Exchange, access: AccessHandlers) -> web.StreamResponse:
         """Answer one request that is allowed.
 
         Cancellation (the client went away) cannot split a write: each is one transaction.

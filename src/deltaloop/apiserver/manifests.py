@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.apiserver.core.controllers.manifests import Manifest, ManifestError, manifests_of
 
 _ENDINGS: Final = (".yaml", ".yml", ".json")
@@ -26,7 +26,7 @@ def read_manifests(path: Path) -> list[Manifest]:
             documents = list(read_yaml_documents(file.read_bytes(), source=str(file)))
         except OSError as error:
             raise ManifestError(error.strerror or type(error).__name__, source=str(file), number=1) from error
-        except (InvalidInputError, UnicodeDecodeError) as error:
+        except (InvalidArgumentError, UnicodeDecodeError) as error:
             raise ManifestError(f"cannot be read: {error}", source=str(file), number=1) from None
         found += manifests_of(documents, source=str(file))
     return found

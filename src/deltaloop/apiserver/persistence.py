@@ -24,8 +24,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, final
 
-from deltaloop.apiserver.core.storage.history import Change, Record
-from deltaloop.apiserver.core.storage.store import Store
+from deltaloop.apiserver.core.storage.history import Record, StoredChange
+from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.errors import DataDirectoryError
 from deltaloop.apiserver.private_files import check_directory, make_private
 
@@ -129,7 +129,7 @@ class DataFile:
             text = f"{self._directory / FILE_NAME} is damaged or was not made by this server: {error}"
             raise self._error(text) from error
 
-    def load(self, store: Store) -> None:
+    def load(self, store: RevisionStore) -> None:
         """Fill an empty store and become its journal.
 
         Raises:
@@ -148,14 +148,14 @@ class DataFile:
         for row in self._connection.execute("SELECT revision, resource, key, value FROM changes ORDER BY revision"):
             yield Record(*row)
 
-    def wrote(self, change: Change) -> None:
+    def wrote(self, change: StoredChange) -> None:
         """Take a change in; it is written before the next answer."""
         self._revision = change.revision
         value = change.new.raw if change.new is not None else None
         row = (change.revision, change.resource, change.key, value)
         self._take("INSERT INTO changes VALUES (?, ?, ?, ?)", row)
 
-    def dropped(self, change: Change) -> None:
+    def dropped(self, change: StoredChange) -> None:
         """Take in that a change has left the window."""
         self._compacted = change.revision
         if change.old is not None:

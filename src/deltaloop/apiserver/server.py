@@ -23,7 +23,7 @@ from aiohttp import web
 from deltaloop.api import kinds
 from deltaloop.api.redaction import SecretText
 from deltaloop.api.resource import Resource
-from deltaloop.apiserver.access import Access
+from deltaloop.apiserver.access import AccessHandlers
 from deltaloop.apiserver.authentication import ADMIN, Authenticator
 from deltaloop.apiserver.builtin_tables import built_in
 from deltaloop.apiserver.change_signal import ChangeSignal
@@ -34,10 +34,10 @@ from deltaloop.apiserver.core.controllers.first_objects import make_first_object
 from deltaloop.apiserver.core.controllers.manifests import Manifest, in_order, load_manifest
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.stamp import Stamp
-from deltaloop.apiserver.core.storage.store import Store
+from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.wire.outgoing import Outgoing
 from deltaloop.apiserver.core.writes.operations import Operations
-from deltaloop.apiserver.credentials import Credentials, credentials_of, new_token
+from deltaloop.apiserver.credentials import ServerCredentials, credentials_of, new_token
 from deltaloop.apiserver.errors import ServerStartError
 from deltaloop.apiserver.faults import Faults
 from deltaloop.apiserver.filters import Filters
@@ -45,7 +45,7 @@ from deltaloop.apiserver.first_objects import bootstrap_policy, flow_control
 from deltaloop.apiserver.handlers import Handlers
 from deltaloop.apiserver.large_writes import LargeWrites
 from deltaloop.apiserver.options import ServerOptions
-from deltaloop.apiserver.tls import ClientCertificate
+from deltaloop.apiserver.tls import IssuedCertificate
 
 # What only some servers need is imported by those: it is half of what the start of the others would take.
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class ApiServer:
     def __init__(self, options: ServerOptions | None = None) -> None:
         """Make a server that does not run yet; a store and a registry belong to it from now on."""
         self._options = options or ServerOptions()
-        self._store = Store(window=self._options.window, window_bytes=self._options.window_bytes)
+        self._store = RevisionStore(window=self._options.window, window_bytes=self._options.window_bytes)
         self._operations = Operations(self._store, _registry(self._options))
         self._large_writes = LargeWrites(self._operations)
         self._signal = ChangeSignal(self._store, stride=max(1, self._options.window // 4))
@@ -77,7 +77,7 @@ class ApiServer:
         if self._token is None and not self._options.insecure_http and self._options.data_dir is None:
             self._token = new_token()
         self._outgoing = Outgoing()
-        self._credentials: Credentials | None = None
+        self._credentials: ServerCredentials | None = None
         self._random = random.SystemRandom()
         self._file: DataFile | None = None
         self._filters: Filters | None = None
@@ -126,7 +126,7 @@ class ApiServer:
         """The faults of this server."""
         return self._faults
 
-    def issue_certificate(self, user: str, *groups: str) -> ClientCertificate:
+    def issue_certificate(self, user: str, *groups: str) -> IssuedCertificate:
         """Make a client certificate: whoever shows it is this user, in these groups.
 
         Raises:
@@ -138,7 +138,7 @@ class ApiServer:
         return authority.issue(user, groups)
 
     def kubeconfig(
-        self, *, certificate: ClientCertificate | None = None, token: SecretText | None = None
+        self, *, certificate: IssuedCertificate | None = None, token: SecretText | None = None
     ) -> dict[str, Any]:
         """Return a kubeconfig with one context, ``deltaloop``; it holds its credentials in the clear.
 
@@ -168,7 +168,7 @@ class ApiServer:
             "contexts": [{"name": _NAME, "context": {"cluster": _NAME, "user": _NAME, "namespace": "default"}}],
         }
 
-    def admin_certificate(self) -> ClientCertificate:
+    def admin_certificate(self) -> IssuedCertificate:
         """Make a client certificate of ``deltaloop:admin``.
 
         Raises:
@@ -288,7 +288,7 @@ class ApiServer:
 
         self._operations.patch(served, secret.namespace, secret.name, label, stamp=self._stamp())
 
-    def _assemble(self, credentials: Credentials) -> Filters:
+    def _assemble(self, credentials: ServerCredentials) -> Filters:
         options = self._options
         headers = {
             "Cache-Control": "no-cache, private",
@@ -318,7 +318,7 @@ class ApiServer:
         )
         return Filters(
             handlers,
-            Access(
+            AccessHandlers(
                 self._operations, authenticator, authorizer, credentials.signer, self._large_writes, stamp=self._stamp
             ),
             authenticator=authenticator,

@@ -31,14 +31,14 @@ _NAME: Final = "deltaloop embedded API server"
 
 
 @dataclass(frozen=True, slots=True)
-class ClientCertificate:
+class IssuedCertificate:
     """A certificate that names a user, and its key; both in PEM."""
 
     certificate_pem: bytes
     key_pem: bytes
 
     def __repr__(self) -> str:
-        return "<ClientCertificate>"
+        return "<IssuedCertificate>"
 
 
 @final
@@ -111,7 +111,7 @@ class CertificateAuthority:
         context.verify_mode = ssl.CERT_OPTIONAL
         return context
 
-    def issue(self, user: str, groups: tuple[str, ...] = ()) -> ClientCertificate:
+    def issue(self, user: str, groups: tuple[str, ...] = ()) -> IssuedCertificate:
         """Make a client's certificate: its common name is the user, its organizations are the groups."""
         from cryptography import x509
         from cryptography.hazmat.primitives import serialization
@@ -122,7 +122,7 @@ class CertificateAuthority:
         builder = _builder(name, self._certificate.subject, key.public_key())
         builder = builder.add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
         certificate = self._signed(builder)
-        return ClientCertificate(certificate.public_bytes(serialization.Encoding.PEM), key_pem(key))
+        return IssuedCertificate(certificate.public_bytes(serialization.Encoding.PEM), key_pem(key))
 
     def _server_pem(self, host: str) -> bytes:
         from cryptography import x509

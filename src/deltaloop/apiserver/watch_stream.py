@@ -27,7 +27,7 @@ from aiohttp.abc import AbstractStreamWriter
 
 from deltaloop.apiserver.change_signal import ChangeSignal
 from deltaloop.apiserver.core.answers.rendering import WatchRendering
-from deltaloop.apiserver.core.fault_rules import Fate, expired
+from deltaloop.apiserver.core.fault_rules import WatchFate, expired
 from deltaloop.apiserver.core.storage.watching import Sighting, Watcher
 from deltaloop.apiserver.exchange import DEPRECATION, Exchange, add_warnings
 
@@ -147,10 +147,10 @@ class _Stream:
     async def end(self) -> None:
         """End as a fault wants it, or properly."""
         fate = self._exchange.trouble.fate(self._loop.time())
-        if fate is Fate.CUT:
+        if fate is WatchFate.CUT:
             _cut(self._exchange.request)
             return
-        if fate is Fate.EXPIRE:
+        if fate is WatchFate.EXPIRE:
             line = self._rendering.line(Sighting(None, status=expired()), now=self._epoch())
             self._transport().write(_chunk(line))
         async with asyncio.timeout(WRITE_PATIENCE):
@@ -182,12 +182,12 @@ class _Stream:
         while True:
             now = self._loop.time()
             fate = trouble.fate(now)
-            if self._signal.closed and (fate is Fate.WAIT or not self._taken):
+            if self._signal.closed and (fate is WatchFate.WAIT or not self._taken):
                 return _Need.END
-            if fate is Fate.WAIT:
+            if fate is WatchFate.WAIT:
                 self.alarm.at(trouble.until)
                 return _Need.CHANGE
-            if fate is not Fate.SEND:
+            if fate is not WatchFate.SEND:
                 return _Need.END
             transport = self._transport()
             if self._protocol.writing_paused:

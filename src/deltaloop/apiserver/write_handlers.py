@@ -40,7 +40,7 @@ from deltaloop.apiserver.core.writes.field_validation import (
     check_patched,
     parse_field_validation,
 )
-from deltaloop.apiserver.core.writes.operations import Deleted, Operations
+from deltaloop.apiserver.core.writes.operations import DeleteResult, Operations
 from deltaloop.apiserver.core.writes.patching import apply_patch
 from deltaloop.apiserver.documents import json_answer
 from deltaloop.apiserver.exchange import ABOUT_OBJECT, ADMIT, MAY_CREATE, WARNINGS, add_warnings
@@ -269,7 +269,7 @@ class WriteHandlers:
         options = await self._delete_options(request)
         dry_run = self._dry_run(request, "DeleteOptions", options.dry_run or ())
 
-        def write(operations: Operations, stamp: Stamp) -> Deleted:
+        def write(operations: Operations, stamp: Stamp) -> DeleteResult:
             where = route.served, route.namespace, route.name
             return operations.delete(*where, options, now=stamp.now, dry_run=dry_run)
 

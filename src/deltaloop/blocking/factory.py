@@ -142,7 +142,7 @@ class InformerFactory(Scope):
         """Return the informers of several namespaces as one.
 
         Raises:
-            InvalidInputError: If there is no namespace, or the kind has none.
+            InvalidArgumentError: If there is no namespace, or the kind has none.
             BackgroundLoopError: If the loop does not run.
         """
 

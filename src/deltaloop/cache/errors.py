@@ -13,7 +13,7 @@ DeltaloopError
 ├── WatchListStalledError    a server began a streamed list and sent no more of it; reported, never raised
 ├── VersionWentBackError     a server's resource versions are lower than before; reported, never raised
 ├── RepeatedContinueError    a server's list never ends; reported by reflectors
-└── InvalidInputError
+└── InvalidArgumentError
     ├── IndexerConflictError an index of that name exists with another function
     └── UnknownIndexError    there is no index of that name
 """
@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from deltaloop.api.errors import DeltaloopError, InvalidInputError
+from deltaloop.api.errors import DeltaloopError, InvalidArgumentError
 from deltaloop.api.redaction import redact
 
 
@@ -196,7 +196,7 @@ class RepeatedContinueError(DeltaloopError):
     """A list would never end: a continue token came again, or page after page brings nothing new."""
 
 
-class IndexerConflictError(InvalidInputError):
+class IndexerConflictError(InvalidArgumentError):
     """An index of that name exists already, with another function; choose another name.
 
     Attributes:
@@ -209,7 +209,7 @@ class IndexerConflictError(InvalidInputError):
         super().__init__(f"indexer conflict: {', '.join(map(repr, self.names))} exist(s) with another function")
 
 
-class UnknownIndexError(InvalidInputError):
+class UnknownIndexError(InvalidArgumentError):
     """There is no index of that name; the message lists those that there are.
 
     Attributes:

@@ -14,7 +14,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
 from typing import Any, Final, Literal, Self, TypeVar, Unpack, final, overload
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.kinds import parse_resource_type
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
@@ -169,10 +169,10 @@ class InformerFactory:
         """Return the informers of several namespaces as one; otherwise as ``informer``.
 
         Raises:
-            InvalidInputError: If there is no namespace, or the kind has none.
+            InvalidArgumentError: If there is no namespace, or the kind has none.
         """
         if not resource_type.namespaced:
-            raise InvalidInputError(f"{resource_type} has no namespaces")
+            raise InvalidArgumentError(f"{resource_type} has no namespaces")
         kind = dataclasses.replace(resource_type, model=None) if metadata_only else resource_type
         informers: dict[str, Informer[Any]] = {}
         for namespace in namespaces:

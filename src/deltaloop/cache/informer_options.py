@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.dictionary_training import ZstdOptions
 from deltaloop.cache.core.reflector.reactions import Reaction
@@ -63,4 +63,6 @@ class InformerOptions:
             "InformerOptions", resync_period=self.resync_period, consistency_period=self.consistency_period
         )
         if not (self.compression is None or self.compression == "zstd" or isinstance(self.compression, ZstdOptions)):
-            raise InvalidInputError(f"InformerOptions: compression {self.compression!r} is not known; there is 'zstd'")
+            raise InvalidArgumentError(
+                f"InformerOptions: compression {self.compression!r} is not known; there is 'zstd'"
+            )

@@ -13,7 +13,7 @@ import builtins
 from collections.abc import Mapping
 from typing import Generic, TypeVar, final
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.keys import split_meta_namespace_key
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
@@ -41,10 +41,10 @@ class MultiNamespaceInformer(Generic[T]):
             informers: One for each namespace, at least one.
 
         Raises:
-            InvalidInputError: If there is none.
+            InvalidArgumentError: If there is none.
         """
         if not informers:
-            raise InvalidInputError(f"an informer of {resource_type} in several namespaces needs at least one")
+            raise InvalidArgumentError(f"an informer of {resource_type} in several namespaces needs at least one")
         self.resource_type = resource_type
         self.informers: Mapping[str, Informer[T]] = dict(informers)
         self.name: str = f"{resource_type} in namespaces {', '.join(sorted(self.informers))}"

@@ -10,7 +10,7 @@ import typer
 WriteKubeconfig = Annotated[
     Path | None, typer.Option(help="Write a kubeconfig here once the server listens; removed when it stops.")
 ]
-ClientCertificate = Annotated[
+IssuedCertificate = Annotated[
     bool, typer.Option("--client-certificate", help="Put a client certificate into the kubeconfig, not the token.")
 ]
 InsecureHttp = Annotated[bool, typer.Option("--insecure-http", help="Serve plain HTTP, and let anybody do everything.")]

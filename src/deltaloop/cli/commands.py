@@ -75,7 +75,7 @@ def apiserver(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.", min=0, max=65535)] = 0,
     write_kubeconfig: flags.WriteKubeconfig = None,
-    client_certificate: flags.ClientCertificate = False,
+    client_certificate: flags.IssuedCertificate = False,
     insecure_http: flags.InsecureHttp = False,
     token: flags.Token = "",
     token_file: flags.TokenFile = None,

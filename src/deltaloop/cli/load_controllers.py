@@ -12,12 +12,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, cast, final
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.runtime import Controller
 
 
 @final
-class LoadError(InvalidInputError):
+class LoadError(InvalidArgumentError):
     """A ``module[:object]`` cannot be used; the message says which part, and what to do.
 
     Attributes:

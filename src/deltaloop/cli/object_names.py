@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -18,10 +18,10 @@ def check_namespace(flag: str, name: str) -> None:
     """Refuse what is no name of a namespace; empty is fine.
 
     Raises:
-        InvalidInputError: Naming the flag.
+        InvalidArgumentError: Naming the flag.
     """
     if name and (len(name) > 63 or not _LABEL.fullmatch(name)):
-        raise InvalidInputError(
+        raise InvalidArgumentError(
             f"{flag} {name!r} is no name of a namespace: at most 63 lower-case letters, digits and inner '-'"
         )
 
@@ -30,9 +30,9 @@ def check_name(flag: str, name: str) -> None:
     """Refuse what is no name of an object.
 
     Raises:
-        InvalidInputError: Naming the flag.
+        InvalidArgumentError: Naming the flag.
     """
     if len(name) > 253 or not _SUBDOMAIN.fullmatch(name):
-        raise InvalidInputError(
+        raise InvalidArgumentError(
             f"{flag} {name!r} is no name of an object: at most 253 lower-case letters, digits, and '-' and '.' inside"
         )

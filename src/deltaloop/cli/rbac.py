@@ -15,7 +15,7 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.cli.program_access import event_access, program_access
 from deltaloop.events import EventApi
 from deltaloop.runtime import Controller
-from deltaloop.runtime.core.access import Rule, roles, rules_of_access
+from deltaloop.runtime.core.access import AccessRule, roles, rules_of_access
 from deltaloop.runtime.core.recorded_access import RecordedAccess
 from deltaloop.runtime.wiring import kinds_named, wires_of
 
@@ -37,7 +37,7 @@ class Program:
     event_api: EventApi = EventApi.CORE_V1
     token_review: bool = False
 
-    def rules(self, *, cluster_kinds: bool) -> list[Rule]:
+    def rules(self, *, cluster_kinds: bool) -> list[AccessRule]:
         """Return what it needs.
 
         Args:
@@ -49,7 +49,7 @@ class Program:
         return [rule for access in needed for rule in rules_of_access(access, namespace=None)]
 
 
-def rules_of(controllers: Sequence[Controller], *, program: Program) -> tuple[list[Rule], list[str]]:
+def rules_of(controllers: Sequence[Controller], *, program: Program) -> tuple[list[AccessRule], list[str]]:
     """Return what controllers need, with what the program around them needs, and the names whose plural was guessed.
 
     Args:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, final
 
-from deltaloop.api.errors import InvalidInputError, MissingExtraError
+from deltaloop.api.errors import InvalidArgumentError, MissingExtraError
 from deltaloop.api.plain_text import indented
 from deltaloop.cache import InformerOptions
 from deltaloop.cli.access_file import save_access
@@ -38,7 +38,7 @@ _FLUSH_PATIENCE: Final = 2.0
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cluster:
+class ClusterFlags:
     """Where to run.
 
     Attributes:
@@ -59,9 +59,9 @@ class Cluster:
         """Refuse what does not fit together."""
         for flag, given in (("--load", self.load), ("--write-kubeconfig", self.write_kubeconfig)):
             if given and not self.embedded:
-                raise InvalidInputError(f"{flag} is for --embedded only")
+                raise InvalidArgumentError(f"{flag} is for --embedded only")
         if self.embedded and (self.kubeconfig is not None or self.context):
-            raise InvalidInputError("--embedded brings its own cluster; leave --kubeconfig and --context out")
+            raise InvalidArgumentError("--embedded brings its own cluster; leave --kubeconfig and --context out")
 
 
 @final
@@ -108,7 +108,7 @@ class RunCommand:
     """
 
     controllers: tuple[Controller, ...]
-    cluster: Cluster = field(default_factory=Cluster)
+    cluster: ClusterFlags = field(default_factory=ClusterFlags)
     namespace: str | None = None
     election: LeaderElection | None = None
     event_api: EventApi = EventApi.CORE_V1
@@ -125,7 +125,7 @@ class RunCommand:
         check_namespace("--namespace", self.namespace or "")
         for flag, seconds in (("--drain-timeout", self.drain_timeout), ("--shutdown-timeout", self.shutdown_timeout)):
             if not (seconds >= 0 and math.isfinite(seconds)):
-                raise InvalidInputError(f"{flag} is {seconds:g}; a number of seconds, 0 or more, is needed")
+                raise InvalidArgumentError(f"{flag} is {seconds:g}; a number of seconds, 0 or more, is needed")
 
 
 async def run(command: RunCommand, show: Callable[[str], object]) -> int:

@@ -15,7 +15,7 @@ from deltaloop.api.logs import configure_logging
 from deltaloop.cli.connection import ContextFlag, KubeconfigFlag
 
 if TYPE_CHECKING:
-    from deltaloop.cli.run import Cluster, LeaderElection, RunCommand
+    from deltaloop.cli.run import ClusterFlags, LeaderElection, RunCommand
     from deltaloop.events import EventApi
     from deltaloop.leaderelection import LeaderElectionConfig
     from deltaloop.runtime import Controller
@@ -147,10 +147,10 @@ class RunFlags:
             record_access=self.record_access,
         )
 
-    def _cluster(self) -> Cluster:
-        from deltaloop.cli.run import Cluster
+    def _cluster(self) -> ClusterFlags:
+        from deltaloop.cli.run import ClusterFlags
 
-        return Cluster(
+        return ClusterFlags(
             kubeconfig=self.kubeconfig,
             context=self.context,
             embedded=self.embedded,

@@ -8,8 +8,8 @@ A resource is named by a ``ResourceType[T]``, and objects come as ``T``; or by a
 namespace, else the client's. ``timeout`` is in seconds; None is the configured default (30).
 
 All verbs raise ``ApiError`` if the server refuses, ``TransportError`` if there is no answer, ``MalformedObjectError``
-if an answer cannot be read, ``UnknownResourceError`` if a text names nothing, and ``InvalidInputError`` for what cannot
-be asked. A cancelled write may have been carried out.
+if an answer cannot be read, ``UnknownResourceError`` if a text names nothing, and ``InvalidArgumentError`` for what
+cannot be asked. A cancelled write may have been carried out.
 
 The verbs are in ``read_verbs``, ``write_verbs`` and ``subresource_verbs``.
 """
@@ -123,7 +123,7 @@ class Client(ReadVerbs, WriteVerbs, SubresourceVerbs):
         """Return the same client with another field manager for its writes; closing either closes both.
 
         Raises:
-            InvalidInputError: If the name is longer than 128 characters, or not printable.
+            InvalidArgumentError: If the name is longer than 128 characters, or not printable.
         """
         other = copy.copy(self)
         other._options = self._options.replace(field_manager=name)  # noqa: SLF001 - it is one of us

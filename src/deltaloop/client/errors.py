@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from deltaloop.api.errors import DeltaloopError, InvalidInputError
+from deltaloop.api.errors import DeltaloopError, InvalidArgumentError
 
 
-class ConfigError(InvalidInputError):
+class ConfigError(InvalidArgumentError):
     """A kubeconfig, or the in-cluster files, cannot be used; the message names the file, the entry and the cure."""
 
 

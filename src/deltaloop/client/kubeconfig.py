@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, cast
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.redaction import SecretText
 from deltaloop.api.yaml_reader import read_yaml
 from deltaloop.client.config import ClientConfig, TlsConfig
@@ -128,7 +128,7 @@ def _read(path: Path) -> Mapping[str, Any]:
         ) from None
     try:
         content = read_yaml(text, source=source)
-    except InvalidInputError as error:
+    except InvalidArgumentError as error:
         raise ConfigError(f"{error}; correct the file there, or name another one") from None
     if content is None:
         raise ConfigError(f"{source} is empty; name another file, or write clusters, users and contexts into it")

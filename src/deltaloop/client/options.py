@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final, Literal, Self
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.client.metrics import NO_METRICS, ClientMetrics
 from deltaloop.option_types import check_types
 from deltaloop.pacing.checks import require_positive
@@ -106,7 +106,7 @@ class DeleteOptions:
         """Refuse a negative grace period."""
         check_types(self)
         if self.grace_period_seconds is not None and self.grace_period_seconds < 0:
-            raise InvalidInputError(
+            raise InvalidArgumentError(
                 f"DeleteOptions.grace_period_seconds is {self.grace_period_seconds}; 0 or more is needed"
             )
 
@@ -155,11 +155,11 @@ class LogOptions:
         """Refuse two beginnings, and numbers that are none."""
         check_types(self)
         if self.since_seconds is not None and self.since_time:
-            raise InvalidInputError("LogOptions.since_seconds and since_time: give one of both")
+            raise InvalidArgumentError("LogOptions.since_seconds and since_time: give one of both")
         for name, least in (("since_seconds", 1), ("tail_lines", 0), ("limit_bytes", 1)):
             number = getattr(self, name)
             if number is not None and number < least:
-                raise InvalidInputError(f"LogOptions.{name} is {number}; {least} or more is needed")
+                raise InvalidArgumentError(f"LogOptions.{name} is {number}; {least} or more is needed")
 
     def to_query(self) -> dict[str, str]:
         """Return the query parameters."""
@@ -220,14 +220,14 @@ def check_field_manager(owner: str, name: str) -> None:
     """Refuse a field manager that no server accepts.
 
     Raises:
-        InvalidInputError: If it is longer than 128 characters, or not printable.
+        InvalidArgumentError: If it is longer than 128 characters, or not printable.
     """
     if len(name) > _MANAGER_LENGTH or not name.isprintable():
-        raise InvalidInputError(
+        raise InvalidArgumentError(
             f"{owner}.field_manager has {len(name)} characters; at most {_MANAGER_LENGTH} printable ones are allowed"
         )
 
 
 def _check_field_validation(owner: str, value: str) -> None:
     if value not in ("", "Ignore", "Warn", "Strict"):
-        raise InvalidInputError(f"{owner}.field_validation is {value!r}; Ignore, Warn or Strict is needed")
+        raise InvalidArgumentError(f"{owner}.field_validation is {value!r}; Ignore, Warn or Strict is needed")

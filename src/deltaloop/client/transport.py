@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, final
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.json_writing import is_unicode
 
 
@@ -83,7 +83,7 @@ class HttpRequest:
         """Refuse a query with what is no Unicode: it would be left out, and a selector without it selects more."""
         for name, value in self.query.items():
             if not is_unicode(value):
-                raise InvalidInputError(
+                raise InvalidArgumentError(
                     f"{self.method} {self.path}: the query parameter {name} has a lone surrogate in it, "
                     "which is no Unicode; decode the text anew"
                 )

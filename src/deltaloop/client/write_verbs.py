@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeVar, Unpack, overload
 
-from deltaloop.api.errors import InvalidInputError, MalformedObjectError
+from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
 from deltaloop.api.json_writing import write_json
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
@@ -145,16 +145,16 @@ class WriteVerbs(Caller):
 
         Raises:
             ConflictError: If that version is not the present one; for apply, if another manager has one of the fields.
-            InvalidInputError: If the patch does not fit its type.
+            InvalidArgumentError: If the patch does not fit its type.
         """
         known = await self._known(rt, timeout)
         if isinstance(patch, Mapping) == (type is PatchType.JSON):
             wanted = "a list of operations" if type is PatchType.JSON else "a mapping"
-            raise InvalidInputError(f"{known} {name!r}: a patch of type {type.name} is {wanted}")
+            raise InvalidArgumentError(f"{known} {name!r}: a patch of type {type.name} is {wanted}")
         query = self._write_query(options, type)
         if force:
             if type is not PatchType.APPLY:
-                raise InvalidInputError("force is for apply only: no other patch has conflicts between managers")
+                raise InvalidArgumentError("force is for apply only: no other patch has conflicts between managers")
             query["force"] = "true"
         path = self._object_path(known, name, namespace, subresource)
         body = write_json(patch, f"the patch of {known} {name!r}")
@@ -262,11 +262,11 @@ class WriteVerbs(Caller):
             The objects, where the server answers with them, else None.
 
         Raises:
-            InvalidInputError: If the kind has namespaces and none is given.
+            InvalidArgumentError: If the kind has namespaces and none is given.
         """
         known = await self._known(rt, timeout)
         if known.namespaced and not namespace:
-            raise InvalidInputError(f"delete_collection of {known} needs a namespace: it takes no default")
+            raise InvalidArgumentError(f"delete_collection of {known} needs a namespace: it takes no default")
         query = selection.to_query()
         path = known.path(namespace=namespace)
         answer = await self._send("DELETE", path, query=query, body=_delete_body(options), timeout=timeout)

@@ -27,7 +27,7 @@ from deltaloop.api.references import ObjectReference
 from deltaloop.api.resource import Resource
 from deltaloop.events.component_recorder import ComponentRecorder
 from deltaloop.events.core.correlation import MESSAGE_LIMIT
-from deltaloop.events.core.delivery import Delivery, Outcome, Sleep, Step
+from deltaloop.events.core.delivery import Delivery, EventWrite, Outcome, Sleep
 from deltaloop.events.core.draft import Correlated, EventApi, EventDraft
 from deltaloop.events.core.event_object import (
     check_component,
@@ -72,7 +72,7 @@ class EventRecorder:
         chance: Draws numbers in [0, 1), for the waits.
 
     Raises:
-        InvalidInputError: If the component is empty, or cannot be one in the API of the options.
+        InvalidArgumentError: If the component is empty, or cannot be one in the API of the options.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class EventRecorder:
             component: Who reports; the recorder's by default. ``for_component`` says it once for many events.
 
         Raises:
-            InvalidInputError: If the type is unknown, or events.k8s.io would refuse reason, action or component.
+            InvalidArgumentError: If the type is unknown, or events.k8s.io would refuse reason, action or component.
             MalformedObjectError: If the object has no name.
         """
         check_event_type(event_type)
@@ -187,7 +187,7 @@ class EventRecorder:
             component: Who reports, such as another controller of the same program.
 
         Raises:
-            InvalidInputError: If the component is empty, or cannot be one in the API of the options.
+            InvalidArgumentError: If the component is empty, or cannot be one in the API of the options.
 
         Source: client-go's ``EventBroadcaster.NewRecorder``; controller-runtime's ``GetEventRecorderFor``.
         """
@@ -367,9 +367,9 @@ class EventRecorder:
             else:
                 delivery.sent()
 
-    async def _request(self, step: Step, api: EventApi, event: EventDraft) -> None:
+    async def _request(self, step: EventWrite, api: EventApi, event: EventDraft) -> None:
         bodies = event_bodies(api, event)
-        if step is Step.CREATE:
+        if step is EventWrite.CREATE:
             await self._client.create(bodies.resource_type, bodies.created, namespace=event.namespace)
         else:
             await self._client.patch(bodies.resource_type, event.name, bodies.patch, namespace=event.namespace)

@@ -58,7 +58,7 @@ class LeaderElectionConfig:
             has still not ended; None never does. 0 or more. A loop that is blocked can only be ended by ``own_thread``.
 
     Raises:
-        InvalidInputError: If the durations do not fit together: all greater than 0, and
+        InvalidArgumentError: If the durations do not fit together: all greater than 0, and
             ``lease_duration > renew_deadline > 1.2 * retry_period``.
     """
 

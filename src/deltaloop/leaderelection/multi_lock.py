@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import final
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.leaderelection.core.combined import combined_state, split_version
 from deltaloop.leaderelection.core.record import LeaderElectionRecord, LockState
 from deltaloop.leaderelection.lock import Lock, MovableLock
@@ -25,12 +25,12 @@ class MultiLock:
         secondary: The lock that is written second: the kind to move to.
 
     Raises:
-        InvalidInputError: If the two have different identities.
+        InvalidArgumentError: If the two have different identities.
     """
 
     def __init__(self, primary: Lock, secondary: Lock) -> None:
         if primary.identity != secondary.identity:
-            raise InvalidInputError(
+            raise InvalidArgumentError(
                 f"both locks of a MultiLock need one identity; these have {primary.identity!r} and "
                 f"{secondary.identity!r}"
             )

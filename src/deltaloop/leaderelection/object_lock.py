@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, ClassVar, Self, final
 
-from deltaloop.api.errors import InvalidInputError, MalformedObjectError
+from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
 from deltaloop.api.kinds import CONFIG_MAP, ENDPOINTS, LEASE
 from deltaloop.api.references import ObjectReference
 from deltaloop.api.resource import Resource
@@ -50,7 +50,7 @@ class ObjectLock(ABC):
         recorder: Where ``became leader`` and ``stopped leading`` go as events about the object.
 
     Raises:
-        InvalidInputError: If namespace, name or identity is empty.
+        InvalidArgumentError: If namespace, name or identity is empty.
     """
 
     kind: ClassVar[ResourceType[Resource]]
@@ -67,7 +67,7 @@ class ObjectLock(ABC):
     ) -> None:
         for option, value in (("namespace", namespace), ("name", name), ("identity", identity)):
             if not value:
-                raise InvalidInputError(f"{type(self).__name__} needs a {option} that is not empty")
+                raise InvalidArgumentError(f"{type(self).__name__} needs a {option} that is not empty")
         self.client = client
         # Renewals must not queue behind the lists of the same program.
         self._objects = client.with_pool(Pool.LEADER_ELECTION) if isinstance(client, Client) else client

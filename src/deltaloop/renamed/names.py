@@ -8,7 +8,10 @@ from __future__ import annotations
 from typing import Final
 
 _MOVES: Final = {
-    ("deltaloop", "deltaloop.api"): "EventType Path Status compare_resource_versions controller_reference reference_to",
+    ("deltaloop", "deltaloop.api"): """
+        EventType ObjectReference Path SecretText Status Trigger WatchEvent compare_resource_versions
+        controller_reference reference_to
+    """,
     ("deltaloop", "deltaloop.blocking"): "BackgroundLoop",
     ("deltaloop", "deltaloop.cache"): """
         BufferPolicy DeletedFinalStateUnknown DetailedHandlerFuncs ExplicitKey FilteringResourceEventHandler Indexer
@@ -71,8 +74,12 @@ MOVED: Final = {(old, name): new for (old, new), names in _MOVES.items() for nam
 """From where a name was, and the name, to where it is."""
 
 RENAMED: Final[dict[str, str]] = {
+    "deltaloop.api.errors.InvalidInputError": "deltaloop.errors.InvalidArgumentError",
+    "deltaloop.errors.InvalidInputError": "deltaloop.errors.InvalidArgumentError",
+    "deltaloop.apiserver.ClientCertificate": "deltaloop.apiserver.IssuedCertificate",
     "deltaloop.client.conditions": "deltaloop.wait",
     "deltaloop.conditions": "deltaloop.wait",
+    "deltaloop.testing.Fault": "deltaloop.testing.RelayFault",
 }
 """From a dotted name to its new one."""
 

@@ -1,7 +1,7 @@
 """The errors of this room.
 
 DeltaloopError
-├── InvalidInputError
+├── InvalidArgumentError
 │   └── InvalidControllerError   a controller is declared in a way that cannot work
 ├── ReconcileStoppedError        a write of a reconcile that was told to stop
 ├── ReconcileCancelledError      a reconciler raised CancelledError although nobody had cancelled it
@@ -19,13 +19,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import final
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.root_error import DeltaloopError
 from deltaloop.runtime.core.running import StopReason
 
 
 @final
-class InvalidControllerError(InvalidInputError):
+class InvalidControllerError(InvalidArgumentError):
     """A controller is declared in a way that cannot work; the message names the controller and what to change.
 
     Attributes:

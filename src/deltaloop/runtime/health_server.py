@@ -29,7 +29,7 @@ from typing import Any, Final, Protocol, Self, final
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
-from deltaloop.api.errors import DeltaloopError, InvalidInputError
+from deltaloop.api.errors import DeltaloopError, InvalidArgumentError
 from deltaloop.api.logs import http_logger
 from deltaloop.option_types import check_types
 from deltaloop.runtime.errors import HealthServerError
@@ -68,24 +68,24 @@ class Listen:
         """Refuse what cannot work, or would show tokens to everybody on the way."""
         check_types(self)
         if not 0 <= self.port <= 65535:
-            raise InvalidInputError(f"port {self.port!r} is none; 0 to 65535 is needed")
+            raise InvalidArgumentError(f"port {self.port!r} is none; 0 to 65535 is needed")
         if (self.certificate is None) != (self.key is None):
-            raise InvalidInputError("certificate and key are needed together, or neither of them")
+            raise InvalidArgumentError("certificate and key are needed together, or neither of them")
         if self.token_review and self.certificate is None:
-            raise InvalidInputError("a token review needs certificate and key: tokens must not travel in the clear")
+            raise InvalidArgumentError("a token review needs certificate and key: tokens must not travel in the clear")
 
     @classmethod
     def parse(cls, address: str, **options: Any) -> Self | None:
         """Read an address such as ``127.0.0.1:8080``, ``:8080`` (all interfaces), ``[::1]:0``; ``0`` or empty is None.
 
         Raises:
-            InvalidInputError: If it is none.
+            InvalidArgumentError: If it is none.
         """
         if address in ("", "0"):
             return None
         host, colon, port = address.rpartition(":")
         if not colon or not (port.isascii() and port.isdigit()):
-            raise InvalidInputError(
+            raise InvalidArgumentError(
                 f"{address!r} is no address; write HOST:PORT, :PORT for all interfaces, or 0 for none"
             )
         return cls(host=host.strip("[]"), port=int(port), **options)
@@ -93,7 +93,7 @@ class Listen:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Page:
+class HttpPage:
     """What is answered."""
 
     body: bytes
@@ -101,7 +101,7 @@ class Page:
     status: int = 200
 
 
-Route = Callable[[str, Mapping[str, list[str]]], Awaitable[Page]]
+Route = Callable[[str, Mapping[str, list[str]]], Awaitable[HttpPage]]
 """Called with what follows the route's path, without slashes around it, and the query."""
 
 
@@ -127,7 +127,7 @@ def only_local(route: Route) -> Route:
 class _LocalRoute:
     route: Route
 
-    async def __call__(self, rest: str, query: Mapping[str, list[str]]) -> Page:
+    async def __call__(self, rest: str, query: Mapping[str, list[str]]) -> HttpPage:
         return await self.route(rest, query)
 
 
@@ -150,7 +150,7 @@ class HealthServer:
         self._listener: asyncio.Server | None = None
         self._port = 0
         if listen.token_review and may_get is None:
-            raise InvalidInputError("Listen.token_review needs somebody who reviews tokens (may_get)")
+            raise InvalidArgumentError("Listen.token_review needs somebody who reviews tokens (may_get)")
 
     @property
     def url(self) -> str:
@@ -229,14 +229,14 @@ class HealthServer:
             headers["WWW-Authenticate"] = "Bearer"
         return web.Response(body=page.body, status=page.status, headers=headers)
 
-    async def _page(self, request: web.BaseRequest) -> Page:
+    async def _page(self, request: web.BaseRequest) -> HttpPage:
         if request.method not in ("GET", "HEAD"):
-            return Page(b"method not allowed\n", status=405)
+            return HttpPage(b"method not allowed\n", status=405)
         path = request.path
         for known, route in self._routes.items():
             if path == known or path.startswith(f"{known}/"):
                 if isinstance(route, _LocalRoute) and not _is_local(request):
-                    return Page(b"forbidden: this page is for requests from the same machine\n", status=403)
+                    return HttpPage(b"forbidden: this page is for requests from the same machine\n", status=403)
                 refused = await self._refusal(request)
                 if refused is not None:
                     return refused
@@ -245,21 +245,21 @@ class HealthServer:
                     return await route(path[len(known) :].strip("/"), query)
                 except Exception:
                     _logger.exception("a page of the health server failed", extra={"path": known})
-                    return Page(b"internal error\n", status=500)
-        return Page(b"not found\n", status=404)
+                    return HttpPage(b"internal error\n", status=500)
+        return HttpPage(b"not found\n", status=404)
 
-    async def _refusal(self, request: web.BaseRequest) -> Page | None:
+    async def _refusal(self, request: web.BaseRequest) -> HttpPage | None:
         if not self._listen.token_review or self._may_get is None:
             return None
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not token.strip():
-            return Page(b"unauthorized\n", status=401)
+            return HttpPage(b"unauthorized\n", status=401)
         try:
             allowed = await self._may_get(token.strip(), request.path)
         except DeltaloopError as error:
             _logger.warning("a token could not be reviewed", extra={"error": type(error).__name__})
-            return Page(b"tokens cannot be reviewed now\n", status=503)
-        return None if allowed else Page(b"forbidden\n", status=403)
+            return HttpPage(b"tokens cannot be reviewed now\n", status=503)
+        return None if allowed else HttpPage(b"forbidden\n", status=403)
 
 
 @dataclass(slots=True)

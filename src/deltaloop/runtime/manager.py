@@ -20,7 +20,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from types import MappingProxyType
 from typing import Any, Final, final
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.informer import Informer
 from deltaloop.client import Client
@@ -89,7 +89,7 @@ class Manager:
 
         Raises:
             InvalidControllerError: If two controllers have the same name.
-            InvalidInputError: If metrics are to be served, and there is no page of them; or if the name of a
+            InvalidArgumentError: If metrics are to be served, and there is no page of them; or if the name of a
                 controller cannot be the component of Events.
         """
         self.options: ManagerOptions = options or ManagerOptions()
@@ -106,7 +106,9 @@ class Manager:
             self._recorders = {name: recorder.for_component(name) for name in seen}
         self._metrics = metrics
         if self.options.metrics is not None and metrics_page is None:
-            raise InvalidInputError("ManagerOptions.metrics needs Manager(metrics_page=...): there is nothing to serve")
+            raise InvalidArgumentError(
+                "ManagerOptions.metrics needs Manager(metrics_page=...): there is nothing to serve"
+            )
         self._metrics_page = metrics_page
         self._servers: dict[str, HealthServer] = {}
         self._shutdown = Shutdown(

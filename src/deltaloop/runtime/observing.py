@@ -17,7 +17,7 @@ from deltaloop.runtime.context import Context
 from deltaloop.runtime.controller import Controller
 from deltaloop.runtime.core.history import History, Reconciled, WrittenObject
 from deltaloop.runtime.core.hot_loop import Cause, Cooled, HotLoop, HotLoops
-from deltaloop.runtime.core.outcomes import Case, Decision
+from deltaloop.runtime.core.outcomes import Case, KeyDecision
 from deltaloop.runtime.core.own_writes import OwnWrite, changed_paths, path_text
 from deltaloop.runtime.metrics import GuardedControllerMetrics
 from deltaloop.runtime.tracing import Tracing, end
@@ -99,7 +99,7 @@ class Observer:
         """Begin a reconcile's span; None if there is none."""
         return self._tracing.start(context, name=self._name)
 
-    def ended(self, context: Context, decision: Decision, span: Span | None, *, seconds: float, now: float) -> None:
+    def ended(self, context: Context, decision: KeyDecision, span: Span | None, *, seconds: float, now: float) -> None:
         """Tell of a reconcile that has ended.
 
         Args:
@@ -132,7 +132,7 @@ class Observer:
     def _reconciled(
         self,
         context: Context,
-        decision: Decision,
+        decision: KeyDecision,
         result: str,
         writes: Sequence[OwnWrite],
         *,
@@ -161,7 +161,7 @@ class Observer:
         key: str,
         triggers: Sequence[Trigger],
         writes: Sequence[OwnWrite],
-        decision: Decision,
+        decision: KeyDecision,
         now: float,
     ) -> None:
         succeeded = decision.case in (Case.NOTHING, Case.AFTER)

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, cast, final
 
 import msgspec
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.references import ObjectReference, controller_reference
 from deltaloop.api.resource import OwnerReference, Resource
 from deltaloop.api.resource_type import ResourceType
@@ -49,7 +49,7 @@ def set_controller_reference(
 
     Raises:
         AlreadyOwnedError: If something else controls it.
-        InvalidInputError: If the owner lives in another namespace (an object without ``metadata.namespace`` has
+        InvalidArgumentError: If the owner lives in another namespace (an object without ``metadata.namespace`` has
             none), has no uid, or its kind is named wrongly.
     """
     _set(obj, _controller_reference(owner, resource_type), owner)
@@ -61,7 +61,7 @@ def set_owner_reference(
     """Make ``owner`` an owner of ``obj``, one of several perhaps: the object goes when all of them are gone.
 
     Raises:
-        InvalidInputError: If the owner lives in another namespace (an object without ``metadata.namespace`` has
+        InvalidArgumentError: If the owner lives in another namespace (an object without ``metadata.namespace`` has
             none), has no uid, or its kind is named wrongly.
     """
     full = _controller_reference(owner, resource_type)
@@ -74,7 +74,7 @@ def _controller_reference(owner: Resource, resource_type: ResourceType[Any] | st
         return controller_reference(owner, resource_type)
     api_version, _, kind = resource_type.rpartition("/")
     if not (api_version and kind):
-        raise InvalidInputError(f"{resource_type!r} names no kind; write it like v1/Pod or apps/v1/Deployment")
+        raise InvalidArgumentError(f"{resource_type!r} names no kind; write it like v1/Pod or apps/v1/Deployment")
     return msgspec.structs.replace(controller_reference(owner), api_version=api_version, kind=kind)
 
 
@@ -83,12 +83,14 @@ def _set(obj: MutableObject, reference: OwnerReference, owner: Resource) -> None
     namespace = metadata.get("namespace") or ""
     if owner.namespace and owner.namespace != namespace:
         where = f"namespace {namespace!r}" if namespace else "no namespace"
-        raise InvalidInputError(
+        raise InvalidArgumentError(
             f"{owner.key} cannot own an object with {where}: an owner with a namespace owns objects there only;"
             " set the object's metadata.namespace before its owner"
         )
     if not reference.uid:
-        raise InvalidInputError(f"{owner.key} has no uid: only an object that was read from the server can own another")
+        raise InvalidArgumentError(
+            f"{owner.key} has no uid: only an object that was read from the server can own another"
+        )
     present = [dict(known) for known in cast("Sequence[Mapping[str, Any]]", metadata.get("ownerReferences") or [])]
     for known in present:
         if reference.controller and known.get("controller") and not _is_same(known, reference):
@@ -137,5 +139,7 @@ def _metadata(obj: MutableObject) -> MutableMapping[str, Any]:
     if found is None:
         found = obj["metadata"] = dict[str, Any]()
     if not isinstance(found, MutableMapping):
-        raise InvalidInputError("the object's metadata cannot be changed; give a dict, such as Resource.edit() returns")
+        raise InvalidArgumentError(
+            "the object's metadata cannot be changed; give a dict, such as Resource.edit() returns"
+        )
     return cast("MutableMapping[str, Any]", found)

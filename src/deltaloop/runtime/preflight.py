@@ -11,7 +11,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ApiError
 from deltaloop.client import Client
-from deltaloop.runtime.core.access import PreflightError, Rule, is_allowed, review
+from deltaloop.runtime.core.access import AccessRule, PreflightError, is_allowed, review
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 
@@ -21,7 +21,7 @@ SELF_SUBJECT_ACCESS_REVIEW: Final = ResourceType[Resource](
 _AT_ONCE: Final = 10
 
 
-async def check_access(client: Client, rules: Iterable[Rule]) -> None:
+async def check_access(client: Client, rules: Iterable[AccessRule]) -> None:
     """Ask about each rule, once; a server that answers no such question is taken to allow everything.
 
     Args:
@@ -36,7 +36,7 @@ async def check_access(client: Client, rules: Iterable[Rule]) -> None:
     limit = asyncio.Semaphore(_AT_ONCE)
     unanswered: list[ApiError] = []
 
-    async def is_missing(rule: Rule) -> bool:
+    async def is_missing(rule: AccessRule) -> bool:
         async with limit:
             if unanswered:
                 return False

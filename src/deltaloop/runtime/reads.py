@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 from typing import Any, Final, TypeVar, overload
 
-from deltaloop.api.errors import InvalidInputError, UnknownResourceError
+from deltaloop.api.errors import InvalidArgumentError, UnknownResourceError
 from deltaloop.api.keys import join_key
 from deltaloop.api.kinds import parse_resource_type
 from deltaloop.api.list_options import ListOptions
@@ -183,13 +183,13 @@ class CachedReads:
             max_staleness: As for ``get``.
 
         Raises:
-            InvalidInputError: If the program has no cache of that kind.
+            InvalidArgumentError: If the program has no cache of that kind.
             UnknownIndexError: If the cache has no such index.
         """
         known = await self._known(rt)
         cache = self._views.find(known, namespace) or next(iter(self._views.of_kind(known)), None)
         if cache is None:
-            raise InvalidInputError(f"there is no cache of {known}, so it has no index {index!r}: watch the kind")
+            raise InvalidArgumentError(f"there is no cache of {known}, so it has no index {index!r}: watch the kind")
         view = await self._settled(known, cache.namespace, max_staleness)
         if view is None:
             everything = await self._live_list(known, cache.namespace, None)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, Final, final
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ConflictError, NotFoundError
@@ -61,7 +61,7 @@ class ReconcileClient(RememberedWrites):
         Raises:
             ConflictError: If somebody else changed the object meanwhile.
             AlreadyExistsError: If somebody else created it meanwhile.
-            InvalidInputError: If ``change`` changed the names.
+            InvalidArgumentError: If ``change`` changed the names.
 
         Source: controller-runtime pkg/controller/controllerutil ``CreateOrUpdate``.
         """
@@ -73,7 +73,7 @@ class ReconcileClient(RememberedWrites):
         change(fields)
         after = Resource.from_dict(fields, known)
         if (after.name, after.namespace) != (before.name, before.namespace):
-            raise InvalidInputError(f"create_or_update of {known} {name!r}: the change must not change its names")
+            raise InvalidArgumentError(f"create_or_update of {known} {name!r}: the change must not change its names")
         if present is None:
             return Written.CREATED, await self.create(known, fields)
         if after == before:

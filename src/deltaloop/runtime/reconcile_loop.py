@@ -22,7 +22,7 @@ from deltaloop.runtime.context import Context
 from deltaloop.runtime.controller import Controller
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.history import History
-from deltaloop.runtime.core.outcomes import Action, Decision, Ended, Stopped, TimedOut, decide
+from deltaloop.runtime.core.outcomes import Action, Ended, KeyDecision, Stopped, TimedOut, decide
 from deltaloop.runtime.core.requests import Request
 from deltaloop.runtime.core.running import AwaitRun, Leave, Running, Runs, Stop, StopReason, Warn
 from deltaloop.runtime.errors import ReconcileStoppedError
@@ -288,7 +288,7 @@ class ReconcileLoop:
 
     # -- ends
 
-    def _carry_out(self, work: Work[str], decision: Decision) -> None:
+    def _carry_out(self, work: Work[str], decision: KeyDecision) -> None:
         """Do with the key what was decided; an error goes on, for the queue to count and log."""
         now = self._clock()
         match decision.action:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeAlias, final
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.path import Path
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
@@ -169,10 +169,12 @@ class Every:
             name: What triggers and metrics call it.
 
         Raises:
-            InvalidInputError: If the period is not positive and finite.
+            InvalidArgumentError: If the period is not positive and finite.
         """
         if not (period > 0 and math.isfinite(period)):
-            raise InvalidInputError(f"Every.period is {period!r}; a finite number of seconds greater than 0 is needed")
+            raise InvalidArgumentError(
+                f"Every.period is {period!r}; a finite number of seconds greater than 0 is needed"
+            )
         self.name = name
         self.period = period
         self._requests = requests

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Final, Self, final
 
 from deltaloop.pacing import Wait
-from deltaloop.runtime.core.watchdog import Ask, Blocked, Watchdog
+from deltaloop.runtime.core.watchdog import Blocked, Ping, Watchdog
 from deltaloop.tracebacks import thread_frames
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
@@ -76,7 +76,7 @@ class LoopWatchdog:
                 if blocked_for is not None:
                     _logger.warning("the event loop runs again", extra={"seconds": round(blocked_for, 3)})
             match watchdog.ask(time.monotonic(), used()):
-                case Ask():
+                case Ping():
                     with contextlib.suppress(RuntimeError):  # the loop was closed without an end of this
                         loop.call_soon_threadsafe(self._answer)
                 case Blocked(seconds):

@@ -20,7 +20,7 @@ from deltaloop.cache.informer import Informer
 from deltaloop.cache.informer_options import InformerOptions
 from deltaloop.client import Client
 from deltaloop.runtime.controller import Controller, as_watch
-from deltaloop.runtime.core.access import READ_VERBS, Access, Rule, implied_rules, rules_for, rules_of_access
+from deltaloop.runtime.core.access import READ_VERBS, Access, AccessRule, implied_rules, rules_for, rules_of_access
 from deltaloop.runtime.core.requests import Mapper, own_key, owner_key
 from deltaloop.runtime.enqueue import Enqueue
 from deltaloop.runtime.reconcile_loop import ReconcileLoop
@@ -59,14 +59,14 @@ class Wires:
     owned: tuple[ResourceType[Any], ...]
     writes: tuple[tuple[ResourceType[Any], Access], ...]
 
-    def rules(self, namespace: str | None, *, read_verbs: Sequence[str] = READ_VERBS) -> list[Rule]:
+    def rules(self, namespace: str | None, *, read_verbs: Sequence[str] = READ_VERBS) -> list[AccessRule]:
         """Return what the controller needs to be allowed.
 
         Args:
             namespace: The manager's namespace; None for all.
             read_verbs: What a watched kind needs.
         """
-        rules: list[Rule] = []
+        rules: list[AccessRule] = []
         for wire in self.wires:
             rules.extend(rules_for(wire.kind, read_verbs, namespace=wire.watch.namespace or namespace))
         for kind, access in self.writes:
@@ -74,7 +74,7 @@ class Wires:
             rules.extend(rules_of_access(access, kind=kind, namespace=place))
         return rules
 
-    def implied_rules(self, namespace: str | None) -> list[Rule]:
+    def implied_rules(self, namespace: str | None) -> list[AccessRule]:
         """Return what the controller may need beside that, for roles; ``namespace`` is as for ``rules``."""
         place = self.controller.namespace or namespace
         return implied_rules(self.kind, owned=self.owned, writes=self.writes, namespace=place)

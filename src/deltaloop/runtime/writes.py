@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar, Unpack, final, overload
 
 import msgspec
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.keys import join_key
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
@@ -163,11 +163,11 @@ class RememberedWrites(CachedReads):
         """Change an object and return it as stored; ``apply`` is the verb for server-side apply.
 
         Raises:
-            InvalidInputError: The type is ``PatchType.APPLY``: a reconciler applies by ``apply``.
+            InvalidArgumentError: The type is ``PatchType.APPLY``: a reconciler applies by ``apply``.
         """
         known = await self._known(rt)
         if type is PatchType.APPLY:
-            raise InvalidInputError("a reconciler applies by `apply`, not by a patch of that type")
+            raise InvalidArgumentError("a reconciler applies by `apply`, not by a patch of that type")
         place = self._place(known, namespace)
         with self._watching(known, name, place, WriteKind.PATCH, options) as before:
             stored = await self._client.patch(

@@ -5,8 +5,8 @@ from deltaloop.testing.core.relay import Corrupt as Corrupt
 from deltaloop.testing.core.relay import Cut as Cut
 from deltaloop.testing.core.relay import Delay as Delay
 from deltaloop.testing.core.relay import Direction as Direction
-from deltaloop.testing.core.relay import Fault as Fault
 from deltaloop.testing.core.relay import HalfOpen as HalfOpen
+from deltaloop.testing.core.relay import RelayFault as RelayFault
 from deltaloop.testing.core.relay import Reset as Reset
 from deltaloop.testing.core.relay import Stall as Stall
 from deltaloop.testing.core.relay import Throttle as Throttle

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import yaml
 
 from deltaloop import kinds
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.yaml_reader import read_yaml
 from deltaloop.client import Client
 
@@ -74,15 +74,15 @@ def real_cluster(path: str, context: str | None) -> Cluster:
     """Read a kubeconfig file and choose a context.
 
     Raises:
-        InvalidInputError: If the file cannot be read, or has no such context.
+        InvalidArgumentError: If the file cannot be read, or has no such context.
     """
     file = Path(path).expanduser().absolute()
     try:
         content = read_yaml(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InvalidInputError(f"--deltaloop-kubeconfig {file}: {error.strerror}") from None
+        raise InvalidArgumentError(f"--deltaloop-kubeconfig {file}: {error.strerror}") from None
     if not isinstance(content, dict):
-        raise InvalidInputError(f"--deltaloop-kubeconfig {file}: this is not a kubeconfig")
+        raise InvalidArgumentError(f"--deltaloop-kubeconfig {file}: this is not a kubeconfig")
     config = cast("dict[str, Any]", content)
     current = context or str(config.get("current-context", ""))
     _named(config, "contexts", current)
@@ -102,7 +102,7 @@ def _named(config: Mapping[str, Any], section: str, name: str) -> dict[str, Any]
         if entry.get("name") == name:
             return entry
     known = ", ".join(repr(entry.get("name")) for entry in entries) or "none"
-    raise InvalidInputError(f"the kubeconfig has no {section[:-1]} {name!r}; known: {known}")
+    raise InvalidArgumentError(f"the kubeconfig has no {section[:-1]} {name!r}; known: {known}")
 
 
 def namespace_for(test: str) -> str:

@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, Final, Self, cast, final
 from urllib.parse import urlsplit, urlunsplit
 
-from deltaloop.testing.core.relay import Close, Direction, Fault, Finish, RelayMachine, Send
+from deltaloop.testing.core.relay import Close, Direction, Finish, RelayFault, RelayMachine, Send
 
 _LINGER_NOT_AT_ALL: Final = struct.pack("ii", 1, 0)
 _BACKLOG: Final = 128
@@ -53,8 +53,8 @@ class Relay:
         self._port = 0
         self._held: socket.socket | None = None
         self._server: asyncio.Server | None = None
-        self._planned: deque[tuple[Fault, ...]] = deque()
-        self._always: tuple[Fault, ...] = ()
+        self._planned: deque[tuple[RelayFault, ...]] = deque()
+        self._always: tuple[RelayFault, ...] = ()
         self._connections: dict[RelayConnection, None] = {}
         self._accepted = 0
         self._waiters: list[tuple[int, asyncio.Future[None]]] = []
@@ -103,7 +103,7 @@ class Relay:
             clusters.append({**entry, "cluster": cluster})
         return {**kubeconfig, "clusters": clusters}
 
-    def inject(self, *faults: Fault, on: RelayConnection | None = None) -> None:
+    def inject(self, *faults: RelayFault, on: RelayConnection | None = None) -> None:
         """Give faults to open connections; their moments count from now.
 
         Args:
@@ -114,7 +114,7 @@ class Relay:
             for fault in faults:
                 connection.inject(fault)
 
-    def plan(self, *faults: Fault, connections: int | None = 1) -> None:
+    def plan(self, *faults: RelayFault, connections: int | None = 1) -> None:
         """Give faults to connections still to come; their moments count from when each is accepted.
 
         Args:
@@ -220,7 +220,11 @@ class RelayConnection:
     """
 
     def __init__(
-        self, number: int, target: tuple[str, int], faults: tuple[Fault, ...], registry: dict[RelayConnection, None]
+        self,
+        number: int,
+        target: tuple[str, int],
+        faults: tuple[RelayFault, ...],
+        registry: dict[RelayConnection, None],
     ) -> None:
         """Made by a ``Relay``."""
         self._number = number
@@ -249,7 +253,7 @@ class RelayConnection:
         """Return how many bytes of a direction were passed on."""
         return self._machine.passed(direction)
 
-    def inject(self, fault: Fault) -> None:
+    def inject(self, fault: RelayFault) -> None:
         """Give it a fault whose moment counts from now."""
         self._machine.inject(fault, self._loop.time())
         self.step()

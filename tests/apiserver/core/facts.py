@@ -12,7 +12,7 @@ from deltaloop.apiserver.core.controllers.first_objects import make_namespaces
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.encoding import decode_object
-from deltaloop.apiserver.core.storage.store import Store
+from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.writes.applying import apply_object
 from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.apiserver.core.writes.patching import merge_patch
@@ -29,7 +29,7 @@ class Cores:
 
     def __init__(self) -> None:
         self.numbers = itertools.count(1)
-        self.operations = Operations(Store(), _REGISTRY)
+        self.operations = Operations(RevisionStore(), _REGISTRY)
         make_namespaces(self.operations, self.stamp)
         namespaces = self.served("", "v1", "namespaces")
         self.operations.create(namespaces, "", {"metadata": {"name": NAMESPACE}}, stamp=self.stamp())

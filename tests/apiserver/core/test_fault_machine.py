@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from deltaloop.apiserver.core.fault_rules import Fate, Fault, FaultBook, Strike, WatchTrouble
+from deltaloop.apiserver.core.fault_rules import Fault, FaultBook, Strike, WatchFate, WatchTrouble
 from deltaloop.apiserver.core.wire.request_info import RequestInfo, describe
 from tests.cache.machines import Step, show_the_bug, step
 
@@ -227,9 +227,9 @@ def test_seeded_bugs_are_found(mutant: type[Wrapped]) -> None:
     show_the_bug(make_machine(FaultBook), make_machine(mutant), HISTORIES[mutant])
 
 
-def history_of(trouble: Any) -> list[Fate]:
+def history_of(trouble: Any) -> list[WatchFate]:
     """Ask an open watch for its fate through two faults: each with events to come first, the second one a stall."""
-    seen: list[Fate] = []
+    seen: list[WatchFate] = []
     trouble.order(Fault(do="cut", events=2))
     for _ in range(3):
         seen.append(trouble.fate(0.0))
@@ -244,7 +244,17 @@ def history_of(trouble: Any) -> list[Fate]:
     return [*seen, trouble.fate(1e9)]
 
 
-HISTORY = [Fate.SEND, Fate.SEND, Fate.CUT, Fate.SEND, Fate.WAIT, Fate.WAIT, Fate.SEND, Fate.SEND, *[Fate.WAIT] * 2]
+HISTORY = [
+    WatchFate.SEND,
+    WatchFate.SEND,
+    WatchFate.CUT,
+    WatchFate.SEND,
+    WatchFate.WAIT,
+    WatchFate.WAIT,
+    WatchFate.SEND,
+    WatchFate.SEND,
+    *[WatchFate.WAIT] * 2,
+]
 
 
 def counts_from_the_beginning(trouble: WatchTrouble, fault: Fault) -> None:
@@ -282,9 +292,9 @@ class Troubled:
 
 
 def test_an_open_watch_does_what_was_ordered_last() -> None:
-    assert history_of(WatchTrouble()) == [*HISTORY, Fate.SEND]
+    assert history_of(WatchTrouble()) == [*HISTORY, WatchFate.SEND]
 
 
 @pytest.mark.parametrize("order", [counts_from_the_beginning, keeps_the_first_order, never_ends, at_once])
 def test_seeded_bugs_of_an_open_watch_are_found(order: Callable[[WatchTrouble, Fault], None]) -> None:
-    assert history_of(Troubled(order)) != [*HISTORY, Fate.SEND]
+    assert history_of(Troubled(order)) != [*HISTORY, WatchFate.SEND]

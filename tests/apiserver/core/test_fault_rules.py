@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deltaloop.apiserver.core.fault_rules import Fate, Fault, FaultBook, WatchTrouble
+from deltaloop.apiserver.core.fault_rules import Fault, FaultBook, WatchFate, WatchTrouble
 from deltaloop.apiserver.core.wire.request_info import RequestInfo, describe
 
 
@@ -122,26 +122,26 @@ def test_a_fault_reads_what_it_writes() -> None:
 
 def test_a_watch_is_struck_after_its_events() -> None:
     trouble = WatchTrouble(Fault(do="cut", events=2))
-    fates: list[Fate] = []
+    fates: list[WatchFate] = []
     for _ in range(3):
         fates.append(trouble.fate(0.0))
         trouble.sent()
-    assert fates == [Fate.SEND, Fate.SEND, Fate.CUT]
+    assert fates == [WatchFate.SEND, WatchFate.SEND, WatchFate.CUT]
 
 
 def test_a_stall_ends_by_itself_or_when_lifted() -> None:
     trouble = WatchTrouble()
-    assert trouble.fate(0.0) is Fate.SEND
+    assert trouble.fate(0.0) is WatchFate.SEND
     trouble.order(Fault(do="stall", seconds=5.0))
-    assert trouble.fate(10.0) is Fate.WAIT
+    assert trouble.fate(10.0) is WatchFate.WAIT
     assert trouble.until == 15.0
-    assert trouble.fate(14.9) is Fate.WAIT
-    assert trouble.fate(15.0) is Fate.SEND
+    assert trouble.fate(14.9) is WatchFate.WAIT
+    assert trouble.fate(15.0) is WatchFate.SEND
     trouble.order(Fault(do="stall"))
-    assert trouble.fate(1e9) is Fate.WAIT
+    assert trouble.fate(1e9) is WatchFate.WAIT
     assert trouble.until is None
     trouble.lift()
-    assert trouble.fate(1e9) is Fate.SEND
+    assert trouble.fate(1e9) is WatchFate.SEND
 
 
 def test_an_order_counts_events_from_now() -> None:
@@ -149,6 +149,6 @@ def test_an_order_counts_events_from_now() -> None:
     for _ in range(5):
         trouble.sent()
     trouble.order(Fault(do="expire", events=1))
-    assert trouble.fate(0.0) is Fate.SEND
+    assert trouble.fate(0.0) is WatchFate.SEND
     trouble.sent()
-    assert trouble.fate(0.0) is Fate.EXPIRE
+    assert trouble.fate(0.0) is WatchFate.EXPIRE

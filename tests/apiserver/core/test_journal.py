@@ -10,8 +10,8 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from deltaloop.apiserver.core.storage.history import Change, Record
-from deltaloop.apiserver.core.storage.store import Store
+from deltaloop.apiserver.core.storage.history import Record, StoredChange
+from deltaloop.apiserver.core.storage.store import RevisionStore
 
 
 class Kept:
@@ -21,12 +21,12 @@ class Kept:
         self.rows: dict[int, Record] = {}
         self.revision = self.compacted = 1
 
-    def wrote(self, change: Change) -> None:
+    def wrote(self, change: StoredChange) -> None:
         value = change.new.raw if change.new is not None else None
         self.rows[change.revision] = Record(change.revision, change.resource, change.key, value)
         self.revision = change.revision
 
-    def dropped(self, change: Change) -> None:
+    def dropped(self, change: StoredChange) -> None:
         self.compacted = change.revision
         if change.old is not None:
             del self.rows[int(change.old.resource_version)]
@@ -37,8 +37,8 @@ class Kept:
         self.rows = {record.revision: record for record in records}
         self.revision = self.compacted = revision
 
-    def restored(self, window: int) -> Store:
-        store = Store(window=window)
+    def restored(self, window: int) -> RevisionStore:
+        store = RevisionStore(window=window)
         rows = [self.rows[revision] for revision in sorted(self.rows)]
         store.restore(rows, revision=self.revision, compacted=self.compacted)
         return store
@@ -56,7 +56,7 @@ class Machine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.journal = self.journal_type()
-        self.store = Store(window=WINDOW)
+        self.store = RevisionStore(window=WINDOW)
         self.store.attach(self.journal)
 
     @rule(place=PLACES, value=st.integers(0, 3))
@@ -119,7 +119,7 @@ def test_what_is_kept_makes_the_same_store() -> None:
 class ForgetsTheBase(Kept):
     """Seeded bug: a change that leaves the window takes the object it made with it."""
 
-    def dropped(self, change: Change) -> None:
+    def dropped(self, change: StoredChange) -> None:
         super().dropped(change)
         self.rows.pop(change.revision, None)
 
@@ -127,7 +127,7 @@ class ForgetsTheBase(Kept):
 class KeepsDeletions(Kept):
     """Seeded bug: deletions are kept for ever."""
 
-    def dropped(self, change: Change) -> None:
+    def dropped(self, change: StoredChange) -> None:
         self.compacted = change.revision
         if change.old is not None and change.new is not None:
             self.rows.pop(int(change.old.resource_version), None)
@@ -142,10 +142,10 @@ def test_the_machine_finds(bug: type[Kept]) -> None:
 def test_records_that_do_not_fit_together_are_refused() -> None:
     row = Record(3, "a", "x", b'{"metadata":{"name":"x","resourceVersion":"3"}}')
     with pytest.raises(ValueError, match="revision 2 is missing"):
-        Store().restore([row], revision=3, compacted=1)
+        RevisionStore().restore([row], revision=3, compacted=1)
     with pytest.raises(ValueError, match="revision 4 is missing"):
-        Store().restore([row], revision=4, compacted=2)
-    store = Store()
+        RevisionStore().restore([row], revision=4, compacted=2)
+    store = RevisionStore()
     store.create("a", "x", {"metadata": {"name": "x"}})
     with pytest.raises(ValueError, match="empty store"):
         store.restore([], revision=1, compacted=1)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from deltaloop import kinds
-from deltaloop.api.errors import InvalidInputError, MalformedObjectError
+from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.status import ExpiredError, ServiceUnavailableError
 from deltaloop.cache.adapters import (
@@ -356,10 +356,10 @@ async def test_a_time_limit_of_theirs_while_closing_is_not_taken_for_ours() -> N
 
 @pytest.mark.parametrize("make", [from_kubernetes, from_kubernetes_asyncio, from_kr8s, from_lightkube])
 def test_something_else_is_refused_by_name(make: Any) -> None:
-    with pytest.raises(InvalidInputError, match=r"needs a .*not builtins\.int"):
+    with pytest.raises(InvalidArgumentError, match=r"needs a .*not builtins\.int"):
         make(7)
 
 
 def test_the_blocking_side_of_kr8s_is_refused() -> None:
-    with pytest.raises(InvalidInputError, match="asyncio side"):
+    with pytest.raises(InvalidArgumentError, match="asyncio side"):
         from_kr8s(SimpleNamespace(call_api=None, _asyncio=False))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.status import Status, StatusCause, StatusDetails, error_from_status
 from deltaloop.client.errors import TransportError
-from deltaloop.events.core.delivery import Delivery, Effect, Outcome, Sleep, Step
+from deltaloop.events.core.delivery import Delivery, Effect, EventWrite, Outcome, Sleep
 from deltaloop.events.core.draft import EventApi
 
 NO_ANSWER = TransportError("no answer", method="POST", path="/events")
@@ -31,9 +31,9 @@ def fail(delivery: Delivery, error: Exception, *, closing: bool = False) -> None
 
 
 def test_a_new_event_is_created_and_a_repeat_is_patched() -> None:
-    assert make().ask() is Step.CREATE
+    assert make().ask() is EventWrite.CREATE
     delivery = make(is_update=True)
-    assert delivery.ask() is Step.PATCH
+    assert delivery.ask() is EventWrite.PATCH
     delivery.sent()
     assert delivery.ask() is Outcome.SENT
 
@@ -41,7 +41,7 @@ def test_a_new_event_is_created_and_a_repeat_is_patched() -> None:
 def test_a_patch_of_what_is_gone_becomes_a_create() -> None:
     delivery = make(is_update=True)
     fail(delivery, refusal(404, "NotFound"))
-    assert delivery.ask() is Step.CREATE
+    assert delivery.ask() is EventWrite.CREATE
     fail(delivery, refusal(404, "NotFound"))  # the namespace is gone, too
     assert delivery.ask() is Outcome.REFUSED
 
@@ -56,7 +56,7 @@ def test_without_an_answer_it_tries_twelve_times() -> None:
             break
         waits.append(effect.delay)
         delivery.waited()
-        assert delivery.ask() is Step.CREATE
+        assert delivery.ask() is EventWrite.CREATE
     assert effect is Outcome.GIVEN_UP
     assert waits == [3.0] + [10.0] * 10
     assert delivery.tries == 12
@@ -101,11 +101,11 @@ def test_a_series_waits_up_to_a_quarter_longer_each_time() -> None:
 def test_a_series_whose_event_came_late_is_patched_after_all() -> None:
     delivery = make(is_update=True, api=EventApi.EVENTS_V1)
     fail(delivery, refusal(404, "NotFound"))
-    assert delivery.ask() is Step.CREATE
+    assert delivery.ask() is EventWrite.CREATE
     fail(delivery, refusal(409, "AlreadyExists"))
     assert isinstance(delivery.ask(), Sleep)
     delivery.waited()
-    assert delivery.ask() is Step.PATCH
+    assert delivery.ask() is EventWrite.PATCH
     for is_update, api in [(False, EventApi.EVENTS_V1), (True, EventApi.CORE_V1)]:
         delivery = make(is_update=is_update, api=api)
         fail(delivery, refusal(409, "AlreadyExists"))
@@ -150,20 +150,20 @@ ANSWERS: dict[str, Exception] = {
     "exists": refusal(409, "AlreadyExists"),
     "forbidden": refusal(403, "Forbidden"),
 }
-Story = tuple[list[Step], list[float], Outcome]
+Story = tuple[list[EventWrite], list[float], Outcome]
 
 
 def expected(answers: list[str], *, is_update: bool, api: EventApi, tries: int) -> Story:
-    left, steps, waits = list(answers), list[Step](), list[float]()
+    left, steps, waits = list(answers), list[EventWrite](), list[float]()
     series = api is EventApi.EVENTS_V1
-    step, failed = Step.PATCH if is_update else Step.CREATE, 0
+    step, failed = EventWrite.PATCH if is_update else EventWrite.CREATE, 0
     while True:
         steps.append(step)
         answer = left.pop(0) if left else "sent"
         if answer == "sent":
             return steps, waits, Outcome.SENT
-        if answer in {"no event", "no path"} and step is Step.PATCH:
-            step = Step.CREATE
+        if answer in {"no event", "no path"} and step is EventWrite.PATCH:
+            step = EventWrite.CREATE
             continue
         if answer == "no path" and series:
             return steps, waits, Outcome.NOT_SERVED
@@ -172,7 +172,7 @@ def expected(answers: list[str], *, is_update: bool, api: EventApi, tries: int) 
         if answer not in {"exists", "lost"}:
             return steps, waits, Outcome.REFUSED
         if answer == "exists":
-            step = Step.PATCH
+            step = EventWrite.PATCH
         failed += 1
         if failed == tries:
             return steps, waits, Outcome.GIVEN_UP
@@ -180,7 +180,7 @@ def expected(answers: list[str], *, is_update: bool, api: EventApi, tries: int) 
 
 
 def told(delivery: Delivery, answers: list[str]) -> Story:
-    left, steps, waits = list(answers), list[Step](), list[float]()
+    left, steps, waits = list(answers), list[EventWrite](), list[float]()
     for _ in range(100):
         effect = delivery.ask()
         if isinstance(effect, Outcome):
@@ -211,11 +211,11 @@ def test_it_agrees_with_the_naive_model(answers: list[str], is_update: bool, api
 class BeginsWithACreate(Delivery):
     def ask(self) -> Effect:
         effect = super().ask()
-        return Step.CREATE if effect is Step.PATCH else effect
+        return EventWrite.CREATE if effect is EventWrite.PATCH else effect
 
 
 class NeverGivesUp(Delivery):
-    def _try_again(self, step: Step, chance: float, *, closing: bool) -> None:
+    def _try_again(self, step: EventWrite, chance: float, *, closing: bool) -> None:
         super()._try_again(step, chance, closing=closing)
         self.tries = min(self.tries, 2)
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.references import ObjectReference
 from deltaloop.events.core.draft import EventApi, EventDraft
 from deltaloop.events.core.event_object import (
@@ -135,7 +135,7 @@ def test_components_that_can_report(component: str) -> None:
 
 @pytest.mark.parametrize("component", ["", "a b", "a/b/c", "/a", "Upper.example/a", "x" * 64, "x" * 300 + "/a", "a-"])
 def test_components_that_cannot(component: str) -> None:
-    with pytest.raises(InvalidInputError, match="component" if not component else "qualified name"):
+    with pytest.raises(InvalidArgumentError, match="component" if not component else "qualified name"):
         check_component(EventApi.EVENTS_V1, component)
     if component:
         check_component(EventApi.CORE_V1, component)
@@ -145,19 +145,19 @@ def test_components_that_cannot(component: str) -> None:
 def test_words_that_only_core_takes(reason: str, action: str) -> None:
     check_words(EventApi.CORE_V1, reason=reason, action=action)
     check_words(EventApi.EVENTS_V1, reason="r" * 128, action="")
-    with pytest.raises(InvalidInputError, match="128"):
+    with pytest.raises(InvalidArgumentError, match="128"):
         check_words(EventApi.EVENTS_V1, reason=reason, action=action)
 
 
 def test_words_and_prefixes_may_be_as_long_as_the_server_takes_them() -> None:
     check_words(EventApi.EVENTS_V1, reason="r" * 128, action="a" * 128)
     for reason, action in (("r" * 129, "a"), ("r", "a" * 129)):
-        with pytest.raises(InvalidInputError, match="at most 128"):
+        with pytest.raises(InvalidArgumentError, match="at most 128"):
             check_words(EventApi.EVENTS_V1, reason=reason, action=action)
     prefix = ".".join(["p" * 50] * 4) + "." + "p" * 49
     assert len(prefix) == 253
     check_component(EventApi.EVENTS_V1, f"{prefix}/name")
-    with pytest.raises(InvalidInputError, match="reporting controller"):
+    with pytest.raises(InvalidArgumentError, match="reporting controller"):
         check_component(EventApi.EVENTS_V1, f"p{prefix}/name")
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.leaderelection.core.effects import (
     BecameLeader,
     Create,
@@ -279,7 +279,7 @@ def test_what_was_not_asked_for_is_refused() -> None:
 
 
 def test_an_empty_identity_is_refused() -> None:
-    with pytest.raises(InvalidInputError, match="identity"):
+    with pytest.raises(InvalidArgumentError, match="identity"):
         Election("")
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import Phase, given, settings
 
 from deltaloop.api import kinds
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.references import Trigger, reference_to
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
@@ -333,7 +333,7 @@ def test_what_is_watched_is_bounded() -> None:
     [{"threshold": 1}, {"limit": 0}, {"min_interval": 9.0, "max_interval": 8.0}, {"quiet": 30.0, "max_interval": 30.0}],
 )
 def test_options_that_cannot_work_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(InvalidInputError):
+    with pytest.raises(InvalidArgumentError):
         HotLoopOptions(**wrong)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.runtime.core.access import roles
 from deltaloop.runtime.core.recorded_access import RecordedAccess, rules_of_request
 
@@ -123,5 +123,5 @@ NO_RECORDS: list[Any] = [
 
 @pytest.mark.parametrize("wrong", NO_RECORDS)
 def test_other_files_are_refused(wrong: Any) -> None:
-    with pytest.raises(InvalidInputError, match=r"f\.json holds no recorded access"):
+    with pytest.raises(InvalidArgumentError, match=r"f\.json holds no recorded access"):
         RecordedAccess.from_dict(wrong, source="f.json")

@@ -13,8 +13,8 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.runtime.core.access import (
     Access,
+    AccessRule,
     PreflightError,
-    Rule,
     implied_rules,
     is_allowed,
     review,
@@ -89,9 +89,9 @@ def test_roles_of_one_namespace_are_for_kinds_that_have_some() -> None:
 
 
 def test_a_rule_of_all_namespaces_names_none() -> None:
-    everywhere = Rule(group="", resource="secrets", verb="get", namespace="", namespaced=True)
+    everywhere = AccessRule(group="", resource="secrets", verb="get", namespace="", namespaced=True)
     assert rules_for(kinds.SECRET, ("get",), namespace=None) == [everywhere]
-    there = Rule(group="", resource="secrets/status", verb="get", namespace="n", namespaced=True)
+    there = AccessRule(group="", resource="secrets/status", verb="get", namespace="n", namespaced=True)
     assert rules_for(kinds.SECRET, ("get",), namespace="n", subresource="status") == [there]
 
 
@@ -108,7 +108,7 @@ def test_a_missing_permission_is_named_with_verb_resource_and_place() -> None:
 
 
 def test_reviews_ask_about_one_rule() -> None:
-    asked = review(Rule("apps", "deployments/status", "update", "prod"))["spec"]["resourceAttributes"]
+    asked = review(AccessRule("apps", "deployments/status", "update", "prod"))["spec"]["resourceAttributes"]
     assert asked == {
         "group": "apps",
         "resource": "deployments",
@@ -137,7 +137,7 @@ def test_roles_group_what_needs_the_same() -> None:
 
 
 def test_what_is_asked_is_a_review_of_ones_own_access() -> None:
-    asked = review(Rule("apps", "deployments", "get"))
+    asked = review(AccessRule("apps", "deployments", "get"))
     assert asked == {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SelfSubjectAccessReview",
@@ -199,8 +199,8 @@ def test_an_object_without_a_uid_has_no_writer(uid: str) -> None:
 
 def test_an_access_may_name_its_namespace_and_its_kind_by_name() -> None:
     access = Access("v1/Pod", verbs=("create",), subresource="eviction", namespace="ops")
-    assert rules_of_access(access, namespace="prod") == [Rule("", "pods/eviction", "create", "ops")]
+    assert rules_of_access(access, namespace="prod") == [AccessRule("", "pods/eviction", "create", "ops")]
     everywhere = Access(kinds.NODE, verbs=("get",))
-    assert rules_of_access(everywhere, namespace="prod") == [Rule("", "nodes", "get", namespaced=False)]
+    assert rules_of_access(everywhere, namespace="prod") == [AccessRule("", "nodes", "get", namespaced=False)]
     with pytest.raises(UnknownResourceError):
         rules_of_access(Access("example.com/v1/Widget"))

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaloop.pacing import Wait
-from deltaloop.runtime.core.watchdog import AGAIN, Ask, Blocked, Watchdog
+from deltaloop.runtime.core.watchdog import AGAIN, Blocked, Ping, Watchdog
 
 
 def asked(limit: float = 1.0) -> Watchdog:
     """Return one that has asked at 0.25 s."""
     watchdog = Watchdog(0.0, limit=limit)
     assert watchdog.ask(0.0, 0.0) == Wait(0.25)
-    assert watchdog.ask(0.25, 0.0) == Ask()
+    assert watchdog.ask(0.25, 0.0) == Ping()
     return watchdog
 
 
@@ -23,7 +23,7 @@ def test_a_loop_that_answers_is_asked_again_after_a_quarter_of_the_limit() -> No
     assert watchdog.ask(0.25, 0.0) == Wait(1.0)
     assert watchdog.answered(0.3) is None
     assert watchdog.ask(0.3, 0.0) == Wait(0.55)
-    assert watchdog.ask(0.55, 0.0) == Ask()
+    assert watchdog.ask(0.55, 0.0) == Ping()
 
 
 def test_a_silence_of_three_quarters_is_said_once_and_then_every_half_minute() -> None:
@@ -39,10 +39,10 @@ def test_a_silence_of_three_quarters_is_said_once_and_then_every_half_minute() -
 def test_an_end_of_a_block_is_said_only_if_the_block_was() -> None:
     watchdog = asked()
     assert watchdog.answered(0.9) is None
-    assert watchdog.ask(1.15, 0.0) == Ask()
+    assert watchdog.ask(1.15, 0.0) == Ping()
     assert watchdog.ask(1.9, 0.0) == Blocked(0.75)
     assert watchdog.answered(2.15) == 1.0
-    assert watchdog.ask(2.4, 0.0) == Ask()
+    assert watchdog.ask(2.4, 0.0) == Ping()
     assert watchdog.answered(2.5) is None
 
 
@@ -90,7 +90,7 @@ def test_every_block_above_the_limit_is_found_and_none_below_three_quarters(
             watchdog.answered(now)
             pending = False
         match watchdog.ask(now, 0.0):
-            case Ask():
+            case Ping():
                 pending = True
             case Blocked():
                 found = True
@@ -104,5 +104,5 @@ def test_every_block_above_the_limit_is_found_and_none_below_three_quarters(
 
 def test_what_the_thread_used_before_the_question_says_nothing() -> None:
     watchdog = Watchdog(0.0, limit=1.0)
-    assert watchdog.ask(0.25, 50.0) == Ask()
+    assert watchdog.ask(0.25, 50.0) == Ping()
     assert watchdog.ask(100.0, 50.0) == Wait(100.75), "the process stood still: no time was used meanwhile"

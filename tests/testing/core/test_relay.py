@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from deltaloop.testing import Corrupt, Cut, Delay, Direction, Fault, HalfOpen, Reset, Stall, Throttle
+from deltaloop.testing import Corrupt, Cut, Delay, Direction, HalfOpen, RelayFault, Reset, Stall, Throttle
 from deltaloop.testing.core.relay import BUFFER_LIMIT, Act, Close, Finish, RelayMachine, Send
 
 TO_SERVER, TO_CLIENT = Direction.TO_SERVER, Direction.TO_CLIENT
@@ -19,7 +19,7 @@ def sent(acts: list[Act], direction: Direction = TO_CLIENT) -> bytes:
     return b"".join(act.data for act in acts if isinstance(act, Send) and act.direction is direction)
 
 
-def started(*faults: Fault, now: float = 0.0) -> RelayMachine:
+def started(*faults: RelayFault, now: float = 0.0) -> RelayMachine:
     return RelayMachine(faults, now=now)
 
 
@@ -258,7 +258,7 @@ class Relaying(RuleBasedStateMachine):
             st.builds(Corrupt, after_bytes=st.integers(0, 20)),
         )
     )
-    def inject(self, fault: Fault) -> None:
+    def inject(self, fault: RelayFault) -> None:
         self.harmed = self.harmed or isinstance(fault, Corrupt)
         self.relay.inject(fault, self.now)
 
@@ -270,7 +270,7 @@ class Relaying(RuleBasedStateMachine):
             st.builds(HalfOpen, after_bytes=st.integers(0, 30)),
         )
     )
-    def end_badly(self, fault: Fault) -> None:
+    def end_badly(self, fault: RelayFault) -> None:
         self.relay.inject(fault, self.now)
 
     @rule()

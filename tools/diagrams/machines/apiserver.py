@@ -9,7 +9,7 @@ from tools.diagrams.model import Diagram, Machine, Move, walked
 
 from deltaloop.api import kinds
 from deltaloop.apiserver.builtin_tables import built_in
-from deltaloop.apiserver.core.storage.store import Store
+from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.storage.watching import REVISION_WAIT, Watcher, WatchPlan
 from deltaloop.apiserver.core.write_options import parse_delete_options
 from deltaloop.apiserver.core.writes.deletion import Fate, delete_object
@@ -35,7 +35,7 @@ class _Watch:
     """A store with a window of two changes, and a watcher that asks for its next version, with what is there first."""
 
     def __init__(self) -> None:
-        self.store = Store(window=2)
+        self.store = RevisionStore(window=2)
         for number in range(OBJECTS):
             self.store.create(RESOURCE, f"{KEY}-{number}", _fields(0))
         self.now = 0.0

@@ -10,7 +10,7 @@ from tools.diagrams.model import Diagram, Machine, Move, walked
 from deltaloop.api.references import ObjectReference
 from deltaloop.api.status import AlreadyExistsError, ApiError, ForbiddenError, NotFoundError, Status
 from deltaloop.events.core.correlation import COMBINED_PREFIX, CorrelatorOptions, EventCorrelator
-from deltaloop.events.core.delivery import Delivery, Sleep, Step
+from deltaloop.events.core.delivery import Delivery, EventWrite, Sleep
 from deltaloop.events.core.draft import Correlated, EventDraft
 from deltaloop.events.core.series import EventSeriesCache, SeriesOptions
 
@@ -147,7 +147,7 @@ class _Delivered:
     @property
     def state(self) -> str:
         effect = self.delivery.ask()
-        if isinstance(effect, Step):
+        if isinstance(effect, EventWrite):
             return f"{effect.value} is sent"
         return "waits" if isinstance(effect, Sleep) else f"over: {effect.value}"
 
@@ -168,13 +168,13 @@ def _delivered_moves(delivered: _Delivered) -> Iterable[Move[_Delivered]]:
     effect = delivered.delivery.ask()
     if isinstance(effect, Sleep):
         yield "the wait is over", lambda delivered: delivered.delivery.waited()
-    if not isinstance(effect, Step):
+    if not isinstance(effect, EventWrite):
         return
     yield "done", lambda delivered: delivered.delivery.sent()
     yield "no answer", lambda delivered: delivered.failed(OSError())
     yield "no answer, and the recorder closes", lambda delivered: delivered.failed(OSError(), closing=True)
     yield "403 and other refusals", lambda delivered: delivered.failed(_refusal(ForbiddenError, 403))
-    if effect is Step.PATCH:
+    if effect is EventWrite.PATCH:
         yield "404: it is not there", lambda delivered: delivered.failed(_refusal(NotFoundError, 404))
     else:
         yield "409: it is there", lambda delivered: delivered.failed(_refusal(AlreadyExistsError, 409))

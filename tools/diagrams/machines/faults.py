@@ -12,7 +12,7 @@ from deltaloop.apiserver.core.controllers.garbage import GarbageCollector
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.stamp import Stamp
-from deltaloop.apiserver.core.storage.store import Store
+from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.testing.core.relay import (
@@ -22,8 +22,8 @@ from deltaloop.testing.core.relay import (
     Cut,
     Delay,
     Direction,
-    Fault,
     HalfOpen,
+    RelayFault,
     RelayMachine,
     Reset,
     Send,
@@ -37,7 +37,7 @@ DATA = b"abcdef"
 # -- the relay
 
 
-def _faults() -> list[tuple[str, tuple[Fault, ...]]]:
+def _faults() -> list[tuple[str, tuple[RelayFault, ...]]]:
     return [
         ("no fault", ()),
         ("`Cut(after_bytes=2)`", (Cut(after_bytes=2),)),
@@ -51,7 +51,7 @@ def _faults() -> list[tuple[str, tuple[Fault, ...]]]:
     ]
 
 
-def _come(faults: tuple[Fault, ...], seconds: float) -> tuple[str, str]:
+def _come(faults: tuple[RelayFault, ...], seconds: float) -> tuple[str, str]:
     """Send the bytes and let time pass; return those that came until then, and how the connection ended."""
     relay = RelayMachine(faults, now=0.0)
     relay.received(TO_CLIENT, DATA, 0.0)
@@ -89,7 +89,7 @@ class _Owned:
     """An owner and its dependent, on a server with a garbage collector."""
 
     def __init__(self, *, second_owner: bool) -> None:
-        self.operations = Operations(Store(), Registry(built_in()))
+        self.operations = Operations(RevisionStore(), Registry(built_in()))
         make_namespaces(self.operations, lambda: Stamp(now=0, uid="namespace"))
         served = self.operations.registry.find("", "v1", "configmaps")
         assert served is not None

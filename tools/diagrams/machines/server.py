@@ -19,7 +19,7 @@ from deltaloop.apiserver.core.writes.apply.ownership import (
     APPLY,
     UPDATE,
     ConflictsError,
-    Manager,
+    FieldManager,
     Owners,
     Target,
     apply_owners,
@@ -107,7 +107,7 @@ class _Object:
 
     def apply(self, name: str, *, force: bool = False, **spec: object) -> str:
         applied = {"spec": spec}
-        manager = Manager(name, APPLY)
+        manager = FieldManager(name, APPLY)
         try:
             self.live, self.owners, _ = apply_owners(self.owners, self.live, applied, manager, TARGET, force=force)
         except ConflictsError as error:
@@ -118,7 +118,7 @@ class _Object:
     def update(self, name: str, **spec: object) -> str:
         self.time += 1
         new = {"spec": spec}
-        writer = Manager(name, UPDATE, API_VERSION)
+        writer = FieldManager(name, UPDATE, API_VERSION)
         self.owners = update_owners(self.owners, self.live, new, writer, TARGET, time=str(self.time))
         self.live = new
         return "done"

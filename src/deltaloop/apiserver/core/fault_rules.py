@@ -242,7 +242,7 @@ class FaultBook:
         return Strike(delay, struck)
 
 
-class Fate(Enum):
+class WatchFate(Enum):
     """What an open watch does next."""
 
     SEND = auto()
@@ -252,7 +252,7 @@ class Fate(Enum):
     EXPIRE = auto()
 
 
-_FATES: Final = {"end": Fate.END, "cut": Fate.CUT, "expire": Fate.EXPIRE, "stall": Fate.WAIT}
+_FATES: Final = {"end": WatchFate.END, "cut": WatchFate.CUT, "expire": WatchFate.EXPIRE, "stall": WatchFate.WAIT}
 
 
 @final
@@ -294,16 +294,16 @@ class WatchTrouble:
         """Count an event that was sent."""
         self._sent += 1
 
-    def fate(self, now: float) -> Fate:
+    def fate(self, now: float) -> WatchFate:
         """Decide what comes next."""
         if not self._do or self._sent < self._at_event:
-            return Fate.SEND
+            return WatchFate.SEND
         if self._do == "stall" and self._seconds:
             if not self._until:
                 self._until = now + self._seconds
             elif now >= self._until:
                 self._do = ""
-                return Fate.SEND
+                return WatchFate.SEND
         return _FATES[self._do]
 
 

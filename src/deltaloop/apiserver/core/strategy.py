@@ -35,7 +35,7 @@ Cell: TypeAlias = Callable[[Mapping[str, object]], object] | str
 """What computes a cell of an object's row, or the path of a text: names with dots between them."""
 
 
-class Listed(Protocol):
+class StoredItems(Protocol):
     """Some objects."""
 
     @property
@@ -51,7 +51,7 @@ class Stored(Protocol):
         """Return an object, or None."""
         ...
 
-    def list(self, resource: str, *, prefix: str = "") -> Listed:
+    def list(self, resource: str, *, prefix: str = "") -> StoredItems:
         """Return a resource's objects, or those of a namespace."""
         ...
 

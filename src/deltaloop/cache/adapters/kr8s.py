@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.cache.adapters.adapted_client import AdaptedClient, Get
 from deltaloop.client.transport import Headers, StreamResponse
 
@@ -23,12 +23,14 @@ def from_kr8s(api: Any, *, request_timeout: float = 30.0) -> AdaptedClient:
         request_timeout: Seconds for a list, and for a watch to begin.
 
     Raises:
-        InvalidInputError: If it is something else, such as ``kr8s.api()``, whose connections belong to another loop.
+        InvalidArgumentError: If it is something else, such as ``kr8s.api()``, whose connections belong to another loop.
     """
     if not hasattr(api, "call_api"):
-        raise InvalidInputError(f"from_kr8s needs a kr8s API object, not {type(api).__module__}.{type(api).__name__}")
+        raise InvalidArgumentError(
+            f"from_kr8s needs a kr8s API object, not {type(api).__module__}.{type(api).__name__}"
+        )
     if not getattr(api, "_asyncio", True):
-        raise InvalidInputError("from_kr8s needs the asyncio side of kr8s: api = await kr8s.asyncio.api()")
+        raise InvalidArgumentError("from_kr8s needs the asyncio side of kr8s: api = await kr8s.asyncio.api()")
 
     def open_stream(get: Get) -> AbstractAsyncContextManager[StreamResponse]:
         return _opened(api, get)

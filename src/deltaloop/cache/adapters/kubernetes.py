@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, final
 from urllib.parse import urlencode
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.cache.adapters.adapted_client import AdaptedClient, Get
 from deltaloop.cache.adapters.blocking import in_thread
 from deltaloop.client.transport import Headers, StreamResponse
@@ -28,11 +28,11 @@ def from_kubernetes(api_client: Any, *, request_timeout: float = 30.0) -> Adapte
         request_timeout: Seconds for a list, and for a watch to begin.
 
     Raises:
-        InvalidInputError: If it is something else.
+        InvalidArgumentError: If it is something else.
     """
     api_client = getattr(api_client, "api_client", api_client)
     if not hasattr(api_client, "rest_client") or inspect.iscoroutinefunction(getattr(api_client, "close", None)):
-        raise InvalidInputError(
+        raise InvalidArgumentError(
             f"from_kubernetes needs a kubernetes.client.ApiClient, not {type(api_client).__module__}."
             f"{type(api_client).__name__}"
         )

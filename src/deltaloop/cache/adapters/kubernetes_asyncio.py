@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final, final
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.cache.adapters.adapted_client import AdaptedClient, Get
 from deltaloop.cache.adapters.kubernetes import authorization
 from deltaloop.client.transport import Headers, StreamResponse
@@ -26,11 +26,11 @@ def from_kubernetes_asyncio(api_client: Any, *, request_timeout: float = 30.0) -
         request_timeout: Seconds for a list, and for a watch to begin.
 
     Raises:
-        InvalidInputError: If it is something else.
+        InvalidArgumentError: If it is something else.
     """
     api_client = getattr(api_client, "api_client", api_client)
     if not inspect.iscoroutinefunction(getattr(api_client, "close", None)) or not hasattr(api_client, "rest_client"):
-        raise InvalidInputError(
+        raise InvalidArgumentError(
             f"from_kubernetes_asyncio needs a kubernetes_asyncio.client.ApiClient, not {type(api_client).__module__}."
             f"{type(api_client).__name__}"
         )

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final, final
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.cache.adapters.adapted_client import AdaptedClient, Get
 from deltaloop.cache.adapters.blocking import in_thread
 from deltaloop.client.transport import Headers, StreamResponse
@@ -29,11 +29,11 @@ def from_lightkube(client: Any, *, request_timeout: float = 30.0) -> AdaptedClie
         request_timeout: Seconds for a list, and for a watch to begin.
 
     Raises:
-        InvalidInputError: If it is something else.
+        InvalidArgumentError: If it is something else.
     """
     http: Any = getattr(getattr(client, "_client", None), "_client", None)
     if not hasattr(http, "build_request"):
-        raise InvalidInputError(
+        raise InvalidArgumentError(
             "from_lightkube needs a lightkube.Client or lightkube.AsyncClient, "
             f"not {type(client).__module__}.{type(client).__name__}"
         )

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, final
 
-from deltaloop.api.compressed import Codec
+from deltaloop.api.compressed import Compressor
 from deltaloop.api.resource import Resource, compress_in_place
 from deltaloop.option_types import check_types
 from deltaloop.pacing.checks import require_positive
@@ -113,7 +113,7 @@ class DictionaryTraining:
         chosen = objects[:: max(1, -(-len(objects) // _SAMPLES))]
         return [obj.raw[:_SAMPLE_SIZE] for obj in chosen]
 
-    def finish(self, codec: Codec) -> Generator[None, None, None]:
+    def finish(self, codec: Compressor) -> Generator[None, None, None]:
         """Compress what was remembered; yields every so many objects. Compress yourself what comes from now on."""
         self._phase = TrainingPhase.DONE
         objects, self._objects = self._objects, {}

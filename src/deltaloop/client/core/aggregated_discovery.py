@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from deltaloop.api.errors import InvalidInputError, MalformedObjectError
+from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.client.core.resource_index import DiscoveredResource
@@ -121,7 +121,7 @@ def _resource(group: str, version: str, served: _Served) -> DiscoveredResource |
         return None  # it only has subresources, such as the bindings of some servers
     try:
         known = ResourceType[Resource](group, version, kind.kind, served.resource, served.scope == "Namespaced")
-    except InvalidInputError:
+    except InvalidArgumentError:
         return None
     return DiscoveredResource(
         known,

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import msgspec
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.redaction import REDACTED, SecretText, redact
 from deltaloop.api.times import parse_time
 from deltaloop.client.core.credential import ClientCertificate, Credential, is_header_value
@@ -274,7 +274,7 @@ def _certificate(certificate: str, key: str) -> ClientCertificate:
 def _expiry(text: str) -> float:
     try:
         return parse_time(text).timestamp()
-    except (InvalidInputError, OverflowError):
+    except (InvalidArgumentError, OverflowError):
         raise _UnusableError("the expirationTimestamp that it printed is not an RFC 3339 time") from None
 
 

@@ -18,7 +18,7 @@ from typing import TypeVar, final
 
 import msgspec
 
-from deltaloop.api.errors import InvalidInputError, MalformedObjectError, UnknownResourceError
+from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError, UnknownResourceError
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 
@@ -121,7 +121,7 @@ def decode_resources(group_version: str, body: bytes) -> list[DiscoveredResource
             continue
         try:
             known = ResourceType[Resource](group, version, served.kind, served.name, served.namespaced)
-        except InvalidInputError:
+        except InvalidArgumentError:
             continue
         found.append(
             DiscoveredResource(

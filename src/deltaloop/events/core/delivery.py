@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Final, TypeAlias
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.status import AlreadyExistsError, ApiError, ForbiddenError, NotFoundError
 from deltaloop.events.core.draft import EventApi
 from deltaloop.pacing import jitter
@@ -31,7 +31,7 @@ _JITTER: Final = 0.25
 _TERMINATING: Final = "NamespaceTerminating"
 
 
-class Step(Enum):
+class EventWrite(Enum):
     """The request to make now."""
 
     CREATE = "create"
@@ -57,7 +57,7 @@ class Outcome(StrEnum):
     NOT_SERVED = "the server does not serve events.k8s.io"
 
 
-Effect: TypeAlias = Step | Sleep | Outcome
+Effect: TypeAlias = EventWrite | Sleep | Outcome
 
 
 class Delivery:
@@ -69,7 +69,7 @@ class Delivery:
         """Begin with a patch for a repeat, and with a create otherwise."""
         self._is_update = is_update
         self._is_series = api is EventApi.EVENTS_V1
-        self._effect: Effect = Step.PATCH if is_update else Step.CREATE
+        self._effect: Effect = EventWrite.PATCH if is_update else EventWrite.CREATE
         self._after_wait = self._effect
         self._max_tries = max_tries
         self._retry_delay = retry_delay
@@ -101,20 +101,20 @@ class Delivery:
             closing: Whether the recorder is closing.
         """
         step = self._request()
-        if isinstance(error, NotFoundError) and step is Step.PATCH:
-            self._effect = Step.CREATE  # it has expired on the server, or it never arrived
+        if isinstance(error, NotFoundError) and step is EventWrite.PATCH:
+            self._effect = EventWrite.CREATE  # it has expired on the server, or it never arrived
         elif isinstance(error, AlreadyExistsError) and self._is_update and self._is_series:
-            self._try_again(Step.PATCH, chance, closing=closing)
+            self._try_again(EventWrite.PATCH, chance, closing=closing)
         elif isinstance(error, NotFoundError) and self._is_series and not _names_an_object(error):
             self._effect = Outcome.NOT_SERVED
         elif isinstance(error, ApiError):
             self._effect = _refusal(error)
-        elif isinstance(error, InvalidInputError):
+        elif isinstance(error, InvalidArgumentError):
             self._effect = Outcome.INVALID
         else:
             self._try_again(step, chance, closing=closing)
 
-    def _try_again(self, step: Step, chance: float, *, closing: bool) -> None:
+    def _try_again(self, step: EventWrite, chance: float, *, closing: bool) -> None:
         self.tries += 1
         if closing or self.tries >= self._max_tries:
             self._effect = Outcome.GIVEN_UP
@@ -127,8 +127,8 @@ class Delivery:
             return jitter(self._retry_delay, _JITTER, chance=chance)
         return self._retry_delay * (chance if self.tries == 1 else 1.0)
 
-    def _request(self) -> Step:
-        if isinstance(self._effect, Step):
+    def _request(self) -> EventWrite:
+        if isinstance(self._effect, EventWrite):
             return self._effect
         raise RuntimeError("an answer without a request")
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from deltaloop.api.errors import InvalidInputError, MalformedObjectError
+from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
 from deltaloop.api.kinds import EVENT, EVENTS_V1_EVENT
 from deltaloop.api.references import ObjectReference, reference_to
 from deltaloop.api.resource import Resource
@@ -35,20 +35,20 @@ def check_event_type(event_type: str) -> None:
     """Refuse what the API does not know.
 
     Raises:
-        InvalidInputError: If it is neither ``Normal`` nor ``Warning``.
+        InvalidArgumentError: If it is neither ``Normal`` nor ``Warning``.
     """
     if event_type not in EVENT_TYPES:
-        raise InvalidInputError(f"{event_type!r} is not a type of events; 'Normal' or 'Warning' is")
+        raise InvalidArgumentError(f"{event_type!r} is not a type of events; 'Normal' or 'Warning' is")
 
 
 def check_words(api: EventApi, *, reason: str, action: str) -> None:
     """Refuse words that events.k8s.io would refuse; core/v1 takes any.
 
     Raises:
-        InvalidInputError: If the reason is empty, or one of them has more than 128 characters.
+        InvalidArgumentError: If the reason is empty, or one of them has more than 128 characters.
     """
     if api is EventApi.EVENTS_V1 and not (reason and len(reason) <= WORD_LIMIT and len(action) <= WORD_LIMIT):
-        raise InvalidInputError(
+        raise InvalidArgumentError(
             f"{api} needs a reason; it and the action have at most {WORD_LIMIT} characters each, "
             f"not {len(reason)} and {len(action)}"
         )
@@ -58,16 +58,16 @@ def check_component(api: EventApi, component: str) -> None:
     """Refuse a component that cannot be who the events come from.
 
     Raises:
-        InvalidInputError: If it is empty or, for events.k8s.io, not a qualified name such as ``example.com/foo``.
+        InvalidArgumentError: If it is empty or, for events.k8s.io, not a qualified name such as ``example.com/foo``.
     """
     if not component:
-        raise InvalidInputError("EventRecorder needs a component that is not empty: it is who the events come from")
+        raise InvalidArgumentError("EventRecorder needs a component that is not empty: it is who the events come from")
     if api is EventApi.CORE_V1:
         return
     prefix, slash, name = component.rpartition("/")
     fits = not slash or (len(prefix) <= _SUBDOMAIN_LIMIT and _SUBDOMAIN.fullmatch(prefix))
     if not fits or not _QUALIFIED_NAME.fullmatch(name):
-        raise InvalidInputError(
+        raise InvalidArgumentError(
             f"{component!r} cannot be the reporting controller of an {api} Event; "
             "a qualified name can, such as example.com/foo-controller"
         )
@@ -202,7 +202,7 @@ def reference_of(obj: Resource | ObjectReference | Mapping[str, Any]) -> ObjectR
     """Return what an event is about.
 
     Raises:
-        InvalidInputError: If it is nothing that an event can be about.
+        InvalidArgumentError: If it is nothing that an event can be about.
         MalformedObjectError: If it has no name.
     """
     reference = _any_reference(obj)
@@ -218,6 +218,6 @@ def _any_reference(obj: Resource | ObjectReference | Mapping[str, Any]) -> Objec
         return reference_to(obj)
     if isinstance(obj, Mapping):
         return reference_to(Resource.from_dict(obj))
-    raise InvalidInputError(
+    raise InvalidArgumentError(
         f"an event is about a Resource, an ObjectReference or a mapping, not a {type(obj).__name__}"
     )

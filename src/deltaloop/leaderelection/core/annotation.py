@@ -14,7 +14,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from deltaloop.api.errors import InvalidInputError, MalformedObjectError
+from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.times import WallTime, format_time, parse_time
@@ -121,5 +121,5 @@ def _time(fields: Mapping[str, object], field: str) -> WallTime | None:
         return None
     try:
         return parse_time(text)
-    except InvalidInputError:
+    except InvalidArgumentError:
         raise MalformedObjectError(f"{field} in the annotation {LEADER_ANNOTATION} is not an RFC 3339 time") from None

@@ -38,7 +38,7 @@ import math
 from enum import Enum
 from typing import Final, final
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.times import WallTime
 from deltaloop.leaderelection.core.effects import (
     BecameLeader,
@@ -85,10 +85,10 @@ class Election:
         """Make a candidate that has not joined.
 
         Raises:
-            InvalidInputError: If the identity is empty: an empty holder means that nobody leads.
+            InvalidArgumentError: If the identity is empty: an empty holder means that nobody leads.
         """
         if not identity:
-            raise InvalidInputError("the identity of a candidate is empty; give one that no other candidate has")
+            raise InvalidArgumentError("the identity of a candidate is empty; give one that no other candidate has")
         self.identity = identity
         self.timing: ElectionTiming = timing if timing is not None else ElectionTiming()
         self.phase: ElectionPhase = ElectionPhase.IDLE

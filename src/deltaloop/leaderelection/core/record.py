@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from deltaloop.api.errors import InvalidInputError, MalformedObjectError
+from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
 from deltaloop.api.kinds import LEASE
 from deltaloop.api.times import WallTime, format_micro_time, parse_time
 
@@ -142,5 +142,5 @@ def _time(spec: Mapping[str, Any], field: str) -> WallTime | None:
         return None
     try:
         return parse_time(text)
-    except InvalidInputError:
+    except InvalidArgumentError:
         raise MalformedObjectError(f"spec.{field} of the Lease is not an RFC 3339 time") from None

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.option_types import check_types
 
 JITTER_FACTOR: Final = 1.2
@@ -32,14 +32,14 @@ class ElectionTiming:
         for name in ("lease_duration", "renew_deadline", "retry_period"):
             value: float = getattr(self, name)
             if not (value > 0 and math.isfinite(value)):
-                raise InvalidInputError(f"{name} is {value!r}; a finite number of seconds greater than 0 is needed")
+                raise InvalidArgumentError(f"{name} is {value!r}; a finite number of seconds greater than 0 is needed")
         if not self.lease_duration > self.renew_deadline:
-            raise InvalidInputError(
+            raise InvalidArgumentError(
                 f"lease_duration ({self.lease_duration:g} s) must be greater than renew_deadline "
                 f"({self.renew_deadline:g} s): a leader has to stop before others may take over"
             )
         if not self.renew_deadline > JITTER_FACTOR * self.retry_period:
-            raise InvalidInputError(
+            raise InvalidArgumentError(
                 f"renew_deadline ({self.renew_deadline:g} s) must be greater than {JITTER_FACTOR:g} times retry_period "
                 f"({self.retry_period:g} s): a leader has to get a second try"
             )

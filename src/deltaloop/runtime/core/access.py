@@ -44,7 +44,7 @@ class Access:
 
 @final
 @dataclass(frozen=True, slots=True, order=True)
-class Rule:
+class AccessRule:
     """One verb on one resource.
 
     Attributes:
@@ -74,16 +74,16 @@ class Rule:
 
 def rules_for(
     kind: ResourceType[Any], verbs: Iterable[str], *, namespace: str | None, subresource: str = ""
-) -> list[Rule]:
+) -> list[AccessRule]:
     """Return the rules of some verbs on one kind."""
     resource = f"{kind.plural}/{subresource}" if subresource else kind.plural
     place = (namespace or "") if kind.namespaced else ""
-    return [Rule(kind.group, resource, verb, place, kind.namespaced) for verb in verbs]
+    return [AccessRule(kind.group, resource, verb, place, kind.namespaced) for verb in verbs]
 
 
 def rules_of_access(
     access: Access, *, kind: ResourceType[Any] | None = None, namespace: str | None = None
-) -> list[Rule]:
+) -> list[AccessRule]:
     """Return the rules of an access.
 
     Args:
@@ -104,7 +104,7 @@ def implied_rules(
     owned: Iterable[ResourceType[Any]],
     writes: Iterable[tuple[ResourceType[Any], Access]],
     namespace: str | None,
-) -> list[Rule]:
+) -> list[AccessRule]:
     """Return what goes with the declared writes of a controller and is not always needed, so nothing asks about it.
 
     A controller that writes objects of its own custom kind tells of them in their ``status``. One that makes objects
@@ -119,7 +119,7 @@ def implied_rules(
     """
     # By name: a kind with a class of its own is the same kind.
     written = {str(kind) for kind, access in writes if not access.subresource and {*access.verbs} & {*_STORING}}
-    rules: list[Rule] = []
+    rules: list[AccessRule] = []
     if str(own) in written and str(own) not in map(str, BUILT_IN):
         rules += rules_for(own, ("update", "patch"), namespace=namespace, subresource="status")
     if written & {str(kind) for kind in owned}:
@@ -127,7 +127,7 @@ def implied_rules(
     return rules
 
 
-def review(rule: Rule) -> dict[str, Any]:
+def review(rule: AccessRule) -> dict[str, Any]:
     """Return the SelfSubjectAccessReview that asks about a rule."""
     resource, _, subresource = rule.resource.partition("/")
     attributes = {"group": rule.group, "resource": resource, "verb": rule.verb}
@@ -157,7 +157,7 @@ class PreflightError(DeltaloopError):
         missing: What is not allowed.
     """
 
-    def __init__(self, missing: Sequence[Rule]) -> None:
+    def __init__(self, missing: Sequence[AccessRule]) -> None:
         """Name every missing verb and resource, several verbs of a resource together."""
         verbs: dict[tuple[str, str, bool], list[str]] = {}
         for rule in missing:
@@ -169,14 +169,14 @@ class PreflightError(DeltaloopError):
         super().__init__(
             f"this account is not allowed to {'; to '.join(parts)}. Grant it: `deltaloop rbac MODULE` prints a role"
         )
-        self.missing: tuple[Rule, ...] = tuple(missing)
+        self.missing: tuple[AccessRule, ...] = tuple(missing)
 
 
 def _rank(verb: str) -> tuple[int, str]:
     return (_ORDER.index(verb) if verb in _ORDER else len(_ORDER), verb)
 
 
-def roles(rules: Iterable[Rule], *, name: str, namespace: str | None = None) -> list[dict[str, Any]]:
+def roles(rules: Iterable[AccessRule], *, name: str, namespace: str | None = None) -> list[dict[str, Any]]:
     """Return the roles that grant the rules: a ClusterRole for what is needed everywhere, and a Role a namespace.
 
     Resources of one group that need the same verbs share a rule; everything is in a fixed order.

@@ -35,7 +35,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, TypeAlias, cast, final
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
 from deltaloop.option_types import check_types
@@ -78,12 +78,12 @@ class HotLoopOptions:
             quiet=self.quiet,
         )
         if self.threshold < 2 or self.limit < 1:
-            raise InvalidInputError("HotLoopOptions needs a threshold of 2 or more, and a limit of 1 or more")
+            raise InvalidArgumentError("HotLoopOptions needs a threshold of 2 or more, and a limit of 1 or more")
         if self.min_interval > self.max_interval:
-            raise InvalidInputError("HotLoopOptions.min_interval is longer than max_interval")
+            raise InvalidArgumentError("HotLoopOptions.min_interval is longer than max_interval")
         if self.quiet <= self.max_interval:
             # Else slowing a key down would be taken for its recovery.
-            raise InvalidInputError("HotLoopOptions.quiet must be longer than max_interval")
+            raise InvalidArgumentError("HotLoopOptions.quiet must be longer than max_interval")
 
 
 class Cause(Enum):

@@ -204,7 +204,7 @@ ROWS: Final[Mapping[Case, Row]] = MappingProxyType(
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class KeyDecision:
     """What is done with one key.
 
     Attributes:
@@ -235,7 +235,7 @@ class Decision:
         return self.case is Case.TIMEOUT
 
 
-def decide(ended: Ended) -> Decision:
+def decide(ended: Ended) -> KeyDecision:
     """Say what becomes of a key whose reconcile has ended."""
     match ended:
         case Stopped():
@@ -248,7 +248,7 @@ def decide(ended: Ended) -> Decision:
             return _of_value(value)
 
 
-def _of_value(value: object) -> Decision:
+def _of_value(value: object) -> KeyDecision:
     if value is None:
         return _decision(Case.NOTHING)
     if not isinstance(value, Result):
@@ -259,8 +259,8 @@ def _of_value(value: object) -> Decision:
     return _decision(Case.REQUEUE if value.requeue else Case.NOTHING)
 
 
-def _decision(case: Case, *, delay: float = 0.0, error: Exception | None = None) -> Decision:
-    return Decision(case=case, row=ROWS[case], delay=delay, error=error)
+def _decision(case: Case, *, delay: float = 0.0, error: Exception | None = None) -> KeyDecision:
+    return KeyDecision(case=case, row=ROWS[case], delay=delay, error=error)
 
 
 def table() -> str:

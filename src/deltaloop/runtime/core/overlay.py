@@ -43,7 +43,7 @@ _PRUNE_FROM: Final = 64
 
 @final
 @dataclass(frozen=True, slots=True)
-class Written:
+class StoredWrite:
     """An object as it was stored by a write of ours."""
 
     obj: Resource
@@ -62,7 +62,7 @@ class Gone:
     reached_then: str
 
 
-Entry: TypeAlias = Written | Gone
+Entry: TypeAlias = StoredWrite | Gone
 
 
 class WriteKind(Enum):
@@ -139,11 +139,11 @@ class Overlay:
         if is_reached(obj.resource_version, reached=reached):
             return  # the stream was faster than the answer
         present = self._entries.get(obj.key)
-        if isinstance(present, Written) and is_newer(present.obj.resource_version, obj.resource_version):
+        if isinstance(present, StoredWrite) and is_newer(present.obj.resource_version, obj.resource_version):
             return  # an answer that was overtaken
         if isinstance(present, Gone) and (present.uid == obj.uid or is_newer(present.version, obj.resource_version)):
             return  # of before the deletion
-        self._entries[obj.key] = Written(obj, now, reached)
+        self._entries[obj.key] = StoredWrite(obj, now, reached)
 
     def deleted(self, key: str, *, uid: str, version: str, reached: str, now: float) -> None:
         """Take a deletion that was carried out.
@@ -156,7 +156,7 @@ class Overlay:
             now: Seconds.
         """
         present = self._entries.get(key)
-        if isinstance(present, Written):
+        if isinstance(present, StoredWrite):
             if present.obj.uid != uid and is_newer(present.obj.resource_version, version):
                 return  # a successor is there already
             if present.obj.uid == uid and is_newer(present.obj.resource_version, version):
@@ -248,7 +248,7 @@ class Overlay:
         if self._is_caught_up(entry, cached, reached=reached, now=now):
             del self._entries[key]
             return cached
-        return entry.obj if isinstance(entry, Written) else None
+        return entry.obj if isinstance(entry, StoredWrite) else None
 
     def merge(
         self,
@@ -290,11 +290,11 @@ class Overlay:
         self._prune_from = max(_PRUNE_FROM, 2 * len(self._entries))
 
     def _is_caught_up(self, entry: Entry, cached: Resource | None, *, reached: str, now: float) -> bool:
-        version = entry.obj.resource_version if isinstance(entry, Written) else entry.version
+        version = entry.obj.resource_version if isinstance(entry, StoredWrite) else entry.version
         limit = self._max_age if is_comparable(reached) and is_comparable(version) else self._uncomparable_age
         if now - entry.at >= limit or is_newer(entry.reached_then, reached):
             return True
-        if isinstance(entry, Written):
+        if isinstance(entry, StoredWrite):
             return is_reached(version, reached=reached) or (
                 cached is not None and _is_at_least(cached.resource_version, version)
             )

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final, cast, final
 
-from deltaloop.api.errors import InvalidInputError
-from deltaloop.runtime.core.access import Rule
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.runtime.core.access import AccessRule
 
 _VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch"}
 _NAMESPACE_SUBRESOURCES: Final = frozenset({"status", "finalize"})
@@ -23,7 +23,9 @@ _ANYBODY_MAY: Final = frozenset({"selfsubjectaccessreviews", "selfsubjectrulesre
 _FORMAT: Final = 1
 
 
-def rules_of_request(method: str, path: str, query: Mapping[str, str], *, content_type: str = "") -> tuple[Rule, ...]:
+def rules_of_request(
+    method: str, path: str, query: Mapping[str, str], *, content_type: str = ""
+) -> tuple[AccessRule, ...]:
     """Return what a request needs to be allowed; nothing for paths of no resource, and for what anybody may.
 
     Args:
@@ -51,7 +53,7 @@ def rules_of_request(method: str, path: str, query: Mapping[str, str], *, conten
     if content_type.startswith("application/apply-patch"):
         verbs.append("create")
     shown = f"{resource}/{subresource}" if subresource else resource
-    return tuple(Rule(group, shown, verb, namespace, namespaced=bool(namespace)) for verb in verbs)
+    return tuple(AccessRule(group, shown, verb, namespace, namespaced=bool(namespace)) for verb in verbs)
 
 
 def _verb(method: str, query: Mapping[str, str], *, named: bool) -> str:
@@ -68,7 +70,7 @@ def _verb(method: str, query: Mapping[str, str], *, named: bool) -> str:
 class RecordedAccess:
     """The rules of one run, each once."""
 
-    def __init__(self, *, namespace: str | None = None, rules: Iterable[Rule] = ()) -> None:
+    def __init__(self, *, namespace: str | None = None, rules: Iterable[AccessRule] = ()) -> None:
         """Begin with rules.
 
         Args:
@@ -82,7 +84,7 @@ class RecordedAccess:
         """Take a request that was sent."""
         self._rules.update(dict.fromkeys(rules_of_request(method, path, query, content_type=content_type)))
 
-    def rules(self) -> tuple[Rule, ...]:
+    def rules(self) -> tuple[AccessRule, ...]:
         """Return the rules as a role needs them."""
         if self.namespace is not None:
             return tuple(sorted(self._rules))
@@ -109,26 +111,26 @@ class RecordedAccess:
         """Read what ``to_dict`` returned.
 
         Raises:
-            InvalidInputError: If it is something else; ``source`` is named.
+            InvalidArgumentError: If it is something else; ``source`` is named.
         """
         wrong = f"{source} holds no recorded access; `deltaloop run MODULE --record-access FILE` makes such a file"
         if not isinstance(fields, dict):
-            raise InvalidInputError(wrong)
+            raise InvalidArgumentError(wrong)
         known = cast("dict[str, Any]", fields)
         namespace, found = known.get("namespace"), known.get("rules")
         if known.get("format") != _FORMAT or not isinstance(found, list) or not isinstance(namespace, str | None):
-            raise InvalidInputError(wrong)
-        rules: list[Rule] = []
+            raise InvalidArgumentError(wrong)
+        rules: list[AccessRule] = []
         for item in cast("list[Any]", found):
             try:
                 rules.append(_read_rule(item))
             except (KeyError, TypeError):
-                raise InvalidInputError(wrong) from None
+                raise InvalidArgumentError(wrong) from None
         return cls(namespace=namespace, rules=rules)
 
 
-def _read_rule(item: Any) -> Rule:
+def _read_rule(item: Any) -> AccessRule:
     names = [item[name] for name in ("group", "resource", "verb", "namespace")]
     if not all(isinstance(name, str) for name in names):
         raise TypeError("a rule is made of strings")
-    return Rule(names[0], names[1], names[2], names[3], namespaced=bool(names[3]))
+    return AccessRule(names[0], names[1], names[2], names[3], namespaced=bool(names[3]))

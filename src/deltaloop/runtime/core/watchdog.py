@@ -27,7 +27,7 @@ _BUSY_PART: Final = 0.5
 
 @final
 @dataclass(frozen=True, slots=True)
-class Ask:
+class Ping:
     """Ask the loop for a sign of life; feed ``answered`` when it comes."""
 
 
@@ -43,7 +43,7 @@ class Blocked:
     seconds: float
 
 
-WatchdogEffect: TypeAlias = Ask | Blocked | Wait
+WatchdogEffect: TypeAlias = Ping | Blocked | Wait
 
 
 @final
@@ -75,7 +75,7 @@ class Watchdog:
             return Wait(self._due_at)
         if self._asked_at is None:
             self._begin(now, used)
-            return Ask()
+            return Ping()
         late, silent = now - self._due_at, now - self._asked_at
         if late > self._patience and used - self._used_at_question < silent * _BUSY_PART:
             self._begin(now, used)

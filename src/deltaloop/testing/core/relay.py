@@ -52,7 +52,7 @@ class Direction(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class RelayFault:
     """What all faults have: a direction and a moment.
 
     Attributes:
@@ -79,19 +79,19 @@ class Fault:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cut(Fault):
+class Cut(RelayFault):
     """Close both sides in order, after what was passed on has left."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reset(Fault):
+class Reset(RelayFault):
     """Close both sides by a reset; what was passed on and not yet read may be lost with it, as TCP has it."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stall(Fault):
+class Stall(RelayFault):
     """Pass on nothing in the direction; the end of its stream waits, too.
 
     Attributes:
@@ -102,13 +102,13 @@ class Stall(Fault):
 
     def __post_init__(self) -> None:
         """Refuse a negative duration."""
-        Fault.__post_init__(self)
+        RelayFault.__post_init__(self)
         require_not_negative("Stall", duration=self.duration or 0.0)
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HalfOpen(Fault):
+class HalfOpen(RelayFault):
     """Throw away what either side sends and tell neither about it, as when a node or a NAT entry is gone.
 
     The kernels still acknowledge to each other, because the relay is there: TCP's own time limits do not notice.
@@ -117,7 +117,7 @@ class HalfOpen(Fault):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delay(Fault):
+class Delay(RelayFault):
     """Let bytes that come from then on arrive later.
 
     Attributes:
@@ -128,13 +128,13 @@ class Delay(Fault):
 
     def __post_init__(self) -> None:
         """Refuse a negative delay."""
-        Fault.__post_init__(self)
+        RelayFault.__post_init__(self)
         require_not_negative("Delay", seconds=self.seconds)
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Throttle(Fault):
+class Throttle(RelayFault):
     """Let bytes arrive at a rate.
 
     Attributes:
@@ -145,13 +145,13 @@ class Throttle(Fault):
 
     def __post_init__(self) -> None:
         """Refuse a rate that is none."""
-        Fault.__post_init__(self)
+        RelayFault.__post_init__(self)
         require_positive("Throttle", bytes_per_second=self.bytes_per_second)
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Corrupt(Fault):
+class Corrupt(RelayFault):
     """Flip bits of the next bytes.
 
     Attributes:
@@ -164,7 +164,7 @@ class Corrupt(Fault):
 
     def __post_init__(self) -> None:
         """Refuse what changes nothing."""
-        Fault.__post_init__(self)
+        RelayFault.__post_init__(self)
         if self.count < 1 or not 1 <= self.mask <= 255:
             raise ValueError(f"Corrupt(count={self.count}, mask={self.mask}) flips nothing; 1 or more and 1 to 255")
 
@@ -210,7 +210,7 @@ class _Line:
     free_at: float = -math.inf
     corrupted: int = 0
     mask: int = 0
-    armed: list[tuple[int, Fault]] = field(default_factory=list[tuple[int, Fault]])
+    armed: list[tuple[int, RelayFault]] = field(default_factory=list[tuple[int, RelayFault]])
 
     def next_at(self) -> float | None:
         """Return when the next bytes, or the end, can be passed on; None if there is nothing."""
@@ -223,10 +223,10 @@ class _Line:
 class RelayMachine:
     """The state of one connection. Feed it, ``act``, and come again at ``wake_at``."""
 
-    def __init__(self, faults: Iterable[Fault] = (), *, now: float) -> None:
+    def __init__(self, faults: Iterable[RelayFault] = (), *, now: float) -> None:
         """Begin a connection with faults."""
         self._lines = {direction: _Line() for direction in Direction}
-        self._timed: list[tuple[float, Fault]] = []
+        self._timed: list[tuple[float, RelayFault]] = []
         self._half_open = False
         self._closing: Close | None = None
         self._over = False
@@ -236,7 +236,7 @@ class RelayMachine:
 
     # Feeds
 
-    def inject(self, fault: Fault, now: float) -> None:
+    def inject(self, fault: RelayFault, now: float) -> None:
         """Take one more fault; its moment counts from now."""
         if fault.after_bytes is not None:
             line = self._lines[fault.direction]
@@ -381,7 +381,7 @@ class RelayMachine:
         while line.armed and line.armed[0][0] <= line.passed and self._closing is None:
             self._fire(line.armed.pop(0)[1], now)
 
-    def _fire(self, fault: Fault, now: float) -> None:
+    def _fire(self, fault: RelayFault, now: float) -> None:
         line = self._lines[fault.direction]
         match fault:
             case Cut():

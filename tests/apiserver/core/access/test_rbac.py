@@ -10,7 +10,7 @@ import pytest
 
 from deltaloop.apiserver.core.access import rbac
 from deltaloop.apiserver.core.access.rbac import AlwaysAllow, Attributes, RbacAuthorizer
-from deltaloop.apiserver.core.storage.store import Store
+from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.wire.request_info import MASTERS, User
 
 USERS = (
@@ -107,7 +107,7 @@ def path(at: Attributes) -> str:
 
 def check_every_decision() -> None:
     for objects, model in WORLDS.values():
-        store = Store()
+        store = RevisionStore()
         for plural, key, fields in objects:
             store.create(f"{plural}.rbac.authorization.k8s.io", key, fields)
         authorizer = RbacAuthorizer(store)
@@ -170,7 +170,7 @@ def test_seeded_bugs_are_found(part: str, broken: object, monkeypatch: pytest.Mo
 
 
 def test_a_change_counts_from_the_next_question_on() -> None:
-    store = Store()
+    store = RevisionStore()
     plural, key, fields = role("r", rule("get", "pods"))
     store.create(f"{plural}.rbac.authorization.k8s.io", key, fields)
     bound = binding("ClusterRole", "r", BOB)
@@ -195,7 +195,7 @@ def test_what_was_parsed_goes_with_its_object_not_with_its_version(changed: str)
     """A counter that goes back gives the version that an object had to another content of it."""
     objects = [role("reader", rule("get", "pods")), binding("ClusterRole", "reader", BOB)]
     objects.sort(key=lambda entry: entry[0] == changed)
-    store, (plural, key, fields) = Store(), objects[-1]
+    store, (plural, key, fields) = RevisionStore(), objects[-1]
     for each, at, content in objects:
         store.create(f"{each}.rbac.authorization.k8s.io", at, content)
     before = store.get(f"{plural}.rbac.authorization.k8s.io", key)

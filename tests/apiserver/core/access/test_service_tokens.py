@@ -10,11 +10,11 @@ import pytest
 
 from deltaloop.apiserver.core.access import service_tokens
 from deltaloop.apiserver.core.access.service_tokens import TokenWish, bound_object, claims, user_of_claims
-from deltaloop.apiserver.core.storage.store import Store
+from deltaloop.apiserver.core.storage.store import RevisionStore
 
 ISSUER = "https://issuer"
 NOW = 1000.0
-Change = Callable[[Store, dict[str, Any]], None]
+Change = Callable[[RevisionStore, dict[str, Any]], None]
 ACCOUNT = {"metadata": {"name": "robot", "namespace": "a", "uid": "u1"}}
 PLURALS = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 
@@ -23,8 +23,8 @@ def key(kind: str) -> str:
     return "x" if kind == "Node" else "a/x"
 
 
-def made_token(kind: str) -> tuple[Store, dict[str, Any]]:
-    store = Store()
+def made_token(kind: str) -> tuple[RevisionStore, dict[str, Any]]:
+    store = RevisionStore()
     account = store.create("serviceaccounts", "a/robot", ACCOUNT)
     wish = TokenWish((ISSUER,), 600)
     if kind:
@@ -35,26 +35,26 @@ def made_token(kind: str) -> tuple[Store, dict[str, Any]]:
     return store, claims(account, wish, bound, issuer=ISSUER, identity="j", now=NOW)
 
 
-def without_the_account(store: Store, _: dict[str, Any]) -> None:
+def without_the_account(store: RevisionStore, _: dict[str, Any]) -> None:
     store.delete("serviceaccounts", "a/robot")
 
 
-def another_account_of_that_name(store: Store, _: dict[str, Any]) -> None:
+def another_account_of_that_name(store: RevisionStore, _: dict[str, Any]) -> None:
     store.delete("serviceaccounts", "a/robot")
     store.create("serviceaccounts", "a/robot", {"metadata": {**ACCOUNT["metadata"], "uid": "u9"}})
 
 
-def of_another_issuer(_: Store, said: dict[str, Any]) -> None:
+def of_another_issuer(_: RevisionStore, said: dict[str, Any]) -> None:
     said["iss"] = "https://other"
 
 
-def without_what_it_is_bound_to(store: Store, said: dict[str, Any]) -> None:
+def without_what_it_is_bound_to(store: RevisionStore, said: dict[str, Any]) -> None:
     for kind, plural in PLURALS.items():
         if kind.lower() in said["kubernetes.io"]:
             store.delete(plural, key(kind))
 
 
-def bound_to_another_of_that_name(store: Store, said: dict[str, Any]) -> None:
+def bound_to_another_of_that_name(store: RevisionStore, said: dict[str, Any]) -> None:
     for kind, plural in PLURALS.items():
         if kind.lower() in said["kubernetes.io"]:
             found = store.get(plural, key(kind))
@@ -63,7 +63,7 @@ def bound_to_another_of_that_name(store: Store, said: dict[str, Any]) -> None:
             store.create(plural, key(kind), {"metadata": {**found.to_dict()["metadata"], "uid": "u9"}})
 
 
-def of_another_namespace(_: Store, said: dict[str, Any]) -> None:
+def of_another_namespace(_: RevisionStore, said: dict[str, Any]) -> None:
     said["kubernetes.io"]["namespace"] = "b"
 
 
@@ -99,7 +99,7 @@ def always_there(*_: object) -> bool:
     return True
 
 
-def there_by_name_only(store: Store, plural: str, namespace: str, reference: dict[str, Any]) -> bool:
+def there_by_name_only(store: RevisionStore, plural: str, namespace: str, reference: dict[str, Any]) -> bool:
     return store.get(plural, f"{namespace}/{reference.get('name')}") is not None
 
 

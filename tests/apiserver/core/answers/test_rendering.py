@@ -22,7 +22,7 @@ from deltaloop.apiserver.core.storage.encoding import (
     with_resource_version,
 )
 from deltaloop.apiserver.core.storage.listing import Listed
-from deltaloop.apiserver.core.storage.store import Store
+from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.storage.watching import Sighting
 from deltaloop.apiserver.core.wire.requests import ResourcePath
 from deltaloop.apiserver.core.wire.routing import find_route
@@ -37,7 +37,7 @@ def config_maps() -> ServedResource:
 
 
 def stored() -> Resource:
-    return Store().create("configmaps", "a", {"metadata": {"name": "a"}, "kind": "X"})
+    return RevisionStore().create("configmaps", "a", {"metadata": {"name": "a"}, "kind": "X"})
 
 
 def test_kind_and_version_are_put_in_front() -> None:
@@ -142,7 +142,7 @@ OWNED: dict[str, Any] = {"name": "a", "managedFields": [{"manager": "m", "operat
 
 
 def owned() -> Resource:
-    return Store().create("configmaps", "a", {"metadata": OWNED, "data": {"k": "v"}})
+    return RevisionStore().create("configmaps", "a", {"metadata": OWNED, "data": {"k": "v"}})
 
 
 def rendering_of(accept: str, shape: Shape) -> Rendering:
@@ -205,7 +205,7 @@ def in_version(version: str) -> Rendering:
 
 def test_events_are_written_together_up_to_a_size() -> None:
     rendering = WatchRendering(rendering_of("", "watch"))
-    store = Store()
+    store = RevisionStore()
     sightings = tuple(
         Sighting(EventType.ADDED, store.create("r", name, {"metadata": {"name": name}, "data": "x" * 100}))
         for name in "abc"
@@ -258,7 +258,7 @@ def test_watches_of_different_forms_share_nothing(this: str, that: str) -> None:
 
 def test_versions_and_kinds_of_events_share_nothing() -> None:
     cache = LineCache()
-    obj = Store().create("r", "a", {"metadata": {"name": "a"}, "spec": {"maxReplicas": 3}})
+    obj = RevisionStore().create("r", "a", {"metadata": {"name": "a"}, "spec": {"maxReplicas": 3}})
     added, modified = Sighting(EventType.ADDED, obj), Sighting(EventType.MODIFIED, obj)
     kinds = [
         msgspec.json.decode(WatchRendering(in_version(version), cache).line(sighting, now=0))
@@ -277,7 +277,7 @@ def test_tables_share_neither_ages_nor_columns() -> None:
     cache = LineCache()
     one, two = (WatchRendering(rendering_of(f"application/json;{AS_TABLE}", "watch"), cache) for _ in range(2))
     made = {"name": "a", "creationTimestamp": "1970-01-01T00:00:00Z"}
-    sightings = (Sighting(EventType.ADDED, Store().create("r", "a", {"metadata": made})),)
+    sightings = (Sighting(EventType.ADDED, RevisionStore().create("r", "a", {"metadata": made})),)
 
     def table(rendering: WatchRendering, now: float) -> tuple[bool, str]:
         lines, _ = rendering.lines(sightings, now=now, size=ALL)
@@ -293,7 +293,7 @@ def test_tables_share_neither_ages_nor_columns() -> None:
 def test_only_so_many_bytes_of_lines_are_kept() -> None:
     cache = LineCache(size=3000)
     rendering = WatchRendering(rendering_of("", "watch"), cache)
-    store = Store()
+    store = RevisionStore()
     sightings = [
         Sighting(EventType.ADDED, store.create("r", f"a{number}", {"metadata": {"name": "a"}, "data": "x" * 900}))
         for number in range(9)

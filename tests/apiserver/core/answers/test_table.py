@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.apiserver.core.answers.table import (
     Output,
     Shape,
@@ -115,7 +115,7 @@ def test_what_a_row_carries_of_its_object() -> None:
 
 
 def test_another_word_for_what_a_row_carries_is_refused() -> None:
-    with pytest.raises(InvalidInputError, match="must be 'Metadata', 'Object', 'None', or empty"):
+    with pytest.raises(InvalidArgumentError, match="must be 'Metadata', 'Object', 'None', or empty"):
         parse_include_object("metadata")
 
 

@@ -13,7 +13,7 @@ from deltaloop.apiserver.core.controllers.first_objects import make_namespaces
 from deltaloop.apiserver.core.controllers.garbage import Collected, GarbageCollector
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.stamp import Stamp
-from deltaloop.apiserver.core.storage.store import Store
+from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.operations import Operations
 from tests.apiserver.core.built_in import built_in_registry
@@ -22,7 +22,7 @@ STAMP = Stamp(now=0, uid="someone")
 
 
 def operations(*, window: int = 10_000) -> tuple[Operations, ServedResource]:
-    made = Operations(Store(window=window), built_in_registry())
+    made = Operations(RevisionStore(window=window), built_in_registry())
     make_namespaces(made, lambda: STAMP)
     served = made.registry.find("", "v1", "configmaps")
     assert served is not None

@@ -11,7 +11,7 @@ import pytest
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core.kinds import pod_eviction
 from deltaloop.apiserver.core.kinds.pod_eviction import budget_to_spend
-from deltaloop.apiserver.core.storage.store import Store
+from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.schemas.json_values import at, items, mapping
 
 PDBS = "poddisruptionbudgets.policy"
@@ -71,8 +71,8 @@ WORLDS = [
 ]
 
 
-def make(world: World) -> tuple[Store, Any]:
-    store = Store()
+def make(world: World) -> tuple[RevisionStore, Any]:
+    store = RevisionStore()
     metadata: dict[str, Any] = {"name": "p", "namespace": "a", "labels": {"app": "web"}}
     if world.deleting:
         metadata["deletionTimestamp"] = "2026-01-02T03:04:05Z"

@@ -14,7 +14,7 @@ from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.draft import NO_DRAFT, Commit, Draft, ask_at_once
-from deltaloop.apiserver.core.storage.store import Condition, Objects, Store
+from deltaloop.apiserver.core.storage.store import Condition, Objects, RevisionStore
 from deltaloop.apiserver.core.storage.store_errors import (
     ConditionFailedError,
     KeyExistsError,
@@ -33,12 +33,12 @@ def fields(name: str, *, value: int = 0) -> dict[str, Any]:
     return {"metadata": {"name": name, "uid": f"uid of {name}"}, "data": {"v": str(value)}}
 
 
-def draft_of(store: Store) -> Draft:
+def draft_of(store: RevisionStore) -> Draft:
     return Draft(store, ask=ask_at_once)
 
 
 def test_nothing_is_in_the_store_before_the_commit() -> None:
-    store = Store()
+    store = RevisionStore()
     store.create("a", "x", fields("x"))
     draft = draft_of(store)
     draft.create("a", "y", fields("y"))
@@ -56,7 +56,7 @@ def test_nothing_is_in_the_store_before_the_commit() -> None:
 
 
 def test_what_it_gave_gets_the_revisions_of_the_store() -> None:
-    store = Store()
+    store = RevisionStore()
     old = store.create("a", "old", fields("old"))
     draft = draft_of(store)
     read = draft.get("a", "old")
@@ -80,7 +80,7 @@ def test_what_it_gave_gets_the_revisions_of_the_store() -> None:
 
 def test_a_removed_object_is_not_taken_for_what_was_written_last() -> None:
     """A removal that changes something else after it, as the last object of a CRD does."""
-    store = Store()
+    store = RevisionStore()
     store.create("a", "x", fields("x"))
     store.create("crds", "c", fields("c"))
     draft = draft_of(store)
@@ -91,12 +91,12 @@ def test_a_removed_object_is_not_taken_for_what_was_written_last() -> None:
     assert (final.name, final.resource_version) == ("x", "5")
 
 
-def delete_and_compact(store: Store) -> None:
+def delete_and_compact(store: RevisionStore) -> None:
     store.delete("a", "x")
     store.compact(99)
 
 
-_CASES: list[tuple[Callable[[Objects], object], Callable[[Store], object], bool]] = [
+_CASES: list[tuple[Callable[[Objects], object], Callable[[RevisionStore], object], bool]] = [
     (lambda store: store.get("a", "x"), lambda store: store.update("a", "x", fields("x", value=1)), False),
     (lambda store: store.get("a", "x"), lambda store: store.delete("a", "x"), False),
     (lambda store: store.get("a", "y"), lambda store: store.create("a", "y", fields("y")), False),
@@ -113,9 +113,9 @@ _CASES: list[tuple[Callable[[Objects], object], Callable[[Store], object], bool]
 
 @pytest.mark.parametrize(("reads", "others", "current"), _CASES)
 def test_what_was_read_has_to_be_so_still(
-    reads: Callable[[Objects], object], others: Callable[[Store], object], current: bool
+    reads: Callable[[Objects], object], others: Callable[[RevisionStore], object], current: bool
 ) -> None:
-    store = Store()
+    store = RevisionStore()
     store.create("a", "x", fields("x"))
     draft = draft_of(store)
     reads(draft)
@@ -125,7 +125,7 @@ def test_what_was_read_has_to_be_so_still(
 
 
 def test_what_is_read_twice_is_the_same() -> None:
-    store = Store()
+    store = RevisionStore()
     first = store.create("a", "x", fields("x"))
     draft = draft_of(store)
     assert draft.get("a", "x") is first
@@ -136,7 +136,7 @@ def test_what_is_read_twice_is_the_same() -> None:
 
 
 def test_it_refuses_what_the_store_refuses() -> None:
-    store = Store()
+    store = RevisionStore()
     store.create("a", "x", fields("x"))
     draft = draft_of(store)
     with pytest.raises(KeyMissingError):
@@ -154,7 +154,7 @@ def test_it_refuses_what_the_store_refuses() -> None:
 
 def test_all_its_questions_are_asked() -> None:
     asked: list[str] = []
-    store = Store()
+    store = RevisionStore()
     store.create("a", "x", fields("x"))
 
     def ask(question: Callable[[], T], /) -> T:
@@ -182,7 +182,7 @@ class AsTheStore(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.store, self.twin = Store(), Store()
+        self.store, self.twin = RevisionStore(), RevisionStore()
         for store in (self.store, self.twin):
             store.create("a", "x", fields("x"))
         self.draft = draft_of(self.twin)
@@ -262,7 +262,7 @@ def crd(plural: str) -> dict[str, Any]:
 
 
 def test_a_definition_is_served_from_its_commit_on_whatever_others_are_made_meanwhile() -> None:
-    operations = Operations(Store(), built_in_registry())
+    operations = Operations(RevisionStore(), built_in_registry())
     crds = operations.registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
     assert crds is not None
     drafts = {plural: operations.draft(ask_at_once) for plural in ("foos", "bars")}
@@ -282,7 +282,7 @@ def test_a_definition_is_served_from_its_commit_on_whatever_others_are_made_mean
 
 
 def test_a_group_of_a_definition_has_its_service_with_the_commit() -> None:
-    operations = Operations(Store(), built_in_registry())
+    operations = Operations(RevisionStore(), built_in_registry())
     crds = operations.registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
     assert crds is not None
     services = kinds.API_SERVICE.group_resource
@@ -310,7 +310,7 @@ def test_a_group_of_a_definition_has_its_service_with_the_commit() -> None:
 
 
 def test_a_definition_whose_names_are_taken_meanwhile_is_worked_out_anew() -> None:
-    operations = Operations(Store(), built_in_registry())
+    operations = Operations(RevisionStore(), built_in_registry())
     crds = operations.registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
     assert crds is not None
     drafted = operations.draft(ask_at_once)
@@ -322,7 +322,7 @@ def test_a_definition_whose_names_are_taken_meanwhile_is_worked_out_anew() -> No
 
 
 def test_a_definition_that_is_removed_meanwhile_is_not_there_again() -> None:
-    operations = Operations(Store(), built_in_registry())
+    operations = Operations(RevisionStore(), built_in_registry())
     crds = operations.registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
     assert crds is not None
     operations.create(crds, "", crd("foos"), stamp=stamp("foos"))

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from deltaloop.apiserver.core.storage.history import Change
-from deltaloop.apiserver.core.storage.store import Condition, Page, Store, encode_object
+from deltaloop.apiserver.core.storage.history import StoredChange
+from deltaloop.apiserver.core.storage.store import Condition, Page, RevisionStore, encode_object
 from deltaloop.apiserver.core.storage.store_errors import (
     CompactedError,
     ConditionFailedError,
@@ -29,7 +29,7 @@ def names(page: Page) -> list[str]:
 
 
 def test_every_write_takes_the_next_revision_whatever_it_writes() -> None:
-    store = Store()
+    store = RevisionStore()
     assert store.revision == store.compacted == 1
     a = store.create("x", "a", fields("a"))
     b = store.create("y", "b", fields("b"))
@@ -39,7 +39,7 @@ def test_every_write_takes_the_next_revision_whatever_it_writes() -> None:
 
 
 def test_objects_are_kept_sorted_and_without_kind() -> None:
-    store = Store()
+    store = RevisionStore()
     obj = store.create(
         "x", "a", {"z": 1, "metadata": {"uid": "u", "name": "a"}, "kind": "K", "apiVersion": "v1", "b": {}}
     )
@@ -48,7 +48,7 @@ def test_objects_are_kept_sorted_and_without_kind() -> None:
 
 
 def test_an_equal_object_is_not_written() -> None:
-    store = Store()
+    store = RevisionStore()
     first = store.create("x", "a", fields("a", 1))
     assert store.update("x", "a", dict(reversed(fields("a", 1).items()))) is first
     assert store.revision == 2
@@ -56,7 +56,7 @@ def test_an_equal_object_is_not_written() -> None:
 
 
 def test_conditions() -> None:
-    store = Store()
+    store = RevisionStore()
     store.create("x", "a", fields("a"))
     with pytest.raises(KeyExistsError):
         store.create("x", "a", fields("a"))
@@ -74,7 +74,7 @@ def test_conditions() -> None:
 
 
 def test_keys_are_ordered_as_text_and_namespaces_do_not_mix() -> None:
-    store = Store()
+    store = RevisionStore()
     for key in ("a/x", "a-b/x", "a/y", "b/x"):
         namespace, name = key.split("/")
         store.create("r", key, fields(name, namespace=namespace))
@@ -83,7 +83,7 @@ def test_keys_are_ordered_as_text_and_namespaces_do_not_mix() -> None:
 
 
 def test_pages_pass_over_what_does_not_match() -> None:
-    store = Store()
+    store = RevisionStore()
     for number in range(6):
         store.create("r", f"k{number}", fields(f"k{number}", number))
     odd = store.list("r", matches=lambda item: bool(item["value"] % 2), limit=2)
@@ -94,7 +94,7 @@ def test_pages_pass_over_what_does_not_match() -> None:
 
 
 def test_the_window_is_bounded_by_count_and_bytes() -> None:
-    store = Store(window=3)
+    store = RevisionStore(window=3)
     for number in range(6):
         store.create("r", f"k{number}", fields(f"k{number}"))
     assert (store.revision, store.compacted) == (7, 4)
@@ -102,14 +102,14 @@ def test_the_window_is_bounded_by_count_and_bytes() -> None:
     with pytest.raises(CompactedError) as caught:
         store.changes_after(3)
     assert (caught.value.revision, caught.value.compacted) == (3, 4)
-    small = Store(window_bytes=1)
+    small = RevisionStore(window_bytes=1)
     small.create("r", "a", fields("a"))
     small.create("r", "b", fields("b"))
     assert small.compacted == 2  # the newest change is always kept
 
 
 def test_changes_come_in_portions() -> None:
-    store = Store()
+    store = RevisionStore()
     for number in range(5):
         store.create("r", f"k{number}", fields(f"k{number}"))
     assert [change.revision for change in store.changes_after(2, limit=2)] == [3, 4]
@@ -117,7 +117,7 @@ def test_changes_come_in_portions() -> None:
 
 
 def test_compacting_the_future_forgets_all_and_no_more() -> None:
-    store = Store()
+    store = RevisionStore()
     store.create("r", "a", fields("a"))
     store.compact(99)
     assert (store.compacted, store.revision) == (2, 2)
@@ -136,7 +136,7 @@ Snapshot = dict[tuple[str, str], int]
 
 
 class StoreMachine(RuleBasedStateMachine):
-    make: ClassVar[type[Any]] = Store
+    make: ClassVar[type[Any]] = RevisionStore
 
     def __init__(self) -> None:
         super().__init__()
@@ -209,7 +209,7 @@ class StoreMachine(RuleBasedStateMachine):
                 self.store.changes_after(revision)
             return
         state = dict(self.snapshots[revision])
-        changes: tuple[Change, ...] = self.store.changes_after(revision)
+        changes: tuple[StoredChange, ...] = self.store.changes_after(revision)
         for change in changes:
             revision += 1
             place = (change.resource, change.key)
@@ -259,7 +259,7 @@ class _Broken:
     """A store with one fault, to show that the machine finds it."""
 
     def __init__(self) -> None:
-        self.store = Store()
+        self.store = RevisionStore()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.store, name)
@@ -274,7 +274,7 @@ class _ForgetsHistory(_Broken):
 
 
 class _SkipsAChange(_Broken):
-    def changes_after(self, revision: int) -> tuple[Change, ...]:
+    def changes_after(self, revision: int) -> tuple[StoredChange, ...]:
         return self.store.changes_after(revision)[1:]
 
 

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 from deltaloop.api.status import ApiError, InternalServerError
 from deltaloop.api.watch_event import EventType
 from deltaloop.apiserver.core.storage.selection import EVERYTHING, Selection
-from deltaloop.apiserver.core.storage.store import Store
+from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.storage.watching import (
     ChangeReader,
     Sighting,
@@ -26,7 +26,7 @@ from deltaloop.apiserver.core.wire.requests import ListQuery
 BLUE = Selection.parse("color=blue", "")
 
 
-def put(store: Store, name: str, color: str = "blue", value: int = 0) -> None:
+def put(store: RevisionStore, name: str, color: str = "blue", value: int = 0) -> None:
     fields = {"metadata": {"name": name, "labels": {"color": color}}, "value": value}
     if store.get("r", name) is None:
         store.create("r", name, fields)
@@ -34,7 +34,7 @@ def put(store: Store, name: str, color: str = "blue", value: int = 0) -> None:
         store.update("r", name, fields)
 
 
-def watcher(store: Store, *, now: float = 0.0, seconds: float = 1000.0, **plan: Any) -> Watcher:
+def watcher(store: RevisionStore, *, now: float = 0.0, seconds: float = 1000.0, **plan: Any) -> Watcher:
     return Watcher(store, WatchPlan(resource="r", **plan), now=now, seconds=seconds)
 
 
@@ -45,7 +45,7 @@ def shown(sightings: tuple[Sighting, ...]) -> list[tuple[str, str, int]]:
 
 
 def test_initial_events_then_changes() -> None:
-    store = Store()
+    store = RevisionStore()
     put(store, "b")
     put(store, "a")
     watch = watcher(store)
@@ -58,7 +58,7 @@ def test_initial_events_then_changes() -> None:
 
 
 def test_the_last_of_an_object_carries_the_revision_of_its_end() -> None:
-    store = Store()
+    store = RevisionStore()
     put(store, "a", value=7)
     watch = watcher(store, revision=2, initial_events=False)
     store.delete("r", "a")
@@ -68,7 +68,7 @@ def test_the_last_of_an_object_carries_the_revision_of_its_end() -> None:
 
 
 def test_initial_events_come_in_portions_and_the_end_once() -> None:
-    store = Store()
+    store = RevisionStore()
     for name in "abc":
         put(store, name)
     watch = watcher(store, announce_end=True, bookmarks=True)
@@ -80,7 +80,7 @@ def test_initial_events_come_in_portions_and_the_end_once() -> None:
 
 
 def test_changes_of_other_resources_move_the_cursor() -> None:
-    store = Store()
+    store = RevisionStore()
     watch = watcher(store, revision=1, initial_events=False)
     store.create("other", "x", {"metadata": {"name": "x"}})
     assert watch.poll(0) == ()
@@ -91,7 +91,7 @@ def test_changes_of_other_resources_move_the_cursor() -> None:
 
 
 def test_a_cursor_that_left_the_window_is_expired() -> None:
-    store = Store(window=2)
+    store = RevisionStore(window=2)
     watch = watcher(store, revision=1, initial_events=False)
     for name in "abc":
         put(store, name)
@@ -103,7 +103,7 @@ def test_a_cursor_that_left_the_window_is_expired() -> None:
 
 
 def test_the_deadline_ends_without_an_event_even_if_there_is_one() -> None:
-    store = Store()
+    store = RevisionStore()
     watch = watcher(store, seconds=10, revision=1, initial_events=False)
     assert watch.next_due() == 10
     put(store, "a")
@@ -112,7 +112,7 @@ def test_the_deadline_ends_without_an_event_even_if_there_is_one() -> None:
 
 
 def test_bookmarks_once_a_minute_and_two_seconds_before_the_end() -> None:
-    store = Store()
+    store = RevisionStore()
     watch = watcher(store, seconds=130, revision=1, initial_events=False, bookmarks=True)
     assert watch.next_due() == 60
     assert watch.poll(59) == ()
@@ -125,13 +125,13 @@ def test_bookmarks_once_a_minute_and_two_seconds_before_the_end() -> None:
 
 
 def test_no_bookmark_for_a_revision_that_has_not_come() -> None:
-    watch = watcher(Store(), revision=9, initial_events=False, bookmarks=True)
+    watch = watcher(RevisionStore(), revision=9, initial_events=False, bookmarks=True)
     assert watch.poll(60) == ()
     assert watch.next_due() == 120
 
 
 def test_waiting_for_the_future_before_initial_events() -> None:
-    store = Store()
+    store = RevisionStore()
     watch = watcher(store, revision=2)
     assert watch.poll(0) == ()
     assert watch.next_due() == 3
@@ -162,13 +162,13 @@ def test_plans() -> None:
     assert watch_seconds(ListQuery(timeout_seconds=0), chance=0.0) == 1800
 
 
-def together(store: Store, reader: ChangeReader, *, now: float = 0.0, **plan: Any) -> Watcher:
+def together(store: RevisionStore, reader: ChangeReader, *, now: float = 0.0, **plan: Any) -> Watcher:
     wanted: dict[str, Any] = {"resource": "r", "revision": 1, "initial_events": False, **plan}
     return Watcher(store, WatchPlan(**wanted), now=now, seconds=1000, changes=reader)
 
 
 def test_those_who_stand_at_the_same_place_get_the_same_events() -> None:
-    store = Store()
+    store = RevisionStore()
     reader = ChangeReader(store)
     first, second = together(store, reader), together(store, reader)
     put(store, "a")
@@ -185,7 +185,7 @@ def test_those_who_stand_at_the_same_place_get_the_same_events() -> None:
 
 
 def test_those_who_want_something_else_do_not_get_the_same_events() -> None:
-    store = Store()
+    store = RevisionStore()
     reader = ChangeReader(store)
     put(store, "a", color="red")
     put(store, "b")
@@ -200,7 +200,7 @@ def test_those_who_want_something_else_do_not_get_the_same_events() -> None:
 
 
 def test_what_was_read_is_forgotten_when_the_store_changes() -> None:
-    store = Store()
+    store = RevisionStore()
     reader = ChangeReader(store)
     put(store, "a")
     assert shown(together(store, reader).poll(0)) == [("ADDED", "a", 2)]
@@ -209,7 +209,7 @@ def test_what_was_read_is_forgotten_when_the_store_changes() -> None:
     assert error.status is not None
     assert error.status.code == 410
     # The same numbers once more, of other changes.
-    again = Store()
+    again = RevisionStore()
     reader = ChangeReader(again)
     for value in range(3):
         put(again, "a", value=value)
@@ -227,7 +227,7 @@ def test_what_was_read_is_forgotten_when_the_store_changes() -> None:
 
 
 def test_only_so_many_places_are_kept() -> None:
-    store = Store()
+    store = RevisionStore()
     reader = ChangeReader(store)
     for value in range(300):
         put(store, "a", value=value)
@@ -243,7 +243,7 @@ class WatchMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.store = Store()
+        self.store = RevisionStore()
         plans = (
             WatchPlan(resource="r", selection=BLUE),
             WatchPlan(resource="r", selection=BLUE, revision=1, initial_events=False),
@@ -311,7 +311,7 @@ def test_watchers_can_rebuild_the_state_that_they_filter() -> None:
 
 
 class _Broken:
-    def __init__(self, store: Store, plan: WatchPlan, **rest: Any) -> None:
+    def __init__(self, store: RevisionStore, plan: WatchPlan, **rest: Any) -> None:
         self.real = Watcher(store, plan, **rest)
 
     def poll(self, now: float, *, limit: int) -> tuple[Sighting, ...]:

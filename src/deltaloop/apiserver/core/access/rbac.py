@@ -10,7 +10,7 @@ of the ClusterRoles that it selects besides its own. (In a cluster a controller 
 looked up when asked for, so its ``rules`` stay as written.)
 
 Parsed roles and bindings are kept beside the object that they were read from, so a change counts from the next request
-on. A resource version would not tell one from another: it may be given twice (``Store.renumber``).
+on. A resource version would not tell one from another: it may be given twice (``RevisionStore.renumber``).
 
 Source: Kubernetes plugin/pkg/auth/authorizer/rbac; pkg/apis/rbac/v1/evaluation_helpers.go; pkg/registry/rbac.
 """
@@ -24,7 +24,7 @@ from typing import Final, Protocol, final
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.metadata.label_match import selects
-from deltaloop.apiserver.core.storage.store import Store
+from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.wire.request_info import MASTERS, User
 from deltaloop.schemas.json_values import at, items, mapping, text, texts
 
@@ -181,7 +181,7 @@ class _Binding:
 class RbacAuthorizer:
     """Decides by the roles and bindings of one store."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: RevisionStore) -> None:
         """Read from this store."""
         self._store = store
         self._roles: dict[tuple[str, str], tuple[Resource, _Role]] = {}

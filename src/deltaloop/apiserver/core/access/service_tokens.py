@@ -21,7 +21,7 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.storage.encoding import encode_json
-from deltaloop.apiserver.core.storage.store import Store
+from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.wire.request_info import User, authenticated
 from deltaloop.schemas.faults import FieldError, invalid_value
 from deltaloop.schemas.json_values import at, integer, mapping, text, texts
@@ -95,7 +95,7 @@ def parse_token_request(fields: Fields, *, namespace: str, name: str, issuer: st
     return TokenWish(audiences, seconds, kind, text(bound.get("name")), text(bound.get("uid")))
 
 
-def bound_object(store: Store, wish: TokenWish, *, namespace: str, account: str) -> Resource | None:
+def bound_object(store: RevisionStore, wish: TokenWish, *, namespace: str, account: str) -> Resource | None:
     """Return the object that a token of an account is to be bound to, None for none.
 
     Raises:
@@ -174,7 +174,7 @@ def request_answer(fields: Fields, wish: TokenWish, account: Resource, *, token:
     }
 
 
-def user_of_claims(store: Store, said: Fields, *, issuer: str, now: float) -> User | None:
+def user_of_claims(store: RevisionStore, said: Fields, *, issuer: str, now: float) -> User | None:
     """Return whose token it is, for whichever audience; None if it does not hold, or no longer.
 
     Args:
@@ -206,7 +206,7 @@ def user_of_claims(store: Store, said: Fields, *, issuer: str, now: float) -> Us
     )
 
 
-def user_of_secret(store: Store, said: Fields, token: str) -> tuple[User, Resource] | None:
+def user_of_secret(store: RevisionStore, said: Fields, token: str) -> tuple[User, Resource] | None:
     """Return the account whose token a Secret has, and the Secret; None if it is no such token, or does not hold.
 
     Args:
@@ -237,7 +237,7 @@ def day_of_use(secret: Resource, *, now: float) -> str:
     return "" if secret.labels.get(LAST_USED) in (today, tomorrow) else today
 
 
-def _is_there(store: Store, plural: str, namespace: str, reference: Fields) -> bool:
+def _is_there(store: RevisionStore, plural: str, namespace: str, reference: Fields) -> bool:
     found = store.get(plural, _key(plural, namespace, text(reference.get("name"))))
     return found is not None and found.uid == reference.get("uid")
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 from weakref import WeakValueDictionary
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.managed_fields import strip_managed_fields
 from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType
@@ -114,7 +114,7 @@ def choose_rendering(
         raise failures.not_acceptable((*_OFFERED, *(_STREAMED if shape != "object" else ())))
     try:
         include = parse_include_object(include_object if output.form == "table" else "")
-    except InvalidInputError as error:
+    except InvalidArgumentError as error:
         raise failures.bad_request(str(error)) from None
     return Rendering(served, output, include, now)
 
@@ -135,8 +135,8 @@ class LineCache:
     """Lines that several watches write alike; the oldest go when there are too many.
 
     A line depends on its form, the kind of event and the object's bytes, and on nothing else: neither on a revision,
-    which may be given twice (``Store.renumber``), nor on the time. Tables do depend on it, and on which of them came
-    first, so they are not kept here; neither are bookmarks and errors, which are one watch's own.
+    which may be given twice (``RevisionStore.renumber``), nor on the time. Tables do depend on it, and on which of them
+    came first, so they are not kept here; neither are bookmarks and errors, which are one watch's own.
     """
 
     def __init__(self, *, size: int = 4 * 1024 * 1024) -> None:

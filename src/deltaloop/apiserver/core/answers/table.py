@@ -21,7 +21,7 @@ from typing import Any, Final, Literal, final
 
 import msgspec
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.apiserver.core.kinds.human_duration import age
 from deltaloop.apiserver.core.served_resource import PrinterColumn, ServedResource
 from deltaloop.apiserver.core.strategy import Cell
@@ -108,13 +108,13 @@ def parse_include_object(value: str) -> IncludeObject:
     """Read the query parameter ``includeObject``; empty stands for ``Metadata``.
 
     Raises:
-        InvalidInputError: If it is something else; a 400.
+        InvalidArgumentError: If it is something else; a 400.
     """
     match value:
         case "" | "Metadata" | "Object" | "None":
             return value
         case _:
-            raise InvalidInputError(
+            raise InvalidArgumentError(
                 f"includeObject: Invalid value: {msgspec.json.encode(value).decode()}: "
                 "must be 'Metadata', 'Object', 'None', or empty"
             )

@@ -30,7 +30,7 @@ from deltaloop.api.status import ApiError, NotFoundError
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.encoding import decode_object
-from deltaloop.apiserver.core.storage.history import Change
+from deltaloop.apiserver.core.storage.history import StoredChange
 from deltaloop.apiserver.core.storage.store_errors import CompactedError
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.deletion import FOREGROUND, ORPHAN
@@ -106,7 +106,7 @@ class GarbageCollector:
         except CompactedError:
             self._rebuild()
 
-    def _apply(self, change: Change) -> None:
+    def _apply(self, change: StoredChange) -> None:
         place = Place(change.resource, change.key)
         if change.old is not None:
             for owner in change.old.owner_references:

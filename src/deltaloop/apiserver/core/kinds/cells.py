@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.times import parse_time
 from deltaloop.apiserver.core.kinds.human_duration import INVALID, human_duration
 from deltaloop.apiserver.core.strategy import Cell
@@ -97,7 +97,7 @@ def since(start: object, end: object, now: float) -> str:
     try:
         ended = parse_time(text(end)).timestamp() if text(end) else now
         return human_duration(ended - parse_time(text(start)).timestamp())
-    except InvalidInputError:
+    except InvalidArgumentError:
         return INVALID
 
 

@@ -5,7 +5,7 @@ Source: apimachinery pkg/util/duration ``HumanDuration``.
 
 from __future__ import annotations
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.times import parse_time
 from deltaloop.schemas.json_values import text
 
@@ -55,7 +55,7 @@ def age(timestamp: object, now: float, *, missing: str = UNKNOWN) -> str:
         return missing
     try:
         return human_duration(now - parse_time(written).timestamp())
-    except InvalidInputError:
+    except InvalidArgumentError:
         return INVALID
 
 

@@ -25,7 +25,7 @@ from typing import Final, Protocol, TypeAlias, TypeVar, final
 
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.storage.encoding import with_resource_version
-from deltaloop.apiserver.core.storage.store import ANY, Condition, Objects, Page, Store, encode_object
+from deltaloop.apiserver.core.storage.store import ANY, Condition, Objects, Page, RevisionStore, encode_object
 from deltaloop.apiserver.core.storage.store_errors import (
     CompactedError,
     ConditionFailedError,
@@ -85,7 +85,7 @@ NO_DRAFT: Final = Commit()
 class Draft(Objects):
     """The store as one write sees it. Used by one thread; ``is_current`` and ``commit`` belong to the loop."""
 
-    def __init__(self, store: Store, *, ask: Ask) -> None:
+    def __init__(self, store: RevisionStore, *, ask: Ask) -> None:
         """Begin on the loop; whatever is read is asked through ``ask``."""
         self._store = store
         self._ask = ask

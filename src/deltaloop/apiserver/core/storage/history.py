@@ -18,7 +18,7 @@ from deltaloop.api.resource import Resource
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class StoredChange:
     """One write: what was there before and after it; ``new`` is None for a deletion."""
 
     revision: int
@@ -46,10 +46,10 @@ class Record:
 class Journal(Protocol):
     """What makes a store's history durable. Called in order, inside a write: it must neither wait nor fail."""
 
-    def wrote(self, change: Change) -> None:
+    def wrote(self, change: StoredChange) -> None:
         """Keep a change; its revision is the store's from now on."""
 
-    def dropped(self, change: Change) -> None:
+    def dropped(self, change: StoredChange) -> None:
         """Forget what only this change needed: the object before it, and itself if it is a deletion."""
 
     def renumbered(self, records: Iterable[Record], *, revision: int) -> None:

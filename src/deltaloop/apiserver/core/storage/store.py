@@ -1,8 +1,8 @@
 """The store: objects by ordered key, one counter of revisions for everything, and a window of past changes.
 
-Theory. Every write takes the next revision and appends one ``Change``, so changes have consecutive revisions. The state
-at revision R is today's state with the changes after R undone, newest first. The window of changes is bounded by count
-and by bytes; ``compacted`` is the last revision whose change has been dropped, hence
+Theory. Every write takes the next revision and appends one ``StoredChange``, so changes have consecutive revisions. The
+state at revision R is today's state with the changes after R undone, newest first. The window of changes is bounded by
+count and by bytes; ``compacted`` is the last revision whose change has been dropped, hence
 
     readable exactly:  compacted <= R <= revision          watchable from: compacted <= R
 
@@ -30,7 +30,7 @@ from typing import Final, Protocol, final
 import msgspec
 
 from deltaloop.api.resource import Resource
-from deltaloop.apiserver.core.storage.history import Change, Journal, Record
+from deltaloop.apiserver.core.storage.history import Journal, Record, StoredChange
 from deltaloop.apiserver.core.storage.store_errors import (
     CompactedError,
     ConditionFailedError,
@@ -77,7 +77,7 @@ class Page:
 
 
 class Objects(Protocol):
-    """What a write needs of the store; a ``Draft`` has it, too. ``Store`` says more about each."""
+    """What a write needs of the store; a ``Draft`` has it, too. ``RevisionStore`` says more about each."""
 
     @property
     def revision(self) -> int:
@@ -142,7 +142,7 @@ def encode_object(fields: Mapping[str, object], *, resource_version: str) -> byt
 
 
 @final
-class Store:
+class RevisionStore:
     """Objects and their history. Not safe for use from several threads."""
 
     def __init__(self, *, window: int = 10_000, window_bytes: int = 64 * 1024 * 1024) -> None:
@@ -157,7 +157,7 @@ class Store:
         self._revision = 1
         self._compacted = 1
         self._tables: dict[str, _Table] = {}
-        self._changes: deque[Change] = deque()
+        self._changes: deque[StoredChange] = deque()
         self._dropped: dict[str, int] = {}  # the last change of each resource that has left the window
         self._renumbered_at = 0
         self._renumberings = 0
@@ -195,7 +195,7 @@ class Store:
                 if record.revision != following:
                     raise ValueError(f"the change of revision {following} is missing")
                 following += 1
-                change = Change(record.revision, record.resource, record.key, old, new)
+                change = StoredChange(record.revision, record.resource, record.key, old, new)
                 self._changes.append(change)
                 self._held += change.size
         if following != self._revision + 1:
@@ -218,7 +218,7 @@ class Store:
 
     def __repr__(self) -> str:
         count = sum(len(table.objects) for table in self._tables.values())
-        return f"<Store {count} objects at {self._revision}, {len(self._changes)} changes kept>"
+        return f"<RevisionStore {count} objects at {self._revision}, {len(self._changes)} changes kept>"
 
     def get(self, resource: str, key: str, *, at: int | None = None) -> Resource | None:
         """Return an object, or None: the present one, or the one at a revision.
@@ -268,7 +268,7 @@ class Store:
             return current
         return self._write(resource, key, current, fields)
 
-    def delete(self, resource: str, key: str, *, condition: Condition = ANY) -> Change:
+    def delete(self, resource: str, key: str, *, condition: Condition = ANY) -> StoredChange:
         """Remove an object.
 
         Raises:
@@ -328,7 +328,7 @@ class Store:
         """Return the resources that have objects."""
         return tuple(name for name, table in self._tables.items() if table.order)
 
-    def changes_after(self, revision: int, *, limit: int = 1000) -> tuple[Change, ...]:
+    def changes_after(self, revision: int, *, limit: int = 1000) -> tuple[StoredChange, ...]:
         """Return the changes after a revision, oldest first; none for a revision from the future.
 
         Raises:
@@ -385,9 +385,9 @@ class Store:
         self._append(resource, key, old, obj)
         return obj
 
-    def _append(self, resource: str, key: str, old: Resource | None, new: Resource | None) -> Change:
+    def _append(self, resource: str, key: str, old: Resource | None, new: Resource | None) -> StoredChange:
         self._revision += 1
-        change = Change(self._revision, resource, key, old, new)
+        change = StoredChange(self._revision, resource, key, old, new)
         self._changes.append(change)
         self._held += change.size
         if self._journal is not None:
@@ -419,7 +419,7 @@ class Store:
                 objects[change.key] = change.old
         return sorted(objects), objects
 
-    def _newer_than(self, revision: int) -> Iterator[Change]:
+    def _newer_than(self, revision: int) -> Iterator[StoredChange]:
         for change in reversed(self._changes):
             if change.revision <= revision:
                 return

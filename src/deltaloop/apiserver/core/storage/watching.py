@@ -29,9 +29,9 @@ from deltaloop.api.status import Status
 from deltaloop.api.watch_event import EventType
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.storage.encoding import with_resource_version
-from deltaloop.apiserver.core.storage.history import Change
+from deltaloop.apiserver.core.storage.history import StoredChange
 from deltaloop.apiserver.core.storage.selection import EVERYTHING, Selection
-from deltaloop.apiserver.core.storage.store import Store
+from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.storage.store_errors import CompactedError
 from deltaloop.apiserver.core.wire.requests import ListQuery, parse_revision
 
@@ -131,7 +131,7 @@ class ChangeReader:
     forms of deleted ones.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: RevisionStore) -> None:
         """Read from this store."""
         self._store = store
         self._read: dict[tuple[str, str, int, int], Portion] = {}
@@ -164,7 +164,7 @@ class ChangeReader:
         )
 
 
-def _sight(change: Change, plan: WatchPlan) -> Sighting | None:
+def _sight(change: StoredChange, plan: WatchPlan) -> Sighting | None:
     if change.resource != plan.resource or not change.key.startswith(plan.prefix):
         return None
     matches = plan.selection.matches
@@ -191,7 +191,7 @@ class Watcher:
 
     def __init__(
         self,
-        store: Store,
+        store: RevisionStore,
         plan: WatchPlan,
         *,
         now: float,

@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, final
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.apiserver.core.wire.protobuf_values import EMPTY_SCALARS, SPECIAL_MESSAGES
 
 _FIELD: Final = re.compile(r"(?P<name>[^= ]+)=(?P<number>[0-9]+)(?P<rule>[!~<]?)(?P<shape>[?*%]?)(?P<type>\w+)")
@@ -78,7 +78,7 @@ def parse_table(text: str) -> FieldTable:
     """Read the table.
 
     Raises:
-        InvalidInputError: If a line cannot be read, or names a type that is not in the table.
+        InvalidArgumentError: If a line cannot be read, or names a type that is not in the table.
     """
     messages: dict[str, dict[int, Field]] = {}
     kinds: dict[tuple[str, str], str] = {}
@@ -95,14 +95,14 @@ def parse_table(text: str) -> FieldTable:
             messages[head] = {field.number: field for field in fields}
     named = {field.type for fields in messages.values() for field in fields.values()} | set(kinds.values())
     if unknown := named - EMPTY_SCALARS.keys() - messages.keys():
-        raise InvalidInputError(f"the table of protobuf fields does not have {', '.join(sorted(unknown))}")
+        raise InvalidArgumentError(f"the table of protobuf fields does not have {', '.join(sorted(unknown))}")
     return FieldTable(messages, kinds)
 
 
 def _parse_field(word: str) -> Field:
     match = _FIELD.fullmatch(word)
     if match is None:
-        raise InvalidInputError(f"the table of protobuf fields has {word!r}, which is no field")
+        raise InvalidArgumentError(f"the table of protobuf fields has {word!r}, which is no field")
     rule, shape = match["rule"], match["shape"]
     return Field(
         number=int(match["number"]),

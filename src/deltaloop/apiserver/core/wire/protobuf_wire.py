@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, TypeAlias
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 
 VARINT: Final = 0
 FIXED64: Final = 1
@@ -31,7 +31,7 @@ WireField: TypeAlias = tuple[int, int, int, Span]
 """Number, wire type, the value of a varint, the span of anything else."""
 
 
-class MalformedMessageError(InvalidInputError):
+class MalformedMessageError(InvalidArgumentError):
     """Bytes are no message: the sender's fault. The text says what is wrong, not what was sent."""
 
 

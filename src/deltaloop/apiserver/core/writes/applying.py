@@ -20,7 +20,7 @@ from deltaloop.apiserver.core.writes.sent_objects import decode_sent
 from deltaloop.schemas.json_values import at, items, mapping, text
 
 
-class Writes(Protocol):
+class ApplyWrites(Protocol):
     """The verbs that an apply comes down to (``Operations``)."""
 
     registry: Registry
@@ -68,7 +68,7 @@ class Applied:
 
 
 def apply_object(
-    writes: Writes,
+    writes: ApplyWrites,
     served: ServedResource,
     namespace: str,
     name: str,

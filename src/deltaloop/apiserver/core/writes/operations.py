@@ -26,7 +26,7 @@ from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.storage.draft import Ask, Commit, Draft
 from deltaloop.apiserver.core.storage.encoding import decode_object, with_resource_version
 from deltaloop.apiserver.core.storage.selection import EVERYTHING, Selection
-from deltaloop.apiserver.core.storage.store import Objects, Store, encode_object
+from deltaloop.apiserver.core.storage.store import Objects, RevisionStore, encode_object
 from deltaloop.apiserver.core.strategy import Given
 from deltaloop.apiserver.core.wire.requests import parse_revision
 from deltaloop.apiserver.core.write_options import DeleteOptions
@@ -68,7 +68,7 @@ _NAMESPACES: Final = kinds.NAMESPACE.group_resource
 
 
 @dataclass(frozen=True, slots=True)
-class Deleted:
+class DeleteResult:
     """What a delete did: the object, and whether it is gone."""
 
     object: Resource
@@ -79,7 +79,7 @@ class Deleted:
 class Operations:
     """The changing verbs over one store and one registry."""
 
-    def __init__(self, store: Store, registry: Registry) -> None:
+    def __init__(self, store: RevisionStore, registry: Registry) -> None:
         """Work on this store and this registry."""
         self.store = store
         self.registry = registry
@@ -304,7 +304,7 @@ class Operations:
         *,
         now: float,
         dry_run: bool = False,
-    ) -> Deleted:
+    ) -> DeleteResult:
         """Remove an object, or mark it to be removed when nothing holds it any more.
 
         Raises:
@@ -316,16 +316,18 @@ class Operations:
         before = decode_object(served, current)
         fate, after = delete_object(served, before, options, now=now)
         if dry_run:
-            return Deleted(_unstored(served, after, resource_version=current.resource_version), fate is Fate.REMOVED)
+            return DeleteResult(
+                _unstored(served, after, resource_version=current.resource_version), fate is Fate.REMOVED
+            )
         if fate is Fate.REMOVED:
             if after != before:
                 current = self._objects.update(served.storage, current.key, served.codec.stored(after))
             removed_at = self._remove(served, current, now=now)
-            return Deleted(with_resource_version(current, removed_at), removed=True)
+            return DeleteResult(with_resource_version(current, removed_at), removed=True)
         if fate is Fate.MARKED:
             current = self._objects.update(served.storage, current.key, served.codec.stored(after))
             served.strategy.marked(current, self, now)
-        return Deleted(current, removed=False)
+        return DeleteResult(current, removed=False)
 
     def selected(self, served: ServedResource, namespace: str, selection: Selection) -> tuple[Resource, ...]:
         """Return the objects of a namespace, or of all of them, that are selected."""
@@ -435,7 +437,7 @@ class Operations:
         *,
         now: float,
         dry_run: bool,
-    ) -> Deleted:
+    ) -> DeleteResult:
         """Delete an object."""
         return self.delete(self._served(kind), namespace, name, options, now=now, dry_run=dry_run)
 

@@ -19,7 +19,7 @@ from deltaloop.apiserver.core.writes.apply.ownership import (
     MAX_UPDATERS,
     UPDATE,
     ConflictsError,
-    Manager,
+    FieldManager,
     Owned,
     Owners,
     Target,
@@ -231,11 +231,11 @@ def test_the_eleventh_update_merges_the_two_oldest() -> None:
     }
     capped = cap_updaters(owners)
     assert len(capped) == MAX_UPDATERS
-    bucket = capped[Manager(ANCIENT, UPDATE, API_VERSION)]
+    bucket = capped[FieldManager(ANCIENT, UPDATE, API_VERSION)]
     assert bucket == Owned({"f:spec": {"f:x0": {}, "f:x1": {}}}, API_VERSION, "0001")
     again = cap_updaters({**capped, updater("new"): Owned({"f:spec": {"f:y": {}}}, API_VERSION, "0099")})
     assert len(again) == MAX_UPDATERS
-    assert set(again[Manager(ANCIENT, UPDATE, API_VERSION)].fields["f:spec"]) == {"f:x0", "f:x1", "f:x2"}
+    assert set(again[FieldManager(ANCIENT, UPDATE, API_VERSION)].fields["f:spec"]) == {"f:x0", "f:x1", "f:x2"}
     assert cap_updaters(capped) == capped
 
 

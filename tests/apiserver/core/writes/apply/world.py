@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from deltaloop.apiserver.core.writes.apply.ownership import (
     APPLY,
     UPDATE,
-    Manager,
+    FieldManager,
     Owners,
     Target,
     apply_owners,
@@ -82,12 +82,12 @@ def obj(**spec: Any) -> dict[str, Any]:
     return {"spec": spec}
 
 
-def applier(name: str) -> Manager:
-    return Manager(name, APPLY)
+def applier(name: str) -> FieldManager:
+    return FieldManager(name, APPLY)
 
 
-def updater(name: str, api_version: str = API_VERSION) -> Manager:
-    return Manager(name, UPDATE, api_version)
+def updater(name: str, api_version: str = API_VERSION) -> FieldManager:
+    return FieldManager(name, UPDATE, api_version)
 
 
 class World:
@@ -112,7 +112,7 @@ class World:
         self.owners = update_owners(self.owners, self.live, new, writer, self.target, time=f"{self.time:04}")
         self.live = new
 
-    def fields(self, manager: Manager) -> Any:
+    def fields(self, manager: FieldManager) -> Any:
         owned = self.owners.get(manager)
         return owned.fields if owned is not None else None
 

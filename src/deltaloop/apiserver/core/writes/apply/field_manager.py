@@ -24,8 +24,8 @@ from deltaloop.apiserver.core.writes.apply.ownership import (
     UPDATE,
     Conflict,
     ConflictsError,
+    FieldManager,
     Fields,
-    Manager,
     Owners,
     Target,
     apply_owners,
@@ -93,8 +93,8 @@ def _owners_before(live: Fields, sent: object) -> Owners:
     return read_owners(sent) or stored_owners(present)
 
 
-def _updater(target: Target, writer: Writer) -> Manager:
-    return Manager(writer.manager, UPDATE, target.api_version, writer.subresource)
+def _updater(target: Target, writer: Writer) -> FieldManager:
+    return FieldManager(writer.manager, UPDATE, target.api_version, writer.subresource)
 
 
 def _bare(fields: Fields) -> Fields:
@@ -118,13 +118,13 @@ def applied_object(target: Target, live: Fields | None, applied: Fields, writer:
     Raises:
         ConflictsError: If others own fields that would change.
     """
-    applier = Manager(writer.manager, APPLY, subresource=writer.subresource)
+    applier = FieldManager(writer.manager, APPLY, subresource=writer.subresource)
     owners: Owners = {}
     before: Fields = {}
     if live is not None:
         owners, before = stored_owners(items(live["metadata"].get("managedFields"))), _bare(live)
         if not owners:
-            first = Manager(BEFORE_FIRST_APPLY, UPDATE, target.api_version, writer.subresource)
+            first = FieldManager(BEFORE_FIRST_APPLY, UPDATE, target.api_version, writer.subresource)
             owners = new_owners(before, first, target, time=writer.time)
     try:
         merged, after, changed = apply_owners(owners, before, applied, applier, target, force=force)

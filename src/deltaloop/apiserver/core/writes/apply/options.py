@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from deltaloop.api.errors import InvalidInputError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.crds.stored_numbers import settle_numbers
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, required
@@ -96,7 +96,7 @@ def _read_yaml(body: bytes) -> object:
     try:
         # Through JSON, so that what JSON cannot say is refused here.
         return decode_json(msgspec.json.encode(read_yaml(body, source="the body of the request")))
-    except (InvalidInputError, UnicodeDecodeError, TypeError, msgspec.MsgspecError) as error:
+    except (InvalidArgumentError, UnicodeDecodeError, TypeError, msgspec.MsgspecError) as error:
         raise failures.bad_request(f"error decoding YAML: {error}") from None
     except RecursionError:
         raise failures.bad_request(f"error decoding YAML: {TooDeepError()}") from None

@@ -84,7 +84,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Manager:
+class FieldManager:
     """Who writes."""
 
     name: str
@@ -110,14 +110,14 @@ class Owned:
     time: str = ""
 
 
-Owners: TypeAlias = dict[Manager, Owned]
+Owners: TypeAlias = dict[FieldManager, Owned]
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
     """A field that an apply would change although somebody else owns it."""
 
-    manager: Manager
+    manager: FieldManager
     path: tuple[str, ...]
 
     @property
@@ -164,9 +164,9 @@ def stored_owners(entries: Iterable[Any]) -> Owners:
     }
 
 
-def _manager_of(entry: dict[str, Any], api_version: str) -> Manager:
+def _manager_of(entry: dict[str, Any], api_version: str) -> FieldManager:
     operation = entry["operation"]
-    return Manager(
+    return FieldManager(
         entry.get("manager") or "",
         operation,
         "" if operation == APPLY else api_version,
@@ -183,7 +183,7 @@ def write_owners(owners: Owners) -> list[Fields]:
     return [_entry(manager, owned) for manager, owned in ordered]
 
 
-def _entry(manager: Manager, owned: Owned) -> Fields:
+def _entry(manager: FieldManager, owned: Owned) -> Fields:
     entry: Fields = {
         "manager": manager.name,
         "operation": manager.operation,
@@ -196,7 +196,9 @@ def _entry(manager: Manager, owned: Owned) -> Fields:
     return {name: value for name, value in entry.items() if value != ""}
 
 
-def update_owners(owners: Owners, old: Fields, new: Fields, writer: Manager, target: Target, *, time: str) -> Owners:
+def update_owners(
+    owners: Owners, old: Fields, new: Fields, writer: FieldManager, target: Target, *, time: str
+) -> Owners:
     """Return who owns what after an update from ``old`` to ``new``.
 
     Args:
@@ -216,7 +218,7 @@ def update_owners(owners: Owners, old: Fields, new: Fields, writer: Manager, tar
     return after
 
 
-def new_owners(new: Fields, writer: Manager, target: Target, *, time: str) -> Owners:
+def new_owners(new: Fields, writer: FieldManager, target: Target, *, time: str) -> Owners:
     """Return who owns what in a new object: its creator everything."""
     kind = target.type
     mine = strip(target.counted(additions(kind, kind.zero or {}, new)))
@@ -224,7 +226,7 @@ def new_owners(new: Fields, writer: Manager, target: Target, *, time: str) -> Ow
 
 
 def _without_changed(
-    owners: Owners, old: Fields, new: Fields, target: Target, *, but: Manager | None
+    owners: Owners, old: Fields, new: Fields, target: Target, *, but: FieldManager | None
 ) -> tuple[Owners, Comparison]:
     compared = target.differences(target.type, old, new)
     if compared.same and all(owned.api_version == target.api_version for owned in owners.values()):
@@ -260,7 +262,7 @@ def _compared(
 
 
 def apply_owners(
-    owners: Owners, live: Fields, applied: Fields, applier: Manager, target: Target, *, force: bool
+    owners: Owners, live: Fields, applied: Fields, applier: FieldManager, target: Target, *, force: bool
 ) -> tuple[Fields, Owners, bool]:
     """Lay an applied object over the live one.
 
@@ -297,7 +299,7 @@ def apply_owners(
     return merged, after, not (compared.same and (target.counts_all or compare(target.type, live, merged).same))
 
 
-def _check_conflicts(owners: Owners, live: Fields, merged: Fields, applier: Manager, target: Target) -> None:
+def _check_conflicts(owners: Owners, live: Fields, merged: Fields, applier: FieldManager, target: Target) -> None:
     comparisons: dict[str, Comparison] = {}
     conflicts: list[Conflict] = []
     for manager in sorted(owners, key=lambda one: (one.name, one.operation, one.api_version, one.subresource)):
@@ -384,12 +386,12 @@ def cap_updaters(owners: Owners) -> Owners:
         return owners
     result = dict(owners)
     updaters.sort(key=lambda one: (owners[one].time, one.name, one.api_version, one.subresource))
-    first: dict[str, Manager] = {}
+    first: dict[str, FieldManager] = {}
     for manager in updaters:
         if excess <= 0:
             break
         owned = result[manager]
-        bucket = Manager(ANCIENT, UPDATE, owned.api_version)
+        bucket = FieldManager(ANCIENT, UPDATE, owned.api_version)
         if owned.api_version not in first:
             first[owned.api_version] = manager
             continue
