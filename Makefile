@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kubernetes demo test test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api test-lowest test-newest clean bench bench-setup bench-row bench-page bench-check profile bench-workqueue kube conformance world example storm fuzz-apiserver corpus mutants docs docs-look diagrams corpus-own corpus-record
+.PHONY: help setup kubernetes demo test test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api test-lowest test-newest clean bench bench-setup bench-row bench-page bench-check profile bench-workqueue kube conformance world example storm fuzz-apiserver corpus mutants docs docs-look diagrams recording corpus-own corpus-record
 
 help:  ## Show the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -202,6 +202,9 @@ docs-look: docs  ## Look at every page of the built site as a phone and a desk s
 
 diagrams: $(VENV)/.dev  ## Draw the state machines anew, from the code, into docs/concepts
 	@$(BIN)/python -m tools.diagrams
+
+recording: $(VENV)/.dev  ## Run the demo once and write docs/demo.svg, which plays what it printed
+	@$(BIN)/python -m tools.recording
 
 lock: $(VENV)/.dev $(VENV)/.docs  ## Rewrite constraints.txt from what is installed now
 	@$(BIN)/python -m tests.house.lock > constraints.txt.new && mv constraints.txt.new constraints.txt

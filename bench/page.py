@@ -56,6 +56,39 @@ def stage_parts(found: Mapping[str, Mapping[str, float]], what: str) -> list[tup
     ]
 
 
+_NAMED_FIRST: Final = (
+    ("client-go-typed", "client-go's typed informers"),
+    ("kube-rs-typed", "kube-rs"),
+    ("official", "the official Python client"),
+    ("kopf", "kopf"),
+)
+
+
+def _first(rows: Rows) -> str:
+    """Return one picture and three sentences: what is listed, what changes, what is kept."""
+
+    def compared(case: str, metric: str) -> tuple[str, str]:
+        found = [(name, rows[case, peer, metric]) for peer, name in _NAMED_FIRST if (case, peer, metric) in rows]
+        if not found:
+            return "(not measured)", "(not measured)"
+        times = [f"{name} {_ratio(row['theirs'] / row['ours'])} times" for name, row in found]
+        return number(found[0][1]["ours"]), ", ".join(times)
+
+    listed, listed_by_others = compared("list-10k", CPU)
+    changed, changed_by_others = compared("watch-50k", CPU)
+    kept, kept_by_others = compared("list-10k", BYTES)
+    return (
+        _picture("list-cpu", "CPU for each listed Pod, of all clients")
+        + f"\nA Pod that is listed into an indexed cache costs {listed} µs of CPU ({listed_by_others} as much). "
+        f"A change of one that is watched costs {changed} µs ({changed_by_others} as much). "
+        f"A Pod in the cache takes {kept} bytes of memory ({kept_by_others} as much)."
+    )
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.1f}" if value < 20 else f"{value:.0f}"
+
+
 def _run(summary: Summary) -> str:
     machine = summary["machine"]
     versions = ", ".join(f"{name} {version}" for name, version in sorted(summary["versions"].items()))
@@ -258,6 +291,7 @@ def blocks(summary: Summary) -> dict[str, str]:
     """Return everything that the page's markers name."""
     rows = by_key(summary["rows"])
     return {
+        "first": _first(rows),
         "run": _run(summary),
         "reached": _reached(rows, summary),
         "list": _with_pictures(["list-cpu", "widgets-list-cpu", "memory"], _rows(summary, rows, "list")),

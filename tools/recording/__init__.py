@@ -1,0 +1,1 @@
+"""Records what a command prints as a picture for the documentation."""
