@@ -11,7 +11,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from deltaloop.schemas import quantity
@@ -37,8 +37,9 @@ def worth(sign: str, whole: str, rest: str, suffix: str) -> Fraction:
 
 
 def check_quantities() -> None:
-    @settings(max_examples=120, derandomize=True, database=None, phases=[Phase.generate])
+    @settings(max_examples=120, derandomize=True, database=None, phases=[Phase.explicit, Phase.generate])
     @given(written, st.booleans())
+    @example(parts=("", "1000", "", "Ki"), of_resource=False)  # no multiple of a power of two is one of a thousand
     def check(parts: tuple[str, str, str, str], of_resource: bool) -> None:
         quantity._canonical.cache_clear()
         sent, value, finest = "".join(parts), worth(*parts), Fraction(1, 1000 if of_resource else 10**9)
