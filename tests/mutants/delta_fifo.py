@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deltaloop.api.resource import Resource
-from deltaloop.cache.core.deltas import DeltaQueue, Popped
+from deltaloop.cache.core.deltas import DeltaQueue
 from tests.cache.core.test_deltas import make_machine
 from tests.cache.machines import Step, step
 from tests.mutants.edited import edited
@@ -80,13 +80,12 @@ OverwritesOnRequeue = edited(
 )
 
 
-class SyncsByWhatWasInterrupted(DeltaQueue[Resource]):
-    """What was put back after an interruption counts as processed."""
-
-    def put_back(self, popped: Popped[Resource]) -> None:
-        super().put_back(popped._replace(is_in_initial_list=False))
-
-
+SyncsByWhatWasInterrupted = edited(
+    "SyncsByWhatWasInterrupted",
+    DeltaQueue[Resource],
+    ("if popped.is_in_initial_list:", "if False:"),
+    what="What was put back after an interruption counts as processed.",
+)
 LosesWhatCameMeanwhile = edited(
     "LosesWhatCameMeanwhile",
     DeltaQueue[Resource],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.notification_buffer import CoalescingBuffer
-from deltaloop.cache.core.process_deltas import Notification
 from tests.cache.core.test_notification_buffer import make_machine
 from tests.cache.machines import Step, step
 from tests.mutants.edited import edited
@@ -42,14 +41,13 @@ ForgetsWhatWasTold = edited(
 )
 
 
-class MiscountsTheInitialList(CoalescingBuffer[Resource]):
-    """An item of the initial list that will never be delivered is waited for."""
-
-    def put(self, notification: Notification[Resource]) -> int:
-        super().put(notification)
-        return 0
-
-
+MiscountsTheInitialList = edited(
+    "MiscountsTheInitialList",
+    CoalescingBuffer[Resource],
+    ("return counted\n", "return 0\n"),
+    ("return counted - entry.initial", "return 0"),
+    what="An item of the initial list that will never be delivered is waited for.",
+)
 PUT = step("put", name="a", initial=False)
 
 

@@ -25,6 +25,7 @@ from deltaloop.cache.queue import QueueKind
 from deltaloop.pacing import Backoff
 from tests.cache.machines import Step, step
 from tests.cache.machines_pipeline import make_machine, mark
+from tests.mutants.edited import edited
 from tests.mutants.seeded_bug import bugs_of
 
 Told: TypeAlias = Notification[Resource]
@@ -181,7 +182,7 @@ class DropsWhenFull(Mutation):
             informer._processor._bounded.clear()
 
 
-class _Dropping(FifoBuffer[Resource]):
+class _Dropping(FifoBuffer[Resource]):  # type: ignore[misc]  # of a final class
     def put(self, notification: Told) -> int:
         return 0 if self.is_full else super().put(notification)
 
@@ -197,10 +198,11 @@ class KeepsTheFirstUpdate(Mutation):
             listener._buffer = _Keeping()
 
 
-class _Keeping(CoalescingBuffer[Resource]):
-    def _merge(self, waits: Told, comes: Told) -> Told | None:
-        both = isinstance(waits, UpdateNotification) and isinstance(comes, UpdateNotification)
-        return waits if both else super()._merge(waits, comes)
+_Keeping = edited(
+    "_Keeping",
+    CoalescingBuffer[Resource],
+    ("waits.old if isinstance(waits, UpdateNotification) else waits.obj, new", "waits.old, waits.new"),
+)
 
 
 class AsksLikeMad(Mutation):

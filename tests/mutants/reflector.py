@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from deltaloop.api.watch_event import WatchEvent
-from deltaloop.cache.core.reflector.effects import CompleteList, Verdict
 from deltaloop.cache.core.reflector.machine import ReflectorMachine
 from deltaloop.cache.reflector_options import ReflectorOptions
 from tests.cache.core.reflector.test_server_model import PAGE, make_machine
@@ -59,15 +57,12 @@ MovesOnBeforeTheEventIsApplied = edited(
 )
 
 
-class MovesOnWithOddEvents(ReflectorMachine):
-    """The version of an object without a name is taken for the stream's."""
-
-    def watch_event(self, event: WatchEvent, now: float) -> Verdict:
-        verdict = super().watch_event(event, now)
-        self.resource_version = event.object.resource_version
-        return verdict
-
-
+MovesOnWithOddEvents = edited(
+    "MovesOnWithOddEvents",
+    ReflectorMachine,
+    ("counts.skipped += 1", "counts.skipped += 1; self.resource_version = version"),
+    what="The version of an object without a name is taken for the stream's.",
+)
 TakesTheVersionOfTheLastPage = edited(
     "TakesTheVersionOfTheLastPage",
     ReflectorMachine,
@@ -104,16 +99,15 @@ StreamsAgainAtOnceForEver = edited(
 )
 
 
-class IgnoresTheBookmarksVersion(ReflectorMachine):
-    """The version of a streamed list is that of its first object."""
-
-    def initial_event(self, event: WatchEvent, now: float) -> Verdict | CompleteList:
-        outcome = super().initial_event(event, now)
-        if isinstance(outcome, CompleteList) and outcome.items:
-            self.resource_version = outcome.items[0].resource_version
-        return outcome
-
-
+IgnoresTheBookmarksVersion = edited(
+    "IgnoresTheBookmarksVersion",
+    ReflectorMachine,
+    (
+        "self.resource_version = listed.resource_version\n",
+        "self.resource_version = next(iter(listed.items), listed).resource_version\n",
+    ),
+    what="The version of a streamed list is that of its first object.",
+)
 CUT = step("step", fault=None, chance=0.0, cut=2)
 
 

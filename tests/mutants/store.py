@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deltaloop.cache.core.store import IndexedItems, IndexFailure, StoreIndex
+from deltaloop.cache.core.store import IndexedItems, StoreIndex
 from tests.cache.core.test_store import make_machine
 from tests.cache.machines import Step, step
 from tests.mutants.edited import edited
@@ -31,20 +31,18 @@ ComparesOnlyTheFirstValue = edited(
 )
 
 
-class ReplacesWithoutForgetting(StoreIndex[str]):
-    """A replacement leaves what is gone in the indexes."""
-
-    def replace(self, items: dict[str, str]) -> list[IndexFailure]:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]  # narrower is enough here
-        return [failure for key, text in items.items() for failure in self.update(key, text)]
-
-
-class IndexesOnlyWhatComes(StoreIndex[str]):
-    """An index added late does not know what is stored already."""
-
-    def add_indexers(self, indexers: object, items: object) -> list[IndexFailure]:
-        return super().add_indexers(indexers, {})  # type: ignore[arg-type]
-
-
+ReplacesWithoutForgetting = edited(
+    "ReplacesWithoutForgetting",
+    StoreIndex[str],
+    ("for name in self._functions:\n            self._values[name], self._sets[name] = {}, {}\n", "\n"),
+    what="A replacement leaves what is gone in the indexes.",
+)
+IndexesOnlyWhatComes = edited(
+    "IndexesOnlyWhatComes",
+    StoreIndex[str],
+    ("for key, obj in items.items()]\n            self._functions", "for key, obj in ()]\n            self._functions"),
+    what="An index added late does not know what is stored already.",
+)
 HISTORIES: dict[type[StoreIndex[str]], list[Step]] = {
     NeverForgetsOldValues: [
         step("add_indexer", name="words"),

@@ -13,7 +13,7 @@ from opentelemetry.trace import SpanContext, SpanKind, TraceFlags
 from deltaloop.api.references import Trigger
 from deltaloop.client import Client, ClientConfig
 from deltaloop.errors import RequestTimeoutError
-from deltaloop.runtime import Context, HotLoopOptions, ReconcileClient, controller
+from deltaloop.runtime import Context, HotLoopOptions, ReconcileClient, controller, observing
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.history import History, Reconciled
 from deltaloop.runtime.core.hot_loop import Cause, Cooled, HotLoop, HotLoops
@@ -31,12 +31,16 @@ from tests.runtime.worlds import CM
 class Watched:
     """An observer of a controller that has hooks."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, *, hot: HotLoops | None = None, **options: Any) -> None:
         self.hooks: Any = Hooks()
         self.history = History()
         declared = controller("v1/ConfigMap", name="maps", **options)(nothing)
         metrics = GuardedControllerMetrics(self.hooks, "maps")
-        self.observer = Observer(declared, metrics, history=self.history, tracing=Tracing())
+        with pytest.MonkeyPatch.context() as patched:
+            if hot is not None:
+                given = hot
+                patched.setattr(observing, "HotLoops", lambda options: given)  # pyright: ignore[reportUnknownLambdaType,reportUnknownArgumentType]
+            self.observer = Observer(declared, metrics, history=self.history, tracing=Tracing())
 
     def ended(self, of: Context, decision: KeyDecision) -> Reconciled:
         self.observer.ended(of, decision, None, seconds=1.5, now=100.0)
@@ -138,7 +142,7 @@ async def test_a_write_is_kept_with_the_first_fields_that_it_changed() -> None:
 # -- hot keys
 
 
-class Facts(HotLoops):
+class Facts(HotLoops):  # type: ignore[misc]  # of a final class
     """Says what it is told to say, and keeps what it was asked."""
 
     def __init__(self, *facts: HotLoop | Cooled, wait: float = 0.0) -> None:
@@ -181,8 +185,8 @@ def hot(cause: Cause, other: str = "") -> HotLoop:
 async def test_a_hot_key_is_told_with_all_that_is_known(
     fact: HotLoop, words: str, other: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    watched = Watched()
-    watched.observer._hot = facts = Facts(fact)
+    facts = Facts(fact)
+    watched = Watched(hot=facts)
     of = context()
     watched.ended(of, decide(Returned(None)))
     assert facts.asked == [{"key": "default/a", "triggers": of.triggers, "writes": (), "succeeded": True, "now": 100.0}]
@@ -206,8 +210,7 @@ async def test_a_hot_key_is_told_with_all_that_is_known(
 
 async def test_a_key_that_has_cooled_down_is_told(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    watched = Watched()
-    watched.observer._hot = Facts(Cooled(key="default/a", cause=Cause.SELF, seconds=30.0))
+    watched = Watched(hot=Facts(Cooled(key="default/a", cause=Cause.SELF, seconds=30.0)))
     watched.ended(context(), decide(Returned(None)))
     told = [vars(record) for record in caplog.records if "no longer" in record.getMessage()]
     assert [(each["controller"], each["key"], each["cause"], each["seconds"]) for each in told] == [
@@ -220,22 +223,21 @@ async def test_a_key_that_has_cooled_down_is_told(caplog: pytest.LogCaptureFixtu
 async def test_only_what_succeeded_may_be_a_loop(case: Case) -> None:
     from deltaloop.runtime.core.outcomes import ROWS
 
-    watched = Watched()
-    watched.observer._hot = facts = Facts()
+    facts = Facts()
+    watched = Watched(hot=facts)
     watched.ended(context(), KeyDecision(case=case, row=ROWS[case]))
     assert facts.asked[0]["succeeded"] is (case in (Case.NOTHING, Case.AFTER))
 
 
 async def test_only_first_tries_of_hot_keys_are_put_off_and_counted() -> None:
-    watched = Watched()
-    watched.observer._hot = Facts(wait=0.5)
+    watched = Watched(hot=Facts(wait=0.5))
     assert watched.observer.wait("default/a", attempts=2, now=0.0) == 0.0
     assert watched.hooks.told == []
     assert watched.observer.wait("default/a", attempts=1, now=0.0) == 0.5
     assert watched.hooks.told == [("slowed_down", "maps")]
-    watched.observer._hot = Facts()
-    assert watched.observer.wait("default/a", attempts=1, now=0.0) == 0.0
-    assert len(watched.hooks.told) == 1
+    calm = Watched(hot=Facts())
+    assert calm.observer.wait("default/a", attempts=1, now=0.0) == 0.0
+    assert calm.hooks.told == []
     assert Watched(hot_loops=None).observer.wait("default/a", attempts=1, now=0.0) == 0.0
 
 
@@ -252,8 +254,8 @@ def asking(*answers: Any) -> tuple[Client, FakeTransport]:
     ],
 )
 async def test_an_object_that_is_fought_over_is_looked_at(subject: tuple[str, str], path: str) -> None:
-    watched = Watched()
-    watched.observer._hot = facts = Facts()
+    facts = Facts()
+    watched = Watched(hot=facts)
     client, transport = asking(json_answer({"metadata": {"name": "a"}}))
     await watched.observer.look("default/a", triggers=[], client=client)
     assert transport.requests == []
@@ -266,8 +268,8 @@ async def test_an_object_that_is_fought_over_is_looked_at(subject: tuple[str, st
 
 async def test_that_look_takes_two_seconds_at_most(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "deltaloop.runtime")
-    watched = Watched()
-    watched.observer._hot = facts = Facts()
+    facts = Facts()
+    watched = Watched(hot=facts)
     facts.wanted = ("v1/ConfigMap", "team/a")
     client, transport = asking(RequestTimeoutError("no answer", method="GET", path="/"))
     await watched.observer.look("default/a", triggers=[], client=client)

@@ -153,7 +153,7 @@ def test_a_fight_with_somebody_unknown_is_told_as_a_fight(caplog: pytest.LogCapt
         other="", strikes=10, seconds=5.0, interval=1.0,
     )  # fmt: skip
 
-    class Told(HotLoops):
+    class Told(HotLoops):  # type: ignore[misc]  # of a final class
         def observe(self, key: str, **_: object) -> tuple[HotLoop, ...]:
             return (fight,)
 
@@ -169,7 +169,7 @@ def test_a_fight_with_somebody_unknown_is_told_as_a_fight(caplog: pytest.LogCapt
 
 
 async def test_a_server_that_does_not_answer_that_read_holds_nothing_up(caplog: pytest.LogCaptureFixture) -> None:
-    class Marked(HotLoops):
+    class Marked(HotLoops):  # type: ignore[misc]  # of a final class
         def wants_to_see(self, key: str, *, triggers: Sequence[Trigger]) -> tuple[str, str] | None:
             return "v1/ConfigMap", "default/a"
 

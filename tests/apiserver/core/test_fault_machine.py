@@ -14,6 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from deltaloop.apiserver.core.fault_rules import Fault, FaultBook, Strike, WatchFate, WatchTrouble
 from deltaloop.apiserver.core.wire.request_info import RequestInfo, describe
 from tests.cache.machines import Step, show_the_bug, step
+from tests.mutants.edited import edited
 
 PATHS = ("/api/v1/namespaces/a/configmaps", "/api/v1/namespaces/a/configmaps/x", "/version")
 SETTINGS = settings(
@@ -142,23 +143,17 @@ class Wrapped:
         return getattr(self.book, name)
 
 
-class ForgetsToPassOver(Wrapped):
-    """The first requests are struck, too."""
+ForgetsToPassOver = edited(
+    "ForgetsToPassOver",
+    FaultBook,
+    ("if entry.passed < fault.after:", "if False:"),
+    what="The first requests are struck, too.",
+)
 
-    def strike(self, info: RequestInfo, *, user: str, draw: Callable[[], float]) -> Strike:
-        for entry in self.book._entries.values():
-            entry.passed = entry.fault.after
-        return self.book.strike(info, user=user, draw=draw)
 
-
-class NeverUsedUp(Wrapped):
-    """A fault with a count strikes for ever."""
-
-    def strike(self, info: RequestInfo, *, user: str, draw: Callable[[], float]) -> Strike:
-        entries = dict(self.book._entries)
-        result = self.book.strike(info, user=user, draw=draw)
-        self.book._entries.update(entries)
-        return result
+NeverUsedUp = edited(
+    "NeverUsedUp", FaultBook, ("del self._entries[number]", "pass"), what="A fault with a count strikes for ever."
+)
 
 
 class StrikesEverybody(Wrapped):
@@ -184,19 +179,20 @@ class OneDelayOnly(Wrapped):
         return Strike(min(result.delay, 1.0), result.fault)
 
 
-class KeepsWhatIsRemoved(Wrapped):
-    """Switching a fault off says so and does not do it."""
+KeepsWhatIsRemoved = edited(
+    "KeepsWhatIsRemoved",
+    FaultBook,
+    ("return self._entries.pop(number, None) is not None", "return number in self._entries"),
+    what="Switching a fault off says so and does not do it.",
+)
 
-    def remove(self, number: int) -> bool:
-        return number in self.book._entries
 
-
-class GivesANumberTwice(Wrapped):
-    """The number of a fault that is gone is given again."""
-
-    def add(self, fault: Fault) -> int:
-        self.book._last = max(self.book._entries, default=0)
-        return self.book.add(fault)
+GivesANumberTwice = edited(
+    "GivesANumberTwice",
+    FaultBook,
+    ("self._last += 1", "self._last = max(self._entries, default=0) + 1"),
+    what="The number of a fault that is gone is given again.",
+)
 
 
 def ask(path: str = PATHS[0], *, watch: bool = False, user: str = "me", chance: float = 0.0) -> Step:
@@ -207,7 +203,7 @@ def on(do: str = "refuse", **fields: Any) -> Step:
     return step("add", fault=Fault(do=do, **fields))
 
 
-HISTORIES: dict[type[Wrapped], list[Step]] = {
+HISTORIES: dict[type, list[Step]] = {
     ForgetsToPassOver: [on(after=1), ask(), ask()],
     NeverUsedUp: [on(count=1), ask(), ask()],
     StrikesEverybody: [on(users=("me",)), ask(user="you")],
@@ -223,7 +219,7 @@ def test_the_book_does_as_the_model() -> None:
 
 
 @pytest.mark.parametrize("mutant", HISTORIES)
-def test_seeded_bugs_are_found(mutant: type[Wrapped]) -> None:
+def test_seeded_bugs_are_found(mutant: type) -> None:
     show_the_bug(make_machine(FaultBook), make_machine(mutant), HISTORIES[mutant])
 
 
@@ -257,44 +253,21 @@ HISTORY = [
 ]
 
 
-def counts_from_the_beginning(trouble: WatchTrouble, fault: Fault) -> None:
-    WatchTrouble.order(trouble, fault)
-    trouble._at_event = fault.events
-
-
-def keeps_the_first_order(trouble: WatchTrouble, fault: Fault) -> None:
-    if not trouble._do:
-        WatchTrouble.order(trouble, fault)
-
-
-def never_ends(trouble: WatchTrouble, fault: Fault) -> None:
-    WatchTrouble.order(trouble, fault)
-    trouble._seconds = 0.0
-
-
-def at_once(trouble: WatchTrouble, fault: Fault) -> None:
-    WatchTrouble.order(trouble, fault)
-    trouble._at_event = 0
-
-
-class Troubled:
-    """A watch whose orders are taken by a broken function."""
-
-    def __init__(self, order: Callable[[WatchTrouble, Fault], None]) -> None:
-        self.trouble = WatchTrouble()
-        self._order = order
-
-    def order(self, fault: Fault) -> None:
-        self._order(self.trouble, fault)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.trouble, name)
+TROUBLES = [
+    edited(name, WatchTrouble, edit)
+    for name, edit in {
+        "CountsFromTheBeginning": ("self._sent + fault.events", "fault.events"),
+        "KeepsTheFirstOrder": ("self._do = fault.do if", "self._do = self._do or fault.do if"),
+        "NeverEnds": ("self._seconds = fault.seconds", "self._seconds = 0.0"),
+        "AtOnce": ("self._at_event = self._sent + fault.events", "self._at_event = 0"),
+    }.items()
+]
 
 
 def test_an_open_watch_does_what_was_ordered_last() -> None:
     assert history_of(WatchTrouble()) == [*HISTORY, WatchFate.SEND]
 
 
-@pytest.mark.parametrize("order", [counts_from_the_beginning, keeps_the_first_order, never_ends, at_once])
-def test_seeded_bugs_of_an_open_watch_are_found(order: Callable[[WatchTrouble, Fault], None]) -> None:
-    assert history_of(Troubled(order)) != [*HISTORY, WatchFate.SEND]
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_seeded_bugs_of_an_open_watch_are_found(trouble: type[WatchTrouble]) -> None:
+    assert history_of(trouble()) != [*HISTORY, WatchFate.SEND]

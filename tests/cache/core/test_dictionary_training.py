@@ -13,6 +13,7 @@ from deltaloop.api.resource import Resource, compress_in_place
 from deltaloop.cache.core.dictionary_training import DictionaryTraining, TrainingPhase, ZstdOptions
 from tests.cache.machines import Step, run_machine, show_the_bug, step
 from tests.cache.objects import pod
+from tests.mutants.edited import edited
 
 PAGE, FEWEST = 4, 2
 OPTIONS = ZstdOptions(page=PAGE, fewest=FEWEST)
@@ -150,26 +151,31 @@ def test_it_agrees_with_the_model() -> None:
     run_machine(SOUND)
 
 
-class ForgetsWhatComesDuringTraining(DictionaryTraining):  # type: ignore[misc]  # a mutant of a final class
-    """What comes while the dictionary is trained stays as it is."""
-
-    def saw(self, obj: Resource) -> None:
-        if self.phase is TrainingPhase.COLLECTING:
-            super().saw(obj)
-
-
-class KeepsTheFirstState(DictionaryTraining):  # type: ignore[misc]
-    """An object is remembered as it came first."""
-
-    def saw(self, obj: Resource) -> None:
-        self._objects.setdefault(obj.key, obj)
+ForgetsWhatComesDuringTraining = edited(
+    "ForgetsWhatComesDuringTraining",
+    DictionaryTraining,
+    (
+        "self._objects[obj.key] = obj",
+        "self._objects |= {obj.key: obj} if self.phase is TrainingPhase.COLLECTING else {}",
+    ),
+    what="What comes while the dictionary is trained stays as it is.",
+)
 
 
-class IgnoresTheEndOfTheList(DictionaryTraining):  # type: ignore[misc]
-    """A short list is never compressed."""
+KeepsTheFirstState = edited(
+    "KeepsTheFirstState",
+    DictionaryTraining,
+    ("self._objects[obj.key] = obj", "self._objects.setdefault(obj.key, obj)"),
+    what="An object is remembered as it came first.",
+)
 
-    def list_complete(self) -> None:
-        pass
+
+IgnoresTheEndOfTheList = edited(
+    "IgnoresTheEndOfTheList",
+    DictionaryTraining,
+    ("self._list_is_complete = True", "pass"),
+    what="A short list is never compressed.",
+)
 
 
 COME = [step("come", name=name) for name in "ab"]

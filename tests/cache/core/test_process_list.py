@@ -16,6 +16,7 @@ from deltaloop.cache.core.real_fifo import TURN
 from deltaloop.cache.errors import TransactionError
 from deltaloop.cache.store import Indexer
 from tests.cache.objects import pod
+from tests.mutants.edited import edited
 
 STATES = st.dictionaries(st.sampled_from("abcdef"), st.tuples(st.integers(1, 3), st.sampled_from(["n1", "n2"])))
 
@@ -73,22 +74,23 @@ def test_it_is_the_same_as_in_one_go(known: dict[str, tuple[int, str]], listed: 
     check(pods(known), pods(listed), ListProcessing[Resource])
 
 
-class TellsAllAsNew(ListProcessing[Resource]):
-    """Forgets what was there."""
+TellsAllAsNew = edited(
+    "TellsAllAsNew",
+    ListProcessing[Resource],
+    ("self._before = self._store", "self._store"),
+    what="Forgets what was there.",
+)
 
-    def commit(self) -> None:
-        super().commit()
-        self._before = {}
 
-
-class KeepsWhatIsGone(ListProcessing[Resource]):
-    """Stores what the tombstones stand for."""
-
-    def commit(self) -> None:
-        for key, delta in self._keyed:
-            if isinstance(delta.object, DeletedFinalStateUnknown):
-                self._replacement.put(key, delta.object.obj)
-        super().commit()
+KeepsWhatIsGone = edited(
+    "KeepsWhatIsGone",
+    ListProcessing[Resource],
+    (
+        "if not isinstance(obj, DeletedFinalStateUnknown):\n                self._replacement.put(key, obj)",
+        "self._replacement.put(key, getattr(obj, 'obj', obj))",
+    ),
+    what="Stores what the tombstones stand for.",
+)
 
 
 @pytest.mark.parametrize("kind", [TellsAllAsNew, KeepsWhatIsGone])

@@ -7,6 +7,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from deltaloop.client.core.credential import Credential, bearer
 from deltaloop.client.core.expiring_credential import ExpiringCredential
+from tests.mutants.edited import edited
 
 A, B = bearer("a"), bearer("b")
 ERROR = ValueError("no")
@@ -163,29 +164,17 @@ Machine.TestCase.settings = settings(max_examples=60, stateful_step_count=20)
 TestMachine = Machine.TestCase
 
 
-class ForgetsRefusals(ExpiringCredential):
-    __slots__ = ()
-
-    def refused(self, credential: Credential) -> None:
-        _ = credential
-
-
-class ServesTheExpired(ExpiringCredential):
-    __slots__ = ()
-
-    def renewal_failed(self, error: Exception, now: float) -> Credential | None:
-        return super().renewal_failed(error, now) or self._credential
+MUTANTS = [
+    edited(name, ExpiringCredential, edit)
+    for name, edit in {
+        "ForgetsRefusals": ("self._refused = credential", "pass"),
+        "ServesTheExpired": ("if self._credential == self._refused or self._is_expired(now):", "if False:"),
+        "HasNoMargin": ("max(0.0, min(EXPIRY_MARGIN, (expires_at - now) / 10))", "0.0"),
+    }.items()
+]
 
 
-class HasNoMargin(ExpiringCredential):
-    __slots__ = ()
-
-    def renewed(self, credential: Credential, *, expires_at: float | None, now: float) -> None:
-        super().renewed(credential, expires_at=expires_at, now=now)
-        self._margin = 0.0
-
-
-@pytest.mark.parametrize("mutant", [ForgetsRefusals, ServesTheExpired, HasNoMargin])
+@pytest.mark.parametrize("mutant", MUTANTS)
 def test_the_machine_sees_seeded_bugs(mutant: type[ExpiringCredential]) -> None:
     class Mutated(Machine):
         make = mutant

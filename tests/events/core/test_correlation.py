@@ -21,6 +21,7 @@ from deltaloop.events.core.correlation import (
     similar_key,
 )
 from deltaloop.events.core.draft import Correlated, EventDraft
+from tests.mutants.edited import edited
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -276,16 +277,14 @@ def test_it_agrees_with_the_naive_model(history: list[Happening]) -> None:
     assert run(EventCorrelator(OPTIONS), history) == judged(history)
 
 
-class ForgetsTheFirst(EventCorrelator):
-    def _count(self, event: EventDraft, key: Key) -> Correlated:
-        counted = super()._count(event, key)
-        return replace(counted, event=replace(counted.event, count=min(counted.event.count, 2)))
-
-
-class NeverForgetsMessages(EventCorrelator):
-    def _aggregate(self, event: EventDraft, now: float) -> tuple[EventDraft, Key]:
-        del now
-        return super()._aggregate(event, 0.0)
+ForgetsTheFirst = edited(
+    "ForgetsTheFirst", EventCorrelator, ("count=sent.count + event.count", "count=min(sent.count + event.count, 2)")
+)
+NeverForgetsMessages = edited(
+    "NeverForgetsMessages",
+    EventCorrelator,
+    ("if similar is None or now - similar.last_at > self._options.similar_interval:", "if similar is None:"),
+)
 
 
 @pytest.mark.parametrize("bug", [ForgetsTheFirst, NeverForgetsMessages])

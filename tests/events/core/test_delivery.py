@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.status import Status, StatusCause, StatusDetails, error_from_status
 from deltaloop.client.errors import TransportError
-from deltaloop.events.core.delivery import Delivery, Effect, EventWrite, Outcome, Sleep
+from deltaloop.events.core.delivery import Delivery, EventWrite, Outcome, Sleep
 from deltaloop.events.core.draft import EventApi
+from tests.mutants.edited import edited
 
 NO_ANSWER = TransportError("no answer", method="POST", path="/events")
 
@@ -208,26 +209,21 @@ def test_it_agrees_with_the_naive_model(answers: list[str], is_update: bool, api
     assert told(delivery, answers) == expected(answers, is_update=is_update, api=api, tries=4)
 
 
-class BeginsWithACreate(Delivery):
-    def ask(self) -> Effect:
-        effect = super().ask()
-        return EventWrite.CREATE if effect is EventWrite.PATCH else effect
-
-
-class NeverGivesUp(Delivery):
-    def _try_again(self, step: EventWrite, chance: float, *, closing: bool) -> None:
-        super()._try_again(step, chance, closing=closing)
-        self.tries = min(self.tries, 2)
-
-
-class TriesRefusalsAgain(Delivery):
-    def failed(self, error: Exception, *, chance: float, closing: bool) -> None:
-        super().failed(NO_ANSWER if error is ANSWERS["forbidden"] else error, chance=chance, closing=closing)
-
-
-class WaitsTheWholeDelayFirst(Delivery):
-    def _delay(self, chance: float) -> float:
-        return super()._delay(1.0 if self.tries == 1 else chance)
+BeginsWithACreate = edited(
+    "BeginsWithACreate",
+    Delivery,
+    (
+        "return self._effect\n\n    def waited",
+        "return EventWrite.CREATE if self._effect is EventWrite.PATCH else self._effect\n\n    def waited",
+    ),
+)
+NeverGivesUp = edited("NeverGivesUp", Delivery, ("self.tries += 1", "self.tries = min(self.tries + 1, 2)"))
+TriesRefusalsAgain = edited(
+    "TriesRefusalsAgain",
+    Delivery,
+    ("elif isinstance(error, ApiError):", "elif isinstance(error, ApiError) and error.code != 403:"),
+)
+WaitsTheWholeDelayFirst = edited("WaitsTheWholeDelayFirst", Delivery, ("(chance if self.tries == 1 else 1.0)", "1.0"))
 
 
 @pytest.mark.parametrize(

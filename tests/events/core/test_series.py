@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from deltaloop.api.references import ObjectReference
 from deltaloop.events.core.draft import Correlated, EventDraft
-from deltaloop.events.core.series import EventSeriesCache, SeriesKey, SeriesOptions, series_key
+from deltaloop.events.core.series import EventSeriesCache, SeriesOptions
+from tests.mutants.edited import edited
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -220,44 +221,34 @@ def test_it_agrees_with_the_naive_model(history: list[Step]) -> None:
     assert agrees(EventSeriesCache(OPTIONS), history)
 
 
-class NeverRefreshes(EventSeriesCache):
-    def due(self, now: float) -> list[Correlated]:
-        return self._finished(now)
-
-
-class EndsWithoutItsCount(EventSeriesCache):
-    def _finished(self, now: float) -> list[Correlated]:
-        super()._finished(now)
-        return []
-
-
-class ForgetsByTheFirst(EventSeriesCache):
-    def _record(self, event: EventDraft, now: float) -> list[Correlated]:
-        known = series_key(event) in self._entries
-        writes = super()._record(event, now)
-        if known:
-            self._entries.move_to_end(series_key(event), last=False)
-        return writes
-
-
-class DropsTheCountOfTheEvicted(EventSeriesCache):
-    def _make_room(self, now: float) -> list[Correlated]:
-        super()._make_room(now)
-        return []
-
-
-class CountsWrittenAsNews(EventSeriesCache):
-    def _write(self, key: SeriesKey, now: float) -> Correlated:
-        written = super()._write(key, now)
-        self._unwritten[key] = None
-        return written
-
-
-class EndsWhatStillRepeats(EventSeriesCache):
-    def record(self, event: EventDraft, now: float) -> list[Correlated]:
-        return [*self._record(event, now), *self.due(now)]
-
-
+NeverRefreshes = edited(
+    "NeverRefreshes", EventSeriesCache, ("writes = self._finished(now)\n", "return self._finished(now)\n")
+)
+EndsWithoutItsCount = edited(
+    "EndsWithoutItsCount",
+    EventSeriesCache,
+    ("        return writes\n\n    def _make_room", "        return []\n\n    def _make_room"),
+)
+ForgetsByTheFirst = edited(
+    "ForgetsByTheFirst",
+    EventSeriesCache,
+    ("self._entries.move_to_end(key)", "self._entries.move_to_end(key, last=False)"),
+)
+DropsTheCountOfTheEvicted = edited(
+    "DropsTheCountOfTheEvicted",
+    EventSeriesCache,
+    ("return [*self._make_room(now), Correlated", "return [*self._make_room(now)][:0] + [Correlated"),
+)
+CountsWrittenAsNews = edited(
+    "CountsWrittenAsNews",
+    EventSeriesCache,
+    ("self._unwritten.pop(key, None)\n        return", "self._unwritten[key] = None\n        return"),
+)
+EndsWhatStillRepeats = edited(
+    "EndsWhatStillRepeats",
+    EventSeriesCache,
+    ("[*self.due(now), *self._record(event, now)]", "[*self._record(event, now), *self.due(now)]"),
+)
 REFRESHED: list[Step] = [("a", 0.0), ("a", 0.0), ("a", 3.0), ("a", 3.0), ("a", 3.0)]
 ENDED: list[Step] = [("a", 0.0), ("a", 0.0), ("a", 0.0), ("wait", 5.0)]
 LATE: list[Step] = [("a", 0.0), ("a", 0.0), ("a", 5.0)]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from deltaloop.leaderelection.core.effects import Create, Fact, Read, StepDown, Update
+from deltaloop.leaderelection.core.effects import Create, Fact, Read, Request, StepDown, Update
 from deltaloop.leaderelection.core.election import Election, ElectionPhase
 from deltaloop.leaderelection.core.record import LeaderElectionRecord, LockState, whole_seconds
 from deltaloop.leaderelection.core.timing import ElectionTiming
@@ -194,48 +194,53 @@ def test_a_frozen_candidate_does_what_the_real_one_does(seed: int) -> None:
     real, now, version = Election("me", timing), 0.0, 0
     real.join(now)
     frozen = cores.fresh(0)
+    request: Request | None = None
     for _ in range(300):
         choice = numbers.random()
         if choice < 0.3:
             now += 1.0
             frozen = cores.later(frozen)
-        elif real._pending is None:
+        elif request is None:
             if releases and real.phase is ElectionPhase.LEADING and choice < 0.4:
                 real.release(now)
                 frozen = cores.released(frozen)
             else:
-                frozen = _ask(real, now, cores, frozen, numbers)
-        elif choice < 0.45:
-            real.failed(now, chance=0.0)
-            frozen = cores.failed(frozen)
-        elif isinstance(real._pending, Read):
-            version += 1
-            frozen = _read(real, now, cores, frozen, numbers, version)
-        elif choice < 0.7:
-            real.conflicted(now, chance=0.0)
-            frozen = cores.conflicted(frozen)
+                frozen, request = _ask(real, now, cores, frozen, numbers)
         else:
+            asked, request = request, None
             version += 1
-            real.wrote(str(version), now, chance=0.0)
-            frozen = cores.wrote(frozen)
+            if choice < 0.45:
+                real.failed(now, chance=0.0)
+                frozen = cores.failed(frozen)
+            elif isinstance(asked, Read):
+                frozen = _read(real, now, cores, frozen, numbers, version)
+            elif choice < 0.7:
+                real.conflicted(now, chance=0.0)
+                frozen = cores.conflicted(frozen)
+            else:
+                real.wrote(str(version), now, chance=0.0)
+                frozen = cores.wrote(frozen)
         assert cores.freeze(0, _at_zero(real, now)) == frozen
 
 
-def _ask(real: Election, now: float, cores: Cores, frozen: Frozen, numbers: random.Random) -> Frozen:
+def _ask(
+    real: Election, now: float, cores: Cores, frozen: Frozen, numbers: random.Random
+) -> tuple[Frozen, Request | None]:
     _, ways = cores.ask(frozen)
     effect = real.ask(now, wall=EPOCH)
     if isinstance(effect, Wait):
         assert ways == ()
-        return frozen
+        return frozen, None
     if isinstance(effect, StepDown) and len(ways) == 2 and numbers.random() < 0.5:
         real.release(now)
-        return ways[1]
+        return ways[1], None
     if isinstance(effect, StepDown):
         real.leave(now)
     if not isinstance(effect, Read | Create | Update):
         real._attempt_at = -math.inf  # its double may try again at once; the real one is as slow as it may be anyway
         real.join(now)
-    return ways[0]
+        return ways[0], None
+    return ways[0], effect
 
 
 def _read(real: Election, now: float, cores: Cores, frozen: Frozen, numbers: random.Random, version: int) -> Frozen:

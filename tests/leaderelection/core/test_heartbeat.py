@@ -5,6 +5,7 @@ from hypothesis import given, settings
 
 from deltaloop.leaderelection.core.heartbeat import Beat, Heartbeat, Silent
 from deltaloop.pacing import Wait
+from tests.mutants.edited import edited
 
 
 def make() -> Heartbeat:
@@ -42,11 +43,12 @@ def test_an_answer_that_nobody_asked_for_changes_nothing() -> None:
     assert heartbeat.ask(5.0) == Beat()
 
 
-class NeverSilent(Heartbeat):
-    """Seeded: every answer counts, late ones, too."""
-
-    def answered(self, now: float) -> None:
-        self._asked_at, self._next_at = None, now + self._interval
+NeverSilent = edited(
+    "NeverSilent",
+    Heartbeat,
+    ("self._asked_at is None or now - self._asked_at >= self._deadline", "False"),
+    what="Every answer counts, late ones, too.",
+)
 
 
 def is_right(heartbeat: Heartbeat, steps: list[tuple[float, bool]]) -> bool:

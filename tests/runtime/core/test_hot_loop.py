@@ -16,6 +16,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.runtime.core.hot_loop import Cause, Cooled, Fact, HotLoop, HotLoopOptions, HotLoops, _other, _owns_any
 from deltaloop.runtime.core.own_writes import OwnWrite, changed_paths, path_text, show_changes
+from tests.mutants.edited import edited
 
 OPTIONS = HotLoopOptions(threshold=4, window=60.0, min_interval=1.0, max_interval=8.0, quiet=20.0, limit=5)
 
@@ -240,7 +241,7 @@ def test_the_server_is_not_asked_about_what_the_cache_knows_or_nobody_fights_ove
 
 
 def test_an_answer_about_another_object_of_the_name_is_not_taken() -> None:
-    class AnswersAnother(HotLoops):
+    class AnswersAnother(HotLoops):  # type: ignore[misc]  # of a final class
         def saw(self, key: str, subject: tuple[str, str], obj: Resource) -> None:
             fields = obj.to_dict()
             fields["metadata"]["uid"] = "its successor"
@@ -251,19 +252,15 @@ def test_an_answer_about_another_object_of_the_name_is_not_taken() -> None:
     assert found.other == ""
 
 
-class LooksAtItsOwnEcho(HotLoops):
-    """Asks before the other one has written again: the fields are still ours."""
+# Asks before the other one has written again: the fields are still ours.
+LooksAtItsOwnEcho = edited(
+    "LooksAtItsOwnEcho",
+    HotLoops,
+    ("if of_object and not trigger.origin and trigger.new_resource_version != last.version:", "if True:"),
+)
 
-    def wants_to_see(self, key: str, *, triggers: Sequence[Trigger]) -> tuple[str, str] | None:
-        return super().wants_to_see(key, triggers=[foreign(99)])
 
-
-class LooksEachTime(HotLoops):
-    def wants_to_see(self, key: str, *, triggers: Sequence[Trigger]) -> tuple[str, str] | None:
-        found = super().wants_to_see(key, triggers=triggers)
-        if found is not None:
-            self._keys[key].objects[found].marked = True
-        return found
+LooksEachTime = edited("LooksEachTime", HotLoops, ("written.marked = False", "pass"))
 
 
 @pytest.mark.parametrize("mutant", [LooksAtItsOwnEcho, LooksEachTime])
@@ -453,24 +450,30 @@ def test_any_sequence_of_reconciles_against_the_model() -> None:
     check(HotLoops, 60)
 
 
-class CoolsByTheEchoOfAFight(HotLoops):
-    def _has_cooled(self, hot: Any, *, quiet_echo: bool, now: float) -> bool:
-        return quiet_echo or now - hot.struck_at >= self._options.quiet
+CoolsByTheEchoOfAFight = edited(
+    "CoolsByTheEchoOfAFight", HotLoops, ("(hot.cause is Cause.SELF and quiet_echo)", "quiet_echo")
+)
 
 
-class NeverForgetsStrikes(HotLoops):
-    def __init__(self, options: HotLoopOptions) -> None:
-        super().__init__(HotLoopOptions(threshold=4, window=1e9, min_interval=1, max_interval=8, quiet=20, limit=5))
+NeverForgetsStrikes = edited(
+    "NeverForgetsStrikes", HotLoops, ("while now - strikes[0] > self._options.window:", "while False:")
+)
 
 
-class SeesNoFight(HotLoops):
-    def _contested(self, last: OwnWrite | None, write: OwnWrite) -> Any:
-        return ()
+SeesNoFight = edited(
+    "SeesNoFight", HotLoops, ("if last is None or write.before is None", "if True or write.before is None")
+)
 
 
-class TakesEveryForeignWriteForAFight(HotLoops):
-    def _contested(self, last: OwnWrite | None, write: OwnWrite) -> Any:
-        return changed_paths(write.before, write.after) if last is not None else ()
+TakesEveryForeignWriteForAFight = edited(
+    "TakesEveryForeignWriteForAFight",
+    HotLoops,
+    (
+        "if last.uid != write.uid:",
+        "return tuple(changed_paths(write.before, write.after))\n        if last.uid != write.uid:",
+    ),
+    ("write.before is None or write.before.resource_version == last.version:", "False:"),
+)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 import pytest
 
-from deltaloop.workqueue.core.facts import Ending, Failed, Finished, Interrupted, RunOutcome, Succeeded
+from deltaloop.workqueue.core.facts import Ending, Failed, Interrupted, Succeeded
 from deltaloop.workqueue.core.queue import Run
 from deltaloop.workqueue.core.rate_limiting import RateLimitingCore
 from deltaloop.workqueue.errors import TerminalError
@@ -220,48 +220,41 @@ def test_the_core_does_what_it_should_in_every_state_of_two_items() -> None:
 # -- seeded bugs, each found by its shortest trace
 
 
-class ParkedItemIsRetriedToo(RateLimitingCore[str]):
-    def finish(self, run: Run[str], now: float, ending: Ending) -> Finished:
-        finished = super().finish(run, now, ending)
-        if finished.fate is RunOutcome.PARKED:
-            self.add_after(run.item, now, 2.0)
-        return finished
-
-
 MUTANTS = [
-    ParkedItemIsRetriedToo,
-    *(
-        edited(name, RateLimitingCore[str], *edits)
-        for name, edits in {
-            "OneRetryTooMany": [("run.failures >= self._max_requeues", "run.failures > self._max_requeues")],
-            "AddedItemStaysParked": [("letter = self._dead.remove(item)", "letter = None")],
-            "ParksWhatWasAddedMeanwhile": [
-                (
-                    "error, item = ending.error, run.item",
-                    "error, item = ending.error, run.item; is_terminal(error) and self._dirty.pop(item, None)",
-                )
-            ],
-            "ParkedItemKeepsItsFailures": [
-                ("        self.forget(item)\n        return outcome", "        return outcome")
-            ],
-            "RevivesAfterShutdown": [
-                ("if letter is None or self._shutting_down:", "if letter is None:"),
-                (
-                    "self.add(item, now, trigger=trigger, priority",
-                    "self._join(item, now, self._log(trigger)); dict(priority",
-                ),
-            ],
-            "NothingIsParkedAfterShutdown": [
-                ("if run is None:\n", "if self._shutting_down:\n            return False\n        if run is None:\n")
-            ],
-            "SecondShutdownIsIgnored": [
-                (
-                    "self._shutting_down = True\n        self._draining = drain",
-                    "self._draining, self._shutting_down = self._draining if self._shutting_down else drain, True",
-                )
-            ],
-        }.items()
-    ),
+    edited(name, RateLimitingCore[str], *edits)
+    for name, edits in {
+        "ParkedItemIsRetriedToo": [
+            (
+                "return Finished(fate=RunOutcome.PARKED if",
+                "self.add_after(item, now, 2.0); return Finished(fate=RunOutcome.PARKED if",
+            )
+        ],
+        "OneRetryTooMany": [("run.failures >= self._max_requeues", "run.failures > self._max_requeues")],
+        "AddedItemStaysParked": [("letter = self._dead.remove(item)", "letter = None")],
+        "ParksWhatWasAddedMeanwhile": [
+            (
+                "error, item = ending.error, run.item",
+                "error, item = ending.error, run.item; is_terminal(error) and self._dirty.pop(item, None)",
+            )
+        ],
+        "ParkedItemKeepsItsFailures": [("        self.forget(item)\n        return outcome", "        return outcome")],
+        "RevivesAfterShutdown": [
+            ("if letter is None or self._shutting_down:", "if letter is None:"),
+            (
+                "self.add(item, now, trigger=trigger, priority",
+                "self._join(item, now, self._log(trigger)); dict(priority",
+            ),
+        ],
+        "NothingIsParkedAfterShutdown": [
+            ("if run is None:\n", "if self._shutting_down:\n            return False\n        if run is None:\n")
+        ],
+        "SecondShutdownIsIgnored": [
+            (
+                "self._shutting_down = True\n        self._draining = drain",
+                "self._draining, self._shutting_down = self._draining if self._shutting_down else drain, True",
+            )
+        ],
+    }.items()
 ]
 
 

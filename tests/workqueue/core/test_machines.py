@@ -100,29 +100,13 @@ QUEUE_BUGS = [
 # -- seeded bugs of delays and rate limits
 
 
-class WakesTooEarly(RateLimitingCore[str]):
-    def promote(self, now: float) -> int:
-        return super().promote(now + 5.0)
-
-
-class NoTimerSlack(RateLimitingCore[str]):
-    def promote(self, now: float) -> int:
-        return super().promote(now - 0.001)
-
-
-class DelaysOutliveShutdown(RateLimitingCore[str]):
-    def shut_down(self, *, drain: bool = False) -> None:
-        QueueCore[str].shut_down(self, drain=drain)
-
-
-class ForgetMissesTheLimiter(RateLimitingCore[str]):
-    def forget(self, item: str) -> None:
-        QueueCore[str].forget(self, item)
-
-
-RATE_LIMITING_BUGS = [WakesTooEarly, NoTimerSlack, DelaysOutliveShutdown, ForgetMissesTheLimiter] + [
+RATE_LIMITING_BUGS = [
     edited(name, RateLimitingCore[str], edit)
     for name, edit in {
+        "WakesTooEarly": ("now + TIMER_SLACK", "now + 5.0"),
+        "NoTimerSlack": ("now + TIMER_SLACK", "now"),
+        "DelaysOutliveShutdown": ("self._ignored += self._delays.clear()", "pass"),
+        "ForgetMissesTheLimiter": ("self._limiter.forget(item)", "pass"),
         "LaterTimeWins": ("if due_at < present.due_at:", "if due_at > present.due_at:"),
         "AddCancelsDelay": (
             "waiting = self._dirty.get(item)\n        if waiting is not None:",

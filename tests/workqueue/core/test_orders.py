@@ -19,6 +19,7 @@ from deltaloop.workqueue.core.orders import (
     namespace_flow,
 )
 from deltaloop.workqueue.core.queue import QueueCore
+from tests.mutants.edited import edited
 from tests.workqueue.core.order_bounds import PATIENCE, Item, MakeOrder, Step, all_schedules, check, flow_of
 
 TAKE: Step = ("take",)
@@ -90,68 +91,51 @@ def test_the_bounds_hold_in_large_schedules(
 # -- seeded bugs
 
 
-class NoAgeing(PriorityOrder[Item]):
-    """Strict priorities: a low one may wait for ever."""
-
-    def push(self, item: Item, now: float, *, priority: int) -> None:
-        super().push(item, -1e9 * priority, priority=priority)
-
-
-class TouchMovesBack(PriorityOrder[Item]):
-    """An add while waiting makes the item wait anew."""
-
-    def touch(self, item: Item, now: float, *, priority: int) -> None:
-        deadline, joined = self._deadlines[item]
-        self._place(item, max(deadline, now + self._patience.of(priority)), joined)
-
-
-class TouchIsIgnored(PriorityOrder[Item]):
-    """A more urgent add does not move the item."""
-
-    def touch(self, item: Item, now: float, *, priority: int) -> None:
-        pass
-
-
-class LastAmongEquals(PriorityOrder[Item]):
-    """Of equal deadlines the newest goes first."""
-
-    def push(self, item: Item, now: float, *, priority: int) -> None:
-        self._joined -= 2
-        super().push(item, now, priority=priority)
-
-
-class StaleEntriesCount(PriorityOrder[Item]):
-    """What a touch left behind gives the item a second time."""
-
-    def pop(self) -> Item:
-        import heapq
-
-        _, _, item = heapq.heappop(self._heap)
-        self._deadlines.pop(item, None)
-        return item
-
-
-class FlowStaysAtTheHead(FairOrder[Item]):
-    """A flow is served until it is empty."""
-
-    def pop(self) -> Item:
-        flow = next(iter(self._ring))
-        item = super().pop()
-        if flow in self._ring:
-            self._ring.move_to_end(flow, last=False)
-        return item
-
-
-class NewFlowsJumpTheRing(FairOrder[Item]):
-    """A flow that empties and comes again is served at once, again and again."""
-
-    def push(self, item: Item, now: float, *, priority: int) -> None:
-        new = flow_of(item) not in self._ring
-        super().push(item, now, priority=priority)
-        if new:
-            self._ring.move_to_end(flow_of(item), last=False)
-
-
+NoAgeing = edited(
+    "NoAgeing",
+    PriorityOrder[Item],
+    ("now + self._patience.of(priority), self._joined", "-1e9 * priority + self._patience.of(priority), self._joined"),
+    what="Strict priorities: a low one may wait for ever.",
+)
+TouchMovesBack = edited(
+    "TouchMovesBack",
+    PriorityOrder[Item],
+    ("if earlier < deadline:\n            self._place(item, earlier,", "self._place(item, max(deadline, earlier),"),
+    what="An add while waiting makes the item wait anew.",
+)
+TouchIsIgnored = edited(
+    "TouchIsIgnored",
+    PriorityOrder[Item],
+    ("if earlier < deadline:", "if False:"),
+    what="A more urgent add does not move the item.",
+)
+LastAmongEquals = edited(
+    "LastAmongEquals",
+    PriorityOrder[Item],
+    ("self._joined += 1", "self._joined -= 1"),
+    what="Of equal deadlines the newest goes first.",
+)
+StaleEntriesCount = edited(
+    "StaleEntriesCount",
+    PriorityOrder[Item],
+    (
+        "if self._deadlines.get(item) == (deadline, joined):\n                del self._deadlines[item]",
+        "if True:\n                self._deadlines.pop(item, None)",
+    ),
+    what="What a touch left behind gives the item a second time.",
+)
+FlowStaysAtTheHead = edited(
+    "FlowStaysAtTheHead",
+    FairOrder[Item],
+    ("self._ring.move_to_end(flow)", "pass"),
+    what="A flow is served until it is empty.",
+)
+NewFlowsJumpTheRing = edited(
+    "NewFlowsJumpTheRing",
+    FairOrder[Item],
+    ("= self._make_order()", "= self._make_order()\n            self._ring.move_to_end(flow, last=False)"),
+    what="A flow that empties and comes again is served at once, again and again.",
+)
 MUTANTS: list[tuple[MakeOrder, bool, bool, str]] = [
     (lambda: NoAgeing(PATIENCE), True, False, "priorities"),
     (lambda: TouchMovesBack(PATIENCE), True, False, "priorities"),

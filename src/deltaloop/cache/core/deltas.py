@@ -31,7 +31,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, Generic, NamedTuple, Protocol, TypeAlias, TypeGuard, TypeVar, cast
+from typing import Final, Generic, NamedTuple, Protocol, TypeAlias, TypeGuard, TypeVar, cast, final
 
 import msgspec
 
@@ -177,6 +177,7 @@ def transformed(key: str, obj: V, *, transform: Callable[[V], V] | None, key_fun
     return new
 
 
+@final
 class DeltaQueue(Generic[V]):
     """The decisions of ``DeltaFIFO``: what waits, in which order, and whether the initial list is through."""
 

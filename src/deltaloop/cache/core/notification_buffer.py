@@ -32,7 +32,7 @@ from collections import OrderedDict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, final
 
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.process_deltas import (
@@ -115,6 +115,7 @@ def make_buffer(policy: BufferPolicy, size: int) -> NotificationBuffer[Resource]
     return FifoBuffer[Resource](size if policy is BufferPolicy.BOUNDED else None)
 
 
+@final
 class FifoBuffer(Generic[K]):
     """Every notification, in the order it came; with a size, it says when it is full."""
 
@@ -169,6 +170,7 @@ class _Entry(Generic[K]):
     told: K | None = None  # once an update has waited: the state that the handler knows
 
 
+@final
 class CoalescingBuffer(Generic[K]):
     """At most one notification for an object: the sum of those that came."""
 

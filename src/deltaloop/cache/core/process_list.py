@@ -15,7 +15,7 @@ Source: client-go tools/cache/the_real_fifo.go (``ReplacedAllInfo``), which does
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, final
 
 from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Delta, WholeList
 from deltaloop.cache.core.process_deltas import Notification, Versioned, notification_of
@@ -43,6 +43,7 @@ class ReplaceableStore(Protocol[V]):
         ...
 
 
+@final
 class ListProcessing(Generic[M]):
     """One list on its way into one store: ``fill``, ``commit``, ``tell``, in this order."""
 

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Final, Generic, TypeVar, cast
+from typing import Final, Generic, TypeVar, cast, final
 
 import msgspec
 
@@ -85,6 +85,7 @@ class Batch(msgspec.Struct, Generic[V], frozen=True):
     entries: tuple[_Entry[V], ...]
 
 
+@final
 class InOrderQueue(Generic[V]):
     """The decisions of ``RealFIFO``: what waits, what is popped together, and whether the initial list is through."""
 

@@ -53,6 +53,7 @@ class StoreWrite(Generic[V]):
     delete: bool = False
 
 
+@final
 class StoreIndex(Generic[V]):
     """The inverted indexes of one store."""
 

@@ -17,6 +17,8 @@ plugin/pkg/client/auth/oidc/oidc.go (``expiryDelta`` 10 s).
 
 from __future__ import annotations
 
+from typing import final
+
 from deltaloop.client.core.credential import Credential
 
 EXPIRY_MARGIN = 10.0
@@ -24,8 +26,9 @@ FAILURE_REST = 1.0
 REFUSED_AGAIN_REST = 10.0
 
 
+@final
 class ExpiringCredential:
-    """The last credential that was had, and what is known about it. Open to subclasses, as tests seed bugs by them."""
+    """The last credential that was had, and what is known about it."""
 
     __slots__ = ("_again_at", "_credential", "_expires_at", "_failed_at", "_failure", "_margin", "_refused")
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, final
 
 from deltaloop.api.references import ObjectReference
 from deltaloop.api.times import WallTime
@@ -95,11 +95,9 @@ class CorrelatorOptions:
         )
 
 
+@final
 class EventCorrelator:
-    """The state of one recorder. Not safe for several threads; its owner calls it from one task.
-
-    Open to subclasses so that tests can seed bugs; nothing else derives from it.
-    """
+    """The state of one recorder. Not safe for several threads; its owner calls it from one task."""
 
     def __init__(self, options: CorrelatorOptions | None = None) -> None:
         """Begin with nothing seen."""

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, StrEnum
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, final
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.status import AlreadyExistsError, ApiError, ForbiddenError, NotFoundError
@@ -60,8 +60,9 @@ class Outcome(StrEnum):
 Effect: TypeAlias = EventWrite | Sleep | Outcome
 
 
+@final
 class Delivery:
-    """The delivery of one event. Open to subclasses so that tests can seed bugs; nothing else derives from it."""
+    """The delivery of one event."""
 
     def __init__(
         self, *, is_update: bool, max_tries: int, retry_delay: float, api: EventApi = EventApi.CORE_V1

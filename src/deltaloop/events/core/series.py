@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import TypeAlias, final
 
 from deltaloop.events.core.correlation import Key, object_key
 from deltaloop.events.core.draft import Correlated, EventDraft
@@ -79,11 +79,9 @@ class _Entry:
     written_at: float
 
 
+@final
 class EventSeriesCache:
-    """The series of one recorder. Not safe for several threads; its owner calls it from one task.
-
-    Open to subclasses so that tests can seed bugs; nothing else derives from it.
-    """
+    """The series of one recorder. Not safe for several threads; its owner calls it from one task."""
 
     def __init__(self, options: SeriesOptions | None = None) -> None:
         """Begin with nothing seen."""

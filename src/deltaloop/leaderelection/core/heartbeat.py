@@ -10,7 +10,7 @@ renewing a lease for a loop that does not run keeps everybody else from working.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, final
 
 from deltaloop.pacing import Wait
 
@@ -34,6 +34,7 @@ class Silent:
 HeartbeatEffect: TypeAlias = Beat | Silent | Wait
 
 
+@final
 class Heartbeat:
     """The heartbeat of one term; not safe for several threads."""
 

@@ -166,6 +166,7 @@ class _Key:
     hot: _Hot | None = None
 
 
+@final
 class HotLoops:
     """The keys of one controller, watched."""
 

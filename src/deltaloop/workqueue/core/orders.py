@@ -138,6 +138,7 @@ class Patience:
         return self._seconds[max(0, bisect_right(self._priorities, priority) - 1)]
 
 
+@final
 class PriorityOrder(Generic[K]):
     """The earliest deadline first; the module says what that bounds."""
 
@@ -186,6 +187,7 @@ class PriorityOrder(Generic[K]):
         return len(self._heap)
 
 
+@final
 class FairOrder(Generic[K]):
     """One item of each flow in turn; the module says what that bounds."""
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
-from typing import Final, TypeVar
+from typing import Final, TypeVar, final
 
 from deltaloop.workqueue.core.dead_letters import DEFAULT_MAX_DEAD_LETTERS, DeadLetters, ParkedItem
 from deltaloop.workqueue.core.delaying import DelayingCore, check_delay
@@ -40,6 +40,7 @@ BROKEN_LIMITER_DELAY: Final = 5.0
 """Seconds until the retry of an item whose rate limiter raised an exception."""
 
 
+@final
 class RateLimitingCore(DelayingCore[K]):
     """A queue whose items may be added when a rate limiter says so."""
 

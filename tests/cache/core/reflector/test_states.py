@@ -23,7 +23,7 @@ DOCS = Path(__file__).parents[4] / "docs" / "cache.md"
 Steps = set[tuple[ReflectorPhase, ReflectorPhase]]
 
 
-class Observed(ReflectorMachine):
+class Observed(ReflectorMachine):  # type: ignore[misc]  # of a final class
     """Writes down which phase follows which."""
 
     steps: ClassVar[Steps] = set()
@@ -34,7 +34,7 @@ class Observed(ReflectorMachine):
         super().__setattr__(name, value)
 
 
-class ListsAfterACleanEnd(Observed):
+class ListsAfterACleanEnd(Observed):  # type: ignore[misc]  # of a final class
     """Lists again instead of watching on."""
 
     steps: ClassVar[Steps] = set()
@@ -46,7 +46,7 @@ class ListsAfterACleanEnd(Observed):
         return reaction
 
 
-class NeverWaitsForABusyServer(Observed):
+class NeverWaitsForABusyServer(Observed):  # type: ignore[misc]  # of a final class
     """Lists in pages at once where a streamed list was refused because the server is busy."""
 
     steps: ClassVar[Steps] = set()
@@ -56,7 +56,7 @@ class NeverWaitsForABusyServer(Observed):
         reaction = super().watch_list_failed(error, now, chance=chance)
         if receiving:
             self.steps.discard((ReflectorPhase.RECEIVING, ReflectorPhase.WAITING))
-            self._go_on(ReflectorPhase.LISTING)
+            self.phase = ReflectorPhase.LISTING
         return reaction
 
 
@@ -113,18 +113,11 @@ def observe(kind: type[Observed]) -> Steps:
         for move in moves(machine, now):
             reached = copy.deepcopy(machine)
             move(reached)
-            mark = (
-                reached.phase,
-                reached._after_wait,
-                bool(reached.resource_version),
-                reached._list_instead,
-                reached._version_unavailable,
-                reached._probe_due,
-                reached._round is None,
-            )
+            values: list[object] = [bool(reached.resource_version), *vars(reached).values()]
+            mark = tuple(value if isinstance(value, bool | ReflectorPhase) else value is None for value in values)
             if mark not in seen:
                 seen.add(mark)
-                waiting.append((reached, max(now + 61.0, reached._wait_until)))
+                waiting.append((reached, now + 61.0))
     return kind.steps
 
 

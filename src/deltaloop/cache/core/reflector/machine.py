@@ -52,7 +52,7 @@ Source: client-go tools/cache/reflector.go, tools/pager/pager.go, tools/cache/re
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, final
 
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
@@ -98,6 +98,7 @@ _PROBE_PERIOD: Final = 60.0
 _STREAMING, _BOOKMARK, _APPLY = ReflectorPhase.STREAMING, EventType.BOOKMARK, Verdict.APPLY
 
 
+@final
 class ReflectorMachine:
     """The state machine; see the module's text."""
 
