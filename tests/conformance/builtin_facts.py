@@ -45,8 +45,6 @@ _SIGNS = (
     (re.compile(r'"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ"'), '"$TIME"'),
 )
 _ANSWERED = ("code", "object", "same", "causes", "message")
-# A controller takes them away; where there is none, nothing adds them. See docs/embedded-server.md.
-_OF_CONTROLLERS = ("kubernetes.io/pv-protection", "kubernetes.io/pvc-protection")
 Fact = dict[str, Any]
 Send = Callable[[str, str, Any], Awaitable[tuple[int, dict[str, Any]]]]
 
@@ -66,9 +64,6 @@ def seen(code: int, answer: dict[str, Any], *, namespace: str, name: str) -> dic
     answer = json.loads(_UID.sub("$UID", text))
     if code < 300:
         metadata = {key: value for key, value in answer["metadata"].items() if key not in _SERVER_FIELDS}
-        finalizers = [item for item in metadata.pop("finalizers", ()) if item not in _OF_CONTROLLERS]
-        if finalizers:
-            metadata["finalizers"] = finalizers
         text = json.dumps({**answer, "metadata": metadata}, separators=(",", ":"))
         for pattern, sign in _SIGNS:
             text = pattern.sub(sign, text)

@@ -193,3 +193,23 @@ async def test_log_of_a_pod_without_a_node(api: Api) -> None:
         400, "BadRequest"
     )
     (await api.get(f"{api.pods}/none/log")).refuses(404, "NotFound")
+
+
+@conformance("pods: who wants a log of, or to run something in, a container that there is not is told so")
+async def test_containers(api: Api) -> None:
+    second = {"name": "d", "image": "web:1"}
+    body = pod("a")
+    body["spec"]["containers"].append(second)
+    body["spec"]["initContainers"] = [{"name": "i", "image": "web:1"}]
+    await api.created(api.pods, body)
+    await api.created(api.pods, pod("one"))
+    choice = "a container name must be specified for pod a, choose one of: [i c d]"
+    for verb in ("log", "exec", "attach"):
+        path = f"{api.pods}/a/{verb}"
+        assert (await api.get(path)).refuses(400, "BadRequest") == choice
+        assert (await api.get(f"{path}?container=x")).refuses(400, "BadRequest") == "container x is not valid for pod a"
+    for known in ("a/log?container=d", "a/log?container=i", "one/log?container=c", "one/log"):
+        assert (await api.get(f"{api.pods}/{known}")).status == 204
+    assert "does not have a host" in (await api.get(f"{api.pods}/a/exec?container=i")).refuses(400, "BadRequest")
+    for path in ("one/exec?dryRun=All", "none/proxy?dryRun=x"):
+        assert (await api.post(f"{api.pods}/{path}", None)).refuses(400, "BadRequest") == "dryRun is not supported"

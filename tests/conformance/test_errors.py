@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from multidict import CIMultiDict
 
+from tests.apiserver.serving import Answer
 from tests.conformance.target import CRDS, Api, config_map, conformance, pod, widget_crd
 
 JSON = {"Content-Type": "application/json"}
@@ -491,3 +492,55 @@ async def test_many_warnings(api: Api, count: int, sent: int) -> None:
     assert len(warnings) == sent
     assert warnings[0].startswith(f'299 - "unknown field \\"{name}0')
     assert max(map(len, warnings)) <= 256 + len('299 - "\\\\"')
+
+
+LONG = "a" * 129
+WRONG_OPTIONS = [
+    ("fieldManager", "Too long: may not be more than 128 bytes"),
+    ("dryRun", 'Unsupported value: ["All","x<"]: supported values: "All"'.replace("<", "\\u003c")),
+    ("fieldValidation", 'Unsupported value: "y": supported values: "", "Ignore", "Strict", "Warn"'),
+]
+CONFIG_MAP_KIND = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+EVICTION = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a"}}
+
+
+def option_causes(answer: Answer, kind: str) -> list[tuple[str, str]]:
+    answer.refuses(422, "Invalid")
+    assert answer.json["details"]["kind"] == kind
+    return [(cause["field"], cause["message"]) for cause in answer.json["details"]["causes"]]
+
+
+@conformance(
+    "options of writes: all that is wrong with them is told together",
+    ("create", "POST", "configmaps", CONFIG_MAP_KIND, "", "CreateOptions", []),
+    ("update", "PUT", "configmaps/a", CONFIG_MAP_KIND, "", "UpdateOptions", []),
+    ("patch", "PATCH", "configmaps/a", {}, "merge-patch+json", "PatchOptions", ["force"]),
+    ("apply", "PATCH", "configmaps/a", CONFIG_MAP_KIND, "apply-patch+yaml", "PatchOptions", []),
+    ("evict", "POST", "pods/a/eviction", EVICTION, "", "CreateOptions", []),
+    ("token", "POST", "serviceaccounts/a/token", {"spec": {}}, "", "CreateOptions", []),
+)
+async def test_options_of_writes(
+    api: Api, method: str, path: str, body: dict[str, Any], form: str, kind: str, more: list[str]
+) -> None:
+    query = f"?dryRun=All&dryRun=x%3C&fieldValidation=y&force=true&fieldManager={LONG}"
+    headers = {"Content-Type": f"application/{form or 'json'}"}
+    answer = await api.call(method, f"{api.core}/{path}{query}", json.dumps(body).encode(), **headers)
+    found = option_causes(answer, kind)
+    assert [name for name, _ in found if name == "force"] == more
+    assert [cause for cause in found if cause[0] != "force"] == WRONG_OPTIONS
+
+
+@conformance("options of writes: a field manager is a word that can be printed")
+async def test_names_of_managers(api: Api) -> None:
+    answer = await api.post(f"{api.config_maps}?fieldManager=%C3%BC%01%22", config_map("a"))
+    words = r'Invalid value: "\u00fc\x01\"": invalid character U+0001 (at position 2)'.replace(r"\u00fc", "\u00fc")
+    assert option_causes(answer, "CreateOptions") == [("fieldManager", words)]
+    applied = await api.apply(f"{api.config_maps}/a", CONFIG_MAP_KIND, manager="")
+    assert option_causes(applied, "PatchOptions") == [("fieldManager", "Required value: is required for apply patch")]
+
+
+@conformance("options of writes: of a review, too")
+async def test_options_of_reviews(api: Api) -> None:
+    path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews?dryRun=All&dryRun=x%3C&fieldValidation=y"
+    answer = await api.post(path, {"spec": {"nonResourceAttributes": {"path": "/", "verb": "get"}}})
+    assert option_causes(answer, "CreateOptions") == WRONG_OPTIONS[1:]

@@ -334,3 +334,21 @@ async def test_the_version_of_a_deleted_collection(api: Api) -> None:
     before = (await api.get(api.config_maps)).revision
     deleted = await api.delete(api.config_maps)
     assert int(made.revision) <= int(deleted.revision) <= int(before)
+
+
+@conformance(
+    "managedFields: marks of a deletion in a PUT that creates have an owner, those in a POST have none",
+    ("time", {"deletionTimestamp": "2020-01-01T00:00:00Z"}, {"f:deletionTimestamp": {}}),
+    ("seconds", {"deletionGracePeriodSeconds": 0}, {"f:deletionGracePeriodSeconds": {}}),
+    ("nothing", {"deletionTimestamp": None}, {}),
+)
+async def test_marks_of_a_deletion(api: Api, marks: dict[str, Any], owned: dict[str, Any]) -> None:
+    labels = {"labels": {"a": "b"}}
+    of_labels: dict[str, Any] = {"f:labels": {".": {}, "f:a": {}}}
+    put = await api.put(f"{_leases(api)}/a", _lease("a", **labels, **marks))
+    post = await api.post(_leases(api), _lease("b", **labels, **marks))
+    for answer, expected in ((put, {**owned, **of_labels}), (post, of_labels)):
+        assert answer.status == 201
+        (entry,) = answer.json["metadata"]["managedFields"]
+        assert entry["fieldsV1"] == {"f:metadata": expected}
+        assert not marks.keys() & answer.json["metadata"].keys()

@@ -26,9 +26,8 @@ from deltaloop.apiserver.core.storage.draft import Ask
 from deltaloop.apiserver.core.strategy import Asked, Subresource
 from deltaloop.apiserver.core.wire.request_info import User
 from deltaloop.apiserver.core.wire.routing import Route
-from deltaloop.apiserver.core.write_options import check_dry_run
 from deltaloop.apiserver.core.writes.operations import Operations
-from deltaloop.apiserver.exchange import Exchange
+from deltaloop.apiserver.exchange import Exchange, options_of
 from deltaloop.apiserver.large_writes import LargeWrites
 from deltaloop.apiserver.token_signer import TokenSigner
 from deltaloop.schemas.json_values import at, text, texts
@@ -91,7 +90,7 @@ class AccessHandlers:
             ApiError: If it asks nothing that can be answered.
         """
         served = route.served
-        check_dry_run("CreateOptions", tuple(exchange.request.query.getall("dryRun", [])))
+        options_of(exchange.request, "CreateOptions")
         kind = served.type
         fields = await read_fields(exchange.request, protobuf_kind=(kind.api_version, kind.kind))
         match kind.kind:
@@ -122,14 +121,18 @@ class AccessHandlers:
         Raises:
             ApiError: 404 without the object, and what the subresource says.
         """
-        protobuf_kind = (f"{extra.group}/{extra.version}" if extra.group else "v1", extra.kind)
-        fields = await read_fields(exchange.request, protobuf_kind=protobuf_kind) if extra.takes_object else Fields()
+        request, dry_run, fields = exchange.request, False, Fields()
+        if extra.takes_object:
+            dry_run = options_of(request, "CreateOptions").dry_run
+            protobuf_kind = (f"{extra.group}/{extra.version}" if extra.group else "v1", extra.kind)
+            fields = await read_fields(request, protobuf_kind=protobuf_kind)
+        elif "dryRun" in request.query:
+            raise failures.bad_request("dryRun is not supported")
         answer = extra.answer
         if answer is None:
             return self._make_token(route, fields)
-        dry_run = check_dry_run("CreateOptions", tuple(exchange.request.query.getall("dryRun", [])))
         name = route.name or text(at(fields, "metadata", "name"))  # posted to a collection, it says what it is about
-        asked = Asked(namespace=route.namespace, name=name, fields=fields, dry_run=dry_run)
+        asked = Asked(namespace=route.namespace, name=name, fields=fields, query=request.query, dry_run=dry_run)
 
         def write(operations: Operations, stamp: Stamp) -> Answer:
             answer(asked, operations, stamp)

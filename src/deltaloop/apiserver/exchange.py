@@ -11,6 +11,7 @@ from aiohttp import web
 from deltaloop.apiserver.core.fault_rules import WatchTrouble
 from deltaloop.apiserver.core.wire.request_info import RequestInfo, User
 from deltaloop.apiserver.core.writes.field_validation import bounded_warnings, warning_header
+from deltaloop.apiserver.core.writes.query_options import WriteOptions, parse_write_options
 
 # Of a request: what is to be said about its body, whether it is then refused or not.
 WARNINGS: Final[web.RequestKey[tuple[str, ...]]] = web.RequestKey("warnings", tuple[str, ...])
@@ -24,6 +25,12 @@ DEPRECATION: Final[web.RequestKey[str]] = web.RequestKey("deprecation", str)
 # Of a request: what its user may make of an object, and whether it may be a new one.
 MAY_CREATE: Final[web.RequestKey[Callable[[], None]]] = web.RequestKey("may_create")
 ADMIT: Final[web.RequestKey[Callable[..., None]]] = web.RequestKey("admit")
+
+
+def options_of(request: web.BaseRequest, kind: str, *, applies: bool | None = None) -> WriteOptions:
+    """Return the options of a write; see ``parse_write_options``."""
+    query = {name: tuple(request.query.getall(name)) for name in request.query}
+    return parse_write_options(kind, query, user_agent=request.headers.get("User-Agent", ""), applies=applies)
 
 
 def add_warnings(answer: web.StreamResponse, warnings: Iterable[str]) -> None:

@@ -31,19 +31,18 @@ from deltaloop.apiserver.core.wire import requests
 from deltaloop.apiserver.core.wire.routing import Route
 from deltaloop.apiserver.core.write_options import DeleteOptions, check_dry_run, parse_delete_options
 from deltaloop.apiserver.core.writes import write_requests as asked
-from deltaloop.apiserver.core.writes.apply.options import check_patch_options, manager_name, read_applied
+from deltaloop.apiserver.core.writes.apply.options import read_applied
 from deltaloop.apiserver.core.writes.applying import apply_object
 from deltaloop.apiserver.core.writes.field_validation import (
     FieldValidation,
     check_applied,
     check_object,
     check_patched,
-    parse_field_validation,
 )
 from deltaloop.apiserver.core.writes.operations import DeleteResult, Operations
 from deltaloop.apiserver.core.writes.patching import apply_patch
 from deltaloop.apiserver.documents import json_answer
-from deltaloop.apiserver.exchange import ABOUT_OBJECT, ADMIT, MAY_CREATE, WARNINGS, add_warnings
+from deltaloop.apiserver.exchange import ABOUT_OBJECT, ADMIT, MAY_CREATE, WARNINGS, add_warnings, options_of
 from deltaloop.apiserver.large_writes import LARGE, LargeWrites
 from deltaloop.schemas.json_values import mapping
 
@@ -101,10 +100,6 @@ class WriteHandlers:
         stamp = self._answering.stamp()
         return dataclasses.replace(stamp, manager=manager, admit=admit, may_create=may_create, warn=warn)
 
-    def _dry_run(self, request: web.BaseRequest, kind: str, options: tuple[str, ...] | None = None) -> bool:
-        given = options if options is not None else tuple(request.query.getall("dryRun", []))
-        return check_dry_run(kind, given)
-
     async def create(self, request: web.BaseRequest, route: Route) -> web.Response:
         """Store a new object and answer with it.
 
@@ -112,9 +107,8 @@ class WriteHandlers:
             ApiError: What the caller is to answer with instead; nothing has changed then.
         """
         rendering = self._answering.rendering(request, route.served)
-        dry_run = self._dry_run(request, "CreateOptions")
-        mode = parse_field_validation("CreateOptions", request.query.get("fieldValidation", ""))
-        manager = _manager(request, "CreateOptions")
+        options = options_of(request, "CreateOptions")
+        dry_run, mode = options.dry_run, options.validation
         body = await read_body(request)
 
         def write(operations: Operations, stamp: Stamp) -> tuple[Resource, tuple[str, ...]]:
@@ -128,7 +122,7 @@ class WriteHandlers:
                 raise
             return created, warnings
 
-        (created, warnings), commit = await self._carry_out(request, route, manager, body, write)
+        (created, warnings), commit = await self._carry_out(request, route, options.manager, body, write)
         return await self._written(rendering, route, created, commit, warnings, status=201)
 
     async def update(self, request: web.BaseRequest, route: Route) -> web.Response:
@@ -138,9 +132,8 @@ class WriteHandlers:
             ApiError: What the caller is to answer with instead; nothing has changed then.
         """
         rendering = self._answering.rendering(request, route.served)
-        dry_run = self._dry_run(request, "UpdateOptions")
-        mode = parse_field_validation("UpdateOptions", request.query.get("fieldValidation", ""))
-        manager = _manager(request, "UpdateOptions")
+        options = options_of(request, "UpdateOptions")
+        dry_run, mode = options.dry_run, options.validation
         body = await read_body(request)
 
         def write(operations: Operations, stamp: Stamp) -> tuple[Resource, tuple[str, ...], int]:
@@ -158,7 +151,7 @@ class WriteHandlers:
                 updated = operations.update(*where, route.name, fields, stamp=stamp, subresource=part, dry_run=dry_run)
             return updated, warnings, 200
 
-        (updated, warnings, status), commit = await self._carry_out(request, route, manager, body, write)
+        (updated, warnings, status), commit = await self._carry_out(request, route, options.manager, body, write)
         return await self._written(rendering, route, updated, commit, warnings, status=status)
 
     def _checked(
@@ -187,13 +180,10 @@ class WriteHandlers:
         """
         served = route.served
         rendering = self._answering.rendering(request, served)
-        dry_run = self._dry_run(request, "PatchOptions")
         content_type = request.headers.get("Content-Type", "")
-        mode = parse_field_validation("PatchOptions", request.query.get("fieldValidation", ""))
         applies = asked.applies(content_type)
-        force = requests.parse_boolean(request.query.get("force"))
-        check_patch_options(applies=applies, manager=request.query.get("fieldManager", ""), force=force)
-        manager = _manager(request, "PatchOptions")
+        options = options_of(request, "PatchOptions", applies=applies)
+        dry_run, mode = options.dry_run, options.validation
         body = await read_body(request)
 
         def patch(operations: Operations, stamp: Stamp) -> tuple[Resource, tuple[str, ...], int]:
@@ -225,14 +215,14 @@ class WriteHandlers:
                 route.name,
                 applied,
                 stamp=stamp,
-                force=force or False,
+                force=options.force,
                 subresource=route.subresource,
                 dry_run=dry_run,
             )
             return done.object, warnings, 201 if done.created else 200
 
         write = apply if applies else patch
-        (changed, warnings, status), commit = await self._carry_out(request, route, manager, body, write)
+        (changed, warnings, status), commit = await self._carry_out(request, route, options.manager, body, write)
         return await self._written(rendering, route, changed, commit, warnings, status=status)
 
     async def _written(
@@ -267,7 +257,7 @@ class WriteHandlers:
         """
         rendering = self._answering.rendering(request, route.served)
         options = await self._delete_options(request)
-        dry_run = self._dry_run(request, "DeleteOptions", options.dry_run or ())
+        dry_run = check_dry_run(options.dry_run or ())
 
         def write(operations: Operations, stamp: Stamp) -> DeleteResult:
             where = route.served, route.namespace, route.name
@@ -292,7 +282,7 @@ class WriteHandlers:
         query = requests.parse_list_query(request.query)
         requests.check_list_query(query)
         options = await self._delete_options(request)
-        dry_run = self._dry_run(request, "DeleteOptions", options.dry_run or ())
+        dry_run = check_dry_run(options.dry_run or ())
         operations, now = self._answering.operations, self._answering.epoch()
         listed_at = operations.store.revision
         found = operations.selected(served, route.namespace, self._answering.selection(query, served))
@@ -306,10 +296,6 @@ class WriteHandlers:
         return json_answer(
             await self._answering.written_list(rendering, Listed(found, metadata)), self._answering.headers
         )
-
-
-def _manager(request: web.BaseRequest, options: str) -> str:
-    return manager_name(options, request.query.get("fieldManager", ""), request.headers.get("User-Agent", ""))
 
 
 def _present(route: Route, operations: Operations) -> Resource | None:

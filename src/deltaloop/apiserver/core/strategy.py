@@ -206,12 +206,14 @@ class Asked:
         namespace: Namespace of the object.
         name: Name of the object.
         fields: What was sent.
+        query: What stands behind the path.
         dry_run: Whether nothing is to be stored.
     """
 
     namespace: str
     name: str
     fields: dict[str, object]
+    query: Mapping[str, str]
     dry_run: bool
 
 

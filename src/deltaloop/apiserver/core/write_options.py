@@ -5,38 +5,35 @@ Source: apimachinery pkg/apis/meta/v1/types.go, pkg/apis/meta/v1/validation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
 
 from deltaloop.apiserver.core import failures
 from deltaloop.schemas.faults import FieldError, invalid_value, not_supported
+from deltaloop.schemas.json_values import escape_html
 
 _POLICIES: Final = ("Foreground", "Background", "Orphan")
 
 
-def check_dry_run(kind: str, values: tuple[str, ...]) -> bool:
-    """Tell whether nothing is to be stored.
-
-    Args:
-        kind: Name of the options in an error, such as ``CreateOptions``.
-        values: All values of ``dryRun``.
+def check_dry_run(values: tuple[str, ...]) -> bool:
+    """Tell by all values of a delete's ``dryRun`` whether nothing is to be stored.
 
     Raises:
         InvalidError: If a value is not ``All``.
     """
-    wrong = [value for value in values if value != "All"]
-    if wrong:
-        raise failures.invalid_options(kind, [dry_run_error(values)])
+    errors = [*dry_run_errors(values)]
+    if errors:
+        raise failures.invalid_options("DeleteOptions", errors)
     return bool(values)
 
 
-def dry_run_error(values: Iterable[str]) -> FieldError:
-    """Return what is wrong with a ``dryRun`` that has another value than ``All``; all its values are shown."""
-    shown = ", ".join(f'"{value[:64]}"' for value in values)
-    text = f'Unsupported value: [{shown}]: supported values: "All"'
-    return FieldError("dryRun", "FieldValueNotSupported", text)
+def dry_run_errors(values: tuple[str, ...]) -> Iterator[FieldError]:
+    """Yield an error for a ``dryRun`` that has another value than ``All``; all its values are shown."""
+    if any(value != "All" for value in values):
+        shown = escape_html(msgspec.json.encode([value[:64] for value in values]).decode())
+        yield FieldError("dryRun", "FieldValueNotSupported", f'Unsupported value: {shown}: supported values: "All"')
 
 
 class _Preconditions(msgspec.Struct, frozen=True, rename="camel"):

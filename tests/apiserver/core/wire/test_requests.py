@@ -95,10 +95,10 @@ def test_options_that_make_sense_pass() -> None:
 
 
 def test_dry_run() -> None:
-    assert check_dry_run("CreateOptions", ("All",))
-    assert not check_dry_run("CreateOptions", ())
-    with pytest.raises(InvalidError, match="CreateOptions"):
-        check_dry_run("CreateOptions", ("All", "some"))
+    assert check_dry_run(("All",))
+    assert not check_dry_run(())
+    with pytest.raises(InvalidError, match="DeleteOptions"):
+        check_dry_run(("All", "some"))
 
 
 def test_delete_options_in_a_query() -> None:

@@ -35,8 +35,19 @@ def network_family(value: str) -> int:
 def address_errors(values: Iterable[str], path: str, *, but: str = "") -> Iterator[FieldError]:
     """Yield an error for each of several texts that is no address, but for one word."""
     for place, value in enumerate(values):
-        if not address_family(value) and (not but or value != but):
-            yield invalid_value(f"{path}[{place}]", shown(value), _NO_ADDRESS)
+        why = "" if but and value == but else _why_no_address(value)
+        if why:
+            yield invalid_value(f"{path}[{place}]", shown(value), why)
+
+
+def _why_no_address(value: str) -> str:
+    try:
+        address = ipaddress.ip_address(value)
+    except ValueError:
+        shorter = ".".join(part.lstrip("0") or "0" for part in value.split(".")) if value else value
+        return "must not have leading 0s" if address_family(shorter) == 4 else _NO_ADDRESS
+    mapped = address.version == 6 and address.ipv4_mapped is not None
+    return "must not be an IPv4-mapped IPv6 address" if mapped else ""
 
 
 def network_errors(value: str, path: str) -> Iterator[FieldError]:

@@ -1,8 +1,11 @@
-"""Subresources that lead to a kubelet, and there is none: ``log``, ``exec``, ``attach``, ``portforward``, ``proxy``."""
+"""Subresources that lead to a kubelet, and there is none: ``log``, ``exec``, ``attach``, ``portforward``, ``proxy``.
+
+Source: Kubernetes pkg/registry/core/pod/strategy.go (``LogLocation``, ``ExecLocation``).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
@@ -10,9 +13,10 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ApiError, Status, StatusDetails, error_from_status
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.strategy import Asked, Given, Subresource, Writes
-from deltaloop.schemas.json_values import at, text
+from deltaloop.schemas.json_values import at, items, mapping, text
 
 _CONNECT = ("create", "get")
+_OF_ONE_CONTAINER = ("attach", "exec", "log")
 _PROXY = ("create", "delete", "get", "patch", "update")
 
 
@@ -40,7 +44,10 @@ def verbs_of_pods() -> Iterator[Subresource]:
 
 def _of_pods(name: str, kind: str, verbs: tuple[str, ...]) -> Subresource:
     def answer(asked: Asked, writes: Writes, _given: Given) -> None:
-        node = text(at(writes.fields_of(kinds.POD, asked.namespace, asked.name), "spec", "nodeName"))
+        pod = writes.fields_of(kinds.POD, asked.namespace, asked.name)
+        if name in _OF_ONE_CONTAINER:
+            _check_container(asked.name, mapping(pod.get("spec")), asked.query.get("container", ""))
+        node = text(at(pod, "spec", "nodeName"))
         if not node and name == "log":
             return  # nothing was written yet
         if not node:
@@ -50,6 +57,18 @@ def _of_pods(name: str, kind: str, verbs: tuple[str, ...]) -> Subresource:
         raise _without_kubelet(kinds.POD, name)
 
     return Subresource(name, "", "", kind, verbs, answer, takes_object=False, done=204 if name == "log" else 201)
+
+
+def _check_container(pod: str, spec: Mapping[str, object], wanted: str) -> None:
+    own, first, later = (
+        [text(at(item, "name")) for item in items(spec.get(field))]
+        for field in ("containers", "initContainers", "ephemeralContainers")
+    )
+    if wanted and wanted not in (*own, *first, *later):
+        raise failures.bad_request(f"container {wanted} is not valid for pod {pod}")
+    if not wanted and len(own) > 1:
+        listed = " ".join((*first, *own, *later))
+        raise failures.bad_request(f"a container name must be specified for pod {pod}, choose one of: [{listed}]")
 
 
 def _without_kubelet(kind: ResourceType[Resource], subresource: str) -> ApiError:

@@ -41,7 +41,7 @@ def evict(asked: Asked, writes: Writes, given: Given) -> None:
         ApiError: 400 and 422 for an eviction that cannot be read, 404 without the pod; and by the table above.
     """
     options = parse_delete_options(check_eviction(asked.fields, namespace=asked.namespace, name=asked.name))
-    dry_run = check_dry_run("DeleteOptions", options.dry_run or ()) or asked.dry_run
+    dry_run = check_dry_run(options.dry_run or ()) or asked.dry_run
     pod = Resource.from_dict(writes.fields_of(kinds.POD, asked.namespace, asked.name))
     after = budget_to_spend(writes.objects, pod, now=given.now)
     if after is not None and not dry_run:

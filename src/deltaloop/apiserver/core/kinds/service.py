@@ -16,6 +16,7 @@ from deltaloop.apiserver.core.kinds.addresses import address_errors, address_war
 from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, labels_at, load_balancer_addresses, text_at
 from deltaloop.apiserver.core.kinds.ip_address import IP_ADDRESS, addresses_of, ip_address, uid_beside
 from deltaloop.apiserver.core.kinds.kubelet_verbs import proxy_of
+from deltaloop.apiserver.core.kinds.service_addresses import said_errors
 from deltaloop.apiserver.core.kinds.service_allocation import Taken, allocate, keep_allocated
 from deltaloop.apiserver.core.metadata.rules import label_errors, label_name_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy, Writes
@@ -115,10 +116,8 @@ def _errors(service: Mapping[str, object]) -> Iterator[FieldError]:
     elif spec.get("clusterIP") != "None":
         yield from check.needs(spec, "ports", path="spec")
     yield from check.one_of(spec.get("sessionAffinity"), "spec.sessionAffinity", ("ClientIP", "None"))
-    sent = texts(spec.get("clusterIPs")) or ((text(spec["clusterIP"]),) if spec.get("clusterIP") else ())
-    yield from address_errors(sent, "spec.clusterIPs", but="None")
+    yield from said_errors(spec)
     yield from address_errors(texts(spec.get("externalIPs")), "spec.externalIPs")
-    yield from _family_errors(spec)
     yield from _port_errors(spec, kind)
     yield from label_errors(string_map(spec.get("selector")), "spec.selector")
     external, internal = spec.get("externalTrafficPolicy"), spec.get("internalTrafficPolicy")
@@ -129,18 +128,6 @@ def _errors(service: Mapping[str, object]) -> Iterator[FieldError]:
         yield from check.one_of(external, "spec.externalTrafficPolicy", _TRAFFIC_POLICIES)
     if internal:
         yield from check.one_of(internal, "spec.internalTrafficPolicy", _TRAFFIC_POLICIES)
-
-
-def _family_errors(spec: Mapping[str, object]) -> Iterator[FieldError]:
-    """Yield an error for each family of addresses that this server does not have: it has IPv4."""
-    if spec.get("clusterIP") == "None" and not mapping(spec.get("selector")):
-        return
-    for place, family in enumerate(texts(spec.get("ipFamilies"))):
-        if family == "IPv6":
-            yield invalid_value(f"spec.ipFamilies[{place}]", check.shown(family), "not configured on this cluster")
-    if spec.get("ipFamilyPolicy") == "RequireDualStack":
-        text_ = "this cluster is not configured for dual-stack services"
-        yield invalid_value("spec.ipFamilyPolicy", check.shown("RequireDualStack"), text_)
 
 
 def _port_errors(spec: Mapping[str, object], kind: str) -> Iterator[FieldError]:
@@ -174,7 +161,7 @@ def _port_errors(spec: Mapping[str, object], kind: str) -> Iterator[FieldError]:
 def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
     """Yield an error if an update changes the address of a Service that had one and needs one."""
     old, new = mapping(before.get("spec")), mapping(after.get("spec"))
-    if "ExternalName" in (old.get("type"), new.get("type")) or not old.get("clusterIP"):
+    if "ExternalName" in (old.get("type"), new.get("type")) or not old.get("clusterIP") or [*said_errors(new)]:
         return
     if new.get("clusterIP") != old["clusterIP"]:
         value = check.shown([new.get("clusterIP") or ""])

@@ -21,6 +21,13 @@ from typing import Final, final
 
 import msgspec
 
+from deltaloop.apiserver.core.kinds.service_addresses import (
+    HEADLESS,
+    addresses_in,
+    keep_addresses,
+    unserved_errors,
+    unserved_families,
+)
 from deltaloop.schemas.faults import FieldError, invalid_value
 from deltaloop.schemas.json_values import at, integer, items, mapping, text, texts
 
@@ -32,7 +39,6 @@ _RANGE: Final = ipaddress.ip_network(SERVICE_RANGE)
 _FIRST_RANGE: Final = 254
 _FIRST_PORT: Final = 30_000
 _PORTS: Final = 2_768
-_HEADLESS: Final = "None"
 
 
 @final
@@ -74,13 +80,7 @@ def _needs_health_port(spec: Mapping[str, object]) -> bool:
 
 def keep_allocated(before: Mapping[str, object], spec: dict[str, object]) -> None:
     """Make the ``spec`` of an update keep what was given, and lose what its type has no use for, in place."""
-    if needs_address(spec) and needs_address(before):
-        for name in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
-            if not spec.get(name) and before.get(name):
-                spec[name] = before[name]
-    elif not needs_address(spec) and spec.get("clusterIP") == before.get("clusterIP"):
-        for name in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
-            spec.pop(name, None)
+    keep_addresses(before, spec, needed=needs_address(spec), was_needed=needs_address(before))
     if needs_ports(spec) and needs_ports(before):
         known = {_port_key(port): at(port, "nodePort") for port in items(before.get("ports"))}
         for port in items(spec.get("ports")):
@@ -138,15 +138,18 @@ def allocate(spec: dict[str, object], taken: Taken, *, before: Mapping[str, obje
 def _allocate_address(
     spec: dict[str, object], taken: Taken, before: Mapping[str, object], chance: float
 ) -> list[FieldError]:
-    wanted = text(spec.get("clusterIP")) or next(iter(texts(spec.get("clusterIPs"))), "")
+    errors = [*unserved_errors(spec)] or [*unserved_families(spec)]
+    if errors:
+        return errors
+    wanted = next(iter(addresses_in(spec)), "")
     _set_families(spec, wanted)
-    if wanted == _HEADLESS or wanted == before.get("clusterIP") != "":
-        spec["clusterIP"], spec["clusterIPs"] = wanted, [*texts(spec.get("clusterIPs"))] or [wanted]
+    if wanted == HEADLESS or wanted == before.get("clusterIP") != "":
+        spec["clusterIP"], spec["clusterIPs"] = wanted, [*addresses_in(spec)]
         return []
     if not wanted:
         wanted = _free_address(taken, chance)
     else:
-        shown = msgspec.json.encode(list(texts(spec.get("clusterIPs"))) or [wanted]).decode()
+        shown = msgspec.json.encode(addresses_in(spec)).decode()
         problem = _address_problem(wanted, taken)
         if problem:
             return [invalid_value("spec.clusterIPs", shown, f"failed to allocate IP {wanted}: {problem}")]
@@ -156,7 +159,7 @@ def _allocate_address(
 
 
 def _set_families(spec: dict[str, object], wanted: str) -> None:
-    both = wanted == _HEADLESS and not mapping(spec.get("selector"))
+    both = wanted == HEADLESS and not mapping(spec.get("selector"))
     if not spec.get("ipFamilyPolicy"):
         spec["ipFamilyPolicy"] = "RequireDualStack" if both else "SingleStack"
     if not items(spec.get("ipFamilies")):
@@ -165,7 +168,8 @@ def _set_families(spec: dict[str, object], wanted: str) -> None:
 
 def _address_problem(wanted: str, taken: Taken) -> str:
     try:
-        inside = ipaddress.ip_address(wanted) in _RANGE
+        address = ipaddress.ip_address(wanted)
+        inside = address in _RANGE and address not in (_RANGE.network_address, _RANGE.broadcast_address)
     except ValueError:
         inside = False
     if not inside:

@@ -23,7 +23,7 @@ from deltaloop.apiserver.core.metadata.rules import owner_warnings
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.writes.sent_objects import decode_sent
 from deltaloop.schemas.decoding import duplicate_field_texts
-from deltaloop.schemas.faults import invalid_value, not_supported
+from deltaloop.schemas.faults import invalid_value
 from deltaloop.schemas.json_values import copied, mapping
 
 _STRICT: Final = "strict decoding error: "
@@ -38,23 +38,6 @@ class FieldValidation(Enum):
     IGNORE = "Ignore"
     WARN = "Warn"
     STRICT = "Strict"
-
-
-def parse_field_validation(kind: str, value: str) -> FieldValidation:
-    """Read the query parameter; empty means ``WARN``.
-
-    Args:
-        kind: Name of the options in an error, such as ``CreateOptions``.
-        value: The parameter.
-
-    Raises:
-        InvalidError: If it is none of the three.
-    """
-    try:
-        return FieldValidation(value or "Warn")
-    except ValueError:
-        supported = ("", "Ignore", "Warn", "Strict")
-        raise failures.invalid_options(kind, [not_supported("fieldValidation", value, supported)]) from None
 
 
 def check_object(

@@ -64,6 +64,7 @@ from deltaloop.apiserver.core.writes.sent_objects import (
 from deltaloop.schemas.completing import without_zeros
 from deltaloop.schemas.json_values import at, items, mapping, text
 
+_MARKS: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 _NAMESPACES: Final = kinds.NAMESPACE.group_resource
 
 
@@ -177,7 +178,8 @@ class Operations:
         key = served.key(namespace, name)
         if entries is None and not can_be_owned(self.registry, served, fields):
             entries = []
-        created = self._finished_new(served, created, stamp, entries)
+        marks = {name: metadata[name] for name in _MARKS if updated and metadata.get(name) is not None}
+        created = self._finished_new(served, created, stamp, entries, marks)
         if updated:
             stamp.may_create()
         # What is no number is no version here, and lost with everything else that the server sets itself.
@@ -334,17 +336,27 @@ class Operations:
         return self._objects.list(served.storage, prefix=served.prefix(namespace), matches=selection.matches).items
 
     def _finished_new(
-        self, served: ServedResource, created: dict[str, object], stamp: Stamp, entries: list[dict[str, object]] | None
+        self,
+        served: ServedResource,
+        created: dict[str, object],
+        stamp: Stamp,
+        entries: list[dict[str, object]] | None,
+        marks: dict[str, object],
     ) -> dict[str, object]:
-        """Return a new object, checked, with its owners and what the server adds; it may not be stored yet."""
+        """Return a new object, checked, with its owners and what the server adds; it may not be stored yet.
+
+        Marks of a deletion that an update has sent have an owner, although the new object is without them.
+        """
         name = text(mapping(created["metadata"]).get("name"))
         refuse(served, name, new_errors(served, created))
         stamp.warn(new_warnings(served.strategy, created))
         served.codec.settle(created)
         if entries is None:
             set_by_author = without_zeros(served.schema.tree, created)
-            owned = with_created(self.registry, served, set_by_author, stamp)
-            created = {**created, "metadata": mapping(owned["metadata"])}
+            sent: dict[str, object] = {**set_by_author, "metadata": {**mapping(set_by_author["metadata"]), **marks}}
+            owned = mapping(with_created(self.registry, served, sent, stamp)["metadata"])
+            metadata = {name: value for name, value in owned.items() if name not in marks}
+            created = {**created, "metadata": metadata}
         else:
             created = with_entries(created, entries)
         refuse(served, name, served.strategy.finish_new(created, self._objects, stamp))
