@@ -19,6 +19,7 @@ INTERNAL = frozenset({"cli", "renamed", "schemas"})
 """Packages without public names: commands, and what only the embedded server reads."""
 
 
+@cache
 def packages() -> list[str]:
     """List deltaloop, its faces and its packages, by dotted name."""
     inner = [module.name for module in pkgutil.walk_packages(deltaloop.__path__, "deltaloop.") if module.ispkg]
@@ -30,11 +31,15 @@ def is_internal(package: str) -> bool:
     return not INTERNAL.isdisjoint(package.split(".")[1:2])
 
 
+def _source(package: str) -> Path:
+    spec = importlib.util.find_spec(package)
+    return Path(str(spec.origin if spec else None))
+
+
 @cache
 def homes(package: str) -> dict[str, str]:
     """Return a package's public names in their order, each with the module that the package takes it from."""
-    spec = importlib.util.find_spec(package)
-    source = Path(str(spec.origin if spec else None))
+    source = _source(package)
     stub = source.with_suffix(".pyi")
     return {
         alias.name: str(node.module)
@@ -45,10 +50,13 @@ def homes(package: str) -> dict[str, str]:
     }
 
 
+@cache
 def definition(package: str, name: str) -> str:
     """Return the module that defines a package's public name; of a module, that of itself."""
     home = homes(package)[name]
-    if home in packages() and home != package and name in homes(home):
+    if home not in packages():
+        return home
+    if home != package and name in homes(home):
         return definition(home, name)
-    inner = f"{home}.{name}"
-    return inner if (home in packages() and importlib.util.find_spec(inner)) else home
+    inner = _source(home).parent / name
+    return f"{home}.{name}" if inner.is_dir() or inner.with_suffix(".py").exists() else home

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import deltaloop as dl
-from deltaloop.runtime import Controller
 
 TO = "replicator.deltaloop.dev/to"
 FROM = "replicator.deltaloop.dev/from"
@@ -36,7 +35,7 @@ def to_source(obj: dl.Resource) -> Iterable[str]:
         yield obj.key
 
 
-def replicator(sources: Iterable[str]) -> Controller:
+def replicator(sources: Iterable[str]) -> dl.Controller:
     """Make the controller.
 
     Args:

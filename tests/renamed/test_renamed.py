@@ -14,7 +14,7 @@ from tools.public_names import homes, packages
 
 from deltaloop.renamed.__main__ import main
 from deltaloop.renamed.finding import Finding, find, find_in_markdown, new_name
-from deltaloop.renamed.names import KEYWORDS, METHODS, MOVED, RENAMED
+from deltaloop.renamed.names import GONE, KEYWORDS, METHODS, MOVED, RENAMED
 
 ROOT = Path(__file__).parents[2]
 
@@ -56,6 +56,7 @@ def test_old_names_are_found_where_they_are_used() -> None:
 
 def test_other_packages_and_relative_imports_are_left_alone() -> None:
     assert find("from .deltaloop import And\nfrom other import And\nimport other as dl\ndl.And, And\n") == []
+    assert find("from .deltaloop import cache\ncache.NotFreshError\n") == []
     assert find("import deltaloops as dl\nfrom deltaloops import And\ndl.And\n") == []
 
 
@@ -87,6 +88,17 @@ def test_every_new_name_is_there_and_no_old_one() -> None:
         assert new_name(new) == new
 
 
+def test_keywords_are_found_at_their_calls_and_what_is_gone_says_why() -> None:
+    program = "from deltaloop.cache import Reaction as R\nfrom deltaloop import workqueue\n"
+    program += "R(place=1, operation=2)\ndict(place=1)\nworkqueue.NoMetrics\n"
+    assert find(program) == [
+        Finding(3, "place=", "operation="),
+        Finding(5, "workqueue.NoMetrics", GONE["deltaloop.workqueue.NoMetrics"]),
+    ]
+    for old in GONE:
+        assert not there(old), old
+
+
 def test_keywords_and_methods_are_gone() -> None:
     for called, keyword in KEYWORDS:
         assert there(called), called
@@ -98,7 +110,7 @@ def test_keywords_and_methods_are_gone() -> None:
 
 def test_the_changelog_names_every_move() -> None:
     told = (ROOT / "CHANGELOG.md").read_text()
-    names = {name for _, name in MOVED} | {old.rpartition(".")[2] for old in RENAMED} | set(METHODS)
+    names = {name for _, name in MOVED} | {old.rpartition(".")[2] for old in [*RENAMED, *GONE]} | set(METHODS)
     assert sorted(name for name in names if not re.search(rf"\b{name}\b", told)) == []
 
 

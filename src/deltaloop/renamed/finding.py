@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from deltaloop.renamed.names import KEYWORDS, METHODS, MOVED, RENAMED
+from deltaloop.renamed.names import GONE, KEYWORDS, METHODS, MOVED, RENAMED
 
 _FENCE = re.compile(r"^( *)```python\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 
@@ -30,6 +30,12 @@ def new_name(dotted: str) -> str:
         if new and new != whole:
             return new_name(".".join([new, *parts[end:]]))
     return dotted
+
+
+def _advice(dotted: str) -> str:
+    """Return what to write in a dotted name's place; empty if it may stay."""
+    new = new_name(dotted)
+    return GONE.get(new, "" if new == dotted else new)
 
 
 def find_in_markdown(text: str) -> list[Finding]:
@@ -81,7 +87,7 @@ def _in_import(node: ast.Import | ast.ImportFrom) -> Iterator[Finding]:
     head = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
     for each in node.names:
         old = f"{head}{each.name}"
-        if _ours(old) and (new := new_name(old)) != old:
+        if _ours(old) and (new := _advice(old)):
             yield Finding(each.lineno, old, new)
 
 
@@ -101,7 +107,7 @@ class _Uses:
         if isinstance(node, ast.Attribute):
             dotted = self._meaning(node)
             if dotted:
-                if (new := new_name(dotted)) != dotted:
+                if new := _advice(dotted):
                     yield Finding(node.lineno, ast.unparse(node), self._as_written(node, new))
                 return
             if node.attr in METHODS:

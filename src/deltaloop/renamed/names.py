@@ -77,13 +77,25 @@ RENAMED: Final[dict[str, str]] = {
     "deltaloop.api.errors.InvalidInputError": "deltaloop.errors.InvalidArgumentError",
     "deltaloop.errors.InvalidInputError": "deltaloop.errors.InvalidArgumentError",
     "deltaloop.apiserver.ClientCertificate": "deltaloop.apiserver.IssuedCertificate",
+    "deltaloop.cache.Decision": "deltaloop.cache.Recovery",
+    "deltaloop.cache.Place": "deltaloop.cache.Operation",
     "deltaloop.client.conditions": "deltaloop.wait",
     "deltaloop.conditions": "deltaloop.wait",
+    "deltaloop.metrics.CacheMetrics": "deltaloop.metrics.InformerMetrics",
+    "deltaloop.metrics.ControllerMetrics": "deltaloop.metrics.ReconcileMetrics",
     "deltaloop.testing.Fault": "deltaloop.testing.RelayFault",
 }
 """From a dotted name to its new one."""
 
-KEYWORDS: Final[dict[tuple[str, str], str]] = {}
+GONE: Final[dict[str, str]] = {
+    "deltaloop.workqueue.NoMetrics": "nothing: a queue without `metrics` has none",
+}
+"""From a dotted name that nothing took the place of to what to do."""
+
+KEYWORDS: Final[dict[tuple[str, str], str]] = {
+    ("deltaloop.cache.Reaction", "decision"): "recovery=",
+    ("deltaloop.cache.Reaction", "place"): "operation=",
+}
 """From what is called (by its new name), and a keyword, to what is written in its place."""
 
 METHODS: Final[dict[str, str]] = {}
