@@ -1,4 +1,4 @@
-"""The informer cache: what the server has, kept here, with everybody told who asked.
+"""The informer cache: what the server has, kept here, with handlers that are told of changes.
 
     Reflector ──▶ Queue ──▶ Controller ──▶ Indexer
                                           └──▶ handlers, each with its own buffer and task

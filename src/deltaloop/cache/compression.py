@@ -117,7 +117,7 @@ class CacheCompression:
 
         Args:
             name: What the cache is called in the log.
-            options: Numbers.
+            options: Level of zstd, size of the dictionary, and from how many objects on.
 
         Raises:
             MissingExtraError: If zstandard is not installed.
@@ -139,7 +139,7 @@ class CacheCompression:
     def compressed(self, obj: Resource) -> Resource:
         """Return an equal object that is compressed, or will be as soon as there is a dictionary.
 
-        It is another one, because whoever gave ``obj`` may have given it to others, too.
+        It is a new object, because the caller may have passed ``obj`` on to others, too.
         """
         own = Resource(obj.stored, obj.metadata, obj.resource_type)
         if self._codec is not None:

@@ -45,9 +45,9 @@ class ConsistencyChecker:
         """Compare a cache.
 
         Args:
-            lister_watcher: Whom to ask.
-            indexer: The cache.
-            queue: What fills it.
+            lister_watcher: Lists the objects of the server.
+            indexer: The informer's cache.
+            queue: The informer's queue of deltas; the comparison waits until it is empty.
             seen_version: Returns the last version that the server has sent, which the queue may not have come to.
             name: What the informer is called in the log.
         """
@@ -114,9 +114,9 @@ async def check_consistency(lister_watcher: ListerWatcher, cached: State, resour
     """Compare what was cached at a version with what the server had then.
 
     Args:
-        lister_watcher: Whom to ask.
+        lister_watcher: Lists the objects of the server.
         cached: What was cached, by key; see ``state_of``.
-        resource_version: At which version.
+        resource_version: The resource version of the cache; the server is asked for exactly that one.
 
     Raises:
         GoneError: If the server does not have that version any more.

@@ -38,12 +38,12 @@ class ControllerConfig:
     """What a controller is made of.
 
     Attributes:
-        lister_watcher: Where objects come from.
-        queue: Through which queue they go.
+        lister_watcher: Lists and watches the objects, usually a ``ListWatch``.
+        queue: Takes deltas from the reflector, and gives them to ``process``.
         process: What is done with them: called with deltas of one key (``DeltaFIFO``) or of different keys
             (``RealFIFO``), and whether they are of the initial list. What it returns, if anything, is awaited.
         name: What to call it in the log; ``str(lister_watcher)`` by default.
-        reflector_options: Numbers of the reflector.
+        reflector_options: Page size, timeouts, backoff and the like.
         resync_period: Every so many seconds all known objects are told again; 0 is never, less than 1 is 1.
         retry_on_error: Whether deltas whose ``process`` raised are put back and tried again a second later; else they
             are logged and lost.
@@ -51,7 +51,7 @@ class ControllerConfig:
         room: Called before deltas are popped and before events are read, so that the consumer can hold up both: what
             it returns is awaited, None says that there is room.
         receive: What the reflector does with each object that comes, before anything else.
-        metrics: Who counts.
+        metrics: Hooks for lists, watches and events; None for none.
         chance: Draws the numbers in [0, 1) that spread waits and watch timeouts.
     """
 
@@ -148,7 +148,7 @@ class Controller:
                     await asyncio.sleep(_RETRY_DELAY)
             popped += 1
             if popped % _POPS_PER_TURN == 0:
-                await asyncio.sleep(0)  # a long queue must not starve everybody else
+                await asyncio.sleep(0)  # a long queue must not starve other tasks
 
     def _process(self, deltas: Deltas[Resource], is_in_initial_list: bool) -> Awaitable[None] | None:
         try:

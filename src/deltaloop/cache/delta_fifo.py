@@ -1,6 +1,6 @@
 """Drives core/deltas.py: the queue between a reflector and a controller, with a ``pop`` that waits.
 
-``pop`` hands the deltas to a plain function before anything else can run, so that nobody sees the moment in which an
+``pop`` hands the deltas to a plain function before anything else can run, so that no reader sees the moment in which an
 object is neither in the queue nor in the store.
 
 Source: client-go tools/cache/delta_fifo.go.
@@ -39,7 +39,7 @@ class DeltaFIFO(WaitingQueue[V]):
         """Begin empty.
 
         Args:
-            known_objects: What the consumer holds (its ``Store``): deletions that nobody saw are found by it, and
+            known_objects: What the consumer holds (its ``Store``): deletions that the watch missed are found by it, and
                 ``resync`` tells it again.
             key_func: Gives the key of an object.
             transform: Makes the object that is kept out of the one that comes; called once for each.
@@ -58,7 +58,7 @@ class DeltaFIFO(WaitingQueue[V]):
         """Wait for a key, give its deltas to ``process``, and return them.
 
         Several may wait; each key goes to one. Cancelled while waiting, nothing has been taken; cancelled while
-        ``process`` is awaited, what was taken is put back to the front, since nobody knows how far it came.
+        ``process`` is awaited, what was taken is put back to the front, since how far it came is not known.
 
         Args:
             process: Called with the deltas and with whether they belong to the initial list. What it raises is raised

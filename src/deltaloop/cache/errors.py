@@ -39,7 +39,7 @@ class SyncFailure:
 
     Attributes:
         resource: Its kind, such as ``v1/Pod``, with namespace and selectors where there are any.
-        waited: Seconds that were waited for it.
+        waited: How many seconds ``wait_for_sync`` had waited.
         last_error: The last error of list or watch, or None if there was none.
         failing_for: Seconds since the first of the errors without a success between, or None.
         stopped: Whether the informer had ended, so that it would never fill.
@@ -99,8 +99,8 @@ class NotFreshError(DeltaloopError, TimeoutError):
     """A cache did not reach a resource version in time: the server is slow, the watch is broken, or it is not of it.
 
     Attributes:
-        resource: What is cached.
-        wanted: The version asked for.
+        resource: The kind that the informer caches, such as ``v1/Pod``.
+        wanted: The resource version that was waited for.
         reached: The version that the cache has come to.
     """
 
@@ -135,7 +135,7 @@ class TransactionError(DeltaloopError):
 
     Attributes:
         failures: Place in the transaction, beginning with 0, and what was raised.
-        total: How many writes there were.
+        total: How many writes the transaction had, failed or not.
     """
 
     def __init__(self, failures: Mapping[int, Exception], total: int) -> None:
@@ -153,7 +153,7 @@ class RequeueError(DeltaloopError):
     """Raised by a process function: put the deltas back unless newer ones wait, and raise ``cause`` to the caller.
 
     Attributes:
-        cause: What went wrong.
+        cause: What the process function's caller gets.
     """
 
     def __init__(self, cause: Exception) -> None:
@@ -181,8 +181,8 @@ class VersionWentBackError(DeltaloopError):
     """A server says lower resource versions than before: it was restored from a backup, or is another one.
 
     Attributes:
-        before: The version known.
-        now: The version that the server gives.
+        before: The resource version that the cache had come to.
+        now: The lower resource version that the server gives.
     """
 
     def __init__(self, before: str, now: str) -> None:

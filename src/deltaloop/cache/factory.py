@@ -1,4 +1,4 @@
-"""One informer for each kind, shared by everybody who asks; no core, it decides nothing.
+"""One informer for each kind, shared by all who ask; no core, it decides nothing.
 
 Source: client-go informers/factory.go.
 """
@@ -318,7 +318,7 @@ class InformerFactory:
         Args:
             timeout: Seconds for all of them together; None waits for ever.
             fail_fast: Whether to raise as soon as the server says of one kind that it is not allowed (401, 403) or does
-                not exist (404); the informers go on trying. False waits for somebody to mend it.
+                not exist (404); the informers go on trying. False waits until that has changed.
 
         Raises:
             CacheSyncError: If that takes longer, or the server refuses; it names each kind that is refused or behind,

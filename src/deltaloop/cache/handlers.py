@@ -21,7 +21,7 @@ class ResourceEventHandler(Protocol[T_contra]):
     """Told about every change of the objects of one informer, in order, one at a time.
 
     The methods run on the event loop. A plain one must return quickly; one that waits is ``async def``: it holds up
-    its own further calls and nobody else's. What a handler raises is logged with its name; that item counts as
+    its own further calls and no other handler's. What a handler raises is logged with its name; that item counts as
     delivered.
     """
 
@@ -166,7 +166,7 @@ class FilteringResourceEventHandler(Generic[T]):
 
         Args:
             lets_through: Whether the handler is to hear of an object in this state.
-            handler: Who is told.
+            handler: Gets the notifications.
         """
         self._lets_through = lets_through
         self._handler = handler

@@ -5,9 +5,9 @@
 One informer serves any number of handlers and listers. A handler added while it runs is first told every object that
 is there (``is_in_initial_list=True``), then what happens next, with nothing lost or doubled between.
 
-An unchanged object that a relist brings again (same uid and resource version) is stored and told to nobody. A resync
-is told to its handler, as an update whose old and new are one object; it comes from the cache, and each handler has
-its own period.
+An unchanged object that a relist brings again (same uid and resource version) is stored, and no handler is told. A
+resync is told to its handler, as an update whose old and new are one object; it comes from the cache, and each handler
+has its own period.
 
 A handler with a bounded buffer that is full holds up everything: no deltas are popped and no events are read until
 there is room. ``stalled_by`` and a warning name it.
@@ -71,10 +71,10 @@ class Informer(Generic[T]):
         """Make an informer that does nothing yet.
 
         Args:
-            lister_watcher: Where objects come from.
+            lister_watcher: Lists and watches the objects, usually a ``ListWatch``.
             resource_type: Which kind; its class, if it has one, is what handlers and listers give out.
             indexers: Index functions by name, beside the one by namespace.
-            options: Options.
+            options: Resync period, queue, transform, metrics and the like.
 
         Raises:
             IndexerConflictError: If an indexer takes the name of the namespace index.
@@ -287,7 +287,7 @@ class Informer(Generic[T]):
         The same handler may be added several times; each time is a registration of its own.
 
         Args:
-            handler: Whom to tell, on the event loop.
+            handler: Gets the notifications; called on the event loop, so it must not block.
             name: What to call it in the log; its class or functions by default.
             options: Its resync period, and how notifications wait while it is busy.
 
@@ -351,7 +351,7 @@ class Informer(Generic[T]):
         Args:
             timeout: Seconds; None waits for ever.
             fail_fast: Whether to raise as soon as the server says that it is not allowed (401, 403) or that there is no
-                such kind (404); the informer goes on trying. False waits for somebody to mend it.
+                such kind (404); the informer goes on trying. False waits until that has changed.
 
         Raises:
             CacheSyncError: If that takes longer, the server refuses, or the informer stops; it names the kind, the last
@@ -380,7 +380,7 @@ class Informer(Generic[T]):
         """Return what is known about why the cache is not full.
 
         Args:
-            waited: Seconds that were waited.
+            waited: How many seconds have been waited for the first list.
             now: The event loop's time.
         """
         seen = self.statistics()
@@ -438,9 +438,9 @@ def new_indexer_informer(
     """Make an informer with one handler, and hand out its store with indexes.
 
     Args:
-        lister_watcher: Where objects come from.
-        resource_type: Which kind.
-        handler: Who is told about changes.
+        lister_watcher: Lists and watches the objects, usually a ``ListWatch``.
+        resource_type: The kind of the objects.
+        handler: Gets additions, updates and deletions.
         resync_period: Every so many seconds the handler is told all objects again; 0 is never.
         indexers: Index functions by name.
 

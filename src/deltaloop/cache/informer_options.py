@@ -37,7 +37,7 @@ class InformerOptions:
         compression: ``zstd`` (or ``ZstdOptions``) keeps the JSON of cached objects compressed, by a dictionary that is
             trained with the first page; needs the extra ``zstd``. Reading more than an object's metadata takes some
             microseconds longer.
-        reflector: Numbers of listing, watching and waiting.
+        reflector: Page size, watch timeouts and backoff of the reflector.
         consistency_period: Every so many seconds the cache is compared with the server, as by
             ``Informer.check_consistency``, which costs a full list; 0 is never.
         on_error: Called with every error of list and watch, and what follows it; they are logged in any case.

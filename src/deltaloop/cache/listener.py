@@ -1,7 +1,7 @@
 """Delivers notifications to one handler, in order; core/sync_tracker.py says when the initial list has arrived there.
 
 Each handler has a buffer of its own (core/notification_buffer.py) and a task of its own. A handler that waits holds up
-itself; nobody else notices, unless its buffer is bounded and full: then its informer waits for it.
+itself; no other handler notices, unless its buffer is bounded and full: then its informer waits for it.
 
 Source: client-go tools/cache/shared_informer.go, ``processorListener``.
 """
@@ -78,14 +78,14 @@ class Listener(Generic[T]):
         """Begin with an empty buffer.
 
         Args:
-            handler: Who is told.
+            handler: Gets the notifications.
             decode: Makes what the handler is given out of what the cache holds.
             name: The handler's name in the log.
             resource: What the informer watches, for the log.
             upstream_has_synced: Whether the informer has handed out its whole initial list.
-            options: How notifications wait.
+            options: Its resync period, and how notifications wait while the handler is busy.
             on_room: Called whenever something was taken out of a bounded buffer that was full.
-            metrics: Who counts.
+            metrics: Hooks for metrics; None for none.
         """
         self._errors = ErrorSummaries()
         self._handler = handler
@@ -194,7 +194,7 @@ class Listener(Generic[T]):
                 self._tracker.finished()
             handled += 1
             if handled % _ITEMS_PER_TURN == 0:
-                await asyncio.sleep(0)  # a long buffer must not starve everybody else
+                await asyncio.sleep(0)  # a long buffer must not starve other tasks
 
     def _tell(self, notification: Notification[Resource]) -> Awaitable[object] | None:
         """Call the handler; return what is to be awaited, if it gives something like that."""

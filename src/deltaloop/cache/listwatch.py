@@ -129,8 +129,8 @@ class ListWatch:
         """Ask ``client`` for objects of ``resource_type``.
 
         Args:
-            client: Who asks the server.
-            resource_type: Which kind.
+            client: Sends the requests, usually a ``Client``.
+            resource_type: The kind to list and watch.
             namespace: Namespace; None means all. Has to be None for kinds without namespaces.
             label_selector: Only objects with such labels, such as ``app=web``.
             field_selector: Only objects with such fields, such as ``spec.nodeName=a``; the server knows a few of them.

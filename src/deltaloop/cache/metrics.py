@@ -1,4 +1,4 @@
-"""What caches tell to whoever counts: hooks, called on the informer's loop; no core, it decides nothing.
+"""The hooks for metrics that caches call, on the informer's loop; no core, it decides nothing.
 
 What is a level and not an event (ages, sizes, what waits) costs something to find out, so it is not told but asked for:
 ``started`` hands over the function that answers with ``CacheLevels``.
@@ -24,8 +24,8 @@ class CacheLevels:
     """How much one informer holds and how old that is; ages are in seconds, None before the first time.
 
     Attributes:
-        items: Cached objects.
-        bytes_held: Their size as JSON.
+        items: How many objects are cached.
+        bytes_held: The size of the cached objects as JSON, in bytes.
         queued: What waits between reflector and cache, in keys or deltas.
         pending: What waits for each handler, by its name.
         resource_version: The version that the cache has come to.

@@ -37,7 +37,7 @@ class MultiNamespaceInformer(Generic[T]):
         """Join informers.
 
         Args:
-            resource_type: The kind of all of them.
+            resource_type: The kind that all informers watch.
             informers: One for each namespace, at least one.
 
         Raises:

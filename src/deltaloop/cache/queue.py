@@ -108,8 +108,8 @@ def new_queue(
     """Make a queue.
 
     Args:
-        kind: Which one.
-        known_objects: What the consumer holds.
+        kind: ``DeltaFIFO`` or ``RealFIFO``.
+        known_objects: The informer's cache, by which deletions that the watch missed are found.
         transform: Makes the object that is kept out of the one that comes; called once for each.
         on_version: Called with a version when everything up to it was processed.
         room: Says how many deltas the consumer has room for, to a queue that gives out several at once.

@@ -23,7 +23,7 @@ V = TypeVar("V")
 class RealFIFO(WaitingQueue[V]):
     """A queue in strict order; see the core for what is one entry and what is popped together.
 
-    A deletion is told even if nobody ever heard of the object. A list is processed in one step. A resync tells what the
+    A deletion is told even if the object was never seen. A list is processed in one step. A resync tells what the
     consumer holds when it comes up.
     """
 
@@ -61,7 +61,7 @@ class RealFIFO(WaitingQueue[V]):
         """Do what ``replace`` does, letting others run between the objects; cancelled, nothing was added.
 
         Args:
-            objects: All objects.
+            objects: All objects that exist: what is missing here is deleted.
             resource_version: Version of the list.
             unread: Objects that are in the list, too, and cannot be read; what is known of them is kept.
 
@@ -81,7 +81,7 @@ class RealFIFO(WaitingQueue[V]):
         """Wait for what is first in line, give it to ``process``, and return it.
 
         Cancelled while waiting, nothing has been taken; cancelled while ``process`` is awaited, what was taken is put
-        back to the front, since nobody knows how far it came.
+        back to the front, since how far it came is not known.
 
         Args:
             process: Called with deltas of different keys and with whether they belong to the initial list. What it

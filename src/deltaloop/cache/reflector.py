@@ -79,7 +79,7 @@ class ResourceVersionUpdater(Protocol):
 
 @runtime_checkable
 class TurnTaker(Protocol):
-    """A store that takes a long list without holding up everybody else; both queues are."""
+    """A store that takes a long list without holding up other tasks; both queues are."""
 
     async def replace_in_turns(self, objects: tuple[Resource, ...], resource_version: str, unread: Unread) -> None:
         """Everything that exists is this, and what is ``unread``."""
@@ -106,16 +106,16 @@ class Reflector:
         """Make a reflector that does nothing yet.
 
         Args:
-            lister_watcher: Where objects come from.
-            store: Where they go.
+            lister_watcher: Lists and watches the objects, usually a ``ListWatch``.
+            store: What is kept equal to the server: a queue of deltas or a ``Store``.
             name: What to call it in the log; ``str(lister_watcher)`` by default.
-            options: Numbers.
+            options: Page size, timeouts, backoff and the like.
             on_error: Called with every error and what follows it; what it raises is logged.
             room: Called before the next event is read, so that a store can hold up the stream: what it returns is
                 awaited, None says that there is room.
             receive: Called with each object that comes, before anything else is done with it; gives the object that is
                 meant from then on, of the same key. It must not raise.
-            metrics: Who counts.
+            metrics: Hooks for metrics; None for none.
             chance: Draws the numbers in [0, 1) that spread waits and watch timeouts.
         """
         self._errors = ErrorSummaries()
@@ -307,7 +307,7 @@ class Reflector:
         receive = self._receive_object
         async for event in events:
             if receive is not None and event.type is not EventType.BOOKMARK:
-                event = WatchEvent(event.type, receive(event.object))  # noqa: PLW2901 - nobody may see the other one
+                event = WatchEvent(event.type, receive(event.object))  # noqa: PLW2901 - the other one is not to be seen
             outcome = self._core.initial_event(event, loop.time())
             if isinstance(outcome, CompleteList):
                 return outcome
@@ -333,7 +333,7 @@ class Reflector:
                     return refusal
                 handled += 1
                 if handled % _EVENTS_PER_TURN == 0:
-                    await asyncio.sleep(0)  # a stream that is always ready must not starve everybody else
+                    await asyncio.sleep(0)  # a stream that is always ready must not starve other tasks
                 if room is not None and (until_room := room()) is not None:
                     await until_room
         return None

@@ -19,7 +19,7 @@ class ReflectorOptions:
             a number below 300 is taken as 300, as upstream.
         max_internal_error_retry: For how many seconds an InternalError in a stream is answered by watching on instead
             of listing; 0 is never.
-        backoff: The wait after failures.
+        backoff: How long is waited after a failure: initial delay, cap and jitter.
         watch_list: Whether the whole state is asked for as the beginning of a watch (WatchList), where the server
             offers that; lists in pages are what remains.
         watch_list_patience: For how many seconds a streamed list may bring no more of the list before it is given up;

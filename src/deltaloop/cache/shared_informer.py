@@ -97,8 +97,8 @@ def new_shared_index_informer(
     """Make an informer; its ``run`` does the work.
 
     Args:
-        lister_watcher: Where objects come from.
-        resource_type: Which kind.
+        lister_watcher: Lists and watches the objects, usually a ``ListWatch``.
+        resource_type: The kind of the objects.
         resync_period: Every so many seconds each handler without a period of its own is told all objects again.
         indexers: Index functions by name.
 

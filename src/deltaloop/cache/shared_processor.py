@@ -51,7 +51,7 @@ class SharedProcessor(Generic[T]):
             objects: Returns everything that the cache holds.
             upstream_has_synced: Whether the first full list is in the cache.
             resync_period: That of handlers that have none of their own; 0 is never.
-            metrics: Who counts.
+            metrics: Hooks for metrics; None for none.
         """
         self._name = name
         self._decode = decode

@@ -70,7 +70,7 @@ class Store(Generic[V]):
         """Hold these objects and no others, in one step; nothing changes if one of them has no key.
 
         Args:
-            objects: What to hold.
+            objects: All objects that the store holds from then on.
             resource_version: Version of the list they come from; "" leaves ``last_sync_resource_version`` as it is.
             unread: Objects that exist, too, and cannot be read; what is held of them is kept.
         """

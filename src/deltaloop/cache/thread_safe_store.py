@@ -76,7 +76,7 @@ class ThreadSafeStore(Generic[V]):
         self._report(failures)
 
     def transaction(self, writes: Iterable[tuple[str, V | None]]) -> builtins.list[V | None]:
-        """Do several writes in one step: nobody sees some of them.
+        """Do several writes in one step: no reader sees only some of them.
 
         Args:
             writes: Keys with the objects to store under them, or None to take out what is there; done in order.

@@ -2,7 +2,7 @@
 
 A list of 100 000 objects is a second of work for a cache. Done at once, nothing else runs for a second: no renewal of
 a lease, no health check, no other informer. Such work is written as a generator that yields every so many objects; the
-driver lets everybody else run then.
+driver lets other tasks run then.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ class WaitingQueue(ABC, Generic[V]):
         """Everything that exists is this; what is beyond it is deleted.
 
         Args:
-            objects: All objects.
+            objects: All objects that exist: what is missing here is deleted.
             resource_version: Version of the list, reached when everything of it was processed.
             unread: Objects that are in the list, too, and cannot be read; what is known of them is kept.
         """

@@ -1,7 +1,7 @@
 """Several components that report through one recorder, such as the controllers of one program.
 
 No core: it decides nothing. What is merged, limited and sent is ``recorder.py``'s, whose queue and task they share;
-the component is part of what makes two events the same, so that nobody's are counted as another's.
+the component is part of what makes two events the same, so that no component's are counted as another's.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class ComponentRecorder:
     """Records Events as one component; ``EventRecorder.for_component`` makes it.
 
     Attributes:
-        component: Who reports.
+        component: The reporting component, such as ``kubelet`` (``reportingComponent``, ``source.component``).
     """
 
     __slots__ = ("_recorder", "component")

@@ -53,8 +53,8 @@ class EventRecorderOptions:
         retry_delay: Seconds between two tries; core/v1 waits a random part of it first, events.k8s.io up to a quarter
             longer each time.
         close_timeout: Seconds that leaving the context takes at most.
-        correlation: The numbers of counting, combining and the spam filter of core/v1 events.
-        series: The numbers of series of events.k8s.io/v1 events.
+        correlation: How core/v1 events are counted, combined and limited by the spam filter.
+        series: How events.k8s.io/v1 events are counted as a series.
     """
 
     api: EventApi = EventApi.CORE_V1

@@ -61,10 +61,10 @@ class EventRecorder:
     count that is not on the server, within ``close_timeout`` seconds in all; cancellation then drops the rest.
 
     Args:
-        client: Client for the Events.
+        client: Sends the Events, usually a ``Client``.
         component: Who reports, such as the controller's name; for events.k8s.io a qualified name.
         instance: Which one of them, such as the pod's name; for events.k8s.io the component and the host by default.
-        options: The API, and limits.
+        options: Which of the two Event APIs, bounds, tries and correlation.
         watchers: Called with each event as it is recorded, merged or not, sent or not, in the thread that records it;
             they must not block, and what they raise is logged.
         clock: Seconds that never go back, for the limits. In virtual time: the loop's clock.
@@ -181,7 +181,7 @@ class EventRecorder:
             _log.warning("an event was dropped", extra=_names(draft, why=why, dropped=dropped))
 
     def for_component(self, component: str) -> ComponentRecorder:
-        """Return a recorder for somebody else who reports through this one: one queue, one task, one set of limits.
+        """Return a recorder for another component that shares this one's queue, task and limits.
 
         Args:
             component: Who reports, such as another controller of the same program.

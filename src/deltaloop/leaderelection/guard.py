@@ -18,8 +18,8 @@ class LeadershipLostError(DeltaloopError):
     """This process does not lead any more, so it must not act as the leader; let the work end, and contend again.
 
     Attributes:
-        lock: The lock's description.
-        identity: This candidate.
+        lock: The lock, as ``namespace/name`` of its object.
+        identity: The identity of this candidate, as in the lock's ``holderIdentity``.
         fencing_token: The token of the term that has ended; empty if there was none.
     """
 
@@ -48,9 +48,9 @@ class LeadershipGuard:
         Args:
             deadline: Returns until when leadership stands at present, on ``clock``.
             clock: Seconds; runs during suspend.
-            lock: The lock's description.
-            identity: This candidate.
-            fencing_token: The term's token.
+            lock: The lock, as ``namespace/name`` of its object.
+            identity: The identity of this candidate, as in the lock's ``holderIdentity``.
+            fencing_token: The fencing token of the term; it grows from term to term.
         """
         self._deadline = deadline
         self._clock = clock

@@ -17,8 +17,8 @@ class MultiLock:
     """Holds two locks, and holds nothing unless it holds both.
 
     A candidate that knows only one of them is kept out, and keeps us out. If the two name different leaders, the leader
-    is ``leaderelection.k8s.io/unknown``, and everybody waits until neither changes. A write that succeeds for the
-    primary and fails for the secondary raises; nobody leads by it, and the next read sees what there is.
+    is ``leaderelection.k8s.io/unknown``, and all candidates wait until neither changes. A write that succeeds for the
+    primary and fails for the secondary raises; no candidate leads by it, and the next read sees what there is.
 
     Args:
         primary: The lock that is written first: the kind to move away from.

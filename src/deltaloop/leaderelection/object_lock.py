@@ -1,6 +1,6 @@
 """Locks in an object of the API: Lease (core/record.py), and ConfigMap and Endpoints (core/annotation.py).
 
-The Lease is what everybody should use. The other two exist for moving away from them together with ``MultiLock``: old
+The Lease is the one to use. The other two exist for moving away from them together with ``MultiLock``: old
 candidates know nothing else. Every write to an Endpoints object goes to every node, and every write to a ConfigMap to
 whoever watches it.
 
@@ -41,12 +41,12 @@ class ObjectLock(ABC):
     connections that it keeps for leader election.
 
     Args:
-        client: Client for the object.
-        namespace: The object's namespace.
-        name: The object's name.
+        client: Reads and writes the object, usually a ``Client``.
+        namespace: The namespace of the object that is the lock.
+        name: The name of the object that is the lock.
         identity: This candidate's name; unique among all candidates, such as the host's name with a random suffix.
             A second process with the same identity takes the lock over at once.
-        labels: Labels to put on the object.
+        labels: Labels that are added to the object whenever it is written.
         recorder: Where ``became leader`` and ``stopped leading`` go as events about the object.
 
     Raises:
@@ -185,7 +185,7 @@ class ObjectLock(ABC):
 
 @final
 class LeaseLock(ObjectLock):
-    """A lock in a ``coordination.k8s.io/v1`` Lease; what everybody should use."""
+    """A lock in a ``coordination.k8s.io/v1`` Lease; the one to use."""
 
     kind = LEASE
 

@@ -2,10 +2,10 @@
 
 The work of a leader shares its event loop with everything else, and a step that takes long would cost the lease: a
 renewal that cannot be sent in time is as good as a failed one. So the election runs here (core/election.py), and the
-work's loop only waits. But a thread that renews for work that has stopped for good would keep everybody from working.
-So the loop is asked for a sign of life (core/heartbeat.py); when it does not answer within the renew deadline, the
-leader is named in the log with the place where it hangs, its guard is closed, and the lease is left to expire: it is
-not released, because the work may be anywhere.
+work's loop only waits. But a thread that renews for work that has stopped for good would keep all candidates from
+leading. So the loop is asked for a sign of life (core/heartbeat.py); when it does not answer within the renew deadline,
+the leader is named in the log with the place where it hangs, its guard is closed, and the lease is left to expire: it
+is not released, because the work may be anywhere.
 
 One thread lives from the beginning of contending to the end of the term. Every call comes from the work's loop and runs
 here to its end before the next one begins, cancelled ones included.
@@ -88,10 +88,10 @@ class RenewalThread:
         Args:
             election: The decisions; changed on the thread only.
             move: Gives the lock for the thread's loop, with connections of its own.
-            make: Makes the candidacy there.
+            make: Makes the candidacy; called on the thread's event loop.
             clock: Seconds; runs during suspend.
-            on_new_leader: Called on the work's loop.
-            on_slow_path: Called on the work's loop.
+            on_new_leader: Called on the work's event loop with the identity of the new leader.
+            on_slow_path: Called on the work's event loop for each slow path (``leader_election_slowpath_total``).
             name: The elector's, for the thread and the log.
         """
         self.election = election

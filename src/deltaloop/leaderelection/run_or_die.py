@@ -31,9 +31,9 @@ async def run_or_die(
     Cancellation cancels the work, waits until it has ended, releases the lock and goes on.
 
     Args:
-        lock: Where the record is.
+        lock: The lock to contend for, such as a ``LeaseLock``.
         work: Called with the term; cancelled when leadership is lost.
-        config: Durations and callbacks.
+        config: Durations and callbacks, as in client-go.
         client: Client that ``term.client`` guards; the lock's own by default.
         metrics: Hooks for metrics.
         watchdog: A health check that watches the elector from now on.

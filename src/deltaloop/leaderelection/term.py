@@ -121,7 +121,7 @@ class Term:
 
     @property
     def lease_until(self) -> float:
-        """Until when nobody else may have taken over, on the elector's clock: counted from the last renewal's start."""
+        """Until when no other candidate can lead, on the elector's clock: counted from the last renewal's start."""
         election = self._candidacy.election
         return election.renewed_at + election.timing.lease_duration
 

@@ -98,7 +98,7 @@ class WorkQueueMetrics(RegisteredCollector):
         """Return the hooks of the queue with this name; queues of one name share their numbers, as upstream.
 
         Raises:
-            ValueError: If the name is empty: upstream measures named queues only, and so could nobody tell them apart.
+            ValueError: If the name is empty: upstream measures named queues only.
         """
         if not name:
             raise ValueError("a work queue without a name has no metrics; name it")

@@ -32,7 +32,7 @@ LONGEST_ASKED: Final = 60.0
 """Seconds that a server may have us wait by its ``Retry-After``.
 
 The flow control of kube-apiserver asks for 32 s at most (apiserver pkg/util/flowcontrol/dropped_requests_tracker.go).
-What asks for a day is something in between, or a mistake, and whoever sleeps so long looks dead."""
+What asks for a day is something in between, or a mistake, and a client that sleeps so long looks dead."""
 
 
 def asked_delay(seconds: float | None) -> float:
@@ -45,9 +45,9 @@ class Backoff:
     """The numbers of an exponential backoff, in seconds; the defaults are those of client-go's reflector.
 
     Attributes:
-        initial: First delay.
+        initial: Seconds of the first delay.
         factor: By how much each delay is longer than the one before.
-        cap: Longest delay before jitter.
+        cap: Most seconds of a delay, before jitter is added.
         jitter: How much may be added, as a part of the delay.
         reset_after: Seconds without a call after which the delay is ``initial`` again.
     """

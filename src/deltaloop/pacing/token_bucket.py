@@ -121,7 +121,7 @@ class TokenBucket:
             self._tokens = min(float(self.burst), self._tokens + (now - self._updated_at) * self.rate)
         if self._updated_at is None or now > self._updated_at:
             self._updated_at = now
-        # A gap that nobody took is lost: what was promised after it needs the tokens that came meanwhile.
+        # An unused gap is lost: what was promised after it needs the tokens that came meanwhile.
         del self._row[: bisect_right(self._row, now)]
         del self._gaps[: bisect_right(self._gaps, now)]
 

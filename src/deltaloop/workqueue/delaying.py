@@ -26,9 +26,9 @@ class DelayedItem(Generic[K]):
     """An item that waits for its time.
 
     Attributes:
-        item: What waits.
+        item: The item that will be added.
         delay: Seconds until it is added; zero if it is due.
-        triggers: Why it is to run then.
+        triggers: The triggers of the run to come.
     """
 
     item: K
@@ -71,8 +71,8 @@ class DelayingQueue(WorkQueue[K]):
         Args:
             item: What to work on; equal items are one.
             delay: Seconds on the event loop's clock. Zero or less means now.
-            trigger: Why.
-            priority: As for ``add``.
+            trigger: Why the item is to run; handed to the worker as ``work.triggers``.
+            priority: For queues with priorities; higher is more urgent, as in ``add``.
 
         Raises:
             ValueError: If the delay is NaN or infinite.

@@ -18,9 +18,9 @@ async def parallelize_until(
     raised. A cancelled call cancels the pieces that run, waits for them to end, and begins no others.
 
     Args:
-        workers: Most pieces at a time.
-        pieces: How many there are.
-        do_piece: Does one of them.
+        workers: How many pieces are worked on at a time, at most.
+        pieces: How many pieces there are; they are numbered from 0.
+        do_piece: Called with the number of each piece.
         chunk_size: How many pieces in a row one worker takes at once; larger chunks keep neighbours together.
 
     Raises:

@@ -51,10 +51,10 @@ class RunningItem(Generic[K]):
     """An item that a worker has.
 
     Attributes:
-        item: What is worked on.
-        seconds: For how long.
-        attempts: Which try this is.
-        triggers: Why it runs.
+        item: The item, usually the key of an object.
+        seconds: How long the run has lasted.
+        attempts: The number of this try; 1 for the first.
+        triggers: The triggers of the run.
     """
 
     item: K
@@ -74,7 +74,7 @@ class WorkQueue(Generic[K]):
         Args:
             name: For logs, metrics and ``repr``.
             metrics: Hooks of this queue; None for none.
-            options: Its numbers; None for the defaults.
+            options: Order, bounds and periods; None for the defaults.
         """
         self._name = name
         self._options = options or QueueOptions()
@@ -134,7 +134,7 @@ class WorkQueue(Generic[K]):
 
         Args:
             item: What to work on; equal items are one.
-            trigger: Why; handed to the worker as ``work.triggers``.
+            trigger: Why the item is to run; handed to the worker as ``work.triggers``.
             priority: Higher is more urgent, if the queue's options say what priorities mean; the highest of several
                 adds counts, and retries keep it.
 
@@ -150,7 +150,7 @@ class WorkQueue(Generic[K]):
         ``async with work`` does it.
 
         Raises:
-            ValueError: If nobody works on it.
+            ValueError: If no worker has it.
         """
         with self._lock:
             self._core.done(item, self._now())
@@ -185,7 +185,7 @@ class WorkQueue(Generic[K]):
     def processing(self) -> tuple[RunningItem[K], ...]:
         """Return what workers have, the longest running first.
 
-        Any thread. An item that stays here for ever was taken by somebody who never ended its run.
+        Any thread. An item that stays here for ever was taken by a worker that never ended its run.
         """
         with self._lock:
             now = self._now()
@@ -356,7 +356,7 @@ class WorkQueue(Generic[K]):
         self._tell_metrics()
         loop = self._loop
         if loop is None:
-            return  # nobody has ever waited
+            return  # no worker has ever waited
         try:
             here = asyncio.get_running_loop() is loop
         except RuntimeError:

@@ -28,11 +28,11 @@ class DeadLetter(Generic[K]):
     """An item that failed for good and is parked.
 
     Attributes:
-        item: What failed.
+        item: The item whose run failed for good.
         error: Why, the last time; None if a plain call named none.
         attempts: How many runs failed in a row.
-        triggers: Why it was worked on.
-        triggers_dropped: How many triggers there were beyond those.
+        triggers: The triggers of its last run.
+        triggers_dropped: How many more triggers there were than are kept.
         parked_for: Seconds since the last run failed.
     """
 
@@ -72,7 +72,7 @@ class RateLimitingQueue(DelayingQueue[K]):
             rate_limiter: Says how long an item waits; it is called under the queue's lock, so it must be quick and
                 belong to this queue alone. None for ``default_controller_rate_limiter`` on the queue's own clock.
             metrics: Hooks of this queue; None for none.
-            options: Its numbers; None for the defaults.
+            options: Order, bounds and periods; None for the defaults.
         """
         self._rate_limiter = rate_limiter
         super().__init__(name=name, metrics=metrics, options=options)
@@ -115,7 +115,7 @@ class RateLimitingQueue(DelayingQueue[K]):
         failed, and its triggers are kept for the next one; or the item is parked, if that was its last try.
 
         Args:
-            item: What to work on.
+            item: The item to add, usually the key of an object.
             error: Why the last run failed.
             trigger: Why the item is to run, for adds that are no retry.
             priority: As for ``add``; None for that of the run that is retried, otherwise 0.

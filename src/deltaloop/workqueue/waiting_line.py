@@ -1,7 +1,7 @@
 """Tasks that wait for something, woken in the order in which they came.
 
 A woken task has a claim and no item: what it was woken for stays where it is until the task really runs. So cancelling
-it, even between the wake-up and its next step, loses nothing; whoever owns the line wakes the next one then.
+it, even between the wake-up and its next step, loses nothing; the owner of the line wakes the next one then.
 
 All methods belong to the event loop's thread.
 """
@@ -42,7 +42,7 @@ class WaitingLine:
                 self.woken += 1
 
     def wake_all(self) -> None:
-        """Wake everybody."""
+        """Wake all that wait."""
         self.wake(len(self))
 
     async def wait(self, *, first: bool = False) -> None:

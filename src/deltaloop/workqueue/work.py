@@ -70,7 +70,7 @@ class Work(Generic[K]):
 
         Args:
             delay: Seconds from the end of this run; zero or less means at once.
-            trigger: Why, for the later run.
+            trigger: Why the item is to run again; joins the triggers of the later run.
             keep_triggers: Whether the later run gets the triggers of this one, too. Say no for work that repeats itself
                 for ever: its first reasons are old by then.
 
@@ -109,7 +109,7 @@ class Work(Generic[K]):
         self._finish(self._run, Interrupted())
 
     def leave_to_caller(self) -> None:
-        """Say that the run is ended by the queue's ``done``, as after a plain ``get``, so that nobody is warned."""
+        """Say that the run is ended by the queue's ``done``, as after a plain ``get``, so that there is no warning."""
         self._left_to_caller = True
 
     def __del__(self) -> None:

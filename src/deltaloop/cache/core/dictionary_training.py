@@ -99,7 +99,7 @@ class DictionaryTraining:
         return len(self._objects) >= wanted
 
     def saw(self, obj: Resource) -> None:
-        """An object came, and nobody can compress it yet."""
+        """An object came before it can be compressed."""
         self._objects[obj.key] = obj
 
     def list_complete(self) -> None:

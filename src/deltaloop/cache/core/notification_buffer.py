@@ -2,7 +2,7 @@
 
 **Unbounded**: every notification waits; a handler that falls behind grows it. As upstream.
 
-**Bounded**: the same, and once ``size`` wait the buffer is full: whoever fills it stops filling until there is room.
+**Bounded**: the same, and once ``size`` wait the buffer is full: the informer that fills it stops until there is room.
 It is not refused what comes nevertheless (an informer's replay and resync, the rest of a key's deltas), so that nothing
 is ever lost.
 
@@ -21,7 +21,7 @@ is ever lost.
 What the handler sees of each object is (add update* delete)* under every policy.
 
 An item of the initial list stays one while it is merged. ``put`` returns how many of them will never be delivered, so
-that whoever counts them does not wait for ever.
+that what counts them does not wait for ever.
 
 Source: client-go tools/cache/shared_informer.go (``processorListener``, unbounded); the other two are ours.
 """
@@ -77,7 +77,7 @@ class NotificationBuffer(Protocol[K]):
 
     @property
     def is_full(self) -> bool:
-        """Whether whoever fills it should wait."""
+        """Whether the informer that fills it should wait."""
         ...
 
     @property

@@ -10,12 +10,12 @@ The store decides between added and updated, not the delta: after a relist, or a
 The store is written first, then the notification is handed out. Deltas of different keys are written in one step, so
 that no reader sees half of a list; deltas of one key one after the other, because each state is told.
 
-A deletion of what is not in the store (a server that sends one twice, or for an object that it never showed) is told
-to nobody, so that each handler hears (add update* delete)* of every key. DeltaFIFO drops it earlier, RealFIFO does
-not; upstream tells it then.
+A deletion of what is not in the store (a server that sends one twice, or for an object that it never showed) reaches no
+handler, so that each hears (add update* delete)* of every key. DeltaFIFO drops it earlier, RealFIFO does not; upstream
+tells it then.
 
-What cannot be stored (an object without a key) is told to nobody; everything else is, and then ``TransactionError`` is
-raised.
+What cannot be stored (an object without a key) reaches no handler; everything else does, and then
+``TransactionError`` is raised.
 
 An object that was deleted and made again between two lists appears as an update whose objects have different uids, as
 upstream.

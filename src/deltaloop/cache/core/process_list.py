@@ -7,7 +7,7 @@ A list says everything that exists, so the store becomes exactly that:
 2. *commit*: the new state takes the place of the old one in one step.
 3. *tell*: old and new state are compared, a few hundred objects at a time, deletions first, as the deltas are.
 
-Whoever is told must be fixed at the commit: a handler that comes later is shown the new state as a whole.
+The handlers that are told must be fixed at the commit: a handler that comes later is shown the new state as a whole.
 
 Source: client-go tools/cache/the_real_fifo.go (``ReplacedAllInfo``), which does it in one go.
 """
@@ -52,7 +52,7 @@ class ListProcessing(Generic[M]):
 
         Args:
             deltas: A ``Replaced`` for each object of the list, and a tombstone for each that is known and not in it.
-            store: What is to hold the list.
+            store: The store whose content the list replaces.
             is_in_initial_list: Whether it is the first one.
         """
         self._deltas = deltas

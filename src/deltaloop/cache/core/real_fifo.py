@@ -12,7 +12,7 @@ Rules:
 * A resync is one entry, too: a ``Sync`` for each object that the consumer holds when it is popped.
 * A pop takes up to 1000 entries, of different keys, so that they can be applied in one step. A list or a resync is
   taken alone. Entries of the initial list are never mixed with later ones.
-* A deletion is queued even if nobody ever heard of the object.
+* A deletion is queued even if the object was never seen.
 * Synced means that the first list, and what came before it, was *processed* (``processed``), or that any other write
   came first. Upstream counts the same way.
 * What could not be processed goes back to the front (``put_back``): order is kept, everything waits for it. So does
@@ -77,7 +77,7 @@ class Batch(msgspec.Struct, Generic[V], frozen=True):
     Attributes:
         deltas: What happened; a list is a ``WholeList``, and may be empty.
         is_in_initial_list: Whether it belongs to the first list.
-        entries: How many entries it was made of.
+        entries: The queue's entries that it was made of, for putting it back.
     """
 
     deltas: Deltas[V]
@@ -100,7 +100,7 @@ class InOrderQueue(Generic[V]):
         """Begin empty.
 
         Args:
-            known_objects: What the consumer holds.
+            known_objects: The informer's cache, by which deletions that the watch missed are found.
             key_func: Gives the key of an object.
             transform: Makes the object that is kept out of the one that comes.
             batch_size: How many entries are popped together at most.
@@ -265,7 +265,7 @@ class InOrderQueue(Generic[V]):
         kept: list[Delta[V]] = []
         for key, obj in known:
             if obj is not None and entry.unread.may_be(key):
-                kept.append(Delta(DeltaType.REPLACED, obj))  # told to nobody: it is the state that is known
+                kept.append(Delta(DeltaType.REPLACED, obj))  # no handler is told: it is the state that is known
             elif obj is not None:
                 gone.append(Delta(DeltaType.DELETED, DeletedFinalStateUnknown(key, obj)))
         return WholeList([*gone, *entry.deltas, *kept])

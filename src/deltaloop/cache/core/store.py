@@ -225,8 +225,8 @@ class IndexedItems(Generic[V]):
         """Store objects under keys, or take out what is there for None, in order.
 
         Args:
-            writes: Keys with objects.
-            failures: Gets the index functions that failed.
+            writes: The objects to store, by key; None deletes the key.
+            failures: List to which the index functions that failed are appended.
 
         Returns:
             For each write what was there right before it.

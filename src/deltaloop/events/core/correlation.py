@@ -67,8 +67,8 @@ class CorrelatorOptions:
         similar_limit: From how many different messages on similar events are combined.
         similar_interval: Seconds without a similar event after which their messages are forgotten.
         spam_burst: Events that a source may send about one object at once.
-        spam_rate: Events a second that it gains.
-        similar_key: What similar events have in common.
+        spam_rate: Events a second that the bucket of one source gains.
+        similar_key: Returns the key that similar events share, so that they are combined.
         combined_message: The message of a combined event; it is cut to 1024 characters.
         spam_key: What shares one limit of the spam filter.
     """

@@ -30,16 +30,16 @@ class EventDraft:
 
     Attributes:
         name: Name of the Event object.
-        namespace: Its namespace.
-        reference: The object that it is about.
+        namespace: Namespace of the Event object.
+        reference: The object that the event is about (``involvedObject``, ``regarding``).
         type: ``Normal`` or ``Warning``.
         reason: Why, as one word in CamelCase.
         message: What happened, for people.
-        component: Who reports.
-        instance: Which one of them.
+        component: The reporting component, such as ``kubelet`` (``reportingComponent``, ``source.component``).
+        instance: The reporting instance, such as a pod's name (``reportingInstance``, ``source.host``).
         first_at: When it happened first, by the wall clock.
         last_at: When it happened last.
-        count: How often.
+        count: How often the event has happened.
         related: Another object that has to do with it.
         action: What was done or tried, as one word in CamelCase.
         annotations: Annotations of the Event object.

@@ -92,7 +92,7 @@ class EventBodies:
     """What goes to the server for one event.
 
     Attributes:
-        resource_type: Which kind.
+        resource_type: The Event kind of the API in use.
         created: The whole object, to create it.
         patch: The merge patch that counts a repeat.
     """

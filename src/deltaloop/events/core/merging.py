@@ -59,8 +59,8 @@ class EventMerger:
         """Change over to core/v1.
 
         Args:
-            events: What could not be sent.
-            now: Seconds on the same clock.
+            events: The events that could not be sent.
+            now: Seconds on the clock of ``record``.
 
         Returns:
             What to send instead, for these events and for the counts that were not written yet.

@@ -1,7 +1,7 @@
 """What two locks say together, for the time in which candidates move from one kind of lock to another.
 
 A holder of the combined lock holds both, so it excludes candidates that know only the one and candidates that know
-only the other. The move has three steps: everybody uses the old kind; everybody uses both; everybody uses the new kind.
+only the other. The move has three steps: all use the old kind; all use both; all use the new kind.
 
 Who leads is only certain if both say the same. If they differ, the leader is unknown, which is nobody's identity: all
 wait until neither has changed for the longer of the two lease durations, and then take both.

@@ -19,7 +19,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Create the lock with ``record``; feed ``wrote``, ``conflicted`` (somebody else did) or ``failed``."""
+    """Create the lock with ``record``; feed ``wrote``, ``conflicted`` (another candidate did) or ``failed``."""
 
     record: LeaderElectionRecord
     timeout: float

@@ -327,7 +327,7 @@ class Election:
         """Take the answer to a ``Create`` or ``Update``: done, and the lock has this version now.
 
         Args:
-            version: The version.
+            version: The lock's ``resourceVersion`` after the write.
             now: Seconds on the caller's clock.
             chance: A number in [0, 1).
             token: The fencing token of this write, if that is not the version.

@@ -4,7 +4,7 @@
                                                └──silence for the deadline──▶ silent (for good)
 
 A loop that runs answers at once, so the time from the question counts, not that from the last answer. Whoever keeps
-renewing a lease for a loop that does not run keeps everybody else from working.
+renewing a lease for a loop that does not run keeps all other candidates from working.
 """
 
 from __future__ import annotations

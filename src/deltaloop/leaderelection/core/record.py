@@ -45,7 +45,7 @@ class LockState:
     """A record as it is stored, and the version that an update has to name.
 
     Attributes:
-        record: The record.
+        record: What the lock says about its holder.
         version: Opaque; a Lease's ``resourceVersion``. It changes with every write.
         token: What makes a fencing token, if that is not the version: it grows with every write.
     """

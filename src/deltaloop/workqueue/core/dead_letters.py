@@ -1,4 +1,4 @@
-"""Items that failed for good: parked with their last error until somebody adds, revives or discards them.
+"""Items that failed for good: parked with their last error until they are added, revived or discarded.
 
 Each item has one letter at most, the latest. There are at most ``bound`` of them; when there are more, the oldest goes,
 and is counted. An error keeps the frames it went through alive, so the bound is one on memory, too.
@@ -23,10 +23,10 @@ class ParkedItem(Generic[K]):
     """One item that failed for good.
 
     Attributes:
-        item: What failed.
-        error: Why, the last time.
+        item: The item whose run failed for good.
+        error: The error of its last run.
         attempts: How many runs failed in a row.
-        triggers: Why it was worked on.
+        triggers: The triggers of its last run.
         parked_at: When the last run failed.
     """
 

@@ -29,9 +29,9 @@ class WaitingItem(Generic[K]):
     """One item that waits.
 
     Attributes:
-        item: What waits.
-        due_at: When its time has come.
-        triggers: Why it is to run then.
+        item: The item that will be added.
+        due_at: When it is added, in seconds on the queue's clock.
+        triggers: The triggers of the run to come.
         paid: Whether a rate limiter was asked for this time and may get its token back.
     """
 

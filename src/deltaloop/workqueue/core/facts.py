@@ -1,6 +1,6 @@
 """What the cores tell: facts for metrics, how a run ended, and what came of it.
 
-Cores neither log nor count for anybody else; they return these, and the drivers turn them into logs and hook calls.
+Cores neither log nor call the hooks for metrics; they return these, and the drivers turn them into logs and hook calls.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class Finished:
     """The end of a run.
 
     Attributes:
-        fate: What came of the item.
+        fate: Whether the item is finished, retried, parked and so on.
         delay: Seconds until its next run may start, where that is known.
         error: What the body raised, if it was an ordinary exception.
         limiter_error: What a broken rate limiter raised; the item then waits a fixed time.

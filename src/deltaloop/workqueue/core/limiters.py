@@ -35,7 +35,7 @@ class RateLimiter(Protocol[K_contra]):
         """Return the seconds that ``item`` waits this time, and count that it was asked.
 
         Args:
-            item: What is to be tried again.
+            item: The item that failed.
             error: Why its last run failed, for limiters that tell errors apart; None if that is not known.
         """
         ...
@@ -278,7 +278,7 @@ class WithJitterRateLimiter(Generic[K]):
         """Take the limiter.
 
         Args:
-            limiter: Whose delays are lengthened.
+            limiter: The limiter whose delays are lengthened.
             factor: By which part of itself a delay grows at most; 0.1 means up to a tenth.
             chance: Returns a number from 0 up to, but not including, 1, as ``random.random`` does.
 

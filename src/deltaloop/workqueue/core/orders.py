@@ -62,7 +62,7 @@ class QueueOrder(Protocol[K]):
         """Put in an item that is not in line.
 
         Args:
-            item: What joins the line.
+            item: The item that joins the line.
             now: When, in seconds on the queue's clock.
             priority: The highest of the adds that it joins for; higher is more urgent.
         """

@@ -16,7 +16,7 @@ on, in front of newer ones, and its priority.
 
 Differences from upstream (docs/differences.md): ``ended`` and ``drained`` count postponed items, too; upstream tells
 workers to go home while such an item is still to come, and its drain returns while items are in line (kubernetes pull
-request 141079). ``done`` for an item that nobody processes is an error; upstream puts the item in line twice then.
+request 141079). ``done`` for an item that no worker has is an error; upstream puts the item in line twice then.
 
 Source: client-go util/workqueue/queue.go and metrics.go.
 """
@@ -61,12 +61,12 @@ class Run(Generic[K]):
     """One run of one item, from ``get`` to ``done``.
 
     Attributes:
-        item: What is worked on.
-        triggers: Why; not changed while the run lasts.
+        item: The item, usually the key of an object.
+        triggers: Why it runs; they do not change while the run lasts.
         started_at: When a worker took it.
         failures: Runs of this item that failed since the last success.
         handed_on: Whether its failure was counted and its triggers went to a later run.
-        over: Whether it has ended.
+        over: Whether the run has ended.
     """
 
     item: K
@@ -83,23 +83,23 @@ class QueueStatistics:
     """A queue at one moment.
 
     Attributes:
-        queued: Items in line.
-        processing: Items that workers have.
+        queued: Items that wait for a worker.
+        processing: Items that workers are processing.
         postponed: Items that are processed and will be in line again when that is done.
-        delayed: Items that wait for their time.
+        delayed: Items added with a delay that has not passed.
         failing: Items whose last run failed.
         adds: Adds that gave an item a run it did not have before.
         merged: Adds that changed no more than the triggers of a waiting item.
         ignored: Adds that came after the shutdown, and delayed items that it dropped.
-        retries: Delayed adds asked for.
-        taken: Runs started.
-        done: Runs ended.
+        retries: How many adds asked for a delay (``workqueue_retries_total``).
+        taken: How many runs workers have begun.
+        done: How many runs have ended, well or not.
         unfinished_work_seconds: How long the present runs have lasted, all together.
         longest_running_seconds: How long the longest of them has lasted.
         next_due_in: Seconds until the next delayed item is due; None if there is none.
         shutting_down: Whether adds are ignored.
-        parked: Dead letters there are.
-        parked_total: Dead letters there ever were.
+        parked: How many dead letters are kept.
+        parked_total: How many items were parked so far.
         parked_dropped: Dead letters that were dropped, because there were too many.
     """
 
@@ -288,7 +288,7 @@ class QueueCore(Generic[K]):
 
     @property
     def drain_over(self) -> bool:
-        """Whether nobody has to wait for a drain: all work is done, or a plain shutdown put an end to it."""
+        """Whether a drain need not be waited for: all work is done, or a plain shutdown put an end to it."""
         return not self._draining or not (self._dirty or self._processing)
 
     # -- looking

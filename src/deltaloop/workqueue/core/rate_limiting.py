@@ -11,7 +11,7 @@ on to the next run. ``forget`` begins the counts again.
 
 Dead letters. A run that failed for good is not retried; its item is parked with the error (dead_letters.py). That is so
 for a ``TerminalError``, and for any error after ``max_requeues`` retries in a row. Parking forgets the item's failures.
-An item that is parked and then added, by anybody, is a dead letter no more: something has changed, so it gets a run,
+An item that is parked and then added is a dead letter no more: something has changed, so it gets a run,
 which gets the old triggers in front of the new ones, and all its retries. If it was added while the run still lasted,
 it is not parked at all, for the same reason. A worker that asked for a retry itself, by a plain call, and then fails
 has its retry.
@@ -84,7 +84,7 @@ class RateLimitingCore(DelayingCore[K]):
         """Add ``item`` when the limiter says so, or park it, if it failed for good.
 
         Args:
-            item: What to work on.
+            item: The item to add, usually the key of an object.
             now: Seconds on the queue's clock.
             error: Why the last run failed.
             trigger: Why the item is to run, for adds that are no retry.

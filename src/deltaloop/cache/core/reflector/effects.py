@@ -51,8 +51,8 @@ class CompleteList:
     """A complete list: the store now holds these objects and no others.
 
     Attributes:
-        items: The objects.
-        resource_version: The version of the list.
+        items: The objects of all pages, or of the streamed list.
+        resource_version: The ``resourceVersion`` of the list, from which the watch begins.
         skipped: How many objects are left out, because they cannot be read or have no name.
         first_error: Why the first of them cannot be read, if it is that.
         unread: Which of them cannot be read: they exist, and are not to be taken for deleted.

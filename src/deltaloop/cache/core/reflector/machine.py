@@ -131,7 +131,7 @@ class ReflectorMachine:
         """Return what was done and seen so far.
 
         Args:
-            last_byte_at: When the last byte of the stream that is being read came, if anybody knows.
+            last_byte_at: When the last byte of the stream that is being read came; None if that is not known.
             pending_bytes: How much of an event that is not complete it has brought.
         """
         return self._counts.statistics(
@@ -331,7 +331,7 @@ class ReflectorMachine:
         return self._react(error, Operation.PROBE, Recovery.LIST_NEWEST_NOW, ReflectorPhase.LISTING, now)
 
     def probe_failed(self, error: BaseException, now: float, *, chance: float) -> Reaction:
-        """The server did not say its version: the watch will show what is wrong, unless nobody is there at all."""
+        """The server did not say its version: the watch will show what is wrong, unless there is no server at all."""
         self._expect("probe_failed")
         self._counts.probes += 1
         recovery = RECOVERIES[(Operation.PROBE, classify(error))]

@@ -117,10 +117,10 @@ class Reaction:
     """An error, where it came, and what follows.
 
     Attributes:
-        error: What went wrong.
-        operation: What was being done.
-        recovery: What follows.
-        delay: Seconds until then.
+        error: What the client, the server or the store raised.
+        operation: What failed: a list, a watch, a probe, or a write to the store.
+        recovery: How the reflector goes on: list again or watch on, at once or after a wait.
+        delay: Seconds until the next request; 0 for at once.
     """
 
     error: BaseException

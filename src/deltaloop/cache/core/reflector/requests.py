@@ -1,7 +1,7 @@
 """What a reflector asks a server for, in the terms of the API.
 
 A real version with a limit is served from etcd, without one from the watch cache: so a list pages if any state will do,
-if the server has shown that it pages in any case, or if somebody wants it so.
+if the server has shown that it pages in any case, or if ``ReflectorOptions.page_size`` is set.
 
 Source: client-go tools/cache/reflector.go; Kubernetes API concepts, "Semantics for get and list".
 """
@@ -27,8 +27,8 @@ def first_page(version: str, *, page_size: int, server_pages: bool) -> ListOptio
 
     Args:
         version: The state must not be older than this.
-        page_size: Objects in a page, if somebody has chosen that; else 0.
-        server_pages: Whether the server answered "0" in pages.
+        page_size: ``ReflectorOptions.page_size``; 0 lets the rules decide.
+        server_pages: Whether the server answered a list at "0" in pages: it has no watch cache then.
     """
     if page_size:
         limit = page_size

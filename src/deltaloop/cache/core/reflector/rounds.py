@@ -30,14 +30,14 @@ class ListRound:
     """A list that is under way.
 
     Attributes:
-        first: What was asked for at its beginning.
-        options: What is to be asked for next.
+        first: The options of its first page.
+        options: The options of its next page.
         in_full: Whether it replaces one whose pages were lost, and is asked for without pages.
-        items: What has come.
+        items: The objects of the pages that have come.
         resource_version: The version of the first page.
-        pages: How many have come.
-        unreadable: Why objects are left out.
-        progress: Whether it comes to an end.
+        pages: How many pages have come.
+        unreadable: The errors of objects that cannot be decoded, and are left out.
+        progress: Finds continue tokens that repeat, so that a list that never ends is given up.
     """
 
     first: ListOptions

@@ -27,8 +27,8 @@ class State:
     """One state, as a person reads it.
 
     Attributes:
-        phase: Which one.
-        asks: What the server is asked for.
+        phase: The phase that the state describes.
+        asks: The request that is sent to the server in it.
         leaves: What leads out of it, in the order in which it is checked; each with the states that it may lead to.
     """
 

@@ -17,18 +17,18 @@ class ReflectorStatistics:
     """What a reflector has done and seen; instants are on the event loop's clock.
 
     Attributes:
-        phase: Where it is.
-        list_requests: Pages asked for.
+        phase: Whether it lists, watches, waits and so on at this moment.
+        list_requests: List requests; one for each page.
         lists: Lists that came through, in pages or streamed; all but the first are relists.
-        streamed_lists: Those of them that were streamed.
-        watch_requests: Watches asked for.
+        streamed_lists: Those of them that were streamed as the beginning of a watch (WatchList).
+        watch_requests: Watch requests, accepted or not.
         streams: Watches that the server accepted; all but the first are restarts.
-        probes: Probes asked for.
-        events: Events that were passed on.
-        bookmarks: Bookmarks that came.
+        probes: Lists of one object, that ask only for the server's resource version.
+        events: Watch events passed on to the store; bookmarks are not among them.
+        bookmarks: Bookmarks received.
         skipped: Objects without a name, in lists and events.
-        errors: Failures of any kind.
-        resource_version: The last version seen.
+        errors: Failed lists, watches and probes, and what the store refused.
+        resource_version: The last ``resourceVersion`` received, in a list, event or bookmark.
         last_confirmed_at: When the server last gave a sign of this state being current: a list, an event, a bookmark,
             the clean end of a watch; None before the first.
         last_event_at: When the last event came, or None.
