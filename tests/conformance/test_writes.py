@@ -482,3 +482,17 @@ async def test_odd_kinds_are_told_as_sent(api: Api, method: str, content_type: s
     message = answer.json["message"]
     assert 'no kind "Con: fig" is registered for version "v1"' in message
     assert ("fig in version" in message) == (method == "POST")
+
+
+@conformance("writes: bytes of a built-in kind that are empty are left out")
+async def test_empty_bytes_are_left_out(api: Api) -> None:
+    webhook = {
+        "name": "a.example.com",
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "clientConfig": {"url": "https://example.com/", "caBundle": ""},
+    }
+    typed = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration"}
+    path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations?dryRun=All"
+    made = await api.post(path, {**typed, "metadata": {"name": "a"}, "webhooks": [webhook]})
+    assert made.json["webhooks"][0]["clientConfig"] == {"url": "https://example.com/"}

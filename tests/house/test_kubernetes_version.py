@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tools.kubernetes.__main__ import MODULES
 from tools.kubernetes.go_modules import raised
+from tools.protobuf_table.table import FIELDS
 
 from deltaloop.api.kubernetes_version import KUBERNETES, MINOR
 from deltaloop.apiserver.builtin_tables import builtin_tables
@@ -58,8 +59,7 @@ def test_the_tables_are_of_this_version() -> None:
     for name in ("bootstrap_policy", "flow_control"):
         first = json.loads(gzip.decompress((SERVER / f"{name}.json.gz").read_bytes()))
         assert first["kubernetes"] == f"v{KUBERNETES}"
-    fields = gzip.decompress((SERVER / "protobuf_fields.txt.gz").read_bytes()).decode()
-    modules = re.findall(r"^# (k8s\.io/\S+) v(\S+)$", fields, re.MULTILINE)
+    modules = re.findall(r"^# (k8s\.io/\S+) v(\S+)$", FIELDS.read_text(), re.MULTILINE)
     assert {version for _, version in modules} == {KUBERNETES.replace("1.", "0.", 1)}
     assert len(modules) == 4
 

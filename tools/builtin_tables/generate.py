@@ -1,9 +1,9 @@
 """Rewrite the tables of the built-in kinds: ``python -m tools.builtin_tables.generate``.
 
 Sources: the JSON schemas in ``kubernetes-validate`` (types, list types, merge keys; dependency group ``tables``),
-``observed.json`` (what a real server says of its kinds: ``observe.py``), the protobuf table of this repository (which
-fields Go always writes), ``defaults.toml`` (defaults), and ``hand_kept.toml`` (the rest). The format of the data file
-is described in ``core/builtin/tables.py``. With ``--check`` nothing is written.
+``observed.json`` (what a real server says of its kinds: ``observe.py``), ``tools/protobuf_table`` (the order and the
+numbers of fields, and which of them Go always writes), ``defaults.toml`` (defaults), and ``hand_kept.toml`` (the rest).
+The format of the data file is described in ``core/builtin/tables.py``. With ``--check`` nothing is written.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 import msgspec
+from tools.protobuf_table.table import EMPTY_SCALARS, SPECIAL, Field, FieldTable, read_table
 
 from deltaloop.api.kubernetes_version import KUBERNETES, MINOR
-from deltaloop.apiserver.core.wire.protobuf_table import Field, FieldTable, parse_table
-from deltaloop.apiserver.core.wire.protobuf_values import EMPTY_SCALARS, SPECIAL_MESSAGES
+from deltaloop.schemas.json_values import is_mapping
 
 HERE: Final = Path(__file__).parent
 SERVER: Final = HERE.parents[1] / "src" / "deltaloop" / "apiserver"
@@ -52,6 +52,14 @@ _ATOMIC_ANY: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.J
 # Structs of Go that JSON writes as something else.
 _NULL_STRUCTS: Final = ("time", "microtime", "json", "schemaorbool", "schemaorarray", "schemaorstrings")
 _ZERO_STRUCTS: Final[Mapping[str, Any]] = {"quantity": "0", "intorstring": 0, "duration": "0s"}
+# Types that a message of their own carries, by their words in the table of protobuf fields: its name, its fields.
+_SCHEMA: Final = "#apiextensions.v1.JSONSchemaProps"
+_CARRIERS: Final[Mapping[str, tuple[str, dict[str, Any]]]] = {
+    "strings": ("ExtraValue", {"items": {"list": "string"}}),
+    "schemaorbool": ("JSONSchemaPropsOrBool", {"allows": "boolean", "schema": _SCHEMA}),
+    "schemaorarray": ("JSONSchemaPropsOrArray", {"schema": _SCHEMA, "jSONSchemas": {"list": _SCHEMA}}),
+    "schemaorstrings": ("JSONSchemaPropsOrStringArray", {"schema": _SCHEMA, "property": {"list": "string"}}),
+}
 
 
 class MissingSourceError(RuntimeError):
@@ -189,9 +197,11 @@ class Types:
         return made if isinstance(made, str) else "any"
 
 
-def _mark_always(types: dict[str, dict[str, Any]], table: FieldTable, root: str, message_name: str) -> None:
-    """Say of each struct which fields Go writes even when nobody has set them; schemas only know what is required."""
-    special = {line.split()[0] for line in SPECIAL_MESSAGES.splitlines() if line}
+def _add_messages(types: dict[str, dict[str, Any]], table: FieldTable, root: str, message_name: str) -> None:
+    """Say of each struct what its message is, and which fields Go writes even when nobody has set them.
+
+    The schemas only know which fields are required.
+    """
     waiting, seen = [(root, message_name)], set[str]()
     while waiting:
         name, called = waiting.pop()
@@ -203,10 +213,9 @@ def _mark_always(types: dict[str, dict[str, Any]], table: FieldTable, root: str,
         zeros: dict[str, Any] = {}
         values: list[str] = []
         omitted: list[str] = []
+        fields: dict[str, Any] = {}
         for field in _flat(message, table):
-            if field.name not in types[name]["fields"]:
-                continue
-            is_struct = field.type not in EMPTY_SCALARS and field.type not in special
+            is_struct = field.type not in EMPTY_SCALARS and field.type not in SPECIAL
             written = is_struct and not (field.pointer or field.repeated or field.map or field.omit_zero)
             if field.always or written:
                 always.append(field.name)
@@ -216,9 +225,12 @@ def _mark_always(types: dict[str, dict[str, Any]], table: FieldTable, root: str,
                 omitted.append(field.name)
             if field.name in types[name].get("fill", {}) and not field.pointer:
                 values.append(field.name)
-            below = _struct_below(types[name]["fields"][field.name])
+            fields[field.name] = _carried(types, table, types[name]["fields"].pop(field.name), field)
+            below = _struct_below(fields[field.name])
             if below and is_struct:
                 waiting.append((below, field.type))
+        types[name]["fields"] = {**fields, **types[name]["fields"]}
+        types[name]["numbers"] = _numbers(message, table)
         types[name].pop("always", None)
         if always:
             types[name]["always"] = sorted(always)
@@ -230,6 +242,29 @@ def _mark_always(types: dict[str, dict[str, Any]], table: FieldTable, root: str,
             types[name]["zeros"] = {field: zeros[field] for field in sorted(zeros)}
 
 
+def _numbers(message: Mapping[int, Field], table: FieldTable) -> list[Any]:
+    return [
+        [number, field.type, _numbers(table.messages[field.type], table)] if field.inline else number
+        for number, field in message.items()
+    ]
+
+
+def _carried(types: dict[str, dict[str, Any]], table: FieldTable, kind: object, field: Field) -> object:
+    """Return a field's type with the message that carries it, if JSON has it otherwise."""
+    shape: dict[str, object] = kind if is_mapping(kind) else {"type": kind}
+    if "map" in shape:
+        return {**shape, "map": _carried(types, table, shape["map"], field)}
+    if kind == "any" and field.type in table.messages:
+        name, fields = field.type, dict[str, Any]()
+    elif field.type in _CARRIERS:
+        name, fields = _CARRIERS[field.type]
+    else:
+        return kind
+    zeros = {"zeros": {"allows": False}} if "allows" in fields else {}
+    types[name] = {"fields": fields, "numbers": list(range(1, len(fields) + 1)), **zeros}
+    return {**shape, "carrier": name}
+
+
 def _is_struct_in_go(field: Field) -> bool:
     """Tell whether a field is of a type that ``omitempty`` does not leave out."""
     held = field.pointer or field.repeated or field.map or field.omit_zero
@@ -237,9 +272,9 @@ def _is_struct_in_go(field: Field) -> bool:
 
 
 def _is_omitted(field: Field) -> bool:
-    """Tell whether Go leaves a scalar out when it is "", 0 or false."""
+    """Tell whether Go leaves a field out when it is "", 0 or false, or a time that is none."""
     held = field.pointer or field.repeated or field.map or field.always
-    return not held and field.type in EMPTY_SCALARS and field.type != "bytes"
+    return field.omit_zero or (not held and field.type in EMPTY_SCALARS)
 
 
 def _zero(field: Field) -> Any:
@@ -274,7 +309,7 @@ def make() -> bytes:
     names = schema_names(schemas)
     hand_kept = tomllib.loads((HERE / "hand_kept.toml").read_text())
     key_defaults, of_kinds = hand_kept["key_defaults"], hand_kept["kinds"]
-    table = parse_table(gzip.decompress((SERVER / "protobuf_fields.txt.gz").read_bytes()).decode())
+    table = read_table()
     types = Types(schemas)
     entries: dict[tuple[str, str, str], dict[str, Any]] = {}
     for kind in observed():
@@ -288,9 +323,14 @@ def make() -> bytes:
     for (group, version_name, kind_name), entry in entries.items():
         api_version = f"{group}/{version_name}" if group else version_name
         entry.update(of_kinds.pop(f"{api_version} {kind_name}", {}))
-        message = table.kinds.get((api_version, kind_name))
-        if message is not None:
-            _mark_always(types.made, table, entry["type"], message)
+        _add_messages(types.made, table, entry["type"], table.kinds.pop((api_version, kind_name)))
+    bodies: dict[str, str] = {}
+    for (api_version, kind_name), message in table.kinds.items():
+        group, _, version_name = api_version.rpartition("/")
+        name = names.get((group, version_name, kind_name), _META + kind_name)
+        types.add(name)
+        bodies[f"{api_version} {kind_name}"] = short_name(name)
+        _add_messages(types.made, table, short_name(name), message)
     if of_kinds:
         raise ValueError(f"hand_kept.toml has entries for kinds that there are not: {sorted(of_kinds)}")
     for name, defaults in key_defaults.items():
@@ -301,6 +341,7 @@ def make() -> bytes:
         "kubernetes": MINOR,
         "priorities": _all_observed()["priorities"],
         "kinds": [entries[key] for key in sorted(entries)],
+        "bodies": bodies,
         "types": {name: types.made[name] for name in sorted(types.made)},
     }
     return msgspec.json.encode(content)

@@ -5,17 +5,14 @@ Needs Go 1.26 or newer (``GO`` names another one) and access to Go modules.
 
 from __future__ import annotations
 
-import gzip
 import os
 import subprocess
-from pathlib import Path
 
 from tools.builtin_tables.generate import definitions, observed, schema_names
+from tools.protobuf_table.table import FIELDS
 
 from deltaloop.api import kinds
 
-HERE = Path(__file__).parent
-TARGET = HERE.parents[1] / "src" / "deltaloop" / "apiserver" / "protobuf_fields.txt.gz"
 # What requests carry besides the kinds that are served.
 MORE = (
     "v1 DeleteOptions",
@@ -45,14 +42,13 @@ def main() -> None:
     wanted = list(dict.fromkeys((*known, *served, *MORE)))
     made = subprocess.run(
         [os.environ.get("GO", "go"), "run", "."],
-        cwd=HERE,
+        cwd=FIELDS.parent,
         input="\n".join(wanted).encode(),
         stdout=subprocess.PIPE,
         check=True,
     )
-    packed = gzip.compress(made.stdout, 9, mtime=0)
-    TARGET.write_bytes(packed)
-    print(f"{TARGET.name}: {len(packed)} bytes, {len(made.stdout)} unpacked")
+    FIELDS.write_bytes(made.stdout)
+    print(f"{FIELDS.name}: {len(made.stdout)} bytes")
 
 
 if __name__ == "__main__":

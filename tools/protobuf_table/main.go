@@ -1,9 +1,8 @@
 // Writes the fields of Kubernetes' API types: number, JSON name, type, and when Go leaves a field out of JSON.
 //
 // Standard input names the kinds, one per line ("apps/v1 Deployment"); the table goes to standard output. Its format
-// is described in src/deltaloop/apiserver/core/wire/protobuf_table.py. The facts are read by reflection from the struct tags
-// of the published modules, which their .proto files are made from, too: these have the numbers, and only the tags have
-// what is omitted when empty.
+// is described in table.py. The facts are read by reflection from the struct tags of the published modules, which their
+// .proto files are made from, too: these have the numbers, and only the tags have what is omitted when empty.
 package main
 
 import (

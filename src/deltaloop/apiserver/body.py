@@ -1,20 +1,17 @@
-"""Reads the body of a request: at most 3 MiB, JSON, YAML or protobuf. Core: ``core/protobuf.py``."""
+"""Reads the body of a request: at most 3 MiB, JSON, YAML or protobuf. Core: ``core/wire/protobuf.py``."""
 
 from __future__ import annotations
 
 import asyncio
-import gzip
-from functools import cache
-from importlib import resources
 from typing import Final, cast
 
 import msgspec
 from aiohttp import web
 
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.apiserver.builtin_tables import builtin_types
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.wire import protobuf
-from deltaloop.apiserver.core.wire.protobuf_table import FieldTable, parse_table
 from deltaloop.apiserver.large_writes import LARGE
 from deltaloop.schemas.nesting import check_depth, decode_json
 
@@ -22,13 +19,6 @@ from deltaloop.schemas.nesting import check_depth, decode_json
 REPEATED: Final = web.RequestKey("repeated", tuple[str, ...])
 _JSON: Final = ("", "application/json")
 _YAML: Final = ("application/yaml", "application/x-yaml", "text/yaml")
-
-
-@cache
-def field_table() -> FieldTable:
-    """Return the table of protobuf fields; the first protobuf body of the process pays for it."""
-    packed = resources.files("deltaloop.apiserver").joinpath("protobuf_fields.txt.gz").read_bytes()
-    return parse_table(gzip.decompress(packed).decode())
 
 
 async def read_body(request: web.BaseRequest) -> bytes:
@@ -90,7 +80,7 @@ def decode_fields(
     try:
         if media_type == protobuf.CONTENT_TYPE and protobuf_kind is not None:
             api_version, kind = protobuf_kind
-            fields = protobuf.decode_body(raw, field_table(), api_version=api_version, kind=kind)
+            fields = protobuf.decode_body(raw, builtin_types().body, api_version=api_version, kind=kind)
             check_depth(fields)
             return fields
         if media_type in _YAML:

@@ -24,8 +24,13 @@ def builtin_tables() -> BuiltInTables:
 
 
 @cache
+def builtin_types() -> BuiltInTypes:
+    """Return the types of the built-in kinds."""
+    return BuiltInTypes(builtin_tables())
+
+
+@cache
 def built_in() -> tuple[ServedResource, ...]:
     """Return all that is served of built-in kinds, reviews included."""
-    tables = builtin_tables()
-    types = BuiltInTypes(tables)
+    tables, types = builtin_tables(), builtin_types()
     return (*built_in_resources(tables, types), *reviews(tables, types))

@@ -15,49 +15,58 @@ OBJECT_META_STRUCTS: Final = parse_types(
     {
         "meta.v1.ObjectMeta": {
             "fields": {
-                "annotations": _TEXTS,
-                "creationTimestamp": "time",
-                "deletionGracePeriodSeconds": "int64",
-                "deletionTimestamp": "time",
-                "finalizers": {"list": "string", "set": True, "merge": ""},
-                "generateName": "string",
-                "generation": "int64",
-                "labels": _TEXTS,
-                "managedFields": {"list": "#meta.v1.ManagedFieldsEntry"},
                 "name": "string",
+                "generateName": "string",
                 "namespace": "string",
-                "ownerReferences": {"list": "#meta.v1.OwnerReference", "keys": ["uid"], "merge": "uid"},
-                "resourceVersion": "string",
                 "selfLink": "string",
                 "uid": "string",
-            }
+                "resourceVersion": "string",
+                "generation": "int64",
+                "creationTimestamp": "time",
+                "deletionTimestamp": "time",
+                "deletionGracePeriodSeconds": "int64",
+                "labels": _TEXTS,
+                "annotations": _TEXTS,
+                "ownerReferences": {"list": "#meta.v1.OwnerReference", "keys": ["uid"], "merge": "uid"},
+                "finalizers": {"list": "string", "set": True, "merge": ""},
+                "managedFields": {"list": "#meta.v1.ManagedFieldsEntry"},
+            },
+            "numbers": [*range(1, 15), 17],
+            "omit_zero": [
+                "creationTimestamp", "generateName", "generation", "name", "namespace", "resourceVersion", "selfLink",
+                "uid",
+            ],
         },
         "meta.v1.ManagedFieldsEntry": {
             "fields": {
-                "apiVersion": "string",
-                "fieldsType": "string",
-                "fieldsV1": "any",
                 "manager": "string",
                 "operation": "string",
-                "subresource": "string",
+                "apiVersion": "string",
                 "time": "time",
-            }
+                "fieldsType": "string",
+                "fieldsV1": "any",
+                "subresource": "string",
+            },
+            "numbers": [1, 2, 3, 4, 6, 7, 8],
+            "omit_zero": ["apiVersion", "fieldsType", "manager", "operation", "subresource"],
         },
         "meta.v1.OwnerReference": {
             "fields": {
                 "apiVersion": "string",
-                "blockOwnerDeletion": "boolean",
-                "controller": "boolean",
                 "kind": "string",
                 "name": "string",
                 "uid": "string",
+                "controller": "boolean",
+                "blockOwnerDeletion": "boolean",
             },
             "atomic": True,
             "always": ["apiVersion", "kind", "name", "uid"],
+            "numbers": [5, 1, 3, 4, 6, 7],
+            "zeros": {"apiVersion": "", "kind": "", "name": "", "uid": ""},
         },
     }
-)
-"""The structs; the server writes nothing into them by default."""
+)  # fmt: skip
+"""The structs; what Go omits and always writes in them is for protobuf: no default is ever written into metadata."""
 
 _TABLE: Final = TypeTable(OBJECT_META_STRUCTS)
 KNOWN_STRUCTS: Final = {name: _TABLE.struct(name) for name in OBJECT_META_STRUCTS}

@@ -3,7 +3,9 @@
 A type of the table is a struct: fields; atomic; always (fields that Go's JSON has even when nobody set them); zeros
 (what it has there); defaults (of fields that are part of a list's key); fill (what the server writes where nothing is
 set); fill_zero (which of these it writes in the place of a zero, too); omit_zero (fields that are left out when they
-are "", 0 or false); off (fields of features that are off, which are dropped). A field's type is a word or an object:
+are "", 0 or false); off (fields of features that are off, which are dropped); numbers (of the fields in protobuf, in
+their order; of fields that are in a message of their own there: its number, its name, their numbers). A field's type is
+a word or an object:
 
     string boolean int32 int64 number bytes time micro_time quantity intstr schema    as in ``types``
     any, atomic                       anything; merged field by field, or replaced as a whole
@@ -12,12 +14,13 @@ are "", 0 or false); off (fields of features that are off, which are dropped). A
     {"map": T}                        text to T; with "atomic": one value
     {"type": T}                       T; "granular" or "atomic" overrides how it is merged
 
+"carrier" is a struct of the table: the message that carries the value, if JSON has it otherwise.
 "merge" (a merge key, "" for plain values) and "replace" are rules of strategic merge patch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, TypeAlias, final
 
 import msgspec
@@ -37,6 +40,15 @@ class FieldShape(msgspec.Struct, frozen=True, rename={"item": "list", "value": "
     granular: bool = False
     merge: str | None = None
     replace: bool = False
+    carrier: str = ""
+
+
+class HoistedFields(msgspec.Struct, frozen=True, array_like=True):
+    """Fields of a struct that are in a message of their own."""
+
+    number: int
+    name: str
+    numbers: tuple[int | HoistedFields, ...]
 
 
 FieldType: TypeAlias = str | FieldShape
@@ -54,6 +66,7 @@ class StructType(msgspec.Struct, frozen=True):
     fill_zero: tuple[str, ...] = ()
     omit_zero: tuple[str, ...] = ()
     off: tuple[str, ...] = ()
+    numbers: tuple[int | HoistedFields, ...] = ()
 
 
 def _dropping(off: tuple[str, ...], rule: Callable[..., object] | None) -> Callable[..., object] | None:
@@ -145,12 +158,16 @@ class TypeTable:
         fields.update((field, self._field(shape)) for field, shape in entry.fields.items())
         if zero is not None:
             zero.update((field, fields[field].zero) for field in entry.always)
-        _note_below(completion, fields)
+        _note_below(completion, {field: node for field, node in fields.items() if node.name not in self._known})
+        _number(made, entry.numbers, iter(fields))
         return made
 
     def _field(self, shape: FieldType) -> TypeNode:
         if isinstance(shape, str):
             return self._word(shape)
+        if shape.carrier:
+            uncarried = self._field(msgspec.structs.replace(shape, carrier=""))
+            return msgspec.structs.replace(uncarried, carrier=self.struct(shape.carrier))
         if shape.item is not None:
             return self._list(shape, shape.item)
         if shape.value is not None:
@@ -205,6 +222,18 @@ def _note_below(completion: Completion, fields: Mapping[str, TypeNode]) -> None:
             completion.quantities.append(name)
         elif has_completion(held):
             completion.below[name] = node
+
+
+def _number(made: TypeNode, numbers: Iterable[int | HoistedFields], names: Iterator[str]) -> None:
+    """Give fields their numbers in protobuf."""
+    for each in numbers:
+        if isinstance(each, int):
+            name = next(names)
+            made.numbers[each] = name, made.fields[name]
+        else:
+            hoisted = msgspec.structs.replace(made, name=each.name, numbers={})
+            made.numbers[each.number] = "", hoisted
+            _number(hoisted, each.numbers, names)
 
 
 def has_completion(node: TypeNode) -> bool:

@@ -82,6 +82,9 @@ class TypeNode(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         patch_key: Of a list that a strategic merge patch merges, the field that tells its items apart, "" for plain
             values; None means that the list is replaced.
         replaced: Whether a strategic merge patch replaces an object instead of merging it.
+        numbers: Names and types of the fields by their numbers in protobuf, in Go's order; "" stands for some of the
+            fields, which are in a message of their own.
+        carrier: The message that carries the value in protobuf, if JSON has it otherwise.
     """
 
     form: Form = "any"
@@ -109,6 +112,8 @@ class TypeNode(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     zero: dict[str, object] | None = None
     patch_key: str | None = None
     replaced: bool = False
+    numbers: dict[int, tuple[str, TypeNode]] = {}
+    carrier: TypeNode | None = None
 
     def below(self, name: str) -> TypeNode:
         """Return the type of a field, or of that field of a list's items; what nothing is said of is free."""

@@ -13,34 +13,62 @@ from hypothesis import strategies as st
 
 from deltaloop.api import kinds
 from deltaloop.api.status import BadRequestError
-from deltaloop.apiserver.body import field_table
-from deltaloop.apiserver.core.wire.protobuf import MAX_DEPTH, decode_body
-from deltaloop.apiserver.core.wire.protobuf_table import FieldTable, parse_table
+from deltaloop.apiserver.builtin_tables import builtin_types
+from deltaloop.apiserver.core.wire.protobuf import MAX_DEPTH, TypeOf, decode_body
+from deltaloop.schemas.type_table import TypeTable, parse_types
+from deltaloop.schemas.types import TypeNode
 from tests.apiserver.core.protobuf_writer import body, double, entry, message, named, number, text, varint
 
-TABLE = field_table()
-# One message with everything that a table can say.
-TOY = parse_table(
-    """
-# a comment
-@v1 Toy
-Toy name=1string count=2!int32 big=3int64 flag=4bool maybe=5?int32 must=6!?bool blob=7bytes ratio=8?double
-Toy2 numbers=1*int32 names=2!*string toys=3*Toy2 labels=4%string blobs=5!%bytes inner=6Toy2Inner child=7?Toy2
-Toy2Inner word=1!string -=2<Hoisted when=3~time since=4time micro=5?microtime always=6!bytes
-Hoisted size=1quantity port=2?intorstring any=3json each=4%quantity extra=5%strings
-JSONSchemaProps
-@v1 Toy2 Inner:Toy2Inner
-"""
-)
+TABLE = builtin_types().body
+# A few messages with everything that a table can say.
+TOYS = TypeTable(
+    parse_types(
+        {
+            "v1.Toy": {
+                "fields": {
+                    "name": "string", "count": "int32", "big": "int64", "flag": "boolean", "maybe": "int32",
+                    "must": "boolean", "blob": "bytes", "ratio": "number",
+                },
+                "numbers": [1, 2, 3, 4, 5, 6, 7, 8],
+                "zeros": {"count": 0, "must": None},
+                "omit_zero": ["name", "big", "flag", "blob"],
+            },
+            "v1.Toy2": {
+                "fields": {
+                    "numbers": {"list": "int32"}, "names": {"list": "string"}, "toys": {"list": "#v1.Toy2"},
+                    "labels": {"map": "string"}, "blobs": {"map": "bytes"}, "inner": "#v1.Inner", "child": "#v1.Toy2",
+                },
+                "numbers": [1, 2, 3, 4, 5, 6, 7],
+                "zeros": {"names": None, "blobs": None, "inner": {}},
+            },
+            "v1.Inner": {
+                "fields": {
+                    "word": "string",
+                    "size": "quantity", "port": "intstr", "any": "any", "each": {"map": "quantity"},
+                    "extra": {"map": {"list": "string", "carrier": "Strings"}},
+                    "when": "time", "since": "time", "micro": "micro_time", "always": "bytes",
+                },
+                "numbers": [1, [2, "Hoisted", [1, 2, 3, 4, 5]], 3, 4, 5, 6],
+                "zeros": {"word": "", "size": "0", "any": None, "since": None, "always": None},
+                "omit_zero": ["when"],
+            },
+            "Strings": {"fields": {"items": {"list": "string"}}, "numbers": [1]},
+        }
+    )
+)  # fmt: skip
 
 
-def read(kind: str, *parts: bytes, table: FieldTable = TOY) -> dict[str, Any]:
+def toy(api_version: str, kind: str) -> TypeNode:
+    return TOYS.struct(f"{api_version}.{kind}")
+
+
+def read(kind: str, *parts: bytes, table: TypeOf = toy) -> dict[str, Any]:
     fields = decode_body(body("v1", kind, *parts), table, api_version="v1", kind=kind)
     assert (fields.pop("kind"), fields.pop("apiVersion")) == (kind, "v1")
     return fields
 
 
-def refusal(sent: bytes, *, table: FieldTable = TABLE, kind: str = "ConfigMap") -> str:
+def refusal(sent: bytes, *, table: TypeOf = TABLE, kind: str = "ConfigMap") -> str:
     with pytest.raises(BadRequestError) as caught:
         decode_body(sent, table, api_version="v1", kind=kind)
     assert caught.value.status.code == 400
@@ -48,7 +76,7 @@ def refusal(sent: bytes, *, table: FieldTable = TABLE, kind: str = "ConfigMap") 
 
 
 def malformed(*parts: bytes, kind: str = "Toy") -> str:
-    refused = refusal(body("v1", kind, *parts), table=TOY, kind=kind)
+    refused = refusal(body("v1", kind, *parts), table=toy, kind=kind)
     start = f'{kind} in version "v1" cannot be handled as a {kind}: '
     assert refused.startswith(start)
     return refused.removeprefix(start)
@@ -209,9 +237,9 @@ def test_a_message_that_holds_itself_is_read_to_a_bounded_depth() -> None:
 )
 def test_the_values_made_of_one_body_are_counted(many: bytes) -> None:
     sent = body("v1", "Toy2", many)
-    decode_body(sent, TOY, api_version="v1", kind="Toy2")
+    decode_body(sent, toy, api_version="v1", kind="Toy2")
     with pytest.raises(BadRequestError, match="the body has more than 1000 values"):
-        decode_body(sent, TOY, api_version="v1", kind="Toy2", max_values=1_000)
+        decode_body(sent, toy, api_version="v1", kind="Toy2", max_values=1_000)
 
 
 ROLE = {
@@ -258,7 +286,7 @@ def test_schemas_of_a_crd_have_three_special_shapes() -> None:
         validation = message(4, message(1, *parts))
         version = message(7, text(1, "v1"), number(2, 1), number(3, 1), validation)
         sent = body("apiextensions.k8s.io/v1", "CustomResourceDefinition", named("a"), message(2, version))
-        made = decode_body(sent, TABLE, api_version="", kind="")
+        made: Any = decode_body(sent, TABLE, api_version="", kind="")
         return made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
 
     string = text(5, "string")
@@ -291,18 +319,19 @@ def test_every_built_in_kind_is_in_the_table(kind: Any) -> None:
     assert made["metadata"] == {"name": "a"}
 
 
-@pytest.mark.parametrize(
-    ("api_version", "kind"),
-    [
-        ("v1", "Status"),
-        ("authentication.k8s.io/v1", "TokenRequest"),
-        ("authorization.k8s.io/v1", "SelfSubjectAccessReview"),
-        ("autoscaling/v1", "Scale"),
-        ("policy/v1", "Eviction"),
-    ],
+BESIDES = (
+    ("v1", "DeleteOptions"),
+    ("v1", "Status"),
+    ("authentication.k8s.io/v1", "TokenRequest"),
+    ("authorization.k8s.io/v1", "SelfSubjectAccessReview"),
+    ("autoscaling/v1", "Scale"),
+    ("policy/v1", "Eviction"),
 )
+
+
+@pytest.mark.parametrize(("api_version", "kind"), BESIDES)
 def test_what_requests_carry_besides_is_in_the_table(api_version: str, kind: str) -> None:
-    assert TABLE.message_of(api_version, kind) is not None
+    assert TABLE(api_version, kind) is not None
 
 
 def decodes_or_refuses(sent: bytes) -> None:
@@ -332,11 +361,12 @@ def nested(field: int, parts: list[bytes]) -> bytes:
     return message(field, *parts)
 
 
+KINDS = sorted({*builtin_types().kinds, *BESIDES})
 # Well-formed fields that fit no kind in particular.
 FIELDS = st.recursive(LEAVES, lambda inner: st.builds(nested, NUMBERS, st.lists(inner, max_size=3)), max_leaves=6)
 
 
-@given(st.lists(FIELDS, max_size=4), st.sampled_from(sorted(TABLE.kinds)))
+@given(st.lists(FIELDS, max_size=4), st.sampled_from(KINDS))
 def test_any_message_of_any_kind_is_an_object_or_a_400(sent: list[bytes], kind: tuple[str, str]) -> None:
     decodes_or_refuses(body(*kind, *sent))
 

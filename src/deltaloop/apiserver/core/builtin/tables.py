@@ -9,6 +9,7 @@ It is a part of the code, and read with it. Its form is JSON:
             (another resource whose storage it shares), etcd_prefix (where etcd has the objects, if not at the plural),
             deprecation (the warning that goes with every answer: pkg/apis), flags (``strategy.Flags``)
     priorities  by group version: of the group and of the version, as APIServices have them
+    bodies  types of what requests carry besides, by API version and kind, such as ``v1 DeleteOptions``
     types   by name, as ``schemas.type_table`` says
 """
 
@@ -74,6 +75,7 @@ class BuiltInTables(msgspec.Struct, frozen=True):
     kubernetes: str
     kinds: tuple[KindEntry, ...]
     priorities: dict[str, tuple[int, int]]
+    bodies: dict[str, str]
     types: dict[str, StructType]
 
     def priority_of(self, api_version: str) -> tuple[int, int]:

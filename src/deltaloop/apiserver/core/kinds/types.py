@@ -10,7 +10,7 @@ from deltaloop.apiserver.core.builtin.tables import BuiltInTables
 from deltaloop.apiserver.core.kinds.all_kinds import STRATEGIES
 from deltaloop.schemas.object_meta import KNOWN_STRUCTS, UNTYPED
 from deltaloop.schemas.type_table import TypeTable
-from deltaloop.schemas.types import Schema
+from deltaloop.schemas.types import Schema, TypeNode
 
 
 @final
@@ -20,6 +20,7 @@ class BuiltInTypes:
     def __init__(self, tables: BuiltInTables) -> None:
         """Take the data file."""
         self._names = {(entry.api_version, entry.kind): entry.type for entry in tables.kinds}
+        self._bodies = tables.bodies
         rules = {name: fill for strategy in STRATEGIES.values() for name, fill in strategy.defaults.items()}
         self._table = TypeTable(tables.types, known=KNOWN_STRUCTS, rules=rules)
 
@@ -32,3 +33,9 @@ class BuiltInTypes:
         """Return the schema of a kind; one that says nothing for any that is not built in."""
         name = self._names.get((api_version, kind))
         return UNTYPED if name is None else Schema(name, partial(self._table.struct, name))
+
+    def body(self, api_version: str, kind: str) -> TypeNode | None:
+        """Return the type of what a request can carry; every API version has ``DeleteOptions``."""
+        version = "v1" if kind == "DeleteOptions" else api_version
+        name = self._names.get((version, kind)) or self._bodies.get(f"{version} {kind}")
+        return None if name is None else self._table.struct(name)

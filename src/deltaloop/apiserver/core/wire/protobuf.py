@@ -1,7 +1,7 @@
 r"""Bodies in Kubernetes' protobuf, read as the JSON that a Go client would have sent.
 
 A body is four bytes, ``k8s\0``, and a ``runtime.Unknown``: API version, kind, and the message as bytes. The message
-is read by the table of fields, and what is left out follows from Go's struct tags alone:
+is read by its kind's type, and what is left out follows from Go's struct tags alone:
 
     a pointer, a list, a map     left out when not sent (null where Go has no ``omitempty``)
     a scalar                     left out when empty, sent or not; Go's protobuf always sends it
@@ -18,15 +18,17 @@ Source: apimachinery pkg/runtime/serializer/protobuf; apiserver pkg/endpoints/ha
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeAlias, final
+from collections.abc import Callable
+from typing import Final, TypeAlias, cast, final
 
 from deltaloop.apiserver.core import failures
-from deltaloop.apiserver.core.wire.protobuf_table import Field, FieldTable
 from deltaloop.apiserver.core.wire.protobuf_values import (
-    EMPTY_SCALARS,
+    MESSAGES,
     NUMBERS,
-    SPECIAL,
+    WIRE_TYPES,
+    ZEROS,
     check_wire_type,
+    from_message,
     read_number,
     read_scalar,
 )
@@ -38,23 +40,26 @@ from deltaloop.apiserver.core.wire.protobuf_wire import (
     read_fields,
     read_varints,
 )
+from deltaloop.schemas.types import Completion, TypeNode
 
 CONTENT_TYPE: Final = "application/vnd.kubernetes.protobuf"
 MAX_DEPTH: Final = 100
 MAX_VALUES: Final = 1_000_000
 _PREFIX: Final = b"k8s\x00"
 
-Json: TypeAlias = Any
+TypeOf: TypeAlias = Callable[[str, str], TypeNode | None]
+"""The type of an API version and a kind, if there is one."""
+_UNMARKED: Final = Completion()
 
 
 def decode_body(
-    body: bytes, table: FieldTable, *, api_version: str, kind: str, max_values: int = MAX_VALUES
-) -> dict[str, Json]:
+    body: bytes, type_of: TypeOf, *, api_version: str, kind: str, max_values: int = MAX_VALUES
+) -> dict[str, object]:
     """Read a body.
 
     Args:
         body: All of it.
-        table: The fields of all kinds.
+        type_of: Finds the types of all kinds.
         api_version: What the object is if it does not say so.
         kind: Likewise; messages of errors have it, too.
         max_values: How many fields and structs one body may stand for.
@@ -68,10 +73,10 @@ def decode_body(
         raise failures.unrecognized(kind, str(error)) from None
     shown = (own_version or api_version)[:253], (own_kind or kind)[:63]
     try:
-        message_name = table.message_of(*shown)
-        if message_name is None:
+        node = type_of(*shown)
+        if node is None:
             raise MalformedMessageError(f'no kind "{shown[1]}" is registered for version "{shown[0]}"')
-        fields = _Reading(body, table, max_values).message(message_name, spans, depth=1)
+        fields = _Reading(body, max_values).message(node, spans, depth=1)
     except MalformedMessageError as error:
         version = shown[0].rpartition("/")[2]
         raise failures.unreadable(kind, str(error), said=shown[1], version=version) from None
@@ -96,7 +101,8 @@ def _read_envelope(body: bytes) -> tuple[str, str, list[Span]]:
             check_wire_type(wire_type, LENGTH, "typeMeta")
             for inner in read_fields(body, span, message="TypeMeta"):
                 if inner[0] in names:
-                    names[inner[0]] = read_scalar(body, "string", "apiVersion" if inner[0] == 1 else "kind", inner)
+                    name = "apiVersion" if inner[0] == 1 else "kind"
+                    names[inner[0]] = cast("str", read_scalar(body, "string", name, inner))
         elif number == 2:
             check_wire_type(wire_type, LENGTH, "raw")
             raw = span
@@ -107,97 +113,89 @@ def _read_envelope(body: bytes) -> tuple[str, str, list[Span]]:
 class _Reading:
     """One body while it is read: what was sent for each field is gathered, then written in Go's order."""
 
-    def __init__(self, data: bytes, table: FieldTable, max_values: int) -> None:
+    def __init__(self, data: bytes, max_values: int) -> None:
         self._data = data
-        self._messages = table.messages
         self._max_values = max_values
         self._left = max_values
 
-    def message(self, name: str, spans: list[Span], *, depth: int) -> dict[str, Json]:
+    def message(self, node: TypeNode, spans: list[Span], *, depth: int) -> dict[str, object]:
         """Return a message as JSON has it; without spans, the zero message."""
         if depth > MAX_DEPTH:
             raise MalformedMessageError(f"messages are nested more than {MAX_DEPTH} deep")
         self._spend()
-        fields = self._messages[name]
-        gathered: dict[int, Json] = {}
+        numbers, shown = node.numbers, node.name.rpartition(".")[2]
+        gathered: dict[int, object] = {}
         for span in spans:
-            for sent in read_fields(self._data, span, message=name):
+            for sent in read_fields(self._data, span, message=shown):
                 self._spend()
-                field = fields.get(sent[0])
+                field = numbers.get(sent[0])
                 if field is not None:
-                    self._gather(gathered, field, sent, depth)
-        written: dict[str, Json] = {}
-        for number, field in fields.items():
-            self._write(written, field, gathered.get(number), depth)
+                    self._gather(gathered, field[0], field[1], sent, depth)
+        marks = node.completion or _UNMARKED
+        written: dict[str, object] = {}
+        for number, (name, below) in numbers.items():
+            value = gathered.get(number)
+            if not name:
+                written.update(self.message(below, cast("list[Span]", value or []), depth=depth + 1))
+            elif value is None or (value == [] and below.form == "list"):
+                if name in marks.zeros:
+                    zero = marks.zeros[name]
+                    written[name] = self._value(below, [], depth) if zero == {} else zero
+            else:
+                if below.form not in WIRE_TYPES and below.form != "list" and below.other is None:
+                    value = self._value(below, cast("list[Span]", value), depth)
+                if value or name not in marks.omitted:
+                    written[name] = value
         return written
 
-    def _struct(self, name: str, spans: list[Span], depth: int) -> Json:
-        fields = self.message(name, spans, depth=depth + 1)
-        special = SPECIAL.get(name)
-        return fields if special is None else special(fields)
+    def _value(self, node: TypeNode, spans: list[Span], depth: int) -> object:
+        """Return a value that is a message."""
+        carrier = node.carrier or MESSAGES.get(node.form)
+        if carrier is None:
+            return self.message(node, spans, depth=depth + 1)
+        return from_message(node, carrier, self.message(carrier, spans, depth=depth + 1))
 
     def _spend(self) -> None:
         self._left -= 1
         if self._left < 0:
             raise MalformedMessageError(f"the body has more than {self._max_values} values")
 
-    def _gather(self, gathered: dict[int, Json], field: Field, sent: WireField, depth: int) -> None:
+    def _gather(self, gathered: dict[int, object], name: str, node: TypeNode, sent: WireField, depth: int) -> None:
         """Keep what was sent: a scalar's value, a struct's spans, the items of a list or a map."""
         number, wire_type, _, span = sent
-        if field.map:
-            check_wire_type(wire_type, LENGTH, field.name)
-            key, value = self._entry(field, span, depth)
-            gathered.setdefault(number, {})[key] = value
-        elif field.repeated and field.type in NUMBERS and wire_type == LENGTH:
-            items = gathered.setdefault(number, [])
-            for packed in read_varints(self._data, span):
-                self._spend()
-                items.append(read_number(field.type, packed))
-        elif field.repeated:
-            gathered.setdefault(number, []).append(self._item(field, sent, depth))
-        elif field.type in EMPTY_SCALARS:
-            gathered[number] = read_scalar(self._data, field.type, field.name, sent)
+        if name and node.form in WIRE_TYPES:
+            gathered[number] = read_scalar(self._data, node.form, name, sent)
+        elif name and node.form == "list" and node.items is not None:
+            items = cast("list[object]", gathered.setdefault(number, []))
+            if node.items.form in NUMBERS and wire_type == LENGTH:
+                for packed in read_varints(self._data, span):
+                    self._spend()
+                    items.append(read_number(node.items.form, packed))
+            else:
+                items.append(self._item(node.items, name, sent, depth))
         else:
-            check_wire_type(wire_type, LENGTH, field.name)
-            gathered.setdefault(number, []).append(span)
+            check_wire_type(wire_type, LENGTH, name or node.name)
+            if name and node.other is not None:
+                key, value = self._entry(node.other, name, span, depth)
+                cast("dict[str, object]", gathered.setdefault(number, {}))[key] = value
+            else:
+                cast("list[Span]", gathered.setdefault(number, [])).append(span)
 
-    def _item(self, field: Field, sent: WireField, depth: int) -> Json:
-        if field.type in EMPTY_SCALARS:
-            return read_scalar(self._data, field.type, field.name, sent)
-        check_wire_type(sent[1], LENGTH, field.name)
-        return self._struct(field.type, [sent[3]], depth)
+    def _item(self, node: TypeNode, name: str, sent: WireField, depth: int) -> object:
+        if node.form in WIRE_TYPES:
+            return read_scalar(self._data, node.form, name, sent)
+        check_wire_type(sent[1], LENGTH, name)
+        return self._value(node, [sent[3]], depth)
 
-    def _entry(self, field: Field, span: Span, depth: int) -> tuple[str, Json]:
+    def _entry(self, node: TypeNode, name: str, span: Span, depth: int) -> tuple[str, object]:
         """Return a key and a value; what was not sent of them is empty."""
         key, sent_value = "", None
-        for sent in read_fields(self._data, span, message=field.name):
+        for sent in read_fields(self._data, span, message=name):
             self._spend()
             if sent[0] == 1:
-                key = read_scalar(self._data, "string", field.name, sent)
+                key = cast("str", read_scalar(self._data, "string", name, sent))
             elif sent[0] == 2:
                 sent_value = sent
         if sent_value is not None:
-            return key, self._item(field, sent_value, depth)
-        if field.type == "bytes":
-            return key, ""
-        return key, EMPTY_SCALARS[field.type] if field.type in EMPTY_SCALARS else self._struct(field.type, [], depth)
-
-    def _write(self, written: dict[str, Json], field: Field, gathered: Json, depth: int) -> None:
-        """Write a field as Go's JSON does, or leave it out."""
-        if field.repeated or field.map:
-            value, empty = gathered or None, not gathered
-        elif field.type in EMPTY_SCALARS and not field.pointer:
-            value = EMPTY_SCALARS[field.type] if gathered is None else gathered
-            empty = not value
-        elif field.pointer and gathered is None:
-            value, empty = None, True
-        elif field.type in EMPTY_SCALARS:
-            value, empty = gathered, False
-        else:
-            value = self._struct(field.type, gathered or [], depth)
-            if field.inline:
-                written.update(value)
-                return
-            empty = field.omit_zero and not field.pointer and value == self._struct(field.type, [], depth)
-        if field.always or not empty:
-            written[field.name] = value
+            return key, self._item(node, name, sent_value, depth)
+        return key, ZEROS[node.form] if node.form in ZEROS else self._value(node, [], depth)

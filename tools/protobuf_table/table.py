@@ -1,6 +1,6 @@
 """The table of protobuf fields: which number is which field of which kind, and when Go's JSON leaves it out.
 
-It is text, one line per message, made by ``tools/protobuf_table/generate.py`` from the published Go types:
+``fields.txt`` has one line per message, made by ``generate.py`` from the published Go types:
 
     # a comment
     @apps/v1 Deployment Scale:other_Scale         kinds of an API version; ``:`` where the message is called otherwise
@@ -12,7 +12,7 @@ Marks, in this order:
     ~  left out when it is zero (``omitzero``)                *  a list
     <  its fields are those of the message around it          %  a map; keys are strings
 
-Types are scalars, messages of the table, and the messages of ``protobuf_values.SPECIAL_MESSAGES``.
+Types are scalars, messages of the table, and what Go's JSON has otherwise than by its fields (``SPECIAL``).
 """
 
 from __future__ import annotations
@@ -20,10 +20,31 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, final
+from pathlib import Path
+from typing import Any, Final, final
 
-from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.apiserver.core.wire.protobuf_values import EMPTY_SCALARS, SPECIAL_MESSAGES
+FIELDS: Final = Path(__file__).with_name("fields.txt")
+EMPTY_SCALARS: Final[Mapping[str, Any]] = {
+    "string": "",
+    "bytes": None,  # Go's nil slice
+    "bool": False,
+    "int32": 0,
+    "int64": 0,
+    "double": 0,
+}
+SPECIAL: Final = frozenset(
+    (
+        "time",
+        "microtime",
+        "quantity",
+        "intorstring",
+        "json",
+        "strings",
+        "schemaorbool",
+        "schemaorarray",
+        "schemaorstrings",
+    )
+)
 
 _FIELD: Final = re.compile(r"(?P<name>[^= ]+)=(?P<number>[0-9]+)(?P<rule>[!~<]?)(?P<shape>[?*%]?)(?P<type>\w+)")
 
@@ -67,22 +88,18 @@ class FieldTable:
     """
 
     messages: Mapping[str, Mapping[int, Field]]
-    kinds: Mapping[tuple[str, str], str]
-
-    def message_of(self, api_version: str, kind: str) -> str | None:
-        """Return the message of a kind; every API version has ``DeleteOptions``."""
-        return self.kinds.get(("v1" if kind == "DeleteOptions" else api_version, kind))
+    kinds: dict[tuple[str, str], str]
 
 
-def parse_table(text: str) -> FieldTable:
+def read_table() -> FieldTable:
     """Read the table.
 
     Raises:
-        InvalidArgumentError: If a line cannot be read, or names a type that is not in the table.
+        ValueError: If a line cannot be read, or names a type that is not in the table.
     """
     messages: dict[str, dict[int, Field]] = {}
     kinds: dict[tuple[str, str], str] = {}
-    for line in filter(None, f"{SPECIAL_MESSAGES}{text}".splitlines()):
+    for line in FIELDS.read_text().splitlines():
         head, *rest = line.split()
         if head == "#":
             continue
@@ -94,15 +111,15 @@ def parse_table(text: str) -> FieldTable:
             fields = (_parse_field(word) for word in rest)
             messages[head] = {field.number: field for field in fields}
     named = {field.type for fields in messages.values() for field in fields.values()} | set(kinds.values())
-    if unknown := named - EMPTY_SCALARS.keys() - messages.keys():
-        raise InvalidArgumentError(f"the table of protobuf fields does not have {', '.join(sorted(unknown))}")
+    if unknown := named - EMPTY_SCALARS.keys() - SPECIAL - messages.keys():
+        raise ValueError(f"the table of protobuf fields does not have {', '.join(sorted(unknown))}")
     return FieldTable(messages, kinds)
 
 
 def _parse_field(word: str) -> Field:
     match = _FIELD.fullmatch(word)
     if match is None:
-        raise InvalidArgumentError(f"the table of protobuf fields has {word!r}, which is no field")
+        raise ValueError(f"the table of protobuf fields has {word!r}, which is no field")
     rule, shape = match["rule"], match["shape"]
     return Field(
         number=int(match["number"]),
