@@ -124,7 +124,7 @@ public-api: $(VENV)/.dev  ## Record the public API anew, and show what changed
 	@$(BIN)/python -m tools.public_api
 
 # What the two have in common; the first one's versions follow from pyproject.toml.
-EVERYTHING := --editable '.[cli,server,metrics,schemas,otel,zstd]' --group dev
+EVERYTHING := --editable '.[cli,server,metrics,schemas,otel,zstd]' --group test
 test-lowest: $(VENV)/.created  ## Run the tests with the lowest versions that pyproject.toml allows
 	@$(PYTHON) -m venv build/lowest
 	@build/lowest/bin/python -m pip --disable-pip-version-check --quiet install --upgrade 'pip>=25.1'

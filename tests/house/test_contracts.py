@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("importlinter", reason="import-linter, which the group `dev` brings, is missing")
+
 ROOT = Path(__file__).parents[2]
 CORES = "Cores decide; they never wait, look at a clock, draw chance, log or do I/O"
 LAYERS = "Imports go down only"
