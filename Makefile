@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kubernetes demo test test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api test-lowest test-newest clean bench bench-setup bench-row bench-page bench-check profile bench-workqueue kube conformance world example storm fuzz-apiserver corpus mutants docs docs-look diagrams recording corpus-own corpus-record
+.PHONY: help setup kubernetes demo test test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api test-lowest test-newest pythons clean bench bench-setup bench-row bench-page bench-check profile bench-workqueue kube conformance world example storm fuzz-apiserver corpus mutants docs docs-look diagrams recording corpus-own corpus-record
 
 help:  ## Show the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -168,6 +168,10 @@ bench-page: $(VENV)/.dev  ## Write docs/performance.md from the committed summar
 
 bench-check: $(VENV)/.dev  ## Fail if CPU, as a ratio to the floor's, is much more than what is committed
 	@$(BIN)/python -m bench.run check $(BENCH_FLAGS)
+
+# PYTHONS=python3.12,/opt/python/bin/python3.14t names them; some minutes for each. PYTHONS_FLAGS=--only-figures: without tests.
+pythons: $(VENV)/.dev  ## Run the tests and a short benchmark on each Python that is here; writes docs/pythons.md
+	@$(BIN)/python -m bench.pythons $(if $(PYTHONS),--pythons $(PYTHONS)) $(PYTHONS_FLAGS)
 
 profile: $(VENV)/.dev  ## Write where our time goes to build/bench/profiles
 	@$(BIN)/python -m bench.profiling $(BENCH_FLAGS)
