@@ -25,16 +25,21 @@ CLUSTER_WIDE = frozenset(
         "clusterroles",
         "csidrivers",
         "csinodes",
+        "deviceclasses",
         "devicetaintrules",
         "ingressclasses",
+        "ipaddresses",
         "mutatingwebhookconfigurations",
         "nodes",
         "persistentvolumes",
         "priorityclasses",
+        "prioritylevelconfigurations",
         "runtimeclasses",
         "storageclasses",
         "storageversionmigrations",
+        "validatingadmissionpolicybindings",
         "validatingwebhookconfigurations",
+        "volumeattachments",
     }
 )
 _SERVER_FIELDS = ("uid", "resourceVersion", "creationTimestamp", "managedFields")

@@ -1,9 +1,10 @@
 """Rewrite the tables of the built-in kinds: ``python -m tools.builtin_tables.generate``.
 
 Sources: the JSON schemas in ``kubernetes-validate`` (types, list types, merge keys; dependency group ``tables``),
-``observed.json`` (what a real server says of its kinds: ``observe.py``), ``tools/protobuf_table`` (the order and the
-numbers of fields, and which of them Go always writes), ``defaults.toml`` (defaults), and ``hand_kept.toml`` (the rest).
-The format of the data file is described in ``core/builtin/tables.py``. With ``--check`` nothing is written.
+``observed.json`` (what a real server says of its kinds: ``observe.py``), ``tags.json`` (what the published types say of
+their fields: ``tags.py``), ``tools/protobuf_table`` (the order and the numbers of fields, and which of them Go always
+writes), ``defaults.toml``, ``rules.toml`` (rules that no tag says), and ``hand_kept.toml`` (the rest). The format of
+the data file is described in ``core/builtin/tables.py``. With ``--check`` nothing is written.
 """
 
 from __future__ import annotations
@@ -97,9 +98,13 @@ def observed() -> list[dict[str, Any]]:
 
 
 def _all_observed() -> dict[str, Any]:
-    content = msgspec.json.decode((HERE / "observed.json").read_bytes(), type=dict[str, Any])
+    return _of_this_version(HERE / "observed.json", "observe.py")
+
+
+def _of_this_version(path: Path, writer: str) -> dict[str, Any]:
+    content = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     if content["kubernetes"] != f"v{KUBERNETES}":
-        raise MissingSourceError(f"observed.json is of {content['kubernetes']}; v{KUBERNETES} is needed: observe.py")
+        raise MissingSourceError(f"{path.name} is of {content['kubernetes']}; v{KUBERNETES} is needed: {writer}")
     return content
 
 
@@ -335,8 +340,17 @@ def make() -> bytes:
         raise ValueError(f"hand_kept.toml has entries for kinds that there are not: {sorted(of_kinds)}")
     for name, defaults in key_defaults.items():
         types.made[name]["defaults"] = defaults
-    for name, fields in hand_kept["off"].items():
-        types.made[name]["off"] = fields
+    tags = _of_this_version(HERE / "tags.json", "tags.py")
+    for name, fields in {**tags["off"], **hand_kept["off"]}.items():
+        if fields and name in types.made:
+            types.made[name]["off"] = fields
+    for name, rules in tags["rules"].items():
+        if name in types.made:
+            types.made[name]["tags"] = rules
+    for name, rules in tomllib.loads((HERE / "rules.toml").read_text()).items():
+        types.made[name]["rules"] = rules
+    for rules in [made["rules"] for made in types.made.values() if "like" in made.get("rules", ())]:
+        rules.update(types.made[rules.pop("like")]["rules"])
     content = {
         "kubernetes": MINOR,
         "priorities": _all_observed()["priorities"],

@@ -29,6 +29,7 @@ STEPS: Final = (
     ("build the real server", "tests.kube.build"),
     ("what it serves", "tools.builtin_tables.observe"),
     ("fields in protobuf", "tools.protobuf_table.generate"),
+    ("what the types say", "tools.builtin_tables.tags"),
     ("tables of kinds and types", "tools.builtin_tables.generate"),
     ("first objects", "tools.first_objects.observe"),
     ("facts about built-in kinds", "tests.conformance.builtin_facts"),

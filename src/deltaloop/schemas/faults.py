@@ -71,6 +71,18 @@ def forbidden_field(field: str, text: str) -> FieldError:
     return FieldError(field, "FieldValueForbidden", f"Forbidden: {text}")
 
 
+def too_long(field: str, most: int, unit: str = "byte") -> FieldError:
+    """A text is too long; ``unit`` is what its length is counted in."""
+    text = f"Too long: may not be more than {most} {unit}{'' if most == 1 else 's'}"
+    return FieldError(field, "FieldValueTooLong", text)
+
+
+def too_many(field: str, found: int, most: int) -> FieldError:
+    """A list or an object has more items than it may have."""
+    text = f"Too many: {found}: must have at most {most} item{'' if most == 1 else 's'}"
+    return FieldError(field, "FieldValueTooMany", text)
+
+
 def not_supported(field: str, value: str, supported: Iterable[str]) -> FieldError:
     """A field has none of the values that it can have."""
     listed = ", ".join(f'"{item}"' for item in supported)

@@ -4,8 +4,8 @@ A type of the table is a struct: fields; atomic; always (fields that Go's JSON h
 (what it has there); defaults (of fields that are part of a list's key); fill (what the server writes where nothing is
 set); fill_zero (which of these it writes in the place of a zero, too); omit_zero (fields that are left out when they
 are "", 0 or false); off (fields of features that are off, which are dropped); numbers (of the fields in protobuf, in
-their order; of fields that are in a message of their own there: its number, its name, their numbers). A field's type is
-a word or an object:
+their order; of fields that are in a message of their own there: its number, its name, their numbers); rules and tags
+(what is said of its fields beyond types, of two kinds: ``checking``). A field's type is a word or an object:
 
     string boolean int32 int64 number bytes time micro_time quantity intstr schema    as in ``types``
     any, atomic                       anything; merged field by field, or replaced as a whole
@@ -25,6 +25,7 @@ from typing import Final, TypeAlias, final
 
 import msgspec
 
+from deltaloop.schemas.checking import FieldRule
 from deltaloop.schemas.types import FREE, Completion, Form, TypeNode
 
 
@@ -67,6 +68,8 @@ class StructType(msgspec.Struct, frozen=True):
     omit_zero: tuple[str, ...] = ()
     off: tuple[str, ...] = ()
     numbers: tuple[int | HoistedFields, ...] = ()
+    rules: dict[str, FieldRule] = {}
+    tags: dict[str, FieldRule] = {}
 
 
 def _dropping(off: tuple[str, ...], rule: Callable[..., object] | None) -> Callable[..., object] | None:

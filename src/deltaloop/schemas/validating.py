@@ -19,7 +19,7 @@ from typing import Final, cast
 
 import msgspec
 
-from deltaloop.schemas.faults import FieldError, invalid_value, required
+from deltaloop.schemas.faults import FieldError, invalid_value, required, too_long, too_many
 from deltaloop.schemas.formats import fits, format_of
 from deltaloop.schemas.go_numbers import as_sent, is_whole, shown_number
 from deltaloop.schemas.identity import identity_errors
@@ -30,7 +30,6 @@ from deltaloop.schemas.types import Rules, TypeNode
 _UNKNOWN: Final = object()
 _ANY: Final = TypeNode()
 _NO_RULES: Final = Rules()
-_MANY: Final = "FieldValueTooMany"
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 Errors = list[FieldError]
 
@@ -184,8 +183,7 @@ def _same(item: object, value: object) -> bool:
 
 def _check_text(rules: Rules, value: str, path: str, errors: Errors) -> None:
     if rules.max_length is not None and len(value) > rules.max_length:
-        text = f"Too long: may not be more than {rules.max_length} byte{'' if rules.max_length == 1 else 's'}"
-        errors.append(FieldError(path or "<nil>", "FieldValueTooLong", text))
+        errors.append(too_long(path or "<nil>", rules.max_length))
     elif rules.min_length is not None and len(value) < rules.min_length:
         _wrong(path, value, f"should be at least {rules.min_length} chars long", errors)
     elif rules.pattern is not None and not rules.pattern.matches(value):
@@ -224,8 +222,7 @@ def _wrong_size(path: str, size: int, rule: str, errors: Errors) -> None:
 
 
 def _too_many(path: str, size: int, most: int, errors: Errors) -> None:
-    noun = "item" if most == 1 else "items"
-    errors.append(FieldError(path or "<nil>", _MANY, f"Too many: {size}: must have at most {most} {noun}"))
+    errors.append(too_many(path or "<nil>", size, most))
 
 
 def _check_object(node: TypeNode, value: object, path: str, errors: Errors, old: object) -> None:

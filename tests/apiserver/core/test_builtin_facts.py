@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
+from deltaloop.apiserver.builtin_tables import builtin_tables
 from deltaloop.apiserver.core.kinds import (
     addresses,
     autoscaler_conversion,
@@ -36,12 +38,13 @@ from deltaloop.apiserver.core.kinds import (
     service_addresses,
     service_allocation,
     stateful_set,
-    storage_class,
 )
-from deltaloop.apiserver.core.kinds.all_kinds import STRATEGIES
+from deltaloop.apiserver.core.kinds.types import BuiltInTypes
 from deltaloop.apiserver.core.strategy import PLAIN
-from deltaloop.schemas import completing
-from deltaloop.schemas.faults import required
+from deltaloop.schemas import checking, completing
+from deltaloop.schemas.checking import FieldRule, ObjectRules
+from deltaloop.schemas.faults import FieldError, required
+from tests.apiserver.core.built_in import BUILT_IN_RESOURCES
 from tests.apiserver.core.facts import check_facts
 from tests.conformance.builtin_facts import plural_of, read_facts
 
@@ -59,11 +62,12 @@ def test_facts(plural: str) -> None:
 
 
 def test_every_kind_that_is_checked_has_facts_of_what_is_refused_and_what_is_not() -> None:
-    checks = [
-        (name.partition(".")[0], (strategy.validate, strategy.validate_new, strategy.validate_update))
-        for name, strategy in STRATEGIES.items()
-    ]
-    checked = {plural for plural, found in checks if {*found} > {PLAIN.validate}}
+    types, checked = builtin_tables().types, set[str]()
+    for served in BUILT_IN_RESOURCES:
+        found = {served.strategy.validate, served.strategy.validate_new, served.strategy.validate_update}
+        own = served.rules.types[0].name
+        ruled = any(types[name].rules for name in (own, f"{own}Spec") if name in types)
+        checked |= {served.type.plural} if ruled or found > {PLAIN.validate} else set()
     assert len(checked) > 25
     for plural in checked - {"configmaps", "customresourcedefinitions", "leases"}:  # facts of their own elsewhere
         codes = {step["code"] for fact in of_kind(plural) for step in fact["steps"]}
@@ -96,6 +100,10 @@ def false(*_: object) -> bool:
 
 def best_effort(*_: object) -> str:
     return "BestEffort"
+
+
+def another(*_: object) -> FieldError:
+    return required("another.field")
 
 
 def no_errors(*_: object, **__: object) -> tuple[object, ...]:
@@ -143,32 +151,28 @@ def no_errors(*_: object, **__: object) -> tuple[object, ...]:
         (event, "_DEPRECATED", (), "events"),
         (event, "_KEPT", (), "events"),
         (event, "qualified_name_errors", no_errors, "events"),
-        (persistent_volume, "needs", no_errors, "persistentvolumes"),
         (pod, "forbidden_field", required, "pods"),
-        (storage_class, "IMMUTABLE", "", "storageclasses"),
-        (ingress, "_PATH_TYPES", ("X", "Prefix"), "ingresses"),
-        (ingress, "_host_errors", no_errors, "ingresses"),
-        (network_policy, "network_errors", no_errors, "networkpolicies"),
+        (checking, "IMMUTABLE", "", "storageclasses"),
+        (ingress, "subdomain_errors", no_errors, "ingresses"),
+        (addresses, "network_family", true, "networkpolicies"),
+        (network_policy, "invalid_value", another, "networkpolicies"),
         (secret, "_KEYS", {}, "secrets"),
         (horizontal_pod_autoscaler, "_METRIC_PARTS", {"X": "x", "Resource": "resource"}, "horizontalpodautoscalers"),
         (addresses, "address_family", true, "services"),
         (node, "network_family", {"10.1.0.0/24": 4}.get, "nodes"),
-        (pod_spec, "_RESTART_POLICIES", ("Sometimes",), "pods"),
         (pod_spec, "_VOLUME_NEEDS", {}, "pods"),
         (pod_spec, "_VALUE_SOURCES", ("fieldRef",), "pods"),
         (pod_spec, "_RESOURCES", ("bogus", "cpu", "memory"), "pods"),
-        (pod_spec, "_host_network_errors", no_errors, "pods"),
+        (pod_spec, "each", no_errors, "pods"),
         (pod_spec, "amount", lambda _: 1, "pods"),
         (role, "_SUBJECTS", ("User", "X"), "rolebindings"),
         (priority_class, "SYSTEM_CLASSES", ("system-fact-2-z",), "priorityclasses"),
-        (pod_disruption_budget, "_EVICTION_POLICIES", ("X",), "poddisruptionbudgets"),
+        (pod_disruption_budget, "invalid_value", another, "poddisruptionbudgets"),
         (schedules, "_WORDS", (), "cronjobs"),
         (schedules, "_FIELDS", ((0, 99, {}),) * 5, "cronjobs"),
-        (persistent_volume, "_SOURCES", (), "persistentvolumes"),
-        (claim_spec, "VOLUME_MODES", ("X",), "persistentvolumeclaims"),
+        (claim_spec, "amount", lambda _: 1, "persistentvolumeclaims"),
         (persistent_volume, "amount", lambda _: 1, "persistentvolumes"),
-        (job, "_NUMBERS", (), "jobs"),
-        (stateful_set, "_KEPT", (), "statefulsets"),
+        (job, "one_of", no_errors, "jobs"),
         (pod_defaults, "_requests_of_pod", nothing, "pods"),
         (service_addresses, "_family_errors", no_errors, "services"),
         (service_addresses, "_address_errors", no_errors, "services"),
@@ -177,7 +181,6 @@ def no_errors(*_: object, **__: object) -> tuple[object, ...]:
         (service_allocation, "keep_addresses", lambda *_, **__: None, "services"),
         (addresses, "_why_no_address", lambda _: "", "services"),
         (stateful_set, "_template_with_claims", lambda spec: spec["template"], "statefulsets"),
-        (stateful_set, "claim_spec_errors", no_errors, "statefulsets"),
         (pod_spec, "annotation_errors", no_errors, "deployments"),
         (deployment, "share_errors", no_errors, "deployments"),
     ],
@@ -186,5 +189,55 @@ def test_seeded_bugs_are_found(
     module: object, part: str, broken: object, plural: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, part, broken)
+    with pytest.raises(AssertionError):
+        check_facts(of_kind(plural))
+
+
+# A rule of each form, of both kinds, and a kind whose facts miss it.
+@pytest.mark.parametrize(
+    ("type_", "field", "plural"),
+    [
+        ("core.v1.Container", "image", "pods"),
+        ("core.v1.PodSpec", "restartPolicy", "pods"),
+        ("core.v1.PodSpec", "nodeSelector", "pods"),
+        ("core.v1.PodSpec", "activeDeadlineSeconds", "pods"),
+        ("core.v1.Probe", ".handler", "pods"),
+        ("coordination.v1.LeaseSpec", "leaseDurationSeconds", "leases"),
+        ("core.v1.PersistentVolumeSpec", ".source", "persistentvolumes"),
+        ("core.v1.PersistentVolumeClaimSpec", "accessModes", "persistentvolumeclaims"),
+        ("networking.v1.NetworkPolicySpec", "policyTypes", "networkpolicies"),
+        ("networking.v1.HTTPIngressPath", "pathType", "ingresses"),
+        ("policy.v1.PodDisruptionBudgetSpec", "unhealthyPodEvictionPolicy", "poddisruptionbudgets"),
+        ("apps.v1.StatefulSetSpec", "serviceName", "statefulsets"),
+        ("apps.v1.StatefulSetSpec", "template", "statefulsets"),
+        ("autoscaling.v2.HorizontalPodAutoscalerSpec", "maxReplicas", "horizontalpodautoscalers"),
+        ("discovery.v1.Endpoint", "addresses", "endpointslices"),
+        ("discovery.v1.EndpointSlice", "addressType", "endpointslices"),
+        ("node.v1.RuntimeClass", "handler", "runtimeclasses"),
+        ("rbac.v1.Subject", "name", "rolebindings"),
+        ("resource.v1.DeviceClaim", "requests", "resourceclaims"),
+        ("storage.v1.StorageClass", "parameters", "storageclasses"),
+        ("storage.v1.VolumeAttachmentSpec", "attacher", "volumeattachments"),
+    ],
+)
+def test_a_rule_that_is_missing_is_found(type_: str, field: str, plural: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = builtin_tables()
+    struct = tables.types[type_]
+    without = {
+        name: {**rules, field: FieldRule()}
+        for name, rules in (("rules", struct.rules), ("tags", struct.tags))
+        if field in rules
+    }
+    assert without
+    changed = {**tables.types, type_: msgspec.structs.replace(struct, **without)}
+    types = BuiltInTypes(msgspec.structs.replace(tables, types=changed))
+    entries = {(entry.api_version, entry.kind): entry.type for entry in tables.kinds}
+    broken = {
+        served.rules: types.rules(entries[served.type.api_version, served.type.kind]).types
+        for served in BUILT_IN_RESOURCES
+        if served.type.plural == plural
+    }
+    whole = {served.rules: served.rules.types for served in BUILT_IN_RESOURCES}
+    monkeypatch.setattr(ObjectRules, "types", property(lambda rules: broken.get(rules) or whole[rules]))
     with pytest.raises(AssertionError):
         check_facts(of_kind(plural))

@@ -10,6 +10,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.codec import Codec
 from deltaloop.apiserver.core.strategy import PLAIN, PLAIN_FLAGS, Flags, Strategy, Subresource
+from deltaloop.schemas.checking import NO_RULES, ObjectRules
 from deltaloop.schemas.object_meta import UNTYPED
 from deltaloop.schemas.types import Schema
 
@@ -68,6 +69,7 @@ class ServedResource:
         finalize: Whether there is a ``finalize`` subresource (namespaces).
         flags: What it does so or otherwise.
         schema: The type of its objects.
+        rules: What is said of its fields beyond types.
         columns: Those of its table; what has no path is computed by the strategy.
         field_labels: Fields that can be selected by, besides ``metadata.name`` and ``metadata.namespace``.
         label_refusal: The words that refuse another field, with ``{}`` for it; empty means the usual ones.
@@ -91,6 +93,7 @@ class ServedResource:
     finalize: bool = False
     flags: Flags = PLAIN_FLAGS
     schema: Schema = UNTYPED
+    rules: ObjectRules = field(default=NO_RULES, repr=False, compare=False)
     columns: tuple[PrinterColumn, ...] = ()
     field_labels: tuple[str, ...] = ()
     label_refusal: str = ""

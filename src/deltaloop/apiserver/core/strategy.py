@@ -27,6 +27,7 @@ import msgspec
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.write_options import DeleteOptions
+from deltaloop.schemas.checking import Check
 from deltaloop.schemas.faults import FieldError
 
 _Fill: TypeAlias = Callable[[dict[str, object]], object]
@@ -313,7 +314,8 @@ class Strategy:
         prepare_update: Sets, in the second of two objects, what an update of the whole leaves as it was.
         prepare_status: The same for an update of the status.
         parts: By the name of a subresource, what the object becomes when the second one is written to it.
-        validate: Finds what is wrong with an object, new or changed as a whole.
+        checks: By the names that the rules of types have for them, what finds something wrong with one value.
+        validate: Finds what is wrong with an object, new or changed as a whole, beyond the rules of its type.
         validate_new: Finds what a new object may not have.
         validate_update: Finds what a change of the first object into the second may not change.
         validate_status: Finds what is wrong with the second of two objects, after a write of its status.
@@ -355,6 +357,7 @@ class Strategy:
     prepare_update: Callable[[dict[str, object], dict[str, object]], None] = _nothing
     prepare_status: Callable[[dict[str, object], dict[str, object]], None] = _nothing
     parts: Mapping[str, Part] = field(default_factory=dict[str, Part])
+    checks: Mapping[str, Check] = field(default_factory=dict[str, Check])
     validate: Callable[[dict[str, object]], Iterable[FieldError]] = _none
     validate_new: Callable[[dict[str, object]], Iterable[FieldError]] = _none
     validate_update: Callable[[dict[str, object], dict[str, object]], Iterable[FieldError]] = _none

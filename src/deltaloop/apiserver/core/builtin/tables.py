@@ -7,7 +7,8 @@ It is a part of the code, and read with it. Its form is JSON:
             and where a kind has them: short_names, categories, field_labels, label_refusal (the words that refuse
             others), selector (where ``scale`` finds the pods' selector: pkg/registry/apps/*/storage), stored_in
             (another resource whose storage it shares), etcd_prefix (where etcd has the objects, if not at the plural),
-            deprecation (the warning that goes with every answer: pkg/apis), flags (``strategy.Flags``)
+            deprecation (the warning that goes with every answer: pkg/apis), flags (``strategy.Flags``), cells (what is
+            in a column of its table, in the words of ``kinds.cells``)
     priorities  by group version: of the group and of the version, as APIServices have them
     bodies  types of what requests carry besides, by API version and kind, such as ``v1 DeleteOptions``
     types   by name, as ``schemas.type_table`` says
@@ -53,6 +54,7 @@ class KindEntry(msgspec.Struct, frozen=True):
     etcd_prefix: str = ""
     deprecation: str = ""
     flags: Flags = PLAIN_FLAGS
+    cells: dict[str, str] = {}
 
     @property
     def group_resource(self) -> str:

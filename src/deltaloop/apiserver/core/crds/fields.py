@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from deltaloop.schemas.faults import FieldError, duplicate, invalid_value, required
+from deltaloop.schemas.faults import FieldError, duplicate, invalid_value, required, too_many
 from deltaloop.schemas.json_values import is_mapping, mapping, text
 
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
@@ -88,8 +88,7 @@ def selectable_errors(field: str, selectable: list[Any], schema: dict[str, Any])
             yield duplicate(where, _written(path))
         seen.add(steps)
     if len(seen) > _MOST_SELECTABLE:
-        words = f"Too many: {len(seen)}: must have at most {_MOST_SELECTABLE} items"
-        yield FieldError(field, "FieldValueTooMany", words)
+        yield too_many(field, len(seen), _MOST_SELECTABLE)
 
 
 def _described(path: str, schema: dict[str, Any]) -> tuple[tuple[str, ...], dict[str, Any], str]:

@@ -9,7 +9,7 @@ import ipaddress
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.field_checks import shown
+from deltaloop.schemas.checking import shown
 from deltaloop.schemas.faults import FieldError, invalid_value
 
 _NO_ADDRESS: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"

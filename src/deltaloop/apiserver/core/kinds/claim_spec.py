@@ -9,14 +9,12 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from deltaloop.apiserver.core.kinds.cells import UNSET, text_at
-from deltaloop.apiserver.core.kinds.field_checks import one_of, set_to_one_of, shown
 from deltaloop.apiserver.core.strategy import Cell
+from deltaloop.schemas.checking import Place, shown
 from deltaloop.schemas.faults import FieldError, invalid_value, required
-from deltaloop.schemas.json_values import at, is_mapping, mapping, text, texts
+from deltaloop.schemas.json_values import at, is_mapping, mapping, text
 from deltaloop.schemas.quantity import amount
 
-ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
-VOLUME_MODES: Final = ("Block", "Filesystem")
 CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 CLASS_WARNING: Final = 'deprecated since v1.8; use "storageClassName" attribute instead'
 
@@ -32,19 +30,13 @@ def claim_spec_defaults(spec: dict[str, object]) -> None:
         spec["dataSource"] = {"apiGroup": None, **new}
 
 
-def claim_spec_errors(spec: object, path: str) -> Iterator[FieldError]:
-    """Yield what is wrong with the spec of a claim, or of a template of claims."""
-    modes = texts(at(spec, "accessModes"))
-    if not modes:
-        yield required(f"{path}.accessModes", "at least 1 access mode is required")
-    for mode in modes:
-        yield from one_of(mode, f"{path}.accessModes", ACCESS_MODES)
-    storage = at(spec, "resources", "requests", "storage")
+def claimed_storage_errors(place: Place) -> Iterator[FieldError]:
+    """Yield an error unless the spec of a claim, or of a template of claims, asks for some storage."""
+    storage, path = at(place.fields, "resources", "requests", "storage"), place.below("resources[storage]")
     if storage is None:
-        yield required(f"{path}.resources[storage]")
+        yield required(path)
     elif amount(storage) <= 0:
-        yield invalid_value(f"{path}.resources[storage]", shown(storage), "must be greater than zero")
-    yield from set_to_one_of(spec, "volumeMode", VOLUME_MODES, path)
+        yield invalid_value(path, shown(storage), "must be greater than zero")
 
 
 def claim_spec_warnings(spec: object, path: str) -> Iterator[str]:

@@ -5,18 +5,12 @@ Source: Kubernetes pkg/apis/apps/validation; pkg/printers/internalversion/printe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from deltaloop.apiserver.core.kinds.cells import NONE, number_at
 from deltaloop.apiserver.core.strategy import Strategy
-from deltaloop.schemas.faults import FieldError, required
 from deltaloop.schemas.json_values import at, items, text
-
-
-def _errors(revision: Mapping[str, object]) -> Iterator[FieldError]:
-    if revision.get("data") is None:
-        yield required("data", "data is mandatory")
 
 
 def _controller(revision: Mapping[str, object]) -> str:
@@ -28,4 +22,4 @@ def _controller(revision: Mapping[str, object]) -> str:
     return f"{text(at(owner, 'kind')).lower()}{group and f'.{group}'}/{text(at(owner, 'name'))}"
 
 
-STRATEGY: Final = Strategy(validate=_errors, cells={"Controller": _controller, "Revision": number_at("revision")})
+STRATEGY: Final = Strategy(cells={"Controller": _controller, "Revision": number_at("revision")})

@@ -16,30 +16,22 @@ from deltaloop.apiserver.core.kinds.cells import (
     template_cells,
     text_at,
 )
-from deltaloop.apiserver.core.kinds.field_checks import not_negative, one_of, shown
 from deltaloop.apiserver.core.kinds.human_duration import age
-from deltaloop.apiserver.core.kinds.job import job_spec_errors, job_spec_warnings
+from deltaloop.apiserver.core.kinds.job import job_spec_warnings
 from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings
 from deltaloop.apiserver.core.kinds.schedules import schedule_problem
 from deltaloop.apiserver.core.strategy import Strategy
-from deltaloop.schemas.faults import FieldError, invalid_value, required
-from deltaloop.schemas.json_values import at, mapping, text
+from deltaloop.schemas.checking import Place, shown
+from deltaloop.schemas.faults import FieldError, invalid_value
+from deltaloop.schemas.json_values import at
 
 _JOB: Final = "spec.jobTemplate.spec"
 
 
-def _errors(cron_job: Mapping[str, object]) -> Iterator[FieldError]:
-    spec = mapping(cron_job.get("spec"))
-    schedule = text(spec.get("schedule"))
-    problem = schedule_problem(schedule)
-    if not schedule:
-        yield required("spec.schedule")
-    elif problem:
-        yield invalid_value("spec.schedule", shown(schedule), problem)
-    yield from not_negative(spec, "startingDeadlineSeconds", path="spec")
-    yield from one_of(spec.get("concurrencyPolicy"), "spec.concurrencyPolicy", ("Allow", "Forbid", "Replace"))
-    yield from not_negative(spec, "successfulJobsHistoryLimit", "failedJobsHistoryLimit", path="spec")
-    yield from job_spec_errors(at(spec, "jobTemplate", "spec"), _JOB)
+def _schedule_errors(place: Place) -> Iterator[FieldError]:
+    problem = schedule_problem(place.text)
+    if problem:
+        yield invalid_value(place.path, shown(place.value), problem)
 
 
 def _suspend(cron_job: Mapping[str, object]) -> str:
@@ -52,7 +44,7 @@ def _last_schedule(cron_job: Mapping[str, object], now: float) -> dict[str, obje
 
 
 STRATEGY: Final = Strategy(
-    validate=_errors,
+    checks={"schedule": _schedule_errors},
     warn_new=name_warnings,
     warn_wanted=lambda cron_job: job_spec_warnings(at(cron_job, "spec", "jobTemplate", "spec"), _JOB),
     cells={

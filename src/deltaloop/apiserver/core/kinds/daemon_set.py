@@ -6,13 +6,13 @@ pkg/registry/apps/daemonset/strategy.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from deltaloop.apiserver.core.kinds import pod_owners
 from deltaloop.apiserver.core.kinds.cells import labels_at, number_at, selector_at, template_cells
-from deltaloop.apiserver.core.kinds.field_checks import not_negative
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
+from deltaloop.schemas.checking import Place
 from deltaloop.schemas.faults import FieldError
 from deltaloop.schemas.json_values import at, mapping, text
 
@@ -44,20 +44,21 @@ def _count_template(before: dict[str, object], after: dict[str, object]) -> None
         metadata["annotations"] = {**mapping(metadata.get("annotations")), **counted}
 
 
-def _errors(daemon_set: Mapping[str, object]) -> Iterator[FieldError]:
-    spec = mapping(daemon_set.get("spec"))
-    yield from pod_owners.selector_and_template_errors(spec, "daemonset", "DaemonSet")
-    strategy, known = mapping(spec.get("updateStrategy")), ("RollingUpdate", "OnDelete")
-    if strategy.get("type") not in known:
-        yield pod_owners.no_strategy("spec.updateStrategy", strategy, known)
-    yield from not_negative(spec, "minReadySeconds", "revisionHistoryLimit", path="spec")
+def _strategy_errors(place: Place) -> Iterator[FieldError]:
+    known = ("RollingUpdate", "OnDelete")
+    if place.fields.get("type") not in known:
+        yield pod_owners.no_strategy(place, known)
 
 
 STRATEGY: Final = Strategy(
     defaults={"apps.v1.DaemonSetUpdateStrategy": pod_owners.rolling_update(maxUnavailable=1, maxSurge=0)},
     prepare_new=_prepare_new,
     keep=_keep,
-    validate=_errors,
+    checks={
+        "daemon_set_selector": pod_owners.selector_check("daemonset"),
+        "daemon_set_strategy": _strategy_errors,
+        "daemon_set_template": pod_owners.template_check("DaemonSet"),
+    },
     validate_update=pod_owners.selector_update_errors,
     warn_wanted=pod_owners.template_warnings,
     finish_update=_finish_update,

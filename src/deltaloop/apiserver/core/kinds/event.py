@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.field_checks import IMMUTABLE, shown
 from deltaloop.apiserver.core.kinds.human_duration import age
 from deltaloop.apiserver.core.metadata.rules import qualified_name_errors
 from deltaloop.apiserver.core.strategy import Conversion, Strategy
+from deltaloop.schemas.checking import IMMUTABLE, shown
 from deltaloop.schemas.faults import FieldError, invalid_value, required
 from deltaloop.schemas.json_values import at, integer, is_mapping, mapping, text
 

@@ -1,6 +1,4 @@
-"""The words in which the rules of several kinds are said.
-
-A holder is what has a field; a path is where it is in the object.
+"""Checks that the rules of several kinds name, and what such checks are made of.
 
 Source: Kubernetes pkg/apis/core/validation/validation.go; apimachinery pkg/apis/meta/v1/validation.
 """
@@ -8,16 +6,22 @@ Source: Kubernetes pkg/apis/core/validation/validation.go; apimachinery pkg/apis
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 import msgspec
 
-from deltaloop.apiserver.core.metadata.rules import label_errors
+from deltaloop.apiserver.core.kinds.addresses import address_errors, network_errors
+from deltaloop.apiserver.core.metadata.rules import (
+    label_errors,
+    label_name_errors,
+    label_name_problems,
+    subdomain_errors,
+)
+from deltaloop.schemas.checking import IMMUTABLE, Check, shown
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
-from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, string_map, text
+from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, string_map, text, texts
 
-IMMUTABLE: Final = "field is immutable"
 NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
@@ -27,12 +31,6 @@ _PORT_NAME: Final = re.compile("[-a-z0-9]+")
 _PERCENT: Final = re.compile("[0-9]+%")
 _EVERYTHING: Final = 100
 _ordered: Final = msgspec.json.Encoder().encode
-_encode: Final = msgspec.json.Encoder(order="sorted").encode
-
-
-def shown(value: object) -> str:
-    """Write a value as messages have it."""
-    return _encode(value).decode()
 
 
 def each(holder: object, name: str, path: str = "") -> Iterator[tuple[str, dict[str, object]]]:
@@ -40,21 +38,6 @@ def each(holder: object, name: str, path: str = "") -> Iterator[tuple[str, dict[
     below = f"{path}.{name}" if path else name
     for place, item in enumerate(items(at(holder, name))):
         yield f"{below}[{place}]", mapping(item)
-
-
-def needs(holder: object, *names: str, path: str) -> Iterator[FieldError]:
-    """Yield an error for each of these fields that is not there, or empty."""
-    for name in names:
-        if not at(holder, name):
-            yield required(f"{path}.{name}")
-
-
-def named(
-    holder: object, path: str, check: Callable[[str, str], Iterable[FieldError]], name: str = "name"
-) -> Iterator[FieldError]:
-    """Yield an error if a name is not there, or what is wrong with it."""
-    value = text(at(holder, name))
-    yield from check(value, f"{path}.{name}") if value else (required(f"{path}.{name}"),)
 
 
 def immutable(before: object, after: object, *names: str, path: str = "") -> Iterator[FieldError]:
@@ -69,21 +52,6 @@ def one_of(value: object, field: str, known: Iterable[str]) -> Iterator[FieldErr
     known = tuple(known)
     if value not in known:
         yield not_supported(field, text(value), known)
-
-
-def set_to_one_of(holder: object, name: str, known: Iterable[str], path: str = "") -> Iterator[FieldError]:
-    """Yield an error if a field is set, and not to what is known."""
-    value = at(holder, name)
-    if value is not None:
-        yield from one_of(value, f"{path}.{name}" if path else name, known)
-
-
-def not_negative(holder: object, *names: str, path: str) -> Iterator[FieldError]:
-    """Yield an error for each of these fields that is less than 0."""
-    for name in names:
-        value = at(holder, name)
-        if isinstance(value, int) and value < 0:
-            yield invalid_value(f"{path}.{name}", str(value), NOT_NEGATIVE)
 
 
 def port_errors(value: object, field: str) -> Iterator[FieldError]:
@@ -150,13 +118,51 @@ def shown_selector(selector: object) -> str:
 
 def selector_errors(selector: object, field: str) -> Iterator[FieldError]:
     """Yield what is wrong with a label selector."""
-    for path, expression in each(selector, "matchExpressions", field):
-        operator = text(expression.get("operator"))
+    yield from _expression_errors(at(selector, "matchExpressions"), f"{field}.matchExpressions")
+    yield from label_errors(string_map(at(selector, "matchLabels")), f"{field}.matchLabels")
+
+
+def _expression_errors(expressions: object, field: str) -> Iterator[FieldError]:
+    for place, expression in enumerate(items(expressions)):
+        operator, values = text(at(expression, "operator")), items(at(expression, "values"))
+        path = f"{field}[{place}]"
         if operator not in _OPERATORS:
             yield invalid_value(f"{path}.operator", shown(operator), "not a valid selector operator")
-        elif operator in ("In", "NotIn") and not items(expression.get("values")):
+        elif operator in ("In", "NotIn") and not values:
             yield required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
-        elif operator in ("Exists", "DoesNotExist") and items(expression.get("values")):
+        elif operator in ("Exists", "DoesNotExist") and values:
             text_ = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
             yield forbidden_field(f"{path}.values", text_)
-    yield from label_errors(string_map(at(selector, "matchLabels")), f"{field}.matchLabels")
+
+
+def _untrimmed_errors(value: str, field: str) -> Iterator[FieldError]:
+    if value != value.strip():
+        yield invalid_value(field, shown(value), "must not have leading or trailing whitespace")
+
+
+def _short_name_errors(value: str, field: str) -> Iterator[FieldError]:
+    yield from (invalid_value(field, shown(value), problem) for problem in label_name_problems(value))
+
+
+def _of_text(check: Callable[[str, str], Iterable[FieldError]]) -> Check:
+    return lambda place: check(place.text, place.path)
+
+
+def _of_value(check: Callable[[object, str], Iterable[FieldError]]) -> Check:
+    return lambda place: check(place.value, place.path)
+
+
+CHECKS: Final[Mapping[str, Check]] = {
+    "addresses": lambda place: address_errors(texts(place.value), place.path),
+    "label": _of_text(label_name_errors),
+    "labels": lambda place: label_errors(string_map(place.value), place.path),
+    "most_percent": _of_value(most_percent_errors),
+    "network": _of_text(network_errors),
+    "port_or_name": _of_value(port_or_name_errors),
+    "selector_expressions": _of_value(_expression_errors),
+    "share": _of_value(share_errors),
+    "short_name": _of_text(_short_name_errors),
+    "subdomain": _of_text(subdomain_errors),
+    "trimmed": _of_text(_untrimmed_errors),
+}
+"""Checks that the rules of several kinds name."""

@@ -15,8 +15,8 @@ from deltaloop.apiserver.core.kinds.autoscaler_conversion import (
     has_metrics_beside,
 )
 from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, UNSET, number_at
-from deltaloop.apiserver.core.kinds.field_checks import each, needs
 from deltaloop.apiserver.core.strategy import Cell, Conversion, Strategy
+from deltaloop.schemas.checking import Place
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
 from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, text
 
@@ -63,25 +63,23 @@ def _defaults_of_v1(autoscaler: dict[str, object]) -> None:
         spec["targetCPUUtilizationPercentage"] = DEFAULT_UTILIZATION
 
 
-def _errors(autoscaler: Mapping[str, object]) -> Iterator[FieldError]:
-    spec = mapping(autoscaler.get("spec"))
-    least, most = spec.get("minReplicas"), integer(spec.get("maxReplicas"))
-    if isinstance(least, int) and least < 0:
-        yield invalid_value("spec.minReplicas", str(least), "must be greater than or equal to 0")
-    if least == 0 and not any(at(metric, "type") in ("Object", "External") for metric in items(spec.get("metrics"))):
+def _replica_errors(place: Place) -> Iterator[FieldError]:
+    least, most = place.fields.get("minReplicas"), integer(place.fields.get("maxReplicas"))
+    kinds = {text(at(metric, "type")) for metric in items(place.fields.get("metrics"))}
+    if least == 0 and not kinds & {"Object", "External"}:
         text_ = "must specify at least one Object or External metric to support scaling to zero replicas"
-        yield forbidden_field("spec.metrics", text_)
-    if most < 1:
-        yield required("spec.maxReplicas")
+        yield forbidden_field(place.below("metrics"), text_)
     if isinstance(least, int) and most < least:
-        yield invalid_value("spec.maxReplicas", str(most), "must be greater than or equal to `minReplicas`")
-    yield from needs(spec.get("scaleTargetRef"), "kind", "name", path="spec.scaleTargetRef")
-    for where, metric in each(spec, "metrics", "spec"):
-        kind = text(metric.get("type"))
-        if kind not in _METRIC_PARTS:
-            yield not_supported(f"{where}.type", kind, _METRIC_PARTS)
-        elif not is_mapping(metric.get(_METRIC_PARTS[kind])):
-            yield required(f"{where}.{_METRIC_PARTS[kind]}", "must populate information for the given metric source")
+        text_ = "must be greater than or equal to `minReplicas`"
+        yield invalid_value(place.below("maxReplicas"), str(most), text_)
+
+
+def _metric_errors(place: Place) -> Iterator[FieldError]:
+    kind = text(place.fields.get("type"))
+    if kind not in _METRIC_PARTS:
+        yield not_supported(place.below("type"), kind, _METRIC_PARTS)
+    elif not is_mapping(place.fields.get(_METRIC_PARTS[kind])):
+        yield required(place.below(_METRIC_PARTS[kind]), "must populate information for the given metric source")
 
 
 def _least(autoscaler: Mapping[str, object]) -> str:
@@ -150,11 +148,12 @@ def _metrics_of_v1(autoscaler: Mapping[str, object]) -> str:
 
 
 STRATEGY: Final = Strategy(
-    defaults={"autoscaling.v2.HorizontalPodAutoscalerSpec": _spec_defaults}, validate=_errors, cells=_CELLS
+    defaults={"autoscaling.v2.HorizontalPodAutoscalerSpec": _spec_defaults},
+    checks={"metric_source": _metric_errors, "replicas_of_autoscaler": _replica_errors},
+    cells=_CELLS,
 )
 V1: Final = Strategy(
     defaults={"autoscaling.v1.HorizontalPodAutoscaler": _defaults_of_v1},
     conversion=Conversion(autoscaler_to_v1, autoscaler_to_v2),
-    validate=_errors,
     cells={**_CELLS, "Targets": _metrics_of_v1},
 )

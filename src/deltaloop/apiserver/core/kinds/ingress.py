@@ -11,9 +11,10 @@ from typing import Final
 
 from deltaloop.apiserver.core.kinds.addresses import address_family
 from deltaloop.apiserver.core.kinds.cells import NONE, load_balancer_addresses, text_at
-from deltaloop.apiserver.core.kinds.field_checks import each, named, one_of, port_errors, port_name_errors, shown
+from deltaloop.apiserver.core.kinds.field_checks import port_errors, port_name_errors
 from deltaloop.apiserver.core.metadata.rules import label_name_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Strategy
+from deltaloop.schemas.checking import Place, shown
 from deltaloop.schemas.faults import FieldError, invalid_value, required
 from deltaloop.schemas.json_values import at, is_mapping, items, mapping, text
 
@@ -24,22 +25,13 @@ _WILDCARD: Final = re.compile(r"\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a
 _CLASS: Final = "kubernetes.io/ingress.class"
 
 
-def _errors(ingress: Mapping[str, object]) -> Iterator[FieldError]:
-    spec = mapping(ingress.get("spec"))
-    default = spec.get("defaultBackend")
-    if not items(spec.get("rules")) and default is None:
-        yield invalid_value("spec", "null", "either `defaultBackend` or `rules` must be specified")
-    if is_mapping(default):
-        yield from _backend_errors(default, "spec.defaultBackend")
-    for where, rule in each(spec, "rules", "spec"):
-        yield from _host_errors(text(rule.get("host")), f"{where}.host")
-        for field, path in each(rule.get("http"), "paths", f"{where}.http"):
-            yield from _path_errors(path, field)
+def _rules_errors(place: Place) -> Iterator[FieldError]:
+    if not items(place.fields.get("rules")) and place.fields.get("defaultBackend") is None:
+        yield invalid_value(place.path, "null", "either `defaultBackend` or `rules` must be specified")
 
 
-def _host_errors(host: str, field: str) -> Iterator[FieldError]:
-    if not host:
-        return
+def _host_errors(place: Place) -> Iterator[FieldError]:
+    host, field = place.text, place.path
     if address_family(host):
         yield invalid_value(field, shown(host), "must be a DNS name, not an IP address")
     if "*" not in host:
@@ -53,43 +45,40 @@ def _host_errors(host: str, field: str) -> Iterator[FieldError]:
         yield invalid_value(field, shown(host), text_)
 
 
-def _path_errors(path: Mapping[str, object], where: str) -> Iterator[FieldError]:
-    kind, value = path.get("pathType"), text(path.get("path"))
-    if kind is None:
-        yield required(f"{where}.pathType", "pathType must be specified")
-        return
-    yield from one_of(kind, f"{where}.pathType", _PATH_TYPES)
+def _path_errors(place: Place) -> Iterator[FieldError]:
+    kind, value, path = place.fields.get("pathType"), text(place.fields.get("path")), place.below("path")
     if kind in _PATH_TYPES and not value.startswith("/") and (value or kind != "ImplementationSpecific"):
-        yield invalid_value(f"{where}.path", shown(value), "must be an absolute path")
+        yield invalid_value(path, shown(value), "must be an absolute path")
     if kind in ("Exact", "Prefix"):
         for part in _FORBIDDEN_PARTS:
             if part in value:
-                yield invalid_value(f"{where}.path", shown(value), f"must not contain '{part}'")
+                yield invalid_value(path, shown(value), f"must not contain '{part}'")
         for end in _FORBIDDEN_ENDS:
             if value.endswith(end):
-                yield invalid_value(f"{where}.path", shown(value), f"cannot end with '{end}'")
-    yield from _backend_errors(mapping(path.get("backend")), f"{where}.backend")
+                yield invalid_value(path, shown(value), f"cannot end with '{end}'")
+    if kind is not None:
+        yield from place.errors_below("backend", place.fields.get("backend"))
 
 
-def _backend_errors(backend: Mapping[str, object], where: str) -> Iterator[FieldError]:
-    service = backend.get("service")
-    if is_mapping(backend.get("resource")):
+def _backend_errors(place: Place) -> Iterator[FieldError]:
+    service, path = place.fields.get("service"), place.below("service")
+    if is_mapping(place.fields.get("resource")):
         if is_mapping(service):
-            yield invalid_value(where, '""', "cannot set both resource and service backends")
+            yield invalid_value(place.path, '""', "cannot set both resource and service backends")
         return
     if not is_mapping(service):
-        yield invalid_value(where, '""', "resource or service backend is required")
+        yield invalid_value(place.path, '""', "resource or service backend is required")
         return
-    port, path = mapping(service.get("port")), f"{where}.service"
-    yield from named(service, path, label_name_errors)
+    port, name = mapping(service.get("port")), text(service.get("name"))
+    yield from label_name_errors(name, f"{path}.name") if name else (required(f"{path}.name"),)
     if port.get("name") and port.get("number"):
-        yield invalid_value(where, '""', "cannot set both port name & port number")
+        yield invalid_value(place.path, '""', "cannot set both port name & port number")
     elif port.get("name"):
         yield from port_name_errors(port["name"], f"{path}.port.name")
     elif port.get("number"):
         yield from port_errors(port["number"], f"{path}.port.number")
     else:
-        yield required(where, "port name or number is required")
+        yield required(place.path, "port name or number is required")
 
 
 def _new_warnings(ingress: Mapping[str, object]) -> Iterator[str]:
@@ -108,7 +97,12 @@ def _hosts(ingress: Mapping[str, object]) -> str:
 
 
 STRATEGY: Final = Strategy(
-    validate=_errors,
+    checks={
+        "ingress_backend": _backend_errors,
+        "ingress_host": _host_errors,
+        "ingress_path": _path_errors,
+        "ingress_rules": _rules_errors,
+    },
     warn_new=_new_warnings,
     cells={
         "Class": text_at("spec.ingressClassName", NONE),

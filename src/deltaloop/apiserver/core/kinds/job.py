@@ -9,17 +9,16 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from deltaloop.apiserver.core.kinds.cells import condition, selector_at, since, template_cells
-from deltaloop.apiserver.core.kinds.field_checks import immutable, not_negative, set_to_one_of, shown_selector
+from deltaloop.apiserver.core.kinds.field_checks import immutable, one_of, shown_selector
 from deltaloop.apiserver.core.kinds.pod_owners import labels_of_template, selected_errors
-from deltaloop.apiserver.core.kinds.pod_spec import pod_template_errors
 from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings, pod_warnings
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
+from deltaloop.schemas.checking import Place
 from deltaloop.schemas.faults import FieldError, invalid_value, required
 from deltaloop.schemas.json_values import at, integer, mapping
 
 _JOB_UID: Final = ("batch.kubernetes.io/controller-uid", "controller-uid")
 _JOB_NAME: Final = ("batch.kubernetes.io/job-name", "job-name")
-_NUMBERS: Final = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished")
 _ENDLESS: Final = 2_147_483_647
 _ENDED: Final = ("Complete", "Failed")
 _MANY_COMPLETIONS: Final = 100_000
@@ -57,13 +56,12 @@ def _finish_new(job: dict[str, object], _store: Stored, _given: Given) -> Iterat
     return _new_selector_errors(job)
 
 
-def job_spec_errors(spec: object, path: str) -> Iterator[FieldError]:
-    """Yield what is wrong with the spec of a Job, or of those that a CronJob makes."""
-    yield from not_negative(spec, *_NUMBERS, path=path)
-    yield from set_to_one_of(spec, "completionMode", ("NonIndexed", "Indexed"), path)
-    yield from pod_template_errors(at(spec, "template"), f"{path}.template")
-    if at(spec, "template", "spec", "restartPolicy") == "Always":
-        yield required(f"{path}.template.spec.restartPolicy", 'valid values: "OnFailure", "Never"')
+def _restart_errors(place: Place) -> Iterator[FieldError]:
+    policy, path = at(place.fields, "template", "spec", "restartPolicy"), place.below("template.spec.restartPolicy")
+    if policy == "Always":
+        yield required(path, 'valid values: "OnFailure", "Never"')
+    else:
+        yield from one_of(policy, path, ("OnFailure", "Never"))
 
 
 def _new_selector_errors(job: Mapping[str, object]) -> Iterator[FieldError]:
@@ -75,10 +73,10 @@ def _new_selector_errors(job: Mapping[str, object]) -> Iterator[FieldError]:
     yield from _selected_errors(spec)
 
 
-def _selected_errors(spec: Mapping[str, object]) -> Iterator[FieldError]:
+def _selected_errors(spec: dict[str, object]) -> Iterator[FieldError]:
     if spec.get("selector") is None:
         yield required("spec.selector")
-    yield from selected_errors(spec, spec.get("selector"))
+    yield from selected_errors(Place(spec, "spec", "spec", None), spec.get("selector"))
 
 
 def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
@@ -124,7 +122,7 @@ def _status(job: Mapping[str, object]) -> str:
 
 STRATEGY: Final = Strategy(
     defaults={"batch.v1.Job": _defaults},
-    validate=lambda job: job_spec_errors(job.get("spec"), "spec"),
+    checks={"ending_pods": _restart_errors},
     validate_update=_update_errors,
     warn_new=name_warnings,
     warn_wanted=lambda job: job_spec_warnings(job.get("spec"), "spec"),

@@ -15,6 +15,7 @@ from deltaloop.apiserver.core.kinds.agreeing_fields import agree_on_first
 from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, condition, text_at
 from deltaloop.apiserver.core.kinds.kubelet_verbs import proxy_of
 from deltaloop.apiserver.core.strategy import Cell, Given, Stored, Strategy
+from deltaloop.schemas.checking import Place
 from deltaloop.schemas.faults import FieldError
 from deltaloop.schemas.json_values import at, items, mapping, text, texts
 
@@ -34,11 +35,11 @@ def _finish_new(node: dict[str, object], _store: Stored, _given: Given) -> tuple
     return ()
 
 
-def _errors(node: Mapping[str, object]) -> Iterator[FieldError]:
-    ranges = texts(at(node, "spec", "podCIDRs"))
-    for place, network in enumerate(ranges):
-        yield from network_errors(network, f"spec.podCIDRs[{place}]")
-    yield from one_of_each_errors([*map(network_family, ranges)], "spec.podCIDRs", ranges, "CIDR")
+def _network_errors(place: Place) -> Iterator[FieldError]:
+    ranges = texts(place.value)
+    for number, network in enumerate(ranges):
+        yield from network_errors(network, f"{place.path}[{number}]")
+    yield from one_of_each_errors([*map(network_family, ranges)], place.path, ranges, "CIDR")
 
 
 def _warnings(node: Mapping[str, object]) -> Iterator[str]:
@@ -77,7 +78,7 @@ STRATEGY: Final = Strategy(
         "core.v1.NodeSpec": lambda spec: agree_on_first(spec, "podCIDR", "podCIDRs"),
         "core.v1.NodeStatus": _status_defaults,
     },
-    validate=_errors,
+    checks={"networks": _network_errors},
     warn=_warnings,
     finish_new=_finish_new,
     subresources=(proxy_of(kinds.NODE),),

@@ -12,40 +12,15 @@ from typing import Final
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.kinds import claim_spec
 from deltaloop.apiserver.core.kinds.cells import access_modes
-from deltaloop.apiserver.core.kinds.field_checks import each, needs, one_of, set_to_one_of, shown
+from deltaloop.apiserver.core.kinds.field_checks import each
 from deltaloop.apiserver.core.kinds.node_labels import node_term_warnings
 from deltaloop.apiserver.core.kinds.pod_warnings import volume_source_warnings
 from deltaloop.apiserver.core.strategy import Given, Protection, Stored, Strategy
-from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, required
-from deltaloop.schemas.json_values import at, is_mapping, mapping, text, texts
+from deltaloop.schemas.checking import Place, shown
+from deltaloop.schemas.faults import FieldError, invalid_value
+from deltaloop.schemas.json_values import at, mapping, text
 from deltaloop.schemas.quantity import amount
 
-_RECLAIM_POLICIES: Final = ("Delete", "Recycle", "Retain")
-# In the order in which they are looked at: all but the first are too many.
-_SOURCES: Final = (
-    "hostPath",
-    "gcePersistentDisk",
-    "awsElasticBlockStore",
-    "glusterfs",
-    "flocker",
-    "nfs",
-    "rbd",
-    "quobyte",
-    "cephfs",
-    "iscsi",
-    "cinder",
-    "fc",
-    "flexVolume",
-    "azureFile",
-    "vsphereVolume",
-    "photonPersistentDisk",
-    "portworxVolume",
-    "azureDisk",
-    "scaleIO",
-    "local",
-    "storageos",
-    "csi",
-)
 _DEPRECATED: Final = ("cephfs", "photonPersistentDisk", "scaleIO", "storageos", "glusterfs", "rbd")
 _ANNOTATIONS: Final = {
     claim_spec.CLASS_ANNOTATION: claim_spec.CLASS_WARNING,
@@ -58,27 +33,14 @@ def _finish_new(volume: dict[str, object], _store: Stored, given: Given) -> tupl
     return ()
 
 
-def _errors(volume: Mapping[str, object]) -> Iterator[FieldError]:
-    spec = mapping(volume.get("spec"))
-    yield from needs(spec, "accessModes", path="spec")
-    for mode in texts(spec.get("accessModes")):
-        yield from one_of(mode, "spec.accessModes", claim_spec.ACCESS_MODES)
-    capacity = mapping(spec.get("capacity"))
-    yield from needs(spec, "capacity", path="spec")
+def _capacity_errors(place: Place) -> Iterator[FieldError]:
+    capacity, path = mapping(place.fields.get("capacity")), place.below("capacity")
     if "storage" not in capacity:
         text_ = f'Unsupported value: {shown(capacity or None)}: supported values: "storage"'
-        yield FieldError("spec.capacity", "FieldValueNotSupported", text_)
+        yield FieldError(path, "FieldValueNotSupported", text_)
     for name, value in capacity.items():
         if amount(value) <= 0:
-            yield invalid_value(f"spec.capacity[{name}]", shown(value), "must be greater than zero")
-    if spec.get("persistentVolumeReclaimPolicy"):
-        yield from set_to_one_of(spec, "persistentVolumeReclaimPolicy", _RECLAIM_POLICIES, "spec")
-    sources = [name for name in _SOURCES if is_mapping(spec.get(name))]
-    if not sources:
-        yield required("spec", "must specify a volume type")
-    for name in sources[1:]:
-        yield forbidden_field(f"spec.{name}", "may not specify more than 1 volume type")
-    yield from set_to_one_of(spec, "volumeMode", claim_spec.VOLUME_MODES, "spec")
+            yield invalid_value(f"{path}[{name}]", shown(value), "must be greater than zero")
 
 
 def _warnings(volume: Mapping[str, object]) -> Iterator[str]:
@@ -108,7 +70,7 @@ def _is_in_use(volume: Resource, _store: Stored) -> bool:
 
 STRATEGY: Final = Strategy(
     protection=Protection("kubernetes.io/pv-protection", _is_in_use),
-    validate=_errors,
+    checks={"capacity": _capacity_errors},
     warn=_warnings,
     finish_new=_finish_new,
     cells={

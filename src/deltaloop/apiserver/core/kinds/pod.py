@@ -17,18 +17,18 @@ from typing import Final
 from deltaloop.api import kinds
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.kinds.addresses import address_errors, address_family, one_of_each_errors
-from deltaloop.apiserver.core.kinds.field_checks import shown
 from deltaloop.apiserver.core.kinds.kubelet_verbs import verbs_of_pods
 from deltaloop.apiserver.core.kinds.pod_binding import bind
 from deltaloop.apiserver.core.kinds.pod_cells import pod_cells, row_conditions
 from deltaloop.apiserver.core.kinds.pod_defaults import DEFAULTS
 from deltaloop.apiserver.core.kinds.pod_eviction import evict
 from deltaloop.apiserver.core.kinds.pod_quality import qos_class
-from deltaloop.apiserver.core.kinds.pod_spec import pod_spec_errors
+from deltaloop.apiserver.core.kinds.pod_spec import POD_CHECKS
 from deltaloop.apiserver.core.kinds.pod_topology import topology_labels
 from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings, pod_warnings
 from deltaloop.apiserver.core.kinds.priority_class import SYSTEM_CLASSES
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy, Subresource
+from deltaloop.schemas.checking import shown
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value
 from deltaloop.schemas.json_values import at, integer, items, mapping, text
 
@@ -119,10 +119,6 @@ def _tolerate(spec: dict[str, object]) -> None:
 
 def _covers(toleration: object, key: str) -> bool:
     return at(toleration, "key") in (key, None, "") and at(toleration, "effect") in ("NoExecute", None, "")
-
-
-def _errors(pod: Mapping[str, object]) -> Iterator[FieldError]:
-    return pod_spec_errors(mapping(pod.get("spec")), "spec")
 
 
 def _new_errors(pod: Mapping[str, object]) -> Iterator[FieldError]:
@@ -220,7 +216,7 @@ STRATEGY: Final = Strategy(
     prepare_new=_prepare_new,
     prepare_status=_prepare_status,
     parts={"ephemeralcontainers": _with_ephemeral_containers, "resize": _resized},
-    validate=_errors,
+    checks=POD_CHECKS,
     validate_new=_new_errors,
     validate_update=_update_errors,
     validate_status=_status_errors,

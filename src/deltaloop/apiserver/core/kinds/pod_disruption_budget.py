@@ -8,30 +8,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds import field_checks as check
 from deltaloop.apiserver.core.kinds.cells import number_at
+from deltaloop.apiserver.core.kinds.field_checks import shown_selector
 from deltaloop.apiserver.core.strategy import Cell, Strategy
+from deltaloop.schemas.checking import Place, shown
 from deltaloop.schemas.faults import FieldError, invalid_value
-from deltaloop.schemas.json_values import at, mapping
-
-_EVICTION_POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")
+from deltaloop.schemas.json_values import at
 
 
-def _errors(budget: Mapping[str, object]) -> Iterator[FieldError]:
-    spec = mapping(budget.get("spec"))
-    names = ("minAvailable", "maxUnavailable")
-    if all(spec.get(name) is not None for name in names):
+def _either_errors(place: Place) -> Iterator[FieldError]:
+    spec = place.fields
+    if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
         in_go = (
-            f'{{"MinAvailable":{check.shown(spec["minAvailable"])},"Selector":{check.shown_selector(spec.get("selector"))},'
-            f'"MaxUnavailable":{check.shown(spec["maxUnavailable"])},'
-            f'"UnhealthyPodEvictionPolicy":{check.shown(spec.get("unhealthyPodEvictionPolicy"))}}}'
+            f'{{"MinAvailable":{shown(spec["minAvailable"])},"Selector":{shown_selector(spec.get("selector"))},'
+            f'"MaxUnavailable":{shown(spec["maxUnavailable"])},'
+            f'"UnhealthyPodEvictionPolicy":{shown(spec.get("unhealthyPodEvictionPolicy"))}}}'
         )
-        yield invalid_value("spec", in_go, "minAvailable and maxUnavailable cannot be both set")
-    for name in names:
-        yield from check.share_errors(spec.get(name), f"spec.{name}")
-        yield from check.most_percent_errors(spec.get(name), f"spec.{name}")
-    yield from check.selector_errors(spec.get("selector"), "spec.selector")
-    yield from check.set_to_one_of(spec, "unhealthyPodEvictionPolicy", _EVICTION_POLICIES, "spec")
+        yield invalid_value(place.path, in_go, "minAvailable and maxUnavailable cannot be both set")
 
 
 def _share(name: str) -> Cell:
@@ -43,7 +36,7 @@ def _share(name: str) -> Cell:
 
 
 STRATEGY: Final = Strategy(
-    validate=_errors,
+    checks={"one_share": _either_errors},
     cells={
         "Min Available": _share("minAvailable"),
         "Max Unavailable": _share("maxUnavailable"),

@@ -8,49 +8,58 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from deltaloop.apiserver.core.kinds.cells import number_at, template_cells
-from deltaloop.apiserver.core.kinds.field_checks import immutable, selector_errors, shown, shown_selector
-from deltaloop.apiserver.core.kinds.pod_spec import pod_template_errors
+from deltaloop.apiserver.core.kinds.field_checks import immutable, selector_errors, shown_selector
 from deltaloop.apiserver.core.kinds.pod_warnings import pod_warnings
 from deltaloop.apiserver.core.metadata.label_match import selects
 from deltaloop.apiserver.core.strategy import Cell
+from deltaloop.schemas.checking import Check, Place, shown
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
 from deltaloop.schemas.json_values import at, integer, mapping, string_map, text
 
 
-def selector_and_template_errors(spec: Mapping[str, object], kind: str, owner: str) -> Iterator[FieldError]:
-    """Yield what is wrong with the selector and the template of an owner, which is called so and so in messages."""
-    selector = spec.get("selector")
-    wrong = [*selector_errors(selector, "spec.selector")]
-    yield from wrong
-    if selector == {}:
-        yield invalid_value("spec.selector", "{}", f"empty selector is invalid for {kind}")
-    elif selector is None and owner != "DaemonSet":
-        yield required("spec.selector")
-    elif wrong and owner != "DaemonSet":
-        text_ = "" if owner == "StatefulSet" else ": invalid label selector"
-        yield FieldError("spec.selector", "FieldValueInvalid", f"Invalid value: {shown_selector(selector)}{text_}")
-    if selector != {} and not wrong:
-        yield from selected_errors(spec, selector)
-    yield from template_errors(spec, owner)
+def selector_check(kind: str, words: str = "") -> Check:
+    """Return what checks the selector of a spec against the labels of its pod template.
+
+    Args:
+        kind: What the owner of the pods is called in messages.
+        words: What an error adds to a selector that is wrong; a DaemonSet's says nothing of the whole of it.
+    """
+
+    def check(place: Place) -> Iterator[FieldError]:
+        selector, path = place.fields.get("selector"), place.below("selector")
+        wrong = any(selector_errors(selector, path))
+        if selector == {}:
+            yield invalid_value(path, "{}", f"empty selector is invalid for {kind}")
+        elif selector is None and kind != "daemonset":
+            yield required(path)
+        elif wrong and kind != "daemonset":
+            yield FieldError(path, "FieldValueInvalid", f"Invalid value: {shown_selector(selector)}{words}")
+        if selector != {} and not wrong:
+            yield from selected_errors(place, selector)
+
+    return check
 
 
-def selected_errors(spec: Mapping[str, object], selector: object) -> Iterator[FieldError]:
-    """Yield an error unless the labels of a pod template are what its owner selects."""
-    labels = at(spec, "template", "metadata", "labels")
+def selected_errors(place: Place, selector: object) -> Iterator[FieldError]:
+    """Yield an error unless the labels of a spec's pod template are what it selects."""
+    labels = at(place.fields, "template", "metadata", "labels")
     if selector is None or not selects(mapping(selector), string_map(labels)):
         text_ = "`selector` does not match template `labels`"
-        yield invalid_value("spec.template.metadata.labels", shown(labels), text_)
+        yield invalid_value(place.below("template.metadata.labels"), shown(labels), text_)
 
 
-def template_errors(spec: Mapping[str, object], owner: str) -> Iterator[FieldError]:
+def template_check(owner: str) -> Check:
+    """Return what checks that the pods of a spec never end; ``owner`` is what it is called in messages."""
+    return lambda place: ending_errors(place, owner)
+
+
+def ending_errors(place: Place, owner: str) -> Iterator[FieldError]:
     """Yield what is wrong with pods that are always started again."""
-    pod_spec = mapping(at(spec, "template", "spec"))
-    yield from pod_template_errors(spec.get("template"), "spec.template")
+    pod_spec, path = mapping(at(place.fields, "template", "spec")), place.below("template.spec")
     if pod_spec.get("restartPolicy") in ("OnFailure", "Never"):
-        yield not_supported("spec.template.spec.restartPolicy", text(pod_spec["restartPolicy"]), ("Always",))
+        yield not_supported(f"{path}.restartPolicy", text(pod_spec["restartPolicy"]), ("Always",))
     if pod_spec.get("activeDeadlineSeconds") is not None:
-        text_ = f"activeDeadlineSeconds in {owner} is not Supported"
-        yield forbidden_field("spec.template.spec.activeDeadlineSeconds", text_)
+        yield forbidden_field(f"{path}.activeDeadlineSeconds", f"activeDeadlineSeconds in {owner} is not Supported")
 
 
 def selector_update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
@@ -58,11 +67,11 @@ def selector_update_errors(before: Mapping[str, object], after: Mapping[str, obj
     return immutable(at(before, "spec"), at(after, "spec"), "selector", path="spec")
 
 
-def no_strategy(field: str, strategy: Mapping[str, object], known: tuple[str, ...]) -> FieldError:
+def no_strategy(place: Place, known: tuple[str, ...]) -> FieldError:
     """Say that a strategy of updates is of none of the types that are known."""
     listed = ", ".join(f'"{name}"' for name in known)
-    text_ = f"Unsupported value: {shown_strategy(strategy)}: supported values: {listed}"
-    return FieldError(field, "FieldValueNotSupported", text_)
+    text_ = f"Unsupported value: {shown_strategy(place.fields)}: supported values: {listed}"
+    return FieldError(place.path, "FieldValueNotSupported", text_)
 
 
 def shown_strategy(strategy: Mapping[str, object]) -> str:

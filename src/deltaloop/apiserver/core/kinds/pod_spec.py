@@ -8,33 +8,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds import field_checks as check
+from deltaloop.apiserver.core.kinds.field_checks import (
+    NOT_NEGATIVE,
+    each,
+    one_of,
+    port_name_errors,
+    port_or_name_errors,
+)
 from deltaloop.apiserver.core.metadata.rules import (
     annotation_errors,
     label_errors,
-    label_name_errors,
     qualified_name_errors,
-    subdomain_errors,
 )
+from deltaloop.schemas.checking import Check, Place, shown
 from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, missing, required
-from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, string_map, text
+from deltaloop.schemas.json_values import at, integer, is_mapping, mapping, string_map, text
 from deltaloop.schemas.quantity import amount
 
-_PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
-_MESSAGE_POLICIES: Final = ("File", "FallbackToLogsOnError")
-_RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
-_DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
-_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_POD_SPEC: Final = "core.v1.PodSpec"
+_CONTAINERS: Final = ("core.v1.Container", "core.v1.EphemeralContainer")
 _HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc")
-_PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
-_PROBE_NUMBERS: Final = (
-    "initialDelaySeconds",
-    "timeoutSeconds",
-    "periodSeconds",
-    "successThreshold",
-    "failureThreshold",
-)
-_MAX_SECONDS: Final = 2_147_483_647
 _VALUE_SOURCES: Final = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
 _RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
 # Names that stand for something in quotas, but not in containers.
@@ -66,202 +59,159 @@ _VOLUME_NEEDS: Final = {
 }
 
 
-def pod_template_errors(template: object, path: str) -> Iterator[FieldError]:
-    """Yield what is wrong with a pod template: its labels and annotations, and the spec of its pods."""
-    yield from label_errors(string_map(at(template, "metadata", "labels")), f"{path}.labels")
-    yield from annotation_errors(string_map(at(template, "metadata", "annotations")), f"{path}.annotations")
-    yield from pod_spec_errors(mapping(at(template, "spec")), f"{path}.spec")
+def _metadata_errors(place: Place) -> Iterator[FieldError]:
+    """Yield what is wrong with labels and annotations of a template, which have paths of their own."""
+    metadata = place.fields.get("metadata")
+    yield from label_errors(string_map(at(metadata, "labels")), place.below("labels"))
+    yield from annotation_errors(string_map(at(metadata, "annotations")), place.below("annotations"))
 
 
-def pod_spec_errors(spec: Mapping[str, object], path: str) -> Iterator[FieldError]:
-    """Yield what is wrong with the spec of a pod or of a pod template."""
-    volumes: set[str] = set()
-    for where, volume in check.each(spec, "volumes", path):
-        yield from _volume_errors(volume, where, volumes)
-    names: set[str] = set()
-    if not items(spec.get("containers")):
-        yield required(f"{path}.containers")
-    ports: set[str] = set()
-    for group in ("containers", "initContainers", "ephemeralContainers"):
-        for where, container in check.each(spec, group, path):
-            name = text(container.get("name"))
-            if name in names and name:
-                yield duplicate(f"{where}.name", check.shown(name))
-            names.add(name)
-            yield from _container_errors(container, where, volumes, ports)
-            if spec.get("hostNetwork") is True and group != "ephemeralContainers":
-                yield from _host_network_errors(container, where)
-        if group == "initContainers":
-            ports = set()
-    yield from check.one_of(spec.get("restartPolicy"), f"{path}.restartPolicy", _RESTART_POLICIES)
-    yield from check.one_of(spec.get("dnsPolicy"), f"{path}.dnsPolicy", _DNS_POLICIES)
-    yield from label_errors(string_map(spec.get("nodeSelector")), f"{path}.nodeSelector")
-    for name in ("serviceAccountName", "nodeName"):
-        if spec.get(name):
-            yield from subdomain_errors(text(spec[name]), f"{path}.{name}")
-    deadline = spec.get("activeDeadlineSeconds")
-    if isinstance(deadline, int) and not 0 < deadline <= _MAX_SECONDS:
-        text_ = f"must be between 1 and {_MAX_SECONDS}, inclusive"
-        yield invalid_value(f"{path}.activeDeadlineSeconds", str(deadline), text_)
-    for name in ("hostname", "subdomain"):
-        if spec.get(name):
-            yield from label_name_errors(text(spec[name]), f"{path}.{name}")
-    for where, toleration in check.each(spec, "tolerations", path):
-        yield from _toleration_errors(toleration, where)
+def _container_name_errors(place: Place) -> Iterator[FieldError]:
+    if not place.within(_POD_SPEC).is_first("container", place.text):
+        yield duplicate(place.path, shown(place.text))
 
 
-def _container_errors(
-    container: Mapping[str, object], path: str, volumes: set[str], host_ports: set[str]
-) -> Iterator[FieldError]:
-    image = text(container.get("image"))
-    yield from check.named(container, path, label_name_errors)
-    yield from check.needs(container, "image", path=path)
-    if image != image.strip():
-        yield invalid_value(f"{path}.image", check.shown(image), "must not have leading or trailing whitespace")
-    yield from check.one_of(
-        container.get("terminationMessagePolicy"), f"{path}.terminationMessagePolicy", _MESSAGE_POLICIES
-    )
-    yield from _port_list_errors(container, path, host_ports)
-    for where, variable in check.each(container, "env", path):
-        yield from _variable_errors(variable, where)
-    yield from _mount_errors(container, path, volumes)
-    yield from check.one_of(container.get("imagePullPolicy"), f"{path}.imagePullPolicy", _PULL_POLICIES)
-    yield from _resource_errors(mapping(container.get("resources")), f"{path}.resources")
-    for probe in _PROBES:
-        if is_mapping(container.get(probe)):
-            yield from _probe_errors(mapping(container[probe]), f"{path}.{probe}", once=probe != "readinessProbe")
-
-
-def _host_network_errors(container: Mapping[str, object], path: str) -> Iterator[FieldError]:
-    for where, port in check.each(container, "ports", path):
+def _host_network_errors(place: Place) -> Iterator[FieldError]:
+    if place.beside("hostNetwork") is not True or place.name == "ephemeralContainers":
+        return
+    for where, port in each(place.fields, "ports", place.path):
         number = integer(port.get("hostPort"))
         if number != integer(port.get("containerPort")):
             text_ = "must match `containerPort` when `hostNetwork` is true"
             yield invalid_value(f"{where}.hostPort", str(number), text_)
 
 
-def _port_list_errors(container: Mapping[str, object], path: str, host_ports: set[str]) -> Iterator[FieldError]:
-    names: set[str] = set()
-    for where, port in check.each(container, "ports", path):
-        name = text(port.get("name"))
-        if name:
-            wrong = [*check.port_name_errors(name, f"{where}.name")]
-            if not wrong and name in names:
-                wrong.append(duplicate(f"{where}.name", check.shown(name)))
-            yield from wrong
-            names.add(name)
-        host_port = integer(port.get("hostPort"))
-        if port.get("containerPort"):
-            yield from check.port_errors(port["containerPort"], f"{where}.containerPort")
-        else:
-            yield required(f"{where}.containerPort")
-        if host_port:
-            yield from check.port_errors(host_port, f"{where}.hostPort")
-        yield from check.one_of(port.get("protocol"), f"{where}.protocol", check.PROTOCOLS)
-        if host_port:
-            taken = f"{text(port.get('protocol'))}/{text(port.get('hostIP'))}/{host_port}"
-            if taken in host_ports:
-                yield duplicate(f"{where}.hostPort", check.shown(taken))
-            host_ports.add(taken)
+def _port_name_errors(place: Place) -> Iterator[FieldError]:
+    wrong = [*port_name_errors(place.value, place.path)]
+    if not place.within(*_CONTAINERS).is_first("port", place.text) and not wrong:
+        wrong.append(duplicate(place.path, shown(place.text)))
+    yield from wrong
 
 
-def _variable_errors(variable: Mapping[str, object], path: str) -> Iterator[FieldError]:
-    name, value, source = text(variable.get("name")), variable.get("value"), variable.get("valueFrom")
-    yield from check.needs(variable, "name", path=path)
-    if "=" in name or not (name.isascii() and name.isprintable()):
+def _host_port_errors(place: Place) -> Iterator[FieldError]:
+    port = place.fields
+    if port.get("hostPort"):
+        taken = f"{text(port.get('protocol'))}/{text(port.get('hostIP'))}/{port['hostPort']}"
+        group = "ephemeral" if place.within(*_CONTAINERS).name == "ephemeralContainers" else ""
+        if not place.within(_POD_SPEC).is_first(f"{group} port", taken):
+            yield duplicate(place.below("hostPort"), shown(taken))
+
+
+def _variable_name_errors(place: Place) -> Iterator[FieldError]:
+    if "=" in place.text or not (place.text.isascii() and place.text.isprintable()):
         text_ = "a valid environment variable name must consist only of printable ASCII characters other than '='"
-        yield invalid_value(f"{path}.name", check.shown(name), text_)
-    if is_mapping(source):
-        found = [kind for kind in _VALUE_SOURCES if is_mapping(source.get(kind))]
-        if value:
-            yield invalid_value(f"{path}.valueFrom", '""', "may not be specified when `value` is not empty")
-        if not found:
-            *others, last = (f"`{kind}`" for kind in _VALUE_SOURCES)
-            yield invalid_value(f"{path}.valueFrom", '""', f"must specify one of: {', '.join(others)} or {last}")
-        elif len(found) > 1 and not value:
-            yield invalid_value(f"{path}.valueFrom", '""', "may not have more than one field specified at a time")
-    for kind in ("configMapKeyRef", "secretKeyRef"):
-        reference = at(source, kind)
-        if is_mapping(reference):
-            yield from subdomain_errors(text(reference.get("name")), f"{path}.valueFrom.{kind}.name")
-            yield from check.needs(reference, "key", path=f"{path}.valueFrom.{kind}")
+        yield invalid_value(place.path, shown(place.text), text_)
 
 
-def _mount_errors(container: Mapping[str, object], path: str, volumes: set[str]) -> Iterator[FieldError]:
-    seen: set[str] = set()
-    for where, mount in check.each(container, "volumeMounts", path):
-        name, target = text(mount.get("name")), text(mount.get("mountPath"))
-        yield from check.needs(mount, "name", path=where)
-        if name not in volumes:
-            yield missing(f"{where}.name", check.shown(name))
-        yield from check.needs(mount, "mountPath", path=where)
-        if target in seen:
-            yield invalid_value(f"{where}.mountPath", check.shown(target), "must be unique")
-        seen |= {target} - {""}
+def _variable_source_errors(place: Place) -> Iterator[FieldError]:
+    value, source, path = place.fields.get("value"), place.fields.get("valueFrom"), place.below("valueFrom")
+    if not is_mapping(source):
+        return
+    found = [kind for kind in _VALUE_SOURCES if is_mapping(source.get(kind))]
+    if value:
+        yield invalid_value(path, '""', "may not be specified when `value` is not empty")
+    if not found:
+        *others, last = (f"`{kind}`" for kind in _VALUE_SOURCES)
+        yield invalid_value(path, '""', f"must specify one of: {', '.join(others)} or {last}")
+    elif len(found) > 1 and not value:
+        yield invalid_value(path, '""', "may not have more than one field specified at a time")
+
+
+def _mounted_errors(place: Place) -> Iterator[FieldError]:
+    name, path = text(place.fields.get("name")), place.below("name")
+    if not name:
+        yield required(path)
+    if not place.within(_POD_SPEC).is_noted("volume", name):
+        yield missing(path, shown(name))
+
+
+def _mount_path_errors(place: Place) -> Iterator[FieldError]:
+    if not place.within(*_CONTAINERS).is_first("mount", place.text):
+        yield invalid_value(place.path, shown(place.text), "must be unique")
 
 
 def _resource_name_errors(name: str, field: str) -> Iterator[FieldError]:
     wrong = [*qualified_name_errors(name, field)]
     if "/" not in name and name not in _RESOURCES and not name.startswith("hugepages-"):
         if not wrong and name not in _QUOTA_RESOURCES:
-            wrong.append(invalid_value(field, check.shown(name), "must be a standard resource type or fully qualified"))
-        wrong.append(invalid_value(field, check.shown(name), "must be a standard resource for containers"))
+            wrong.append(invalid_value(field, shown(name), "must be a standard resource type or fully qualified"))
+        wrong.append(invalid_value(field, shown(name), "must be a standard resource for containers"))
     yield from wrong
 
 
-def _resource_errors(resources: Mapping[str, object], path: str) -> Iterator[FieldError]:
-    limits, requests = mapping(resources.get("limits")), mapping(resources.get("requests"))
+def _resource_errors(place: Place) -> Iterator[FieldError]:
+    limits, requests, path = mapping(place.fields.get("limits")), mapping(place.fields.get("requests")), place.path
     for group, amounts in (("limits", limits), ("requests", requests)):
         for name, value in amounts.items():
             yield from _resource_name_errors(name, f"{path}.{group}[{name}]")
             if amount(value) < 0:
-                yield invalid_value(f"{path}.{group}[{name}]", check.shown(value), check.NOT_NEGATIVE)
+                yield invalid_value(f"{path}.{group}[{name}]", shown(value), NOT_NEGATIVE)
     for name, value in requests.items():
         if name in limits and amount(value) > amount(limits[name]):
             text_ = f"must be less than or equal to {name} limit of {limits[name]}"
-            yield invalid_value(f"{path}.requests", check.shown(value), text_)
+            yield invalid_value(f"{path}.requests", shown(value), text_)
 
 
-def _probe_errors(probe: Mapping[str, object], path: str, *, once: bool) -> Iterator[FieldError]:
-    handlers = [name for name in _HANDLERS if is_mapping(probe.get(name))]
-    if not handlers:
-        yield required(path, "must specify a handler type")
-    for name in handlers[1:]:
-        yield forbidden_field(f"{path}.{name}", "may not specify more than 1 handler type")
-    if handlers[:1] == ["exec"]:
-        yield from check.needs(probe["exec"], "command", path=f"{path}.exec")
-    elif handlers:
-        yield from check.port_or_name_errors(at(probe, handlers[0], "port"), f"{path}.{handlers[0]}.port")
-    yield from check.not_negative(probe, *_PROBE_NUMBERS, path=path)
-    threshold = integer(probe.get("successThreshold"))
-    if once and threshold > 1:
-        yield invalid_value(f"{path}.successThreshold", str(threshold), "must be 1")
+def _handler_errors(place: Place) -> Iterator[FieldError]:
+    name = next((name for name in _HANDLERS if is_mapping(place.fields.get(name))), "")
+    if name == "exec" and not at(place.fields, "exec", "command"):
+        yield required(place.below("exec.command"))
+    elif name not in ("", "exec"):
+        yield from port_or_name_errors(at(place.fields, name, "port"), place.below(f"{name}.port"))
 
 
-def _volume_errors(volume: Mapping[str, object], path: str, names: set[str]) -> Iterator[FieldError]:
-    name = text(volume.get("name"))
-    yield from check.named(volume, path, label_name_errors)
-    if name in names:
-        yield duplicate(f"{path}.name", check.shown(name))
-    names.add(name)
+def _threshold_errors(place: Place) -> Iterator[FieldError]:
+    probe = place.holder
+    if probe is not None and probe.name != "readinessProbe" and integer(place.value) > 1:
+        yield invalid_value(place.path, shown(place.value), "must be 1")
+
+
+def _volume_name_errors(place: Place) -> Iterator[FieldError]:
+    name = text(place.fields.get("name"))
+    if not place.within(_POD_SPEC).is_first("volume", name):
+        yield duplicate(place.below("name"), shown(name))
+
+
+def _volume_source_errors(place: Place) -> Iterator[FieldError]:
+    volume = place.fields
     sources = [source for source, value in volume.items() if is_mapping(value)]
     for source in sources[1:]:
-        yield forbidden_field(f"{path}.{source}", "may not specify more than 1 volume type")
+        yield forbidden_field(place.below(source), "may not specify more than 1 volume type")
     for source in sources[:1]:
-        if source in _VOLUME_NEEDS:
-            yield from check.needs(volume[source], _VOLUME_NEEDS[source], path=f"{path}.{source}")
+        if source in _VOLUME_NEEDS and not at(volume, source, _VOLUME_NEEDS[source]):
+            yield required(place.below(f"{source}.{_VOLUME_NEEDS[source]}"))
     if amount(at(volume, "emptyDir", "sizeLimit")) < 0:
-        yield forbidden_field(f"{path}.emptyDir.sizeLimit", "SizeLimit field must be a valid resource quantity")
+        text_ = "SizeLimit field must be a valid resource quantity"
+        yield forbidden_field(place.below("emptyDir.sizeLimit"), text_)
 
 
-def _toleration_errors(toleration: Mapping[str, object], path: str) -> Iterator[FieldError]:
-    operator, value = text(toleration.get("operator")), text(toleration.get("value"))
+def _toleration_errors(place: Place) -> Iterator[FieldError]:
+    operator, value = text(place.fields.get("operator")), text(place.fields.get("value"))
+    path = place.below("operator")
     if operator == "Exists" and value:
-        yield invalid_value(f"{path}.operator", check.shown(value), "value must be empty when `operator` is 'Exists'")
-    elif not toleration.get("key") and operator != "Exists":
+        yield invalid_value(path, shown(value), "value must be empty when `operator` is 'Exists'")
+    elif not place.fields.get("key") and operator != "Exists":
         text_ = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-        yield invalid_value(f"{path}.operator", check.shown(operator), text_)
+        yield invalid_value(path, shown(operator), text_)
     elif operator:
-        yield from check.one_of(operator, f"{path}.operator", ("Equal", "Exists"))
-    if toleration.get("effect"):
-        yield from check.one_of(toleration["effect"], f"{path}.effect", _EFFECTS)
+        yield from one_of(operator, path, ("Equal", "Exists"))
+
+
+POD_CHECKS: Final[Mapping[str, Check]] = {
+    "container_name": _container_name_errors,
+    "container_port_name": _port_name_errors,
+    "container_resources": _resource_errors,
+    "free_host_port": _host_port_errors,
+    "mount_path": _mount_path_errors,
+    "mounted_volume": _mounted_errors,
+    "ports_of_host_network": _host_network_errors,
+    "probe_handler": _handler_errors,
+    "success_threshold": _threshold_errors,
+    "template_metadata": _metadata_errors,
+    "toleration_operator": _toleration_errors,
+    "variable_name": _variable_name_errors,
+    "variable_source": _variable_source_errors,
+    "volume_name": _volume_name_errors,
+    "volume_source": _volume_source_errors,
+}
+"""Checks that the rules of pods' types name."""

@@ -10,9 +10,10 @@ from typing import Final, TypeAlias
 
 from deltaloop.apiserver.core.kinds.addresses import address_warnings
 from deltaloop.apiserver.core.kinds.claim_spec import claim_spec_warnings, fraction_warnings
-from deltaloop.apiserver.core.kinds.field_checks import each, shown
+from deltaloop.apiserver.core.kinds.field_checks import each
 from deltaloop.apiserver.core.kinds.node_labels import DEPRECATED_LABELS, node_term_warnings
 from deltaloop.apiserver.core.metadata.rules import label_name_problems
+from deltaloop.schemas.checking import shown
 from deltaloop.schemas.json_values import at, integer, is_mapping, mapping, text, texts
 
 _ANNOTATIONS: Final = {

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from deltaloop.apiserver.core.kinds.cells import is_true_at, number_at
-from deltaloop.apiserver.core.kinds.field_checks import immutable, set_to_one_of
 from deltaloop.apiserver.core.strategy import Strategy
+from deltaloop.schemas.checking import Place
 from deltaloop.schemas.faults import FieldError, forbidden_field
 from deltaloop.schemas.json_values import at, integer, text
 
@@ -18,8 +18,8 @@ SYSTEM_CLASSES: Final = {"system-node-critical": 2_000_001_000, "system-cluster-
 _HIGHEST: Final = 1_000_000_000
 
 
-def _errors(priority_class: Mapping[str, object]) -> Iterator[FieldError]:
-    name = text(at(priority_class, "metadata", "name"))
+def _value_errors(place: Place) -> Iterator[FieldError]:
+    name = text(at(place.fields, "metadata", "name"))
     if name not in SYSTEM_CLASSES:
         if name.startswith("system-"):
             text_ = (
@@ -27,19 +27,17 @@ def _errors(priority_class: Mapping[str, object]) -> Iterator[FieldError]:
                 f"{name} is not a known system priority class"
             )
             yield forbidden_field("metadata.name", text_)
-        elif integer(priority_class.get("value")) > _HIGHEST:
+        elif integer(place.fields.get("value")) > _HIGHEST:
             yield forbidden_field("value", f"maximum allowed value of a user defined priority is {_HIGHEST}")
-    yield from set_to_one_of(priority_class, "preemptionPolicy", ("PreemptLowerPriority", "Never"))
 
 
 def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
     if integer(before.get("value")) != integer(after.get("value")):
         yield forbidden_field("value", "may not be changed in an update.")
-    yield from immutable(before, after, "preemptionPolicy")
 
 
 STRATEGY: Final = Strategy(
-    validate=_errors,
+    checks={"priority": _value_errors},
     validate_update=_update_errors,
     cells={
         "Value": number_at("value"),

@@ -5,22 +5,16 @@ Source: Kubernetes pkg/apis/apps/validation, pkg/apis/core/validation/validation
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from deltaloop.apiserver.core.kinds import pod_owners
 from deltaloop.apiserver.core.kinds.cells import labels_at, selector_at
-from deltaloop.apiserver.core.kinds.field_checks import needs, not_negative
 from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings
 from deltaloop.apiserver.core.strategy import Strategy
-from deltaloop.schemas.faults import FieldError, required
+from deltaloop.schemas.checking import Place
+from deltaloop.schemas.faults import FieldError
 from deltaloop.schemas.json_values import is_mapping, mapping
-
-
-def _errors(owner: Mapping[str, object]) -> Iterator[FieldError]:
-    spec = mapping(owner.get("spec"))
-    yield from not_negative(spec, "replicas", "minReadySeconds", path="spec")
-    yield from pod_owners.selector_and_template_errors(spec, "deployment", "ReplicaSet")
 
 
 def _controller_defaults(controller: dict[str, object]) -> None:
@@ -29,20 +23,13 @@ def _controller_defaults(controller: dict[str, object]) -> None:
         spec["selector"] = dict(labels)
 
 
-def _controller_errors(owner: Mapping[str, object]) -> Iterator[FieldError]:
-    spec = mapping(owner.get("spec"))
-    yield from needs(spec, "selector", path="spec")
-    yield from not_negative(spec, "replicas", "minReadySeconds", path="spec")
-    if not is_mapping(spec.get("template")):
-        yield required("spec.template")
-        return
-    if spec.get("selector"):
-        yield from pod_owners.selected_errors(spec, {"matchLabels": spec["selector"]})
-    yield from pod_owners.template_errors(spec, "ReplicationController")
+def _controller_selector_errors(place: Place) -> Iterator[FieldError]:
+    selector = place.fields.get("selector")
+    if selector and is_mapping(place.fields.get("template")):
+        yield from pod_owners.selected_errors(place, {"matchLabels": selector})
 
 
 STRATEGY: Final = Strategy(
-    validate=_errors,
     validate_update=pod_owners.selector_update_errors,
     warn_new=name_warnings,
     warn_wanted=pod_owners.template_warnings,
@@ -50,7 +37,10 @@ STRATEGY: Final = Strategy(
 )
 CONTROLLER: Final = Strategy(
     defaults={"core.v1.ReplicationController": _controller_defaults},
-    validate=_controller_errors,
+    checks={
+        "replication_controller_selector": _controller_selector_errors,
+        "replication_controller_template": pod_owners.template_check("ReplicationController"),
+    },
     warn_new=name_warnings,
     warn_wanted=pod_owners.template_warnings,
     cells={**pod_owners.replica_cells(), "Selector": labels_at("spec.selector")},

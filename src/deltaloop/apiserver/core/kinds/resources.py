@@ -66,6 +66,7 @@ def _served(entry: KindEntry, tables: BuiltInTables, types: BuiltInTypes) -> Ser
         finalize="finalize" in entry.subresources,
         flags=entry.flags,
         schema=schema,
+        rules=types.rules(entry.type),
         field_labels=entry.field_labels,
         label_refusal=entry.label_refusal,
         parts=tuple(name for name in entry.subresources if name in _PARTS),

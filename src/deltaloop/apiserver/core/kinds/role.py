@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.field_checks import IMMUTABLE, each, needs, one_of, shown
+from deltaloop.apiserver.core.kinds.field_checks import one_of
 from deltaloop.apiserver.core.strategy import Cell, Strategy
+from deltaloop.schemas.checking import IMMUTABLE, Place, shown
 from deltaloop.schemas.faults import FieldError, invalid_value, not_supported, required
 from deltaloop.schemas.json_values import at, items, mapping, text, texts
 
@@ -17,31 +18,23 @@ _GROUP: Final = "rbac.authorization.k8s.io"
 _SUBJECTS: Final = ("ServiceAccount", "User", "Group")
 
 
-def _role_errors(role: Mapping[str, object]) -> Iterator[FieldError]:
-    for where, rule in each(role, "rules"):
-        urls, path = texts(rule.get("nonResourceURLs")), f"{where}.nonResourceURLs"
-        if not texts(rule.get("verbs")):
-            yield required(f"{where}.verbs")
-        if urls:
-            if at(role, "metadata", "namespace"):
-                yield invalid_value(path, shown(urls), "namespaced rules cannot apply to non-resource URLs")
-            if any(texts(rule.get(name)) for name in ("apiGroups", "resources", "resourceNames")):
-                text_ = "rules cannot apply to both regular resources and non-resource URLs"
-                yield invalid_value(path, shown(urls), text_)
-            continue
-        for name, what in (("apiGroups", "api group"), ("resources", "resource")):
-            if not texts(rule.get(name)):
-                yield required(f"{where}.{name}", f"resource rules must supply at least one {what}")
+def _rule_errors(place: Place) -> Iterator[FieldError]:
+    rule, path = place.fields, place.below("nonResourceURLs")
+    urls = texts(rule.get("nonResourceURLs"))
+    if urls:
+        if at(place.whole, "metadata", "namespace"):
+            yield invalid_value(path, shown(urls), "namespaced rules cannot apply to non-resource URLs")
+        if any(texts(rule.get(name)) for name in ("apiGroups", "resources", "resourceNames")):
+            yield invalid_value(path, shown(urls), "rules cannot apply to both regular resources and non-resource URLs")
+        return
+    for name, what in (("apiGroups", "api group"), ("resources", "resource")):
+        if not texts(rule.get(name)):
+            yield required(place.below(name), f"resource rules must supply at least one {what}")
 
 
-def _binding_errors(binding: Mapping[str, object]) -> Iterator[FieldError]:
-    namespaced = bool(at(binding, "metadata", "namespace"))
-    role, known = binding.get("roleRef"), ("Role", "ClusterRole") if namespaced else ("ClusterRole",)
-    yield from one_of(at(role, "apiGroup") or "", "roleRef.apiGroup", (_GROUP,))
-    yield from one_of(at(role, "kind") or "", "roleRef.kind", known)
-    yield from needs(role, "name", path="roleRef")
-    for where, subject in each(binding, "subjects"):
-        yield from _subject_errors(subject, where, namespaced=namespaced)
+def _kind_errors(place: Place) -> Iterator[FieldError]:
+    namespaced = at(place.whole, "metadata", "namespace")
+    yield from one_of(place.value, place.path, ("Role", "ClusterRole") if namespaced else ("ClusterRole",))
 
 
 def _subject_defaults(subject: dict[str, object]) -> None:
@@ -49,17 +42,17 @@ def _subject_defaults(subject: dict[str, object]) -> None:
         subject["apiGroup"] = _GROUP
 
 
-def _subject_errors(subject: Mapping[str, object], where: str, *, namespaced: bool) -> Iterator[FieldError]:
-    kind, group = text(subject.get("kind")), text(subject.get("apiGroup"))
-    yield from needs(subject, "name", path=where)
+def _subject_errors(place: Place) -> Iterator[FieldError]:
+    kind, path = text(place.fields.get("kind")), place.below("apiGroup")
+    group = text(place.fields.get("apiGroup"))
     if kind not in _SUBJECTS:
-        yield not_supported(f"{where}.kind", kind, _SUBJECTS)
+        yield not_supported(place.below("kind"), kind, _SUBJECTS)
     elif kind == "ServiceAccount":
-        yield from one_of(group, f"{where}.apiGroup", ("",))
-        if not namespaced:
-            yield from needs(subject, "namespace", path=where)
+        yield from one_of(group, path, ("",))
+        if not (place.fields.get("namespace") or at(place.whole, "metadata", "namespace")):
+            yield required(place.below("namespace"))
     else:
-        yield from one_of(group, f"{where}.apiGroup", (_GROUP,))
+        yield from one_of(group, path, (_GROUP,))
 
 
 def _binding_update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
@@ -89,10 +82,10 @@ def _subjects(kind: str, shown_subject: Callable[[object], str] = _name) -> Cell
     return cell
 
 
-STRATEGY: Final = Strategy(validate=_role_errors)
+STRATEGY: Final = Strategy(checks={"ruled_resources": _rule_errors})
 BINDING: Final = Strategy(
     defaults={"rbac.v1.Subject": _subject_defaults},
-    validate=_binding_errors,
+    checks={"kind_of_role": _kind_errors, "subject": _subject_errors},
     validate_update=_binding_update_errors,
     cells={
         "Role": _role,

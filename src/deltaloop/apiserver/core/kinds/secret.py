@@ -14,7 +14,6 @@ import msgspec
 
 from deltaloop.apiserver.core.kinds.cells import count_at
 from deltaloop.apiserver.core.kinds.data_keys import immutable_errors, key_errors
-from deltaloop.apiserver.core.kinds.field_checks import immutable
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.faults import FieldError, invalid_value, required
 from deltaloop.schemas.json_values import at, mapping, text
@@ -65,11 +64,6 @@ def _is_json(encoded: str) -> bool:
     return True
 
 
-def _update_errors(before: dict[str, object], after: dict[str, object]) -> Iterator[FieldError]:
-    yield from immutable_errors(before, after, _DATA)
-    yield from immutable(before, after, "type")
-
-
 def _warnings(secret: Mapping[str, object]) -> Iterator[str]:
     """Yield a warning if there is no PEM where TLS needs it; whether key and certificate fit is not looked at."""
     if secret.get("type") != "kubernetes.io/tls":
@@ -87,7 +81,7 @@ def _warnings(secret: Mapping[str, object]) -> Iterator[str]:
 STRATEGY: Final = Strategy(
     default=_default,
     validate=_errors,
-    validate_update=_update_errors,
+    validate_update=lambda before, after: immutable_errors(before, after, _DATA),
     warn=_warnings,
     cells={"Type": "type", "Data": count_at("data")},
 )

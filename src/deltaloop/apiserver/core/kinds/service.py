@@ -12,19 +12,18 @@ from typing import Final
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.kinds import field_checks as check
-from deltaloop.apiserver.core.kinds.addresses import address_errors, address_warnings
+from deltaloop.apiserver.core.kinds.addresses import address_warnings
 from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, labels_at, load_balancer_addresses, text_at
 from deltaloop.apiserver.core.kinds.ip_address import IP_ADDRESS, addresses_of, ip_address, uid_beside
 from deltaloop.apiserver.core.kinds.kubelet_verbs import proxy_of
 from deltaloop.apiserver.core.kinds.service_addresses import said_errors
 from deltaloop.apiserver.core.kinds.service_allocation import Taken, allocate, keep_allocated
-from deltaloop.apiserver.core.metadata.rules import label_errors, label_name_errors, subdomain_errors
+from deltaloop.apiserver.core.metadata.rules import label_name_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy, Writes
+from deltaloop.schemas.checking import Place, shown
 from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value, required
-from deltaloop.schemas.json_values import at, integer, items, mapping, string_map, text, texts
+from deltaloop.schemas.json_values import at, integer, items, mapping, text, texts
 
-_TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
-_TRAFFIC_POLICIES: Final = ("Cluster", "Local")
 _SESSION_SECONDS: Final = 10_800
 _HINTS, _MODE = (f"service.kubernetes.io/topology-{word}" for word in ("aware-hints", "mode"))
 
@@ -104,49 +103,42 @@ def _release(writes: Writes, namespace: str, name: str, addresses: Iterable[str]
             writes.remove_beside(IP_ADDRESS, address)
 
 
-def _errors(service: Mapping[str, object]) -> Iterator[FieldError]:
-    spec = mapping(service.get("spec"))
-    kind = text(spec.get("type"))
-    yield from check.one_of(kind, "spec.type", _TYPES)
-    if kind == "ExternalName":
-        name = text(spec.get("externalName"))
-        yield from check.needs(spec, "externalName", path="spec")
-        if name:
-            yield from subdomain_errors(name.removesuffix("."), "spec.externalName")
-    elif spec.get("clusterIP") != "None":
-        yield from check.needs(spec, "ports", path="spec")
-    yield from check.one_of(spec.get("sessionAffinity"), "spec.sessionAffinity", ("ClientIP", "None"))
-    yield from said_errors(spec)
-    yield from address_errors(texts(spec.get("externalIPs")), "spec.externalIPs")
-    yield from _port_errors(spec, kind)
-    yield from label_errors(string_map(spec.get("selector")), "spec.selector")
-    external, internal = spec.get("externalTrafficPolicy"), spec.get("internalTrafficPolicy")
-    if external and kind not in ("NodePort", "LoadBalancer") and not texts(spec.get("externalIPs")):
-        text_ = "may only be set for externally-accessible services"
-        yield invalid_value("spec.externalTrafficPolicy", check.shown(external), text_)
-    elif external:
-        yield from check.one_of(external, "spec.externalTrafficPolicy", _TRAFFIC_POLICIES)
-    if internal:
-        yield from check.one_of(internal, "spec.internalTrafficPolicy", _TRAFFIC_POLICIES)
+def _need_errors(place: Place) -> Iterator[FieldError]:
+    spec = place.fields
+    if spec.get("type") != "ExternalName":
+        if spec.get("clusterIP") != "None" and not spec.get("ports"):
+            yield required(place.below("ports"))
+        return
+    name, path = text(spec.get("externalName")), place.below("externalName")
+    yield from subdomain_errors(name.removesuffix("."), path) if name else (required(path),)
 
 
-def _port_errors(spec: Mapping[str, object], kind: str) -> Iterator[FieldError]:
+def _traffic_errors(place: Place) -> Iterator[FieldError]:
+    if place.beside("type") not in ("NodePort", "LoadBalancer") and not texts(place.beside("externalIPs")):
+        yield invalid_value(place.path, shown(place.value), "may only be set for externally-accessible services")
+    else:
+        yield from check.one_of(place.value, place.path, ("Cluster", "Local"))
+
+
+def _port_errors(place: Place) -> Iterator[FieldError]:
     names: set[str] = set()
     seen: set[tuple[int, str]] = set()
     repeated: list[FieldError] = []
-    for where, port in check.each(spec, "ports", "spec"):
+    ports = items(place.value)
+    for number, port in enumerate(map(mapping, ports)):
+        where = f"{place.path}[{number}]"
         name, protocol = text(port.get("name")), text(port.get("protocol"))
         if name:
             yield from label_name_errors(name, f"{where}.name")
             if name in names:
-                yield duplicate(f"{where}.name", check.shown(name))
-        elif len(items(spec["ports"])) > 1:
+                yield duplicate(f"{where}.name", shown(name))
+        elif len(ports) > 1:
             yield required(f"{where}.name")
         names.add(name)
         yield from check.port_errors(port.get("port"), f"{where}.port")
         yield from check.one_of(protocol, f"{where}.protocol", check.PROTOCOLS)
         yield from check.port_or_name_errors(port.get("targetPort"), f"{where}.targetPort")
-        if kind == "ClusterIP" and port.get("nodePort"):
+        if place.beside("type") == "ClusterIP" and port.get("nodePort"):
             yield forbidden_field(f"{where}.nodePort", "may not be used when `type` is 'ClusterIP'")
         key = (integer(port.get("port")), protocol)
         if key in seen:
@@ -164,7 +156,7 @@ def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) ->
     if "ExternalName" in (old.get("type"), new.get("type")) or not old.get("clusterIP") or [*said_errors(new)]:
         return
     if new.get("clusterIP") != old["clusterIP"]:
-        value = check.shown([new.get("clusterIP") or ""])
+        value = shown([new.get("clusterIP") or ""])
         yield invalid_value("spec.clusterIPs[0]", value, "may not change once set")
 
 
@@ -219,7 +211,12 @@ def _external_ip(service: Mapping[str, object]) -> str:
 STRATEGY: Final = Strategy(
     defaults={"core.v1.Service": _defaults, "core.v1.ServiceSpec": _spec_defaults},
     keep=_keep,
-    validate=_errors,
+    checks={
+        "cluster_addresses": lambda place: said_errors(place.fields),
+        "external_traffic": _traffic_errors,
+        "service_ports": _port_errors,
+        "what_service_needs": _need_errors,
+    },
     validate_update=_update_errors,
     warn=_warnings,
     finish_new=_finish_new,

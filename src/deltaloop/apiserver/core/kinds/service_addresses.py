@@ -14,6 +14,7 @@ from typing import Final
 
 from deltaloop.apiserver.core.kinds import field_checks as check
 from deltaloop.apiserver.core.kinds.addresses import address_errors, address_family, one_of_each_errors
+from deltaloop.schemas.checking import shown
 from deltaloop.schemas.faults import FieldError, duplicate, forbidden_field, invalid_value
 from deltaloop.schemas.json_values import mapping, text, texts
 
@@ -60,11 +61,11 @@ def said_errors(spec: Mapping[str, object]) -> Iterator[FieldError]:
                 yield forbidden_field(f"spec.{name}", "may not be set for ExternalName services")
         return
     if addresses[:1] == (HEADLESS,) and kind in ("NodePort", "LoadBalancer"):
-        yield invalid_value(f"{_IPS}[0]", check.shown(HEADLESS), f"may not be set to 'None' for {kind} services")
+        yield invalid_value(f"{_IPS}[0]", shown(HEADLESS), f"may not be set to 'None' for {kind} services")
     if addresses and not spec.get("clusterIP"):
-        yield invalid_value(_IPS, check.shown(list(addresses)), "must be empty when `clusterIP` is not specified")
+        yield invalid_value(_IPS, shown(list(addresses)), "must be empty when `clusterIP` is not specified")
     elif addresses and addresses[0] != spec.get("clusterIP"):
-        yield invalid_value(_IPS, check.shown(list(addresses)), "first value must match `clusterIP`")
+        yield invalid_value(_IPS, shown(list(addresses)), "first value must match `clusterIP`")
     wrong_families = [*_family_errors(families, spec.get("ipFamilyPolicy"))]
     yield from wrong_families
     yield from _address_errors(addresses, () if wrong_families else families)
@@ -74,21 +75,21 @@ def _family_errors(families: tuple[str, ...], policy: object) -> Iterator[FieldE
     for place, family in enumerate(families):
         yield from check.one_of(family, f"spec.ipFamilies[{place}]", _FAMILIES)
         if family in families[:place]:
-            yield duplicate(f"spec.ipFamilies[{place}]", check.shown(family))
+            yield duplicate(f"spec.ipFamilies[{place}]", shown(family))
     if policy:
         yield from check.one_of(policy, "spec.ipFamilyPolicy", _POLICIES)
 
 
 def _address_errors(addresses: tuple[str, ...], families: tuple[str, ...]) -> Iterator[FieldError]:
-    shown = check.shown(list(addresses))
+    in_go = shown(list(addresses))
     headless = addresses[:1] == (HEADLESS,)
     wrong: list[FieldError] = []
     if headless and len(addresses) > 1:
-        wrong.append(invalid_value(_IPS, shown, "'None' must be the first and only value"))
+        wrong.append(invalid_value(_IPS, in_go, "'None' must be the first and only value"))
     wrong += address_errors(addresses, _IPS, but=HEADLESS if headless else "")
     yield from wrong
     if len(addresses) > 2:
-        yield invalid_value(_IPS, shown, "may only hold up to 2 values")
+        yield invalid_value(_IPS, in_go, "may only hold up to 2 values")
     if wrong or headless:
         return
     of_addresses = [address_family(address) for address in addresses]
@@ -98,7 +99,7 @@ def _address_errors(addresses: tuple[str, ...], families: tuple[str, ...]) -> It
     for place, (address, family) in enumerate(zip(addresses, families, strict=False)):
         if family != f"IPv{of_addresses[place]}":
             text_ = f"expected an {family} value as indicated by `ipFamilies[{place}]`"
-            yield invalid_value(f"{_IPS}[{place}]", check.shown(address), text_)
+            yield invalid_value(f"{_IPS}[{place}]", shown(address), text_)
 
 
 def unserved_errors(spec: Mapping[str, object]) -> Iterator[FieldError]:
@@ -108,11 +109,11 @@ def unserved_errors(spec: Mapping[str, object]) -> Iterator[FieldError]:
     for listed, what in ((addresses, "cluster IPs"), (families, "IP families")):
         if policy == "SingleStack" and len(listed) > 1:
             text_ = f"must be 'RequireDualStack' or 'PreferDualStack' when multiple {what} are specified"
-            yield invalid_value("spec.ipFamilyPolicy", check.shown("SingleStack"), text_)
+            yield invalid_value("spec.ipFamilyPolicy", shown("SingleStack"), text_)
     for place, address in enumerate(addresses):
         if place >= len(families) and address_family(address) == 6:
             text_ = "IPv6 is not configured on this cluster"
-            yield invalid_value(f"{_IPS}[{place}]", check.shown(list(addresses)), text_)
+            yield invalid_value(f"{_IPS}[{place}]", shown(list(addresses)), text_)
 
 
 def unserved_families(spec: Mapping[str, object]) -> Iterator[FieldError]:
@@ -121,7 +122,7 @@ def unserved_families(spec: Mapping[str, object]) -> Iterator[FieldError]:
         return
     for place, family in enumerate(texts(spec.get("ipFamilies"))):
         if family == "IPv6":
-            yield invalid_value(f"spec.ipFamilies[{place}]", check.shown(family), "not configured on this cluster")
+            yield invalid_value(f"spec.ipFamilies[{place}]", shown(family), "not configured on this cluster")
     if spec.get("ipFamilyPolicy") == "RequireDualStack":
         text_ = "this cluster is not configured for dual-stack services"
-        yield invalid_value("spec.ipFamilyPolicy", check.shown("RequireDualStack"), text_)
+        yield invalid_value("spec.ipFamilyPolicy", shown("RequireDualStack"), text_)

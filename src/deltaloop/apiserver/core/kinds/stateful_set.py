@@ -10,24 +10,18 @@ from typing import Final
 
 from deltaloop.apiserver.core.kinds import pod_owners
 from deltaloop.apiserver.core.kinds.cells import template_cells
-from deltaloop.apiserver.core.kinds.claim_spec import claim_spec_errors, claim_spec_warnings
+from deltaloop.apiserver.core.kinds.claim_spec import claim_spec_warnings
 from deltaloop.apiserver.core.kinds.field_checks import (
-    IMMUTABLE,
+    NOT_NEGATIVE,
     each,
-    immutable,
     most_percent_errors,
-    not_negative,
-    set_to_one_of,
     share_errors,
-    shown,
     shown_selector,
 )
-from deltaloop.apiserver.core.metadata.rules import label_name_errors
 from deltaloop.apiserver.core.strategy import Strategy
+from deltaloop.schemas.checking import IMMUTABLE, Place, shown
 from deltaloop.schemas.faults import FieldError, invalid_value
 from deltaloop.schemas.json_values import at, integer, is_mapping, items, mapping, text
-
-_KEPT: Final = ("volumeClaimTemplates", "serviceName", "podManagementPolicy")
 
 
 def _spec_defaults(spec: dict[str, object]) -> None:
@@ -45,18 +39,14 @@ def _strategy_defaults(strategy: dict[str, object]) -> None:
         rolling.setdefault("maxUnavailable", 1)
 
 
-def _errors(owner: Mapping[str, object]) -> Iterator[FieldError]:
-    spec = mapping(owner.get("spec"))
-    policy, claims = text(spec.get("podManagementPolicy")), "persistentVolumeClaimRetentionPolicy"
-    if policy not in ("OrderedReady", "Parallel"):
-        yield invalid_value("spec.podManagementPolicy", shown(policy), "must be 'OrderedReady' or 'Parallel'")
-    yield from _strategy_errors(mapping(spec.get("updateStrategy")))
-    for name in ("whenDeleted", "whenScaled"):
-        yield from set_to_one_of(spec.get(claims), name, ("Retain", "Delete"), f"spec.{claims}")
-    yield from not_negative(spec, "replicas", "minReadySeconds", path="spec")
-    yield from not_negative(spec.get("ordinals"), "start", path="spec.ordinals")
-    with_claims = {**spec, "template": _template_with_claims(spec)}
-    yield from pod_owners.selector_and_template_errors(with_claims, "statefulset", "StatefulSet")
+def _policy_errors(place: Place) -> Iterator[FieldError]:
+    if place.value not in ("OrderedReady", "Parallel"):
+        yield invalid_value(place.path, shown(place.value), "must be 'OrderedReady' or 'Parallel'")
+
+
+def _template_errors(place: Place) -> Iterator[FieldError]:
+    yield from place.errors_below("template", _template_with_claims(place.fields))
+    yield from pod_owners.ending_errors(place, "StatefulSet")
 
 
 def _template_with_claims(spec: Mapping[str, object]) -> dict[str, object]:
@@ -76,39 +66,29 @@ def _template_with_claims(spec: Mapping[str, object]) -> dict[str, object]:
     return {**template, "spec": pod_spec}
 
 
-def _strategy_errors(strategy: Mapping[str, object]) -> Iterator[FieldError]:
-    kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
-    field = "spec.updateStrategy"
+def _strategy_errors(place: Place) -> Iterator[FieldError]:
+    kind, rolling = place.fields.get("type"), place.fields.get("rollingUpdate")
+    path, partition, share = place.below("rollingUpdate"), at(rolling, "partition"), at(rolling, "maxUnavailable")
     if kind == "RollingUpdate":
-        share, where = at(rolling, "maxUnavailable"), f"{field}.rollingUpdate.maxUnavailable"
-        yield from not_negative(rolling, "partition", path=f"{field}.rollingUpdate")
-        yield from share_errors(share, where)
+        if integer(partition) < 0:
+            yield invalid_value(f"{path}.partition", shown(partition), NOT_NEGATIVE)
+        yield from share_errors(share, f"{path}.maxUnavailable")
         if share in (0, "0%"):
-            yield invalid_value(where, shown(share), "cannot be 0")
-        yield from most_percent_errors(share, where)
+            yield invalid_value(f"{path}.maxUnavailable", shown(share), "cannot be 0")
+        yield from most_percent_errors(share, f"{path}.maxUnavailable")
     elif kind != "OnDelete":
-        yield invalid_value(field, pod_owners.shown_strategy(strategy), "must be 'RollingUpdate' or 'OnDelete'")
-    elif rolling is not None:
-        in_go = (
-            f'{{"Partition":{shown(at(rolling, "partition"))},"MaxUnavailable":{shown(at(rolling, "maxUnavailable"))}}}'
+        yield invalid_value(
+            place.path, pod_owners.shown_strategy(place.fields), "must be 'RollingUpdate' or 'OnDelete'"
         )
-        yield invalid_value(f"{field}.rollingUpdate", in_go, "only allowed for updateStrategy 'RollingUpdate'")
-
-
-def _new_errors(owner: Mapping[str, object]) -> Iterator[FieldError]:
-    """Yield what a new one may not have; an update cannot change it, and old objects may be as they are."""
-    spec = mapping(owner.get("spec"))
-    for path, claim in each(spec, "volumeClaimTemplates", "spec"):
-        yield from claim_spec_errors(claim.get("spec"), f"{path}.spec")
-    if spec.get("serviceName"):
-        yield from label_name_errors(text(spec["serviceName"]), "spec.serviceName")
+    elif rolling is not None:
+        in_go = f'{{"Partition":{shown(partition)},"MaxUnavailable":{shown(share)}}}'
+        yield invalid_value(path, in_go, "only allowed for updateStrategy 'RollingUpdate'")
 
 
 def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
     selector = at(after, "spec", "selector")
     if at(before, "spec", "selector") != selector:
         yield invalid_value("spec.selector", shown_selector(selector), IMMUTABLE)
-    yield from immutable(before.get("spec"), after.get("spec"), *_KEPT, path="spec")
 
 
 def _warnings(owner: Mapping[str, object]) -> Iterator[str]:
@@ -125,8 +105,12 @@ STRATEGY: Final = Strategy(
         "apps.v1.StatefulSetSpec": _spec_defaults,
         "apps.v1.StatefulSetUpdateStrategy": _strategy_defaults,
     },
-    validate=_errors,
-    validate_new=_new_errors,
+    checks={
+        "pod_management_policy": _policy_errors,
+        "stateful_set_selector": pod_owners.selector_check("statefulset"),
+        "stateful_set_strategy": _strategy_errors,
+        "stateful_set_template": _template_errors,
+    },
     validate_update=_update_errors,
     warn=_warnings,
     warn_wanted=pod_owners.template_warnings,

@@ -9,27 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from deltaloop.apiserver.core.kinds.cells import is_true_at, text_at
-from deltaloop.apiserver.core.kinds.field_checks import IMMUTABLE, each, immutable, set_to_one_of
+from deltaloop.apiserver.core.kinds.field_checks import each
 from deltaloop.apiserver.core.kinds.node_labels import DEPRECATED_LABELS
 from deltaloop.apiserver.core.strategy import Strategy
-from deltaloop.schemas.faults import FieldError, invalid_value, required
 from deltaloop.schemas.json_values import at, text
 
-_BINDING_MODES: Final = ("Immediate", "WaitForFirstConsumer")
-_FIXED: Final = ("parameters", "reclaimPolicy", "volumeBindingMode")
 _DEFAULT: Final = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
-
-
-def _errors(storage_class: Mapping[str, object]) -> Iterator[FieldError]:
-    if not storage_class.get("provisioner"):
-        yield required("provisioner")
-    yield from set_to_one_of(storage_class, "volumeBindingMode", _BINDING_MODES)
-
-
-def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[FieldError]:
-    if before.get("provisioner") != after.get("provisioner"):
-        yield invalid_value("provisioner", "null", IMMUTABLE)
-    yield from immutable(before, after, *_FIXED)
 
 
 def _warnings(storage_class: Mapping[str, object]) -> Iterator[str]:
@@ -50,8 +35,6 @@ def _default_of(listed: Sequence[Mapping[str, object]]) -> str:
 
 STRATEGY: Final = Strategy(
     default_of=_default_of,
-    validate=_errors,
-    validate_update=_update_errors,
     warn=_warnings,
     cells={
         "Provisioner": "provisioner",

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
+from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required, too_long
 from deltaloop.schemas.json_values import items, mapping
 
 _SUBDOMAIN: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
@@ -275,8 +275,7 @@ def annotation_errors(annotations: dict[str, str], field: str = "metadata.annota
     for key in annotations:
         yield from _qualified_errors(key, field, str.lower)
     if sum(len(key) + len(value.encode()) for key, value in annotations.items()) > _MAX_ANNOTATIONS:
-        text = f"Too long: may not be more than {_MAX_ANNOTATIONS} bytes"
-        yield FieldError(field, "FieldValueTooLong", text)
+        yield too_long(field, _MAX_ANNOTATIONS)
 
 
 def _finalizer_errors(finalizer: str, position: int, *, strict: bool) -> Iterator[FieldError]:

@@ -150,7 +150,9 @@ def told_by_status(served: ServedResource, errors: list[FieldError]) -> list[Fie
 def new_errors(served: ServedResource, created: dict[str, object]) -> list[FieldError]:
     """Return what is wrong with a new object."""
     errors = metadata_errors(served, mapping(created["metadata"]), new=True)
-    return [*errors, *served.strategy.validate(created), *served.strategy.validate_new(created)]
+    strategy, rules = served.strategy, served.rules
+    errors += [*rules.kept_errors(created, new=True), *strategy.validate(created), *strategy.validate_new(created)]
+    return [*errors, *rules.tagged_errors(created)]
 
 
 def changed_errors(
@@ -166,7 +168,10 @@ def changed_errors(
     """
     errors = metadata_errors(served, mapping(after["metadata"]), new=whole and served.flags.base_rechecked)
     if whole:
-        errors += [*served.strategy.validate(after), *served.strategy.validate_update(before, after)]
+        strategy, rules = served.strategy, served.rules
+        errors += [*rules.kept_errors(after, new=False), *strategy.validate(after)]
+        errors += [*rules.fixed_errors(before, after), *strategy.validate_update(before, after)]
+        errors += rules.tagged_errors(after, before)
     else:
         errors += served.strategy.validate_status(before, after)
     if "deletionTimestamp" in mapping(after["metadata"]):

@@ -14,7 +14,7 @@ from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.wire.requests import parse_boolean
 from deltaloop.apiserver.core.write_options import dry_run_errors
 from deltaloop.apiserver.core.writes.field_validation import FieldValidation
-from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
+from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required, too_long
 
 _LONGEST: Final = 128
 _MODES: Final = sorted(mode.value for mode in FieldValidation)
@@ -79,8 +79,7 @@ def _name_of(user_agent: str) -> str:
 
 def _manager_errors(name: str) -> Iterator[FieldError]:
     if len(name.encode()) > _LONGEST:
-        text = f"Too long: may not be more than {_LONGEST} bytes"
-        yield FieldError("fieldManager", "FieldValueTooLong", text)
+        yield too_long("fieldManager", _LONGEST)
     for position, sign in enumerate(name[: _LONGEST + 1]):
         if not sign.isprintable():
             text = f"invalid character U+{ord(sign):04X} (at position {len(name[:position].encode())})"
