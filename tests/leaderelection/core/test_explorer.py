@@ -93,10 +93,10 @@ def _renewed_by_a_conflict(self: Election, now: float, *, chance: float) -> tupl
     return facts
 
 
-def _renewed_by_a_timeout(self: Election, now: float, *, chance: float, uncertain: bool = True) -> tuple[Fact, ...]:
+def _renewed_by_a_timeout(self: Election, now: float, *, chance: float) -> tuple[Fact, ...]:
     if self.phase is ElectionPhase.LEADING:
         self._extend(now)
-    return _failed(self, now, chance=chance, uncertain=uncertain)
+    return _failed(self, now, chance=chance)
 
 
 def _still_acting(self: Election, now: float, *, give_up: bool = True) -> None:

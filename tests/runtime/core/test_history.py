@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from deltaloop.api.references import ObjectReference, Trigger
+from deltaloop.runtime.core import review_answers
 from deltaloop.runtime.core.history import EACH, LIMIT, MOST_ANSWERS, History, Reconciled, WrittenObject
 from deltaloop.runtime.core.review_answers import ReviewAnswers
 
@@ -73,20 +74,20 @@ def test_an_object_is_found_by_its_own_reconciles_and_by_those_it_caused_or_that
 
 
 def test_it_is_bounded_in_keys_in_reconciles_and_in_answers() -> None:
-    history = History(limit=3, each=2)
-    for number in range(10):
-        history.add(run(f"default/{number % 5}", number, at=number))
-    assert len(history) == 3
-    assert numbers(history, "", "default/4") == [9]
+    history, keys = History(), LIMIT + 2
+    for number in range(2 * keys):
+        history.add(run(f"default/{number % keys}", number, at=number))
+    assert len(history) == LIMIT
+    assert numbers(history, "", f"default/{keys - 1}") == [2 * keys - 1]
     assert numbers(history, "", "default/1") == []
-    again = History(limit=2)
-    for number, key in enumerate(("default/a", "default/b", "default/a", "default/c")):
-        again.add(run(key, number, at=number))
-    assert numbers(again, "", "default/a", "default/b") == [2, 0], "b has not run for longest"
-    few = History(limit=3, each=2)
-    for number in range(5):
+    again = History()
+    for number, key in enumerate(["a", "b", *map(str, range(LIMIT - 2)), "a", "c"]):
+        again.add(run(f"default/{key}", number, at=number))
+    assert numbers(again, "", "default/a", "default/b") == [LIMIT, 0], "b has not run for longest"
+    few = History()
+    for number in range(EACH + 3):
         few.add(run("default/a", number, at=number))
-    assert numbers(few, "", "default/a") == [4, 3]
+    assert numbers(few, "", "default/a") == [*range(EACH + 2, 2, -1)]
     many = History()
     for number in range(200):
         many.add(run(f"default/{number}", number, at=number))
@@ -95,14 +96,15 @@ def test_it_is_bounded_in_keys_in_reconciles_and_in_answers() -> None:
 
 
 def test_answers_about_tokens_are_kept_for_a_short_time_and_bounded() -> None:
-    answers = ReviewAnswers(kept_for=10.0, limit=2)
+    answers = ReviewAnswers()
     answers.keep((b"a", "/metrics"), True, 0.0)
     assert answers.get((b"a", "/metrics"), 9.9) is True
     assert answers.get((b"a", "/other"), 9.9) is None
     assert len(answers) == 1
     assert answers.get((b"a", "/metrics"), 10.0) is None
     assert len(answers) == 0
-    for number, name in enumerate((b"a", b"b", b"c")):
-        answers.keep((name, "/metrics"), False, number)
-    assert len(answers) == 2
-    assert answers.get((b"c", "/metrics"), 3.0) is False
+    for number in range(review_answers.LIMIT + 1):
+        answers.keep((b"%d" % number, "/metrics"), False, 0.0)
+    assert len(answers) == review_answers.LIMIT
+    assert answers.get((b"0", "/metrics"), 3.0) is None
+    assert answers.get((b"%d" % review_answers.LIMIT, "/metrics"), 3.0) is False

@@ -155,7 +155,7 @@ def test_what_is_read_although_nothing_of_it_was_uncertain_is_shown() -> None:
 
 
 def test_versions_that_cannot_be_compared_only_count_when_they_are_the_same() -> None:
-    overlay = Overlay(uncomparable_age=10.0)
+    overlay = Overlay()
     overlay.wrote(obj("default/a", "x7"), reached="x5", now=0.0)
     assert version_of(overlay.show("default/a", obj("default/a", "x9"), reached="x9", now=9.9)) == "x7"
     assert version_of(overlay.show("default/a", obj("default/a", "x9"), reached="x9", now=10.0)) == "x9"
@@ -171,7 +171,7 @@ def test_a_server_that_was_restored_from_a_backup_takes_our_writes_along() -> No
 
 
 def test_nothing_is_kept_for_ever() -> None:
-    overlay = Overlay(max_age=300.0)
+    overlay = Overlay()
     overlay.wrote(obj("default/a", 7), reached="5", now=0.0)
     assert version_of(overlay.show("default/a", None, reached="5", now=299.0)) == "7"
     assert overlay.show("default/a", None, reached="5", now=300.0) is None
@@ -201,7 +201,7 @@ def test_much_that_nobody_reads_is_pruned() -> None:
     ],
 )
 def test_an_unknown_outcome_is_settled_by_what_proves_it(kind: WriteKind, live: Resource | None, over: bool) -> None:
-    overlay = Overlay(uncertain_for=60.0)
+    overlay = Overlay()
     overlay.lost_sight("default/a", kind, uid="u", version="5", now=0.0)
     assert overlay.is_uncertain("default/a", now=1.0)
     overlay.settle("default/a", live, reached="5", now=1.0)

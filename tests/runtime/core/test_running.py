@@ -23,7 +23,7 @@ def test_a_run_without_a_limit_is_waited_for() -> None:
 
 
 def test_a_run_over_its_limit_is_told_once_and_then_named_now_and_then() -> None:
-    runs = Runs(slots=1, timeout=30.0, warning_interval=10.0)
+    runs = Runs(slots=1, timeout=30.0)
     run = runs.begin("a", 5.0)
     assert runs.ask(run, 5.0) == AwaitRun(35.0)
     assert runs.ask(run, 35.0) == Stop(StopReason.TIMEOUT)
@@ -80,7 +80,7 @@ class RunsMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.now = 0.0
-        self.runs: Runs = self.runs_class(slots=2, timeout=10.0, warning_interval=4.0)
+        self.runs: Runs = self.runs_class(slots=2, timeout=10.0)
         self.present: dict[str, Any] = {}
         self.started: dict[str, float] = {}
         self.told: dict[str, int] = {}

@@ -22,7 +22,7 @@ from deltaloop.runtime.core.access import (
     rules_for,
     rules_of_access,
 )
-from deltaloop.runtime.core.attribution import Attribution
+from deltaloop.runtime.core.attribution import LIMIT, Attribution
 from deltaloop.runtime.core.readiness import CacheState, Check, Leadership, answer, readiness
 
 
@@ -182,12 +182,12 @@ def test_own_writes_are_labelled_and_others_are_not() -> None:
 
 
 def test_the_oldest_writes_are_forgotten_first() -> None:
-    attribution = Attribution(limit=2)
-    for version in ("1", "2", "3"):
-        attribution.wrote("u", version, controller="foos", number=int(version))
-    assert attribution.writer("u", "1") is None
-    assert attribution.writer("u", "3") == ("foos", 3)
-    assert len(attribution) == 2
+    attribution = Attribution()
+    for number in range(LIMIT + 1):
+        attribution.wrote("u", str(number), controller="foos", number=number)
+    assert attribution.writer("u", "0") is None
+    assert attribution.writer("u", str(LIMIT)) == ("foos", LIMIT)
+    assert len(attribution) == LIMIT
 
 
 @pytest.mark.parametrize("uid", [""])

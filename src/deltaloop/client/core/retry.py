@@ -41,11 +41,11 @@ class RetryDecision:
 
     __slots__ = ("_deadline_at", "_method", "_retries_left")
 
-    def __init__(self, method: str, *, deadline_at: float | None, max_retries: int = MAX_RETRIES) -> None:
+    def __init__(self, method: str, *, deadline_at: float | None) -> None:
         """Begin a call that must be over at ``deadline_at``; None means whenever."""
         self._method = method
         self._deadline_at = deadline_at
-        self._retries_left = max_retries
+        self._retries_left = MAX_RETRIES
 
     def failed(self, error: DeltaloopError, *, now: float) -> float | None:
         """Return how many seconds to wait before the next try, or None if the error stands."""

@@ -161,7 +161,7 @@ class Election:
             give_up: False leaves the lock to expire.
         """
         if self._pending is not None:
-            self._forget_request(now, uncertain=True)
+            self._forget_request(now)
         holds = self._observed is not None and self._observed.record.holder_identity == self.identity
         until = self._release_until_at(now)
         self.guard_until = -math.inf
@@ -204,7 +204,7 @@ class Election:
         if self.phase is not ElectionPhase.LEADING:
             raise RuntimeError(f"lose() while {self.phase.value}")
         if self._pending is not None:
-            self._forget_request(now, uncertain=True)
+            self._forget_request(now)
         self._lose(because)
         return because
 
@@ -375,25 +375,23 @@ class Election:
             self._attempt_failed(now, chance)
         return ()
 
-    def failed(self, now: float, *, chance: float, uncertain: bool = True) -> tuple[Fact, ...]:
-        """Take the news that a request got no usable answer.
+    def failed(self, now: float, *, chance: float) -> tuple[Fact, ...]:
+        """Take the news that a request got no usable answer: a write may have been carried out nevertheless.
 
         Args:
             now: Seconds on the caller's clock.
             chance: A number in [0, 1).
-            uncertain: Whether a write may have been carried out nevertheless.
         """
-        self._forget_request(now, uncertain=uncertain)
+        self._forget_request(now)
         if self.phase is not ElectionPhase.RELEASING:
             self._attempt_failed(now, chance)
         return ()
 
-    def _forget_request(self, now: float, *, uncertain: bool) -> None:
+    def _forget_request(self, now: float) -> None:
         request = self._take(Read, Create, Update)
         if not isinstance(request, Read):
             self._version_is_current = False
-            if uncertain:
-                self._write_unknown_at = now
+            self._write_unknown_at = now
 
     def _attempt_failed(self, now: float, chance: float) -> None:
         if self.phase is ElectionPhase.CONTENDING:

@@ -26,9 +26,8 @@ _DELETED: Final = ""
 class Attribution:
     """The latest writes of one program."""
 
-    def __init__(self, *, limit: int = LIMIT) -> None:
-        """Begin without writes; at most ``limit`` are kept."""
-        self._limit = limit
+    def __init__(self) -> None:
+        """Begin without writes; at most ``LIMIT`` are kept."""
         self._writers: dict[tuple[str, str], tuple[str, int]] = {}
 
     def __len__(self) -> int:
@@ -65,5 +64,5 @@ class Attribution:
         if not write[0]:
             return
         self._writers[write] = by
-        while len(self._writers) > self._limit:
+        while len(self._writers) > LIMIT:
             del self._writers[next(iter(self._writers))]

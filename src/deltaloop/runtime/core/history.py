@@ -1,6 +1,6 @@
 """The last reconciles of each object: why each ran, what it wrote, how it ended. For ``deltaloop explain``.
 
-Bounded twice: ``limit`` keys, those that have not run for longest forgotten first, and ``each`` reconciles of a key.
+Bounded twice: ``LIMIT`` keys, those that have not run for longest forgotten first, and ``EACH`` reconciles of a key.
 There is no data of objects in it: names, versions, times, and the paths of fields that changed.
 """
 
@@ -106,15 +106,8 @@ class Reconciled:
 class History:
     """The last reconciles of one program."""
 
-    def __init__(self, *, limit: int = LIMIT, each: int = EACH) -> None:
-        """Begin without any.
-
-        Args:
-            limit: Most keys.
-            each: Most reconciles of each key.
-        """
-        self._limit = limit
-        self._each = each
+    def __init__(self) -> None:
+        """Begin without any."""
         self._keys: OrderedDict[tuple[str, str], deque[Reconciled]] = OrderedDict()
 
     def __len__(self) -> int:
@@ -123,9 +116,9 @@ class History:
     def add(self, reconciled: Reconciled) -> None:
         """Remember a reconcile."""
         name = (reconciled.controller, reconciled.key)
-        self._keys.setdefault(name, deque(maxlen=self._each)).append(reconciled)
+        self._keys.setdefault(name, deque(maxlen=EACH)).append(reconciled)
         self._keys.move_to_end(name)
-        while len(self._keys) > self._limit:
+        while len(self._keys) > LIMIT:
             self._keys.popitem(last=False)
 
     def about(self, kind: str, keys: frozenset[str]) -> tuple[Reconciled, ...]:

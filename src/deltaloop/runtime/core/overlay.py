@@ -9,13 +9,13 @@ An entry goes when the cache has come as far: its stream has reached the version
 or a later one. So what others do after our write is never hidden, and what the cache has of before it never comes back.
 
 Versions are compared as numbers (KEP-5504). Where they cannot be, an entry goes when the cache shows the very same
-version, or after ``uncomparable_age`` seconds. After ``max_age`` it goes in any case, and at once if the version of
+version, or after ``UNCOMPARABLE_AGE`` seconds. After ``MAX_AGE`` it goes in any case, and at once if the version of
 the cache goes back: the server was restored from a backup, and our writes are gone.
 
 Writes of unknown outcome (no answer came, and the server may have carried them out) make a key *uncertain*: it is to be
 read from the server. It stays so until what was read proves that the write was, or can no longer be, carried out (for a
 create: until there is such an object; that it goes again before a create that is still on its way is neglected), or
-``uncertain_for`` seconds have passed: the longest time that a server works on one request. Of a create with a generated
+``UNCERTAIN_FOR`` seconds have passed: the longest time that a server works on one request. Of a create with a generated
 name only the beginning is known: every key that begins so is uncertain, for that long.
 
 The cache is asked, never told: nothing here has to be registered with an informer, and an entry that nobody reads costs
@@ -107,17 +107,8 @@ def _is_at_least(version: str, wanted: str) -> bool:
 class Overlay:
     """The writes of one program to the objects of one cache."""
 
-    def __init__(
-        self,
-        *,
-        max_age: float = MAX_AGE,
-        uncomparable_age: float = UNCOMPARABLE_AGE,
-        uncertain_for: float = UNCERTAIN_FOR,
-    ) -> None:
-        """Begin without writes; the numbers are seconds, and are explained above."""
-        self._max_age = max_age
-        self._uncomparable_age = uncomparable_age
-        self._uncertain_for = uncertain_for
+    def __init__(self) -> None:
+        """Begin without writes."""
         self._entries: dict[str, Entry] = {}
         self._unknown: dict[str, UnknownWrite] = {}
         self._unknown_names: dict[str, float] = {}
@@ -179,7 +170,7 @@ class Overlay:
         present = self._unknown.get(key)
         if present is not None and now < present.until:  # two at once: only time proves that both are over
             kind, version = WriteKind.PATCH, ""
-        self._unknown[key] = UnknownWrite(kind, uid, version, now + self._uncertain_for)
+        self._unknown[key] = UnknownWrite(kind, uid, version, now + UNCERTAIN_FOR)
 
     def lost_sight_of_generated(self, beginning: str, *, now: float) -> None:
         """Take a create with a generated name that got no answer: nobody knows which key it made, if any.
@@ -188,7 +179,7 @@ class Overlay:
             beginning: How that key begins: ``namespace/`` and the ``generateName``.
             now: Seconds.
         """
-        self._unknown_names[beginning] = now + self._uncertain_for
+        self._unknown_names[beginning] = now + UNCERTAIN_FOR
 
     def has_unknown_names(self, namespace: str | None, *, now: float) -> bool:
         """Tell whether a namespace, or any if that is None, may have objects of names that nobody knows."""
@@ -291,7 +282,7 @@ class Overlay:
 
     def _is_caught_up(self, entry: Entry, cached: Resource | None, *, reached: str, now: float) -> bool:
         version = entry.obj.resource_version if isinstance(entry, StoredWrite) else entry.version
-        limit = self._max_age if is_comparable(reached) and is_comparable(version) else self._uncomparable_age
+        limit = MAX_AGE if is_comparable(reached) and is_comparable(version) else UNCOMPARABLE_AGE
         if now - entry.at >= limit or is_newer(entry.reached_then, reached):
             return True
         if isinstance(entry, StoredWrite):

@@ -1,6 +1,6 @@
 """What the API server said of tokens, for a few seconds; tokens are kept as digests only.
 
-Bounded: of more than ``limit`` answers the oldest go, so that made-up tokens cost no memory.
+Bounded: of more than ``LIMIT`` answers the oldest go, so that made-up tokens cost no memory.
 """
 
 from __future__ import annotations
@@ -16,15 +16,8 @@ LIMIT: Final = 1000
 class ReviewAnswers:
     """Answers by digest of the token, and path."""
 
-    def __init__(self, *, kept_for: float = KEPT_FOR, limit: int = LIMIT) -> None:
-        """Begin without answers.
-
-        Args:
-            kept_for: Seconds.
-            limit: Most answers.
-        """
-        self._kept_for = kept_for
-        self._limit = limit
+    def __init__(self) -> None:
+        """Begin without answers."""
         self._answers: OrderedDict[tuple[bytes, str], tuple[bool, float]] = OrderedDict()
 
     def __len__(self) -> int:
@@ -43,6 +36,6 @@ class ReviewAnswers:
     def keep(self, name: tuple[bytes, str], allowed: bool, now: float) -> None:
         """Keep an answer."""
         self._answers.pop(name, None)
-        self._answers[name] = (allowed, now + self._kept_for)
-        while len(self._answers) > self._limit:
+        self._answers[name] = (allowed, now + KEPT_FOR)
+        while len(self._answers) > LIMIT:
             self._answers.popitem(last=False)

@@ -99,17 +99,15 @@ Effect: TypeAlias = AwaitRun | Stop | Warn | Leave
 class Runs:
     """The runs of one controller."""
 
-    def __init__(self, *, slots: int, timeout: float | None, warning_interval: float = WARNING_INTERVAL) -> None:
+    def __init__(self, *, slots: int, timeout: float | None) -> None:
         """Begin without runs.
 
         Args:
             slots: Most runs at a time.
             timeout: Seconds that a run may take; None has no limit.
-            warning_interval: Seconds between two warnings about a run that does not stop.
         """
         self.slots = slots
         self.timeout = timeout
-        self._warning_interval = warning_interval
         self._runs: dict[str, Running] = {}
         self._count = 0
 
@@ -142,10 +140,10 @@ class Runs:
             return AwaitRun(run.deadline)
         if not run._told:  # noqa: SLF001 - the run is ours
             run._told = True  # noqa: SLF001 - same
-            run._warn_at = now + self._warning_interval  # noqa: SLF001 - same
+            run._warn_at = now + WARNING_INTERVAL  # noqa: SLF001 - same
             return Stop(run.reason)
         if now >= run._warn_at:  # noqa: SLF001 - same
-            run._warn_at = now + self._warning_interval  # noqa: SLF001 - same
+            run._warn_at = now + WARNING_INTERVAL  # noqa: SLF001 - same
             return Warn(now - run.started_at)
         return AwaitRun(run._warn_at)  # noqa: SLF001 - same
 
