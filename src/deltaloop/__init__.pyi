@@ -4,6 +4,7 @@ from deltaloop import cache as cache
 from deltaloop import client as client
 from deltaloop import errors as errors
 from deltaloop import events as events
+from deltaloop import kinds as kinds
 from deltaloop import leaderelection as leaderelection
 from deltaloop import predicates as predicates
 from deltaloop import runtime as runtime
@@ -18,7 +19,6 @@ from deltaloop.api import OwnerReference as OwnerReference
 from deltaloop.api import Resource as Resource
 from deltaloop.api import ResourceType as ResourceType
 from deltaloop.api import configure_logging as configure_logging
-from deltaloop.api import kinds as kinds
 from deltaloop.api import read_yaml as read_yaml
 from deltaloop.api import read_yaml_documents as read_yaml_documents
 from deltaloop.api import redact as redact

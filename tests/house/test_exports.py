@@ -74,6 +74,13 @@ def test_what_is_imported_on_use_is_no_module_beside_it() -> None:
             assert name not in beside or home == package, f"{package}.{name}"
 
 
+def test_each_module_of_the_facade_is_imported_by_its_own_name_too() -> None:
+    modules = [name for name in homes("deltaloop") if isinstance(value("deltaloop", name), ModuleType)]
+    assert len(modules) > 10
+    for name in modules:
+        assert importlib.import_module(f"deltaloop.{name}") is value("deltaloop", name)
+
+
 def test_all_errors_are_in_one_place() -> None:
     defined: dict[str, str] = {}
     for path in SOURCE.rglob("*.py"):

@@ -49,7 +49,7 @@ def _names_of(module: ModuleType) -> list[str]:
 
 def _is_at_home(value: object, module: ModuleType) -> bool:
     if inspect.isclass(value) or inspect.isroutine(value):
-        return value.__module__ == module.__name__
+        return value.__module__.rpartition(".")[2] == module.__name__.rpartition(".")[2]
     return type(value).__module__.partition(".")[0] in ("deltaloop", "builtins") and not isinstance(value, ModuleType)
 
 

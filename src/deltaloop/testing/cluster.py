@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from deltaloop import kinds
+from deltaloop.api import kinds
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.yaml_reader import read_yaml
 from deltaloop.client import Client
