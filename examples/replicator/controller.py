@@ -66,7 +66,7 @@ def replicator(sources: Iterable[str]) -> dl.Controller:
         if source.deletion_timestamp is not None:
             wanted = set[str]()
         else:
-            source = await ctx.client.ensure_finalizer(dl.kinds.CONFIG_MAP, source, FINALIZER)
+            source = await ctx.client.add_finalizer(dl.kinds.CONFIG_MAP, source, FINALIZER)
             found = await ctx.client.list(dl.kinds.NAMESPACE, selector=source.annotations[TO])
             wanted = {each.name for each in found if each.deletion_timestamp is None} - {source.namespace}
         data = dict(source.get("data") or {})
@@ -82,6 +82,6 @@ def replicator(sources: Iterable[str]) -> dl.Controller:
         for namespace in sorted(copies.keys() - wanted):
             await ctx.client.delete(dl.kinds.CONFIG_MAP, copies[namespace].name, namespace=namespace)
         if source.deletion_timestamp is not None:
-            await ctx.client.drop_finalizer(dl.kinds.CONFIG_MAP, source, FINALIZER)
+            await ctx.client.remove_finalizer(dl.kinds.CONFIG_MAP, source, FINALIZER)
 
     return reconcile

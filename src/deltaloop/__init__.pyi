@@ -34,6 +34,7 @@ from deltaloop.client import Client as Client
 from deltaloop.client import ClientConfig as ClientConfig
 from deltaloop.client import ClientOptions as ClientOptions
 from deltaloop.client import DeleteOptions as DeleteOptions
+from deltaloop.client import OperationResult as OperationResult
 from deltaloop.client import PatchType as PatchType
 from deltaloop.client import ResourceList as ResourceList
 from deltaloop.client import WriteOptions as WriteOptions
@@ -58,12 +59,9 @@ from deltaloop.runtime import ManagerOptions as ManagerOptions
 from deltaloop.runtime import ReconcileClient as ReconcileClient
 from deltaloop.runtime import Request as Request
 from deltaloop.runtime import Result as Result
-from deltaloop.runtime import Written as Written
-from deltaloop.runtime import add_finalizer as add_finalizer
 from deltaloop.runtime import controller as controller
 from deltaloop.runtime import enqueue as enqueue
 from deltaloop.runtime import enqueue_owner as enqueue_owner
-from deltaloop.runtime import remove_finalizer as remove_finalizer
 from deltaloop.runtime import set_controller_reference as set_controller_reference
 from deltaloop.runtime import set_owner_reference as set_owner_reference
 from deltaloop.sources import Watch as Watch

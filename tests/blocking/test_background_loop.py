@@ -242,7 +242,8 @@ def test_one_may_be_left_before_the_others() -> None:
 FORK = """
 import os, sys
 import deltaloop as dl
-from deltaloop.blocking import BackgroundLoop, BackgroundLoopError
+from deltaloop.blocking import BackgroundLoop
+from deltaloop.errors import BackgroundLoopError
 loop = BackgroundLoop()
 loop.start()
 queue = loop.queue(dl.workqueue.WorkQueue(name="pods"))

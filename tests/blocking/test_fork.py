@@ -17,7 +17,8 @@ from tests.blocking.serving import config_map
 FORK = """
 import multiprocessing, os, sys
 import deltaloop as dl
-from deltaloop.blocking import BackgroundLoopError, InformerFactory, connect
+from deltaloop.blocking import InformerFactory, connect
+from deltaloop.errors import BackgroundLoopError
 from tests.blocking.serving import config_map, serving
 
 def refused(call):

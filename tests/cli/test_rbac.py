@@ -56,9 +56,9 @@ def sample() -> Controller:
             return
         if foo.deletion_timestamp is not None:
             await ctx.client.delete(dl.kinds.DEPLOYMENT, foo.name, namespace=foo.namespace)
-            await ctx.client.drop_finalizer(FOO, foo, FINALIZER)
+            await ctx.client.remove_finalizer(FOO, foo, FINALIZER)
             return
-        foo = await ctx.client.ensure_finalizer(FOO, foo, FINALIZER)
+        foo = await ctx.client.add_finalizer(FOO, foo, FINALIZER)
 
         def wanted(deployment: dict[str, Any]) -> None:
             dl.set_controller_reference(deployment, foo, FOO)

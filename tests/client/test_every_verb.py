@@ -9,6 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from deltaloop.api.errors import InvalidArgumentError, InvalidSelectorError
+from deltaloop.api.list_options import ListOptions
+from deltaloop.api.selectors import LabelSelector
 from deltaloop.client import (
     Client,
     ClientConfig,
@@ -29,7 +32,10 @@ WARNED = Headers([("Warning", '299 - "old"')])
 STREAMS = {"watch", "logs"}
 OF_THE_SERVER = {"resource", "resources"}
 NAMED_RESOURCE = set(CALLS) - OF_THE_SERVER - {"evict", "logs"}
-TAKE_WRITE_OPTIONS = {"apply", "create", "create_subresource", "patch", "scale", "update", "update_status"}
+TAKE_WRITE_OPTIONS = {
+    *("add_finalizer", "apply", "create", "create_or_update", "create_subresource", "patch", "remove_finalizer"),
+    *("scale", "update", "update_status"),
+}
 TAKE_DELETE_OPTIONS = {"delete", "delete_collection", "evict"}
 
 
@@ -147,7 +153,7 @@ async def test_write_options_reach_every_write(verb: str) -> None:
     transport = AnswersAll()
     options = WriteOptions(dry_run=True, field_manager="me", field_validation="Strict")
     await call(make(transport), verb, options=options)
-    (request,) = transport.verbs()
+    (request,) = [each for each in transport.verbs() if each.method != "GET"]
     assert request.query == {"dryRun": "All", "fieldManager": "me", "fieldValidation": "Strict"}
 
 
@@ -165,6 +171,7 @@ async def test_delete_options_reach_every_delete(verb: str) -> None:
 @pytest.mark.parametrize(
     ("verb", "method", "path"),
     [
+        ("add_finalizer", "PUT", "/x"),
         ("apply", "PATCH", "/x"),
         ("create", "POST", ""),
         ("create_subresource", "POST", "/x/token"),
@@ -172,12 +179,14 @@ async def test_delete_options_reach_every_delete(verb: str) -> None:
         ("delete_collection", "DELETE", ""),
         ("each_list_item", "GET", ""),
         ("evict", "POST", "/x/eviction"),
+        ("find", "GET", "/x"),
         ("get", "GET", "/x"),
         ("get_scale", "GET", "/x/scale"),
         ("list", "GET", ""),
         ("list_all", "GET", ""),
         ("logs", "GET", "/x/log"),
         ("patch", "PATCH", "/x"),
+        ("remove_finalizer", "PUT", "/x"),
         ("scale", "PATCH", "/x/scale"),
         ("update", "PUT", "/x"),
         ("update_status", "PUT", "/x/status"),
@@ -191,6 +200,32 @@ async def test_what_each_verb_sends(verb: str, method: str, path: str) -> None:
     (request,) = transport.verbs()
     assert (request.method, request.path) == (method, f"/api/v1/namespaces/n/pods{path}")
     assert request.bounded == (verb in ("each_list_item", "list", "list_all", "wait_for"))
+
+
+@pytest.mark.parametrize("verb", CALLS)
+async def test_a_misspelt_keyword_is_refused_and_nothing_is_sent(verb: str) -> None:
+    transport = AnswersAll()
+    with pytest.raises(TypeError, match="unexpected keyword argument 'namspace'"):
+        await call(make(transport), verb, namspace="n")
+    assert transport.verbs() == []
+
+
+@pytest.mark.parametrize("verb", ["delete_collection", "each_list_item", "list", "list_all", "watch"])
+async def test_labels_are_selected_by_text_or_by_a_selector_and_once(verb: str) -> None:
+    parsed = LabelSelector.parse("a=b,c")
+    for selector in ("a=b,c", parsed):
+        transport = AnswersAll()
+        await call(make(transport), verb, selector=selector)
+        (request,) = transport.verbs()
+        assert request.query["labelSelector"] == str(parsed)
+        assert "resourceVersion" in request.query or verb != "watch", "options stay"
+    options = "selection" if verb == "delete_collection" else "options"
+    transport = AnswersAll()
+    with pytest.raises(InvalidArgumentError, match="one label selector"):
+        await call(make(transport), verb, selector="a", **{options: ListOptions(label_selector="b")})
+    with pytest.raises(InvalidSelectorError):
+        await call(make(transport), verb, selector="a=(")
+    assert transport.verbs() == []
 
 
 @pytest.mark.parametrize("verb", ["apply", "patch"])

@@ -68,20 +68,29 @@ def _answer(request: HttpRequest) -> dict[str, Any]:
     return LIST if request.path.endswith("/pods") and request.method in ("GET", "DELETE") else pod("x")
 
 
+def change(fields: dict[str, Any]) -> None:
+    fields["changed"] = True
+
+
+HELD = {**pod("x"), "metadata": {**pod("x")["metadata"], "finalizers": ["f"]}}
 CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
+    "add_finalizer": (("v1/Pod", Resource.from_dict(pod("x")), "f"), {}),
     "apply": (("v1/Pod", pod("x")), {}),
     "create": (("v1/Pod", pod("x")), {}),
+    "create_or_update": (("v1/Pod", "x", change), {}),
     "create_subresource": (("v1/ServiceAccount", "x", "token", pod("x")), {}),
     "delete": (("v1/Pod", "x"), {}),
     "delete_collection": (("v1/Pod",), {"namespace": "default"}),
     "each_list_item": (("v1/Pod",), {}),
     "evict": (("x",), {}),
+    "find": (("v1/Pod", "x"), {}),
     "get": (("v1/Pod", "x"), {}),
     "get_scale": (("apps/v1/Deployment", "x"), {}),
     "list": (("v1/Pod",), {}),
     "list_all": (("v1/Pod",), {}),
     "logs": (("x",), {}),
     "patch": (("v1/Pod", "x", {}), {}),
+    "remove_finalizer": (("v1/Pod", Resource.from_dict(HELD), "f"), {}),
     "resource": (("pods",), {}),
     "resources": ((), {}),
     "scale": (("apps/v1/Deployment", "x", 3), {}),
@@ -91,8 +100,8 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "watch": (("v1/Pod",), {"options": ListOptions(resource_version="5")}),
 }
 WRITES = {
-    *("apply", "create", "create_subresource", "delete", "delete_collection", "evict", "patch"),
-    *("scale", "update", "update_status"),
+    *("add_finalizer", "apply", "create", "create_or_update", "create_subresource", "delete", "delete_collection"),
+    *("evict", "patch", "remove_finalizer", "scale", "update", "update_status"),
 }
 NO_VERBS = {"close", "config", "drops_managed_fields", "namespace", "options"}
 

@@ -77,17 +77,16 @@ async def test_defaults_of_the_client() -> None:
         ({"spec": {"x": None}}, PatchType.MERGE, "application/merge-patch+json"),
         ({"spec": {"$patch": "replace"}}, PatchType.STRATEGIC, "application/strategic-merge-patch+json"),
         ([{"op": "remove", "path": "/spec/x"}], PatchType.JSON, "application/json-patch+json"),
-        ({"apiVersion": "v1", "kind": "Pod"}, PatchType.APPLY, "application/apply-patch+yaml"),
     ],
 )
-async def test_the_four_patches(patch: Any, kind: PatchType, content_type: str) -> None:
+async def test_the_three_patches(patch: Any, kind: PatchType, content_type: str) -> None:
     client, transport = client_over(json_answer(POD))
     assert (await client.patch(kinds.POD, "a", patch, type=kind)).name == "a"
     assert sent(transport)[3] == patch
     assert transport.requests[0].headers["Content-Type"] == content_type
 
 
-@pytest.mark.parametrize(("patch", "kind"), [([], PatchType.MERGE), ({}, PatchType.JSON), ([], PatchType.APPLY)])
+@pytest.mark.parametrize(("patch", "kind"), [([], PatchType.MERGE), ({}, PatchType.JSON), ([], PatchType.STRATEGIC)])
 async def test_a_patch_that_does_not_fit_its_type(patch: Any, kind: PatchType) -> None:
     client, transport = client_over()
     wanted = "a list of operations" if kind is PatchType.JSON else "a mapping"
@@ -108,10 +107,6 @@ async def test_apply() -> None:
     assert transport.requests[0].headers["Content-Type"] == "application/apply-patch+yaml"
     await client.apply(kinds.POD, POD, force=True, subresource="status")
     assert sent(transport)[1:3] == ("/api/v1/namespaces/n/pods/a/status", {"fieldManager": "agent", "force": "true"})
-    await client.patch(kinds.POD, "a", {}, type=PatchType.APPLY, force=True)
-    assert sent(transport)[2] == {"fieldManager": "agent", "force": "true"}
-    with pytest.raises(InvalidArgumentError, match="force is for apply only"):
-        await client.patch(kinds.POD, "a", {}, force=True)
     with pytest.raises(MalformedObjectError, match=r"no metadata\.name"):
         await client.apply(kinds.POD, {"metadata": {}})
 

@@ -11,7 +11,7 @@ from deltaloop.api import kinds
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import ConflictError, NotFoundError
-from deltaloop.runtime import Written
+from deltaloop.client import OperationResult
 from tests.client.fake_transport import FakeTransport, json_answer
 from tests.runtime.test_writes import without_caches
 from tests.runtime.worlds import CM
@@ -49,7 +49,7 @@ async def test_what_is_missing_is_created_from_its_names_alone() -> None:
         fields["data"] = {"x": "y"}
 
     what, made = await client.create_or_update(CM, "a", change, namespace="n")
-    assert (what, made.uid) == (Written.CREATED, "u")
+    assert (what, made.uid) == (OperationResult.CREATED, "u")
     assert seen == [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "n"}}]
     assert asked(transport) == ["GET n/configmaps/a", "POST n/configmaps"]
     assert json.loads(transport.requests[1].body or b"")["data"] == {"x": "y"}
@@ -62,11 +62,11 @@ async def test_what_is_there_is_updated_at_the_version_that_was_read_if_it_chang
         fields["data"] = {"x": "y"}
 
     what, made = await client.create_or_update(CM, "a", change, namespace="n")
-    assert (what, made.resource_version) == (Written.UPDATED, "8")
+    assert (what, made.resource_version) == (OperationResult.UPDATED, "8")
     assert asked(transport) == ["GET n/configmaps/a", "PUT n/configmaps/a"]
     assert json.loads(transport.requests[1].body or b"")["metadata"]["resourceVersion"] == "7"
     what, made = await client.create_or_update("v1/ConfigMap", "a", lambda fields: None, namespace="n")
-    assert (what, made.resource_version) == (Written.UNCHANGED, "8")
+    assert (what, made.resource_version) == (OperationResult.UNCHANGED, "8")
     assert len(transport.requests) == 3
 
 
@@ -108,7 +108,7 @@ async def test_a_finalizer_is_tried_five_times_each_on_what_is_there_by_then() -
     for version in range(2, 6):
         rounds += [CONFLICT, answer(str(version))]
     client, transport = without_caches(*rounds, answer("9", finalizers=["x"]))
-    made = await client.ensure_finalizer(CM, obj("1"), "x")
+    made = await client.add_finalizer(CM, obj("1"), "x")
     assert (made.resource_version, made.finalizers) == ("9", ("x",))
     assert asked(transport) == ["PUT n/configmaps/a", "GET n/configmaps/a"] * 4 + ["PUT n/configmaps/a"]
     sent = [json.loads(request.body or b"")["metadata"] for request in transport.requests[::2]]
@@ -116,9 +116,9 @@ async def test_a_finalizer_is_tried_five_times_each_on_what_is_there_by_then() -
     assert all(metadata["finalizers"] == ["x"] for metadata in sent)
 
 
-@pytest.mark.parametrize("verb", ["ensure_finalizer", "drop_finalizer"])
+@pytest.mark.parametrize("verb", ["add_finalizer", "remove_finalizer"])
 async def test_after_five_conflicts_it_gives_up(verb: str) -> None:
-    metadata = {"finalizers": ["x"]} if verb == "drop_finalizer" else {}
+    metadata = {"finalizers": ["x"]} if verb == "remove_finalizer" else {}
     client, transport = without_caches(*[CONFLICT, answer(**metadata)] * 4, CONFLICT)
     with pytest.raises(ConflictError):
         await getattr(client, verb)(CM, obj(**metadata), "x")
@@ -128,30 +128,38 @@ async def test_after_five_conflicts_it_gives_up(verb: str) -> None:
 async def test_a_finalizer_that_is_as_wanted_asks_for_nothing() -> None:
     client, transport = without_caches(CONFLICT, answer("2", finalizers=["x"]))
     have = obj(finalizers=["x"])
-    assert await client.ensure_finalizer(CM, have, "x") is have
+    assert await client.add_finalizer(CM, have, "x") is have
     have = obj()
-    assert await client.drop_finalizer(CM, have, "x") is have
+    assert await client.remove_finalizer(CM, have, "x") is have
     assert transport.requests == []
-    assert (await client.ensure_finalizer(CM, have, "x")).resource_version == "2"  # somebody else added it
+    assert (await client.add_finalizer(CM, have, "x")).resource_version == "2"  # somebody else added it
+
+
+async def test_finalizers_are_added_at_the_end_and_only_the_named_one_is_removed() -> None:
+    client, transport = without_caches(answer(), answer())
+    await client.add_finalizer(CM, obj(finalizers=["a", "b"]), "c")
+    await client.remove_finalizer(CM, obj(finalizers=["a", "b", "c"]), "b")
+    added, removed = [json.loads(request.body or b"")["metadata"]["finalizers"] for request in transport.requests]
+    assert (added, removed) == (["a", "b", "c"], ["a", "c"])
 
 
 async def test_an_object_of_another_uid_is_not_the_object() -> None:
     client, _ = without_caches(CONFLICT, answer(uid="successor"), CONFLICT, answer(uid="successor", finalizers=["x"]))
     with pytest.raises(NotFoundError, match='configmaps "a" not found'):
-        await client.ensure_finalizer(CM, obj(), "x")
-    assert await client.drop_finalizer(CM, obj(finalizers=["x"]), "x") is None
+        await client.add_finalizer(CM, obj(), "x")
+    assert await client.remove_finalizer(CM, obj(finalizers=["x"]), "x") is None
 
 
 async def test_an_object_that_is_gone_has_no_finalizer() -> None:
     client, _ = without_caches(MISSING, MISSING, CONFLICT, MISSING)
     with pytest.raises(NotFoundError):
-        await client.ensure_finalizer(CM, obj(), "x")
-    assert await client.drop_finalizer(CM, obj(finalizers=["x"]), "x") is None
-    assert await client.drop_finalizer(CM, obj(finalizers=["x"]), "x") is None
+        await client.add_finalizer(CM, obj(), "x")
+    assert await client.remove_finalizer(CM, obj(finalizers=["x"]), "x") is None
+    assert await client.remove_finalizer(CM, obj(finalizers=["x"]), "x") is None
 
 
 async def test_finalizers_of_a_kind_without_namespaces() -> None:
     fields = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a", "uid": "u", "resourceVersion": "1"}}
     client, transport = without_caches(CONFLICT, json_answer(fields), json_answer(fields))
-    await client.ensure_finalizer(kinds.NODE, Resource.from_dict(fields, kinds.NODE), "x")
+    await client.add_finalizer(kinds.NODE, Resource.from_dict(fields, kinds.NODE), "x")
     assert {request.path for request in transport.requests} == {"/api/v1/nodes/a"}

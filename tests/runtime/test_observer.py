@@ -25,7 +25,7 @@ from deltaloop.runtime.views import Views
 from tests.client.fake_transport import FakeTransport, json_answer
 from tests.runtime.test_context import context
 from tests.runtime.test_metrics import Hooks
-from tests.runtime.worlds import CM
+from tests.runtime.worlds import CM, held
 
 
 class Watched:
@@ -121,22 +121,16 @@ async def test_twenty_writes_are_kept_and_the_others_counted(number: int, kept: 
 
 
 async def test_a_write_is_kept_with_the_first_fields_that_it_changed() -> None:
-    of = await having_written(1)
-    data = {f"k{number}": "x" for number in range(7)}
-    [write] = of.client.writes
-    assert write.after is not None
-    before = type(write.after).from_dict({**write.after.to_dict(), "data": data}, CM)
-    changed = type(write)(
-        verb="update", kind="v1/ConfigMap", key="default/a", uid="u", version="9",
-        before=type(write.after).from_dict({**before.to_dict(), "data": dict.fromkeys(data, "y")}, CM), after=before,
-    )  # fmt: skip
-    nothing_new = type(write)(
-        verb="update", kind="v1/ConfigMap", key="default/a", uid="u", version="0", before=write.after, after=before
-    )
-    of.client._made[:] = [changed, nothing_new]
-    run = Watched().ended(of, decide(Returned(None)))
+    async with held() as h:
+        data = {f"k{number}": "x" for number in range(7)}
+        await h.w.put("a", **data)
+        await h.catch_up()
+        stored = await h.client.patch(CM, "a", {"data": dict.fromkeys(data, "y")})
+        await h.client.patch(CM, "a", {})
+        run = Watched().ended(context(client=h.client), decide(Returned(None)))
     assert run.writes[0].paths == tuple(f"data.k{number}" for number in range(5))
-    assert (run.writes[0].version, run.writes[1].version, run.writes[1].paths) == ("9", "", ())
+    assert (run.writes[0].version, run.writes[1].version) == (stored.resource_version, "")
+    assert run.writes[1].paths == ()
 
 
 # -- hot keys

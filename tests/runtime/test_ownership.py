@@ -10,7 +10,7 @@ from deltaloop.api import kinds
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.resource import Resource
 from deltaloop.errors import AlreadyOwnedError
-from deltaloop.runtime import add_finalizer, remove_finalizer, set_controller_reference, set_owner_reference
+from deltaloop.runtime import set_controller_reference, set_owner_reference
 
 
 def owner(name: str = "web", uid: str = "u1", namespace: str = "default") -> Resource:
@@ -119,19 +119,7 @@ def test_what_names_no_kind_is_refused(name: str) -> None:
         set_controller_reference(owned(), owner(), name)
 
 
-def test_finalizers_are_added_at_the_end_and_only_the_named_one_is_removed() -> None:
-    obj: dict[str, Any] = {"metadata": {"finalizers": ["a", "b"]}}
-    assert add_finalizer(obj, "c")
-    assert not add_finalizer(obj, "b")
-    assert obj["metadata"]["finalizers"] == ["a", "b", "c"]
-    assert remove_finalizer(obj, "b")
-    assert not remove_finalizer(obj, "b")
-    assert obj["metadata"]["finalizers"] == ["a", "c"]
-    nothing: dict[str, Any] = {}
-    assert not remove_finalizer(nothing, "a")
-
-
 def test_metadata_that_cannot_be_changed_is_named() -> None:
     frozen: Any = {"metadata": "text"}
     with pytest.raises(InvalidArgumentError, match=r"Resource.edit\(\)"):
-        remove_finalizer(frozen, "a")
+        set_owner_reference(frozen, owner(namespace=""))

@@ -76,7 +76,7 @@ async def test_reads_without_a_cache_ask_for_what_was_named() -> None:
     assert await client.find(CM, "a") is None
     await client.get(kinds.NODE, "a")
     assert [obj.name for obj in await client.list(CM, namespace="n", selector="app=web")] == ["a"]
-    assert await client.list(CM, selector=LabelSelector.parse("app")) == []
+    assert len(await client.list(CM, selector=LabelSelector.parse("app"))) == 0
     assert [(request.path, request.query.get("labelSelector")) for request in transport.requests] == [
         ("/api/v1/namespaces/n/configmaps/a", None),
         ("/api/v1/namespaces/mine/configmaps/a", None),
@@ -189,7 +189,7 @@ async def test_of_many_uncertain_objects_one_list_is_asked(uncertain: int, at_on
     async with asking() as (h, asked):
         for number in range(uncertain):
             lose_sight(h.view, f"default/n{number}")
-        assert await h.client.list(CM, namespace="default") == []
+        assert len(await h.client.list(CM, namespace="default")) == 0
         paths = [f"/namespaces/default/configmaps/n{number}" for number in range(uncertain)]
         assert asked == (["/namespaces/default/configmaps"] if at_once else paths)
 
@@ -199,14 +199,14 @@ async def test_a_stale_cache_is_not_listed_and_an_unconfirmed_one_is_asked_for_n
         await h.freeze()
         await h.w.put("a", team="red")
         await h.catch_up()
-        assert await h.client.list(CM) == []
-        assert [obj.name for obj in await h.client.list(CM, max_staleness=0.5)] == ["a"]
-        assert [obj.name for obj in await h.client.by_index(CM, "team", "red", max_staleness=0.5)] == ["a"]
-        assert await h.client.by_index(CM, "team", "blue", max_staleness=0.5) == []
+        assert len(await h.client.list(CM)) == 0
+        assert [obj.name for obj in await h.client.with_max_staleness(0.5).list(CM)] == ["a"]
+        assert [obj.name for obj in await h.client.with_max_staleness(0.5).by_index(CM, "team", "red")] == ["a"]
+        assert await h.client.with_max_staleness(0.5).by_index(CM, "team", "blue") == []
         with pytest.raises(UnknownIndexError, match="nothing"):
-            await h.client.by_index(CM, "nothing", "red", max_staleness=0.5)
+            await h.client.with_max_staleness(0.5).by_index(CM, "nothing", "red")
         assert await h.client.find(CM, "a") is None
-        assert await h.client.find(CM, "a", max_staleness=0.5) is not None
+        assert await h.client.with_max_staleness(0.5).find(CM, "a") is not None
         assert asked == ["/configmaps"] * 4 + ["/namespaces/default/configmaps/a"]
 
 
@@ -287,7 +287,7 @@ async def test_a_stale_cache_of_one_namespace_is_asked_of_that_namespace_only() 
         await h.w.put("a", team="red")
         await h.w.client.create(CM, {"metadata": {"name": "b", "namespace": "kube-system"}, "data": {"team": "red"}})
         await h.catch_up()
-        assert [obj.name for obj in await h.client.by_index(CM, "team", "red", max_staleness=0.0)] == ["b"]
+        assert [obj.name for obj in await h.client.with_max_staleness(0.0).by_index(CM, "team", "red")] == ["b"]
         assert asked == ["/namespaces/kube-system/configmaps"]
 
 

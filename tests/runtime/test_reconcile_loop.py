@@ -307,7 +307,7 @@ async def test_a_kind_with_a_class_of_its_own_is_read_as_that_class() -> None:
     @controller(typed, predicates=ONLY_MINE, indexers={"team": dl.path("data.team")})
     async def reconcile(request: Request, ctx: Context) -> None:
         found = await ctx.client.get(typed, request.name)
-        assert await ctx.client.list(typed) == [found]
+        assert [*await ctx.client.list(typed)] == [found]
         assert await ctx.client.by_index(typed, "team", "red") == [found]
         seen.append((found["metadata"]["name"], found["data"]["team"]))
 

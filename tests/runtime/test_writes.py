@@ -27,8 +27,8 @@ from deltaloop.errors import RequestTimeoutError
 from deltaloop.runtime import ReconcileClient
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.own_writes import OwnWrite
+from deltaloop.runtime.reconcile_client import may_have_been_carried_out
 from deltaloop.runtime.views import Views
-from deltaloop.runtime.writes import may_have_been_carried_out
 from tests.client.fake_transport import FakeTransport, json_answer
 from tests.runtime.worlds import CM, Held, cm, held
 
@@ -123,7 +123,7 @@ async def test_patches_and_applies_say_of_what_and_how() -> None:
     json_patch, merge, forced, plain = transport.requests
     assert json_patch.headers["Content-Type"] == PatchType.JSON.value
     assert merge.headers["Content-Type"] == PatchType.MERGE.value
-    assert plain.headers["Content-Type"] == PatchType.APPLY.value
+    assert plain.headers["Content-Type"] == "application/apply-patch+yaml"
     path = "/api/v1/namespaces/mine/configmaps/a"
     assert [request.path for request in transport.requests] == [f"{path}/status", path, f"{path}/status", path]
     assert (forced.query.get("force"), plain.query.get("force")) == ("true", None)

@@ -21,8 +21,8 @@ from __future__ import annotations
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Final, NoReturn, TypeVar, cast
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar, Final, NoReturn, TypeVar, cast, get_origin
 
 import msgspec
 
@@ -467,8 +467,49 @@ def decode_object(resource_type: ResourceType[T], raw: bytes | bytearray | memor
     Raises:
         MalformedObjectError: If the bytes are not such an object.
     """
-    resource = Resource.from_json(raw, resource_type)
+    return typed(resource_type, Resource.from_json(raw, resource_type))
+
+
+def typed(resource_type: ResourceType[T], obj: Resource) -> T:
+    """Return an object as the class of its resource type; the object itself where it names none.
+
+    Raises:
+        MalformedObjectError: If it does not fit the class.
+    """
     model = resource_type.model
+    return cast("T", obj) if model is None or model is Resource else decoder(resource_type)(obj)
+
+
+def decoder(resource_type: ResourceType[T]) -> Callable[[Resource], T]:
+    """Return the function that makes a ``T`` out of an object.
+
+    That is the object itself for kinds without a class, a new dict for ``dict``, the JSON as received for ``bytes``.
+    """
+    model: Any = resource_type.model
     if model is None or model is Resource:
-        return cast("T", resource)
-    return resource.decode(model)
+        return cast("Callable[[Resource], T]", _same)
+    if model is dict or get_origin(model) is dict:
+        return cast("Callable[[Resource], T]", Resource.to_dict)
+    if model is bytes:
+        return cast("Callable[[Resource], T]", _raw)
+
+    def decode(obj: Resource) -> T:
+        return cast("T", obj.decode(model))
+
+    return decode
+
+
+def untyped(resource_type: ResourceType[Any]) -> ResourceType[Resource]:
+    """Return the same kind, whose objects come as they are, whatever class it has."""
+    if resource_type.model is None:
+        return resource_type
+    kind = resource_type
+    return ResourceType[Resource](kind.group, kind.version, kind.kind, kind.plural, kind.namespaced)
+
+
+def _same(obj: Resource) -> Resource:
+    return obj
+
+
+def _raw(obj: Resource) -> bytes:
+    return obj.raw

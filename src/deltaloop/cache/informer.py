@@ -22,7 +22,7 @@ import logging
 from collections.abc import Awaitable, Mapping
 from typing import Final, Generic, TypeVar, final
 
-from deltaloop.api.resource import Resource
+from deltaloop.api.resource import Resource, decoder
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.cache.compression import CacheCompression
 from deltaloop.cache.consistency import ConsistencyChecker
@@ -40,7 +40,7 @@ from deltaloop.cache.errors import CacheSyncError, InformerStoppedError, NotFres
 from deltaloop.cache.handlers import HandlerOptions, ResourceEventHandler
 from deltaloop.cache.informer_options import InformerOptions
 from deltaloop.cache.listener import Registration
-from deltaloop.cache.lister import Lister, decoder
+from deltaloop.cache.lister import Lister
 from deltaloop.cache.listwatch import ListerWatcher, ManagedFieldsDropper
 from deltaloop.cache.metrics import CacheLevels, GuardedCacheMetrics
 from deltaloop.cache.queue import new_queue

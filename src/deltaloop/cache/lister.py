@@ -9,44 +9,16 @@ Source: client-go tools/cache/listers.go and the generated listers.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
-from typing import Any, Generic, Protocol, TypeVar, cast, final, get_origin
+from typing import Generic, Protocol, TypeVar, final
 
 from deltaloop.api.keys import join_key
-from deltaloop.api.resource import Resource
+from deltaloop.api.resource import Resource, decoder
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.selectors import LabelSelector
 from deltaloop.api.status import ApiError, Status, StatusDetails, error_from_status
 from deltaloop.cache.store import NAMESPACE_INDEX
 
 T = TypeVar("T")
-
-
-def decoder(resource_type: ResourceType[T]) -> Callable[[Resource], T]:
-    """Return the function that makes a ``T`` out of a cached object.
-
-    That is the object itself for kinds without a class, a new dict for ``dict``, the JSON as received for ``bytes``.
-    """
-    model: Any = resource_type.model
-    if model is None or model is Resource:
-        return cast("Callable[[Resource], T]", _same)
-    if model is dict or get_origin(model) is dict:
-        return cast("Callable[[Resource], T]", Resource.to_dict)
-    if model is bytes:
-        return cast("Callable[[Resource], T]", _raw)
-
-    def decode(obj: Resource) -> T:
-        return cast("T", obj.decode(model))
-
-    return decode
-
-
-def _same(obj: Resource) -> Resource:
-    return obj
-
-
-def _raw(obj: Resource) -> bytes:
-    return obj.raw
 
 
 class ReadableIndexer(Protocol):

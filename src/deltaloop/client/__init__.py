@@ -3,9 +3,9 @@
 This room owns everything between a call such as ``client.list(POD)`` and the socket. It knows ``api`` (what an object
 is) and ``pacing``, and nothing above it; it keeps no objects and resumes no watch, that is the cache's business.
 
-One call goes: a verb (``read_verbs``, ``write_verbs``, ``subresource_verbs``; ``client`` is all of them) → ``sender``
-(time limit, repeats, rate, errors, log, metrics) → ``transport`` (protocol) → ``transport_aiohttp`` (sockets). A watch
-goes back: ``transport_aiohttp`` → ``watch`` → events. Every decision on the way is in ``core``.
+One call goes: a verb (``read_verbs``, ``write_verbs``, ``subresource_verbs``) → ``caller`` (path and query) →
+``sender`` (time limit, repeats, rate, errors, log, metrics) → ``transport`` (protocol) → ``transport_aiohttp``
+(sockets). A watch goes back: ``transport_aiohttp`` → ``watch`` → events. Every decision on the way is in ``core``.
 """
 
 from deltaloop.client.client import Client as Client
@@ -41,7 +41,11 @@ from deltaloop.client.options import ServerWarning as ServerWarning
 from deltaloop.client.options import WriteCheck as WriteCheck
 from deltaloop.client.options import WriteOptions as WriteOptions
 from deltaloop.client.request_keywords import ApplyKeywords as ApplyKeywords
+from deltaloop.client.request_keywords import DeleteCollectionKeywords as DeleteCollectionKeywords
 from deltaloop.client.request_keywords import DeleteKeywords as DeleteKeywords
+from deltaloop.client.request_keywords import GetKeywords as GetKeywords
+from deltaloop.client.request_keywords import ListKeywords as ListKeywords
+from deltaloop.client.request_keywords import PatchKeywords as PatchKeywords
 from deltaloop.client.request_keywords import RequestKeywords as RequestKeywords
 from deltaloop.client.request_keywords import SubresourceWriteKeywords as SubresourceWriteKeywords
 from deltaloop.client.request_keywords import WriteKeywords as WriteKeywords
@@ -53,3 +57,4 @@ from deltaloop.client.transport import Pool as Pool
 from deltaloop.client.transport import StreamResponse as StreamResponse
 from deltaloop.client.transport import Transport as Transport
 from deltaloop.client.transport_aiohttp import AiohttpTransport as AiohttpTransport
+from deltaloop.client.write_verbs import OperationResult as OperationResult

@@ -1,21 +1,81 @@
-"""What all verbs stand on: from a resource and a name to a path, and from a path to an answer."""
+"""What all verbs stand on: one way to read an object, to list, and to write; a client may have another one of each.
+
+The verbs say what is asked, here is how: a client that reads from caches or remembers its writes replaces ``_read``,
+``_list`` and ``_write``, and has every verb.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
-from deltaloop.api.errors import UnknownResourceError
+import msgspec
+
+from deltaloop.api.errors import InvalidArgumentError, UnknownResourceError
+from deltaloop.api.json_writing import write_json
 from deltaloop.api.kinds import parse_resource_type
-from deltaloop.api.resource import decode_object
+from deltaloop.api.list_options import ListOptions
+from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.selectors import LabelSelector
+from deltaloop.api.status import ApiError, Status, StatusDetails, error_from_status
 from deltaloop.client.config import ClientConfig
+from deltaloop.client.core.accept import list_accept
+from deltaloop.client.core.list_splitter import ListSplitter
+from deltaloop.client.core.metadata_only import metadata_of_list
+from deltaloop.client.core.resource_index import ResourceIndex
 from deltaloop.client.discovery import Discovery
-from deltaloop.client.options import ClientOptions, PatchType, WarningHandler, WriteCheck, WriteOptions
+from deltaloop.client.options import ClientOptions, DeleteOptions, WarningHandler, WriteCheck
+from deltaloop.client.resource_list import ResourceList, UnreadableItemsError
 from deltaloop.client.sender import RequestSender
 from deltaloop.client.transport import HttpResponse, Pool
 
 T = TypeVar("T")
+
+EVERYTHING: Final = ListOptions()
+
+_METHODS: Final = {
+    "create": "POST",
+    "update": "PUT",
+    "patch": "PATCH",
+    "apply": "PATCH",
+    "delete": "DELETE",
+    "delete_collection": "DELETE",
+}
+
+
+class WriteRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A write: all that a client has to know to send it, and to remember it.
+
+    Attributes:
+        verb: What is done.
+        resource_type: The kind of the object.
+        name: Name of the object; empty if the server is to generate it, and for a collection.
+        namespace: Namespace of the object; None if its kind has none.
+        subresource: The part of it that is written, such as ``status``.
+        body: What is sent.
+        content_type: The form of the body.
+        query: Query parameters.
+        deletion: How to delete; its body.
+        version: The version that an update asks for; empty if it asks for none.
+        generate_name: Beginning of the name that the server generates.
+        dry_run: Whether nothing is stored.
+        timeout: Seconds.
+    """
+
+    verb: Literal["create", "update", "patch", "apply", "delete", "delete_collection"]
+    resource_type: ResourceType[Any]
+    name: str = ""
+    namespace: str | None = None
+    subresource: str | None = None
+    body: bytes | None = None
+    content_type: str = "application/json"
+    query: Mapping[str, str] | None = None
+    deletion: DeleteOptions | None = None
+    version: str = ""
+    generate_name: str = ""
+    dry_run: bool = False
+    timeout: float | None = None
 
 
 class Caller:
@@ -37,6 +97,95 @@ class Caller:
     def namespace(self) -> str:
         """Namespace of verbs of one object that name none."""
         return self._config.namespace
+
+    async def resource(self, name: str, *, timeout: float | None = None) -> ResourceType[Resource]:
+        """Find a resource that the server serves by any of its names.
+
+        Args:
+            name: Plural, singular, kind, short name (``deploy``), ``deployments.apps``, ``deployments.v1.apps`` or
+                ``apps/v1/Deployment``, in upper or lower case.
+            timeout: Seconds for each request.
+
+        Raises:
+            UnknownResourceError: If there is none of that name; the message lists names like it.
+        """
+        return await self._discovery.find(name, timeout=timeout)
+
+    async def resources(self, *, timeout: float | None = None) -> ResourceIndex:
+        """Return everything that the server serves; asked once and kept, ``resource`` refreshes it when needed.
+
+        ``timeout`` is in seconds, for each request.
+        """
+        return await self._discovery.resources(timeout=timeout)
+
+    # -- one way for each
+
+    async def _read(
+        self,
+        known: ResourceType[Any],
+        name: str,
+        *,
+        namespace: str | None = None,
+        subresource: str | None = None,
+        timeout: float | None = None,
+    ) -> Resource:
+        """Read one object.
+
+        Raises:
+            NotFoundError: If there is none of that name.
+        """
+        path = known.path(namespace=self._namespace(known, namespace), name=name, subresource=subresource)
+        return Resource.from_json((await self._send("GET", path, timeout=timeout)).body, known)
+
+    async def _list(
+        self,
+        known: ResourceType[Any],
+        *,
+        namespace: str | None = None,
+        options: ListOptions = EVERYTHING,
+        selector: str | LabelSelector | None = None,
+        timeout: float | None = None,
+        metadata_only: bool = False,
+    ) -> ResourceList[Any]:
+        """Read objects in one request; with ``metadata_only`` they come as ``Resource``."""
+        options = selected(options, selector)
+        drop_managed_fields = options.drop_managed_fields
+        body = await self._sender.receive(
+            known.path(namespace=namespace),
+            query=options.to_query(),
+            sink=lambda: ListSplitter(known, drop_managed_fields=drop_managed_fields),
+            accept=list_accept(metadata_only=metadata_only, drop_managed_fields=drop_managed_fields),
+            timeout=timeout,
+            pool=self._pool,
+            on_warning=self._on_warning,
+        )
+        try:
+            page = body.finish()
+        except UnreadableItemsError as error:
+            if metadata_only:
+                raise UnreadableItemsError(metadata_of_list(error.page)) from None
+            raise
+        return metadata_of_list(page) if metadata_only else page
+
+    async def _write(self, request: WriteRequest) -> bytes:
+        """Send a write, and return what the server answers."""
+        of_collection = request.verb == "delete_collection" or (request.verb == "create" and not request.subresource)
+        deletion = request.deletion
+        answer = await self._send(
+            _METHODS[request.verb],
+            request.resource_type.path(
+                namespace=request.namespace,
+                name=None if of_collection else request.name,
+                subresource=request.subresource,
+            ),
+            query=request.query,
+            body=request.body if deletion is None else write_json(deletion.to_dict(), "the delete options"),
+            content_type=request.content_type,
+            timeout=request.timeout,
+        )
+        return answer.body
+
+    # -- what these need
 
     async def _known(self, rt: ResourceType[T] | str, timeout: float | None) -> ResourceType[T]:
         """Find a resource: built-in kinds without a question, anything else by discovery."""
@@ -69,25 +218,27 @@ class Caller:
             write_check=self._write_check,
         )
 
-    def _write_query(self, options: WriteOptions | None, patch_type: PatchType | None = None) -> dict[str, str]:
-        query = {"fieldManager": self._options.field_manager, "fieldValidation": self._options.field_validation}
-        query = {name: value for name, value in query.items() if value}
-        if options is not None:
-            query.update(options.to_query())
-        if patch_type is PatchType.APPLY:
-            # Apply must name a manager; this is the name that the server gives other writes by the user agent.
-            query.setdefault("fieldManager", self._config.user_agent.partition("/")[0] or "deltaloop")
-        return query
-
     def _namespace(self, known: ResourceType[Any], namespace: str | None) -> str | None:
         return (namespace or self.namespace) if known.namespaced else namespace
 
-    def _object_path(
-        self, known: ResourceType[Any], name: str, namespace: str | None, subresource: str | None = None
-    ) -> str:
-        return known.path(namespace=self._namespace(known, namespace), name=name, subresource=subresource)
+
+def selected(options: ListOptions, selector: str | LabelSelector | None) -> ListOptions:
+    """Return options with a label selector.
+
+    Raises:
+        InvalidArgumentError: If they have one already.
+        InvalidSelectorError: If the selector cannot be parsed.
+    """
+    if selector is None:
+        return options
+    if options.label_selector:
+        raise InvalidArgumentError("a list has one label selector: give `selector` or `options.label_selector`")
+    parsed = LabelSelector.parse(selector) if isinstance(selector, str) else selector
+    return options.replace(label_selector=str(parsed))
 
 
-def decoded(known: ResourceType[T], answer: HttpResponse) -> T:
-    """Decode the object in an answer."""
-    return decode_object(known, answer.body)
+def not_found(kind: ResourceType[Any], name: str) -> ApiError:
+    """Return the error of an object that is not there, as the server would say it."""
+    details = StatusDetails(name=name, group=kind.group, kind=kind.plural)
+    message = f'{kind.group_resource} "{name}" not found'
+    return error_from_status(Status(code=404, reason="NotFound", message=message, details=details))

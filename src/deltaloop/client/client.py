@@ -21,24 +21,19 @@ from types import TracebackType
 from typing import Final, Self, final
 from urllib.parse import urlsplit
 
-from deltaloop.api.resource import Resource
-from deltaloop.api.resource_type import ResourceType
 from deltaloop.client.config import ClientConfig
-from deltaloop.client.core.resource_index import ResourceIndex
 from deltaloop.client.discovery import Discovery
 from deltaloop.client.options import ClientOptions, WarningHandler, WriteCheck
-from deltaloop.client.read_verbs import ReadVerbs
 from deltaloop.client.sender import RequestSender
-from deltaloop.client.subresource_verbs import SubresourceVerbs
+from deltaloop.client.subresource_verbs import Verbs
 from deltaloop.client.transport import Pool, Transport
 from deltaloop.client.transport_aiohttp import AiohttpTransport
-from deltaloop.client.write_verbs import WriteVerbs
 
 _DEFAULTS: Final = ClientOptions()
 
 
 @final
-class Client(ReadVerbs, WriteVerbs, SubresourceVerbs):
+class Client(Verbs):
     """A client of one API server; ``async with`` closes its connections at the end.
 
     Made anywhere, used on one event loop. Safe for any number of tasks.
@@ -152,23 +147,6 @@ class Client(ReadVerbs, WriteVerbs, SubresourceVerbs):
     async def close(self) -> None:
         """Close all connections; a second call does nothing."""
         await self._sender.close()
-
-    async def resource(self, name: str, *, timeout: float | None = None) -> ResourceType[Resource]:
-        """Find a resource that the server serves by any of its names.
-
-        Args:
-            name: Plural, singular, kind, short name (``deploy``), ``deployments.apps``, ``deployments.v1.apps`` or
-                ``apps/v1/Deployment``, in upper or lower case.
-            timeout: Seconds for each request.
-
-        Raises:
-            UnknownResourceError: If there is none of that name; the message lists names like it.
-        """
-        return await self._discovery.find(name, timeout=timeout)
-
-    async def resources(self, *, timeout: float | None = None) -> ResourceIndex:
-        """Return everything that the server serves; asked once and kept, ``resource`` refreshes it when needed."""
-        return await self._discovery.resources(timeout=timeout)
 
     def __repr__(self) -> str:
         return f"<Client {self._config.server} namespace={self.namespace}>"

@@ -1,6 +1,6 @@
 """The verbs that read: get, list (one page, all, item by item), watch, and waiting for a condition.
 
-Long because most verbs have two signatures, one for each way to name a resource.
+Most verbs have two signatures, one for each way to name a resource.
 """
 
 from __future__ import annotations
@@ -8,28 +8,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Final, Literal, TypeVar, overload
+from typing import Any, Literal, TypeVar, Unpack, overload
 
 from deltaloop.api.keys import join_key
 from deltaloop.api.list_options import ListOptions
-from deltaloop.api.resource import Resource, decode_object
+from deltaloop.api.resource import Resource, typed, untyped
 from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.selectors import LabelSelector
+from deltaloop.api.status import NotFoundError
 from deltaloop.api.watch_event import WatchEvent
-from deltaloop.client.caller import Caller, decoded
-from deltaloop.client.core.accept import list_accept
-from deltaloop.client.core.list_splitter import ListSplitter
-from deltaloop.client.core.metadata_only import metadata_of_list
+from deltaloop.client.caller import EVERYTHING, Caller, selected
 from deltaloop.client.core.pager import DEFAULT_PAGE_BUFFER, DEFAULT_PAGE_SIZE, Pager
 from deltaloop.client.core.wait_conditions import Deleted, WaitCondition
 from deltaloop.client.core.waiting import Waiting
 from deltaloop.client.pager import each_item, fetch_all
-from deltaloop.client.resource_list import ResourceList, UnreadableItemsError
+from deltaloop.client.request_keywords import GetKeywords, Kind, ListKeywords, RequestKeywords
+from deltaloop.client.resource_list import ResourceList
 from deltaloop.client.waiting import wait_until
 from deltaloop.client.watch import WatchStream, open_watch
 
 T = TypeVar("T")
-
-_NO_OPTIONS: Final = ListOptions()
 
 
 class ReadVerbs(Caller):
@@ -39,81 +37,44 @@ class ReadVerbs(Caller):
     """
 
     @overload
-    async def get(
-        self,
-        rt: ResourceType[T],
-        name: str,
-        *,
-        namespace: str | None = None,
-        subresource: str | None = None,
-        timeout: float | None = None,
-    ) -> T: ...
+    async def get(self, rt: ResourceType[T], name: str, **keywords: Unpack[GetKeywords]) -> T: ...
     @overload
-    async def get(
-        self,
-        rt: str,
-        name: str,
-        *,
-        namespace: str | None = None,
-        subresource: str | None = None,
-        timeout: float | None = None,
-    ) -> Resource: ...
-    async def get(
-        self,
-        rt: ResourceType[Any] | str,
-        name: str,
-        *,
-        namespace: str | None = None,
-        subresource: str | None = None,
-        timeout: float | None = None,
-    ) -> Any:
+    async def get(self, rt: str, name: str, **keywords: Unpack[GetKeywords]) -> Resource: ...
+    async def get(self, rt: Kind, name: str, **keywords: Unpack[GetKeywords]) -> Any:
         """Read one object, or a subresource that has the object's own type, such as ``status``.
 
         Raises:
             NotFoundError: If there is none of that name.
         """
-        known = await self._known(rt, timeout)
-        path = self._object_path(known, name, namespace, subresource)
-        return decoded(known, await self._send("GET", path, timeout=timeout))
+        known = await self._known(rt, keywords.get("timeout"))
+        return typed(known, await self._read(known, name, **keywords))
+
+    @overload
+    async def find(self, rt: ResourceType[T], name: str, **keywords: Unpack[GetKeywords]) -> T | None: ...
+    @overload
+    async def find(self, rt: str, name: str, **keywords: Unpack[GetKeywords]) -> Resource | None: ...
+    async def find(self, rt: Kind, name: str, **keywords: Unpack[GetKeywords]) -> Any:
+        """Read one object as ``get`` does, or return None if there is none of that name."""
+        known = await self._known(rt, keywords.get("timeout"))
+        try:
+            return typed(known, await self._read(known, name, **keywords))
+        except NotFoundError:
+            return None
 
     @overload
     async def list(
-        self,
-        rt: ResourceType[Resource] | str,
-        *,
-        namespace: str | None = None,
-        options: ListOptions = ...,
-        timeout: float | None = None,
-        metadata_only: bool = ...,
+        self, rt: ResourceType[Resource] | str, *, metadata_only: bool = ..., **keywords: Unpack[ListKeywords]
     ) -> ResourceList[Resource]: ...
     @overload
     async def list(
-        self,
-        rt: ResourceType[T],
-        *,
-        namespace: str | None = None,
-        options: ListOptions = ...,
-        timeout: float | None = None,
-        metadata_only: Literal[False] = False,
+        self, rt: ResourceType[T], *, metadata_only: Literal[False] = False, **keywords: Unpack[ListKeywords]
     ) -> ResourceList[T]: ...
     @overload
     async def list(
-        self,
-        rt: ResourceType[Any],
-        *,
-        namespace: str | None = None,
-        options: ListOptions = ...,
-        timeout: float | None = None,
-        metadata_only: Literal[True],
+        self, rt: ResourceType[Any], *, metadata_only: Literal[True], **keywords: Unpack[ListKeywords]
     ) -> ResourceList[Resource]: ...
     async def list(
-        self,
-        rt: ResourceType[Any] | str,
-        *,
-        namespace: str | None = None,
-        options: ListOptions = _NO_OPTIONS,
-        timeout: float | None = None,
-        metadata_only: bool = False,
+        self, rt: Kind, *, metadata_only: bool = False, **keywords: Unpack[ListKeywords]
     ) -> ResourceList[Any]:
         """Ask for objects in one request: everything, or one page if ``options.limit`` is set.
 
@@ -123,54 +84,19 @@ class ReadVerbs(Caller):
         Raises:
             UnreadableItemsError: Some items are not objects; those that are can be had from the error.
         """
-        known = await self._known(rt, timeout)
-        if metadata_only:
-            known = _untyped(known)
-        body = await self._sender.receive(
-            known.path(namespace=namespace),
-            query=options.to_query(),
-            sink=lambda: ListSplitter(known, drop_managed_fields=options.drop_managed_fields),
-            accept=list_accept(metadata_only=metadata_only, drop_managed_fields=options.drop_managed_fields),
-            timeout=timeout,
-            pool=self._pool,
-            on_warning=self._on_warning,
-        )
-        try:
-            page = body.finish()
-        except UnreadableItemsError as error:
-            if metadata_only:
-                raise UnreadableItemsError(metadata_of_list(error.page)) from None
-            raise
-        return metadata_of_list(page) if metadata_only else page
+        known = await self._known(rt, keywords.get("timeout"))
+        return await self._list(untyped(known) if metadata_only else known, metadata_only=metadata_only, **keywords)
 
     @overload
     async def list_all(
-        self,
-        rt: ResourceType[T],
-        *,
-        namespace: str | None = None,
-        options: ListOptions = ...,
-        page_size: int = DEFAULT_PAGE_SIZE,
-        timeout: float | None = None,
+        self, rt: ResourceType[T], *, page_size: int = ..., **keywords: Unpack[ListKeywords]
     ) -> ResourceList[T]: ...
     @overload
     async def list_all(
-        self,
-        rt: str,
-        *,
-        namespace: str | None = None,
-        options: ListOptions = ...,
-        page_size: int = DEFAULT_PAGE_SIZE,
-        timeout: float | None = None,
+        self, rt: str, *, page_size: int = ..., **keywords: Unpack[ListKeywords]
     ) -> ResourceList[Resource]: ...
     async def list_all(
-        self,
-        rt: ResourceType[Any] | str,
-        *,
-        namespace: str | None = None,
-        options: ListOptions = _NO_OPTIONS,
-        page_size: int = DEFAULT_PAGE_SIZE,
-        timeout: float | None = None,
+        self, rt: Kind, *, page_size: int = DEFAULT_PAGE_SIZE, **keywords: Unpack[ListKeywords]
     ) -> ResourceList[Any]:
         """Read all objects, page by page; ``timeout`` is for each page.
 
@@ -178,40 +104,25 @@ class ReadVerbs(Caller):
 
         Source: client-go tools/pager, ``ListPager.List``.
         """
-        fetch = self._pages(await self._known(rt, timeout), namespace, timeout)
-        return await fetch_all(fetch, Pager(options, page_size=page_size))
+        known = await self._known(rt, keywords.get("timeout"))
+        pager = Pager[Any](_asked(keywords), page_size=page_size)
+        return await fetch_all(self._pages(known, keywords), pager)
 
     @overload
     def each_list_item(
-        self,
-        rt: ResourceType[T],
-        *,
-        namespace: str | None = None,
-        options: ListOptions = ...,
-        page_size: int = DEFAULT_PAGE_SIZE,
-        page_buffer: int = DEFAULT_PAGE_BUFFER,
-        timeout: float | None = None,
+        self, rt: ResourceType[T], *, page_size: int = ..., page_buffer: int = ..., **keywords: Unpack[ListKeywords]
     ) -> AsyncGenerator[T, None]: ...
     @overload
     def each_list_item(
-        self,
-        rt: str,
-        *,
-        namespace: str | None = None,
-        options: ListOptions = ...,
-        page_size: int = DEFAULT_PAGE_SIZE,
-        page_buffer: int = DEFAULT_PAGE_BUFFER,
-        timeout: float | None = None,
+        self, rt: str, *, page_size: int = ..., page_buffer: int = ..., **keywords: Unpack[ListKeywords]
     ) -> AsyncGenerator[Resource, None]: ...
     def each_list_item(
         self,
-        rt: ResourceType[Any] | str,
+        rt: Kind,
         *,
-        namespace: str | None = None,
-        options: ListOptions = _NO_OPTIONS,
         page_size: int = DEFAULT_PAGE_SIZE,
         page_buffer: int = DEFAULT_PAGE_BUFFER,
-        timeout: float | None = None,
+        **keywords: Unpack[ListKeywords],
     ) -> AsyncGenerator[Any, None]:
         """Go through all objects by ``async for``, without holding them all; ``timeout`` is for each page.
 
@@ -234,11 +145,11 @@ class ReadVerbs(Caller):
         """
         if page_buffer < 0:
             raise ValueError(f"page_buffer is {page_buffer}; 0 (no reading ahead) or more is needed")
-        pager = Pager[Any](options, page_size=page_size, collect=False)
+        pager = Pager[Any](_asked(keywords), page_size=page_size, collect=False)
 
         async def items() -> AsyncGenerator[Any, None]:
-            fetch = self._pages(await self._known(rt, timeout), namespace, timeout)
-            found = each_item(fetch, pager, page_buffer=page_buffer)
+            known = await self._known(rt, keywords.get("timeout"))
+            found = each_item(self._pages(known, keywords), pager, page_buffer=page_buffer)
             try:
                 async for item in found:
                     yield item
@@ -247,15 +158,17 @@ class ReadVerbs(Caller):
 
         return items()
 
-    def watch(
+    @asynccontextmanager
+    async def watch(
         self,
-        rt: ResourceType[Any] | str,
+        rt: Kind,
         *,
         namespace: str | None = None,
-        options: ListOptions = _NO_OPTIONS,
+        options: ListOptions = EVERYTHING,
+        selector: str | LabelSelector | None = None,
         timeout: float | None = None,
         metadata_only: bool = False,
-    ) -> AbstractAsyncContextManager[WatchStream]:
+    ) -> AsyncGenerator[WatchStream, None]:
         """Watch objects: entering opens the stream, iterating gives its events, leaving closes it.
 
         Iteration ends when the server ends the stream; it raises ``ApiError`` for an ERROR event (``ExpiredError``:
@@ -265,59 +178,34 @@ class ReadVerbs(Caller):
         ``timeout`` is for opening it only. Nothing is repeated: resuming is the reflector's business. The stream says
         when its last byte came (``last_byte_at``). With ``metadata_only`` the events carry ``PartialObjectMetadata``.
         """
-
-        @asynccontextmanager
-        async def opened() -> AsyncGenerator[WatchStream, None]:
-            known = await self._known(rt, timeout)
-            async with open_watch(
-                self._sender,
-                known,
-                known.path(namespace=namespace),
-                options.to_query(),
-                timeout_seconds=options.timeout_seconds,
-                timeout=timeout,
-                on_warning=self._on_warning,
-                metadata_only=metadata_only,
-                drop_managed_fields=options.drop_managed_fields,
-                max_event_bytes=self._config.max_event_bytes,
-            ) as events:
-                yield events
-
-        return opened()
+        known = await self._known(rt, timeout)
+        async with open_watch(
+            self._sender,
+            known,
+            known.path(namespace=namespace),
+            selected(options, selector).to_query(),
+            timeout_seconds=options.timeout_seconds,
+            timeout=timeout,
+            on_warning=self._on_warning,
+            metadata_only=metadata_only,
+            drop_managed_fields=options.drop_managed_fields,
+            max_event_bytes=self._config.max_event_bytes,
+        ) as events:
+            yield events
 
     @overload
-    async def wait_for(
-        self,
-        rt: ResourceType[Any] | str,
-        name: str,
-        condition: Deleted,
-        *,
-        namespace: str | None = None,
-        timeout: float | None = None,
-    ) -> None: ...
+    async def wait_for(self, rt: Kind, name: str, condition: Deleted, **keywords: Unpack[RequestKeywords]) -> None: ...
     @overload
     async def wait_for(
-        self,
-        rt: ResourceType[T],
-        name: str,
-        condition: WaitCondition,
-        *,
-        namespace: str | None = None,
-        timeout: float | None = None,
+        self, rt: ResourceType[T], name: str, condition: WaitCondition, **keywords: Unpack[RequestKeywords]
     ) -> T: ...
     @overload
     async def wait_for(
-        self,
-        rt: str,
-        name: str,
-        condition: WaitCondition,
-        *,
-        namespace: str | None = None,
-        timeout: float | None = None,
+        self, rt: str, name: str, condition: WaitCondition, **keywords: Unpack[RequestKeywords]
     ) -> Resource: ...
     async def wait_for(
         self,
-        rt: ResourceType[Any] | str,
+        rt: Kind,
         name: str,
         condition: WaitCondition | Deleted,
         *,
@@ -344,7 +232,7 @@ class ReadVerbs(Caller):
         limit = self._config.request_timeout if timeout is None else timeout
         until = asyncio.get_running_loop().time() + limit
         known = await self._known(rt, limit)
-        raw_type = _untyped(known)
+        raw_type = untyped(known)
         where = self._namespace(raw_type, namespace)
         raw_type.path(namespace=where, name=name)  # refuses what is no name
 
@@ -363,18 +251,20 @@ class ReadVerbs(Caller):
             until=until,
             limit=limit,
         )
-        return None if found is None else decode_object(known, found.raw)
+        return None if found is None else typed(known, found)
 
     def _pages(
-        self, known: ResourceType[Any], namespace: str | None, timeout: float | None
+        self, known: ResourceType[Any], keywords: ListKeywords
     ) -> Callable[[ListOptions], Awaitable[ResourceList[Any]]]:
+        asked = keywords.copy()
+        asked["selector"] = None  # it is in the options of every page
+
         async def fetch(page: ListOptions) -> ResourceList[Any]:
-            found: ResourceList[Any] = await self.list(known, namespace=namespace, options=page, timeout=timeout)
-            return found
+            asked["options"] = page
+            return await self._list(known, **asked)
 
         return fetch
 
 
-def _untyped(known: ResourceType[Any]) -> ResourceType[Resource]:
-    """Return the same resource whose objects come as they are, whatever class it has."""
-    return ResourceType[Resource](known.group, known.version, known.kind, known.plural, known.namespaced)
+def _asked(keywords: ListKeywords) -> ListOptions:
+    return selected(keywords.get("options", EVERYTHING), keywords.get("selector"))

@@ -5,21 +5,49 @@ Each verb has two signatures, one for each way to name a resource; what both hav
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Any, TypeAlias, TypedDict
 
-from deltaloop.client.options import DeleteOptions, WriteOptions
+from deltaloop.api.list_options import ListOptions
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.selectors import LabelSelector
+from deltaloop.client.options import DeleteOptions, PatchType, WriteOptions
+
+Kind: TypeAlias = ResourceType[Any] | str
+"""What kind of object: a resource type, or a name of it such as ``apps/v1/Deployment``."""
 
 
 class RequestKeywords(TypedDict, total=False):
     """Of every verb; everything may be left out.
 
     Attributes:
-        namespace: The client's by default; for lists, None means all.
+        namespace: The client's by default; for lists and watches, None means all.
         timeout: Seconds that the request may take; None is the client's own limit.
     """
 
     namespace: str | None
     timeout: float | None
+
+
+class GetKeywords(RequestKeywords, total=False):
+    """Of verbs that read an object.
+
+    Attributes:
+        subresource: One that has the object's own type, such as ``status``.
+    """
+
+    subresource: str | None
+
+
+class ListKeywords(RequestKeywords, total=False):
+    """Of verbs that read many objects.
+
+    Attributes:
+        options: Which ones, and of which version.
+        selector: Which ones by their labels, such as ``app=web,!canary``, in place of ``options.label_selector``.
+    """
+
+    options: ListOptions
+    selector: str | LabelSelector | None
 
 
 class WriteKeywords(RequestKeywords, total=False):
@@ -42,6 +70,16 @@ class SubresourceWriteKeywords(WriteKeywords, total=False):
     subresource: str | None
 
 
+class PatchKeywords(SubresourceWriteKeywords, total=False):
+    """Of patches.
+
+    Attributes:
+        type: How the patch is meant; a merge patch by default.
+    """
+
+    type: PatchType
+
+
 class ApplyKeywords(SubresourceWriteKeywords, total=False):
     """Of server-side apply.
 
@@ -60,3 +98,15 @@ class DeleteKeywords(RequestKeywords, total=False):
     """
 
     options: DeleteOptions | None
+
+
+class DeleteCollectionKeywords(DeleteKeywords, total=False):
+    """Of deletions of many objects.
+
+    Attributes:
+        selection: Which ones; all by default.
+        selector: Which ones by their labels, in place of ``selection.label_selector``.
+    """
+
+    selection: ListOptions
+    selector: str | LabelSelector | None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, final
+from typing import Any, TypeVar, final, overload
 
 from deltaloop.api.errors import MalformedObjectError
 
@@ -12,8 +12,8 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class ResourceList(Generic[T_co]):
-    """A list of objects, in the server's order.
+class ResourceList(Sequence[T_co]):
+    """A list of objects, in the server's order: a sequence of its ``items``.
 
     Attributes:
         items: The objects.
@@ -35,6 +35,13 @@ class ResourceList(Generic[T_co]):
 
     def __len__(self) -> int:
         return len(self.items)
+
+    @overload
+    def __getitem__(self, index: int) -> T_co: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[T_co, ...]: ...
+    def __getitem__(self, index: int | slice) -> T_co | tuple[T_co, ...]:
+        return self.items[index]
 
 
 @final

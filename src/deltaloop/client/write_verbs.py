@@ -1,29 +1,60 @@
-"""The verbs that write: create, update, patch, apply, delete, delete a collection."""
+"""The verbs that write: create, update, patch, apply, delete, delete a collection, and what many programs do with them.
+
+Conflicts of ``create_or_update`` are not hidden; those of finalizers are tried again, because nothing else of the
+object matters to them.
+
+Source: controller-runtime pkg/controller/controllerutil/controllerutil.go.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeVar, Unpack, overload
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
+from typing import Any, Final, Literal, TypeAlias, TypeVar, Unpack, overload
 
 from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
 from deltaloop.api.json_writing import write_json
 from deltaloop.api.list_options import ListOptions
-from deltaloop.api.resource import Resource
+from deltaloop.api.resource import Resource, decode_object, typed, untyped
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.client.caller import Caller, decoded
+from deltaloop.api.selectors import LabelSelector
+from deltaloop.api.status import ConflictError, NotFoundError
+from deltaloop.client.caller import EVERYTHING, WriteRequest, not_found, selected
 from deltaloop.client.core.answers import is_status
 from deltaloop.client.core.list_decoding import decode_list
 from deltaloop.client.core.object_encoding import encode_object
 from deltaloop.client.options import DeleteOptions, PatchType, WriteOptions
-from deltaloop.client.request_keywords import ApplyKeywords, DeleteKeywords, WriteKeywords
+from deltaloop.client.read_verbs import ReadVerbs
+from deltaloop.client.request_keywords import (
+    ApplyKeywords,
+    DeleteCollectionKeywords,
+    DeleteKeywords,
+    Kind,
+    PatchKeywords,
+    SubresourceWriteKeywords,
+    WriteKeywords,
+)
 from deltaloop.client.resource_list import ResourceList
 
 T = TypeVar("T")
 
-_EVERYTHING: Final = ListOptions()
+_APPLY: Final = "application/apply-patch+yaml"
+_CONFLICT_TRIES: Final = 5
 
 
-class WriteVerbs(Caller):
+Change: TypeAlias = Callable[[dict[str, Any]], object]
+Patch: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+
+
+class OperationResult(Enum):
+    """What ``create_or_update`` did."""
+
+    UNCHANGED = "unchanged"
+    CREATED = "created"
+    UPDATED = "updated"
+
+
+class WriteVerbs(ReadVerbs):
     """The verbs that change objects.
 
     ``timeout`` is in seconds, for a whole call with its repeats; None is the client's own limit (30 s).
@@ -33,101 +64,69 @@ class WriteVerbs(Caller):
     async def create(self, rt: ResourceType[T], obj: object, **keywords: Unpack[WriteKeywords]) -> T: ...
     @overload
     async def create(self, rt: str, obj: object, **keywords: Unpack[WriteKeywords]) -> Resource: ...
-    async def create(
-        self,
-        rt: ResourceType[Any] | str,
-        obj: object,
-        *,
-        namespace: str | None = None,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
-    ) -> Any:
+    async def create(self, rt: Kind, obj: object, **keywords: Unpack[WriteKeywords]) -> Any:
         """Create an object and return it as stored; ``metadata.generateName`` works in place of a name.
 
         Raises:
             AlreadyExistsError: If there is one of that name.
         """
-        known = await self._known(rt, timeout)
-        outgoing = encode_object(known, obj)
-        path = known.path(namespace=self._namespace(known, namespace or outgoing.namespace))
-        query = self._write_query(options)
-        return decoded(known, await self._send("POST", path, query=query, body=outgoing.body, timeout=timeout))
+        return await self._store("create", rt, obj, **keywords)
 
     @overload
     async def update(self, rt: ResourceType[T], obj: object, **keywords: Unpack[WriteKeywords]) -> T: ...
     @overload
     async def update(self, rt: str, obj: object, **keywords: Unpack[WriteKeywords]) -> Resource: ...
-    async def update(
-        self,
-        rt: ResourceType[Any] | str,
-        obj: object,
-        *,
-        namespace: str | None = None,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
-    ) -> Any:
+    async def update(self, rt: Kind, obj: object, **keywords: Unpack[WriteKeywords]) -> Any:
         """Replace an object and return it as stored; where there is a status subresource, ``status`` stays as it is.
 
         Raises:
             ConflictError: If the object has changed since its ``metadata.resourceVersion``.
         """
-        return await self._replace(rt, obj, None, namespace, options, timeout)
+        return await self._store("update", rt, obj, **keywords)
 
     @overload
     async def update_status(self, rt: ResourceType[T], obj: object, **keywords: Unpack[WriteKeywords]) -> T: ...
     @overload
     async def update_status(self, rt: str, obj: object, **keywords: Unpack[WriteKeywords]) -> Resource: ...
-    async def update_status(
-        self,
-        rt: ResourceType[Any] | str,
-        obj: object,
-        *,
-        namespace: str | None = None,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
-    ) -> Any:
+    async def update_status(self, rt: Kind, obj: object, **keywords: Unpack[WriteKeywords]) -> Any:
         """Replace the ``status`` of an object and return it as stored; everything else stays as it is.
 
         Raises:
             ConflictError: If the object has changed since its ``metadata.resourceVersion``.
             NotFoundError: If the kind has no status subresource, or there is no such object.
         """
-        return await self._replace(rt, obj, "status", namespace, options, timeout)
+        return await self._store("update", rt, obj, subresource="status", **keywords)
 
     @overload
-    async def patch(
-        self,
-        rt: ResourceType[T],
-        name: str,
-        patch: Mapping[str, Any] | Sequence[Mapping[str, Any]],
-        *,
-        type: PatchType = ...,
-        **keywords: Unpack[ApplyKeywords],
-    ) -> T: ...
+    async def apply(self, rt: ResourceType[T], obj: object, **keywords: Unpack[ApplyKeywords]) -> T: ...
     @overload
+    async def apply(self, rt: str, obj: object, **keywords: Unpack[ApplyKeywords]) -> Resource: ...
+    async def apply(self, rt: Kind, obj: object, **keywords: Unpack[ApplyKeywords]) -> Any:
+        """Server-side apply: say which fields this manager wants to have, creating the object if it is missing.
+
+        Give the fields that are yours and no others; fields that were given before and are now missing are removed. An
+        object as read from the server is refused by it (``managedFields``). Controllers should ``force`` what they own.
+
+        Raises:
+            ConflictError: If another manager has one of the fields and ``force`` is not set.
+            MalformedObjectError: If the object has no name.
+        """
+        return await self._store("apply", rt, obj, **keywords)
+
+    @overload
+    async def patch(self, rt: ResourceType[T], name: str, patch: Patch, **keywords: Unpack[PatchKeywords]) -> T: ...
+    @overload
+    async def patch(self, rt: str, name: str, patch: Patch, **keywords: Unpack[PatchKeywords]) -> Resource: ...
     async def patch(
         self,
-        rt: str,
+        rt: Kind,
         name: str,
-        patch: Mapping[str, Any] | Sequence[Mapping[str, Any]],
-        *,
-        type: PatchType = ...,
-        **keywords: Unpack[ApplyKeywords],
-    ) -> Resource: ...
-    async def patch(
-        self,
-        rt: ResourceType[Any] | str,
-        name: str,
-        patch: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        patch: Patch,
         *,
         type: PatchType = PatchType.MERGE,  # noqa: A002 - the API's word
-        namespace: str | None = None,
-        subresource: str | None = None,
-        force: bool = False,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
+        **keywords: Unpack[SubresourceWriteKeywords],
     ) -> Any:
-        """Change an object and return it as stored.
+        """Change an object and return it as stored; ``apply`` is the verb of server-side apply.
 
         A ``metadata.resourceVersion`` in a merge patch makes it conditional, in a JSON patch a ``test`` operation does.
 
@@ -137,92 +136,25 @@ class WriteVerbs(Caller):
             patch: A mapping; for a JSON patch (RFC 6902) a list of operations. In a merge patch (RFC 7386) None removes
                 a field.
             type: How the patch is meant. Strategic merge, which merges lists by key, is for built-in kinds only.
-            namespace: The client's by default.
-            subresource: Such as ``status``.
-            force: For apply only: take fields over from other managers.
-            options: Dry run, field manager, field validation.
-            timeout: Seconds.
+            **keywords: Of the write.
 
         Raises:
-            ConflictError: If that version is not the present one; for apply, if another manager has one of the fields.
+            ConflictError: If that version is not the present one.
             InvalidArgumentError: If the patch does not fit its type.
         """
-        known = await self._known(rt, timeout)
+        known = await self._known(rt, keywords.get("timeout"))
         if isinstance(patch, Mapping) == (type is PatchType.JSON):
             wanted = "a list of operations" if type is PatchType.JSON else "a mapping"
             raise InvalidArgumentError(f"{known} {name!r}: a patch of type {type.name} is {wanted}")
-        query = self._write_query(options, type)
-        if force:
-            if type is not PatchType.APPLY:
-                raise InvalidArgumentError("force is for apply only: no other patch has conflicts between managers")
-            query["force"] = "true"
-        path = self._object_path(known, name, namespace, subresource)
         body = write_json(patch, f"the patch of {known} {name!r}")
-        answer = await self._send("PATCH", path, query=query, body=body, content_type=type.value, timeout=timeout)
-        return decoded(known, answer)
-
-    @overload
-    async def apply(self, rt: ResourceType[T], obj: object, **keywords: Unpack[ApplyKeywords]) -> T: ...
-    @overload
-    async def apply(self, rt: str, obj: object, **keywords: Unpack[ApplyKeywords]) -> Resource: ...
-    async def apply(
-        self,
-        rt: ResourceType[Any] | str,
-        obj: object,
-        *,
-        namespace: str | None = None,
-        subresource: str | None = None,
-        force: bool = False,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
-    ) -> Any:
-        """Server-side apply: say which fields this manager wants to have, creating the object if it is missing.
-
-        Give the fields that are yours and no others; fields that were given before and are now missing are removed.
-
-        Args:
-            rt: What kind of object.
-            obj: Name and wanted fields; an object as read from the server is refused by it (``managedFields``).
-            namespace: The object's own, else the client's, by default.
-            subresource: Such as ``status``.
-            force: Take fields over from other managers; controllers should, for fields that they own.
-            options: Dry run, field manager, field validation.
-            timeout: Seconds.
-
-        Raises:
-            ConflictError: If another manager has one of the fields and ``force`` is not set.
-            MalformedObjectError: If the object has no name.
-        """
-        known = await self._known(rt, timeout)
-        outgoing = encode_object(known, obj)
-        if not outgoing.name:
-            raise MalformedObjectError(f"the {known} object has no metadata.name: it cannot be applied")
-        query = self._write_query(options, PatchType.APPLY)
-        if force:
-            query["force"] = "true"
-        answer = await self._send(
-            "PATCH",
-            self._object_path(known, outgoing.name, namespace or outgoing.namespace, subresource),
-            query=query,
-            body=outgoing.body,
-            content_type=PatchType.APPLY.value,
-            timeout=timeout,
-        )
-        return decoded(known, answer)
+        request = self._request("patch", known, name, body=body, content_type=type.value, **keywords)
+        return decode_object(known, await self._write(request))
 
     @overload
     async def delete(self, rt: ResourceType[T], name: str, **keywords: Unpack[DeleteKeywords]) -> T | None: ...
     @overload
     async def delete(self, rt: str, name: str, **keywords: Unpack[DeleteKeywords]) -> Resource | None: ...
-    async def delete(
-        self,
-        rt: ResourceType[Any] | str,
-        name: str,
-        *,
-        namespace: str | None = None,
-        options: DeleteOptions | None = None,
-        timeout: float | None = None,
-    ) -> Any:
+    async def delete(self, rt: Kind, name: str, **keywords: Unpack[DeleteKeywords]) -> Any:
         """Delete an object, or mark it for deletion if finalizers or a grace period hold it.
 
         Returns:
@@ -232,29 +164,20 @@ class WriteVerbs(Caller):
             NotFoundError: If there is none of that name.
             ConflictError: If a precondition of ``options`` does not hold.
         """
-        known = await self._known(rt, timeout)
-        path = self._object_path(known, name, namespace)
-        answer = await self._send("DELETE", path, body=_delete_body(options), timeout=timeout)
-        return None if is_status(answer.body) else decoded(known, answer)
+        known = await self._known(rt, keywords.get("timeout"))
+        body = await self._write(self._deletion("delete", known, name, **keywords))
+        return None if is_status(body) else decode_object(known, body)
 
     @overload
     async def delete_collection(
-        self, rt: ResourceType[T], *, selection: ListOptions = ..., **keywords: Unpack[DeleteKeywords]
+        self, rt: ResourceType[T], **keywords: Unpack[DeleteCollectionKeywords]
     ) -> ResourceList[T] | None: ...
     @overload
     async def delete_collection(
-        self, rt: str, *, selection: ListOptions = ..., **keywords: Unpack[DeleteKeywords]
+        self, rt: str, **keywords: Unpack[DeleteCollectionKeywords]
     ) -> ResourceList[Resource] | None: ...
-    async def delete_collection(
-        self,
-        rt: ResourceType[Any] | str,
-        *,
-        namespace: str | None = None,
-        selection: ListOptions = _EVERYTHING,
-        options: DeleteOptions | None = None,
-        timeout: float | None = None,
-    ) -> Any:
-        """Delete all objects of a namespace, or of a kind without namespaces, or those that ``selection`` selects.
+    async def delete_collection(self, rt: Kind, **keywords: Unpack[DeleteCollectionKeywords]) -> Any:
+        """Delete all objects of a namespace, or of a kind without namespaces, or those that are selected.
 
         A namespace must be named: what deletes much takes no default.
 
@@ -264,31 +187,216 @@ class WriteVerbs(Caller):
         Raises:
             InvalidArgumentError: If the kind has namespaces and none is given.
         """
-        known = await self._known(rt, timeout)
-        if known.namespaced and not namespace:
+        known = await self._known(rt, keywords.get("timeout"))
+        if known.namespaced and not keywords.get("namespace"):
             raise InvalidArgumentError(f"delete_collection of {known} needs a namespace: it takes no default")
-        query = selection.to_query()
-        path = known.path(namespace=namespace)
-        answer = await self._send("DELETE", path, query=query, body=_delete_body(options), timeout=timeout)
-        return None if is_status(answer.body) else decode_list(known, answer.body)
+        body = await self._write(self._deletion("delete_collection", known, **keywords))
+        return None if is_status(body) else decode_list(known, body)
 
-    async def _replace(
+    @overload
+    async def create_or_update(
+        self, rt: ResourceType[T], name: str, change: Change, **keywords: Unpack[WriteKeywords]
+    ) -> tuple[OperationResult, T]: ...
+    @overload
+    async def create_or_update(
+        self, rt: str, name: str, change: Change, **keywords: Unpack[WriteKeywords]
+    ) -> tuple[OperationResult, Resource]: ...
+    async def create_or_update(
         self,
-        rt: ResourceType[Any] | str,
-        obj: object,
-        subresource: str | None,
-        namespace: str | None,
-        options: WriteOptions | None,
-        timeout: float | None,
+        rt: Kind,
+        name: str,
+        change: Change,
+        *,
+        namespace: str | None = None,
+        options: WriteOptions | None = None,
+        timeout: float | None = None,
     ) -> Any:
+        """Bring one object into the wanted shape: create it if it is missing, update it if ``change`` changes it.
+
+        A conflict is not hidden: a reconcile fails and runs again with what is there then, as upstream has it.
+
+        Args:
+            rt: What kind of object.
+            name: Its name.
+            change: Gets the object as a dict (of a missing one: its names only) and sets what it is to have; it must
+                not change name or namespace. It is called on the event loop.
+            namespace: The client's by default.
+            options: Of the write.
+            timeout: Seconds for each request.
+
+        Returns:
+            What was done, and the object as it is stored.
+
+        Raises:
+            ConflictError: If another program changed the object meanwhile.
+            AlreadyExistsError: If another program created it meanwhile.
+            InvalidArgumentError: If ``change`` changed the names.
+
+        Source: controller-runtime pkg/controller/controllerutil ``CreateOrUpdate``.
+        """
         known = await self._known(rt, timeout)
+        raw_type, place = untyped(known), self._namespace(known, namespace)
+        present = await self.find(raw_type, name, namespace=place, timeout=timeout)
+        fields = present.edit() if present is not None else _blank(known, name, place)
+        before = Resource.from_dict(fields, raw_type)
+        change(fields)
+        after = Resource.from_dict(fields, raw_type)
+        if (after.name, after.namespace) != (before.name, before.namespace):
+            raise InvalidArgumentError(f"create_or_update of {known} {name!r}: the change must not change its names")
+        if present is None:
+            made = await self.create(known, fields, namespace=place, options=options, timeout=timeout)
+            return OperationResult.CREATED, made
+        if after == before:
+            return OperationResult.UNCHANGED, typed(known, present)
+        made = await self.update(known, fields, namespace=place, options=options, timeout=timeout)
+        return OperationResult.UPDATED, made
+
+    async def add_finalizer(self, rt: ResourceType[T] | str, obj: T, name: str, **keywords: Unpack[WriteKeywords]) -> T:
+        """See to it that an object has a finalizer, and return it as stored; conflicts are tried again.
+
+        Raises:
+            NotFoundError: If the object is gone.
+            ConflictError: If it changes all the time.
+        """
+        return await self._change_finalizers(rt, obj, lambda present: dict.fromkeys((*present, name)), **keywords)
+
+    async def remove_finalizer(
+        self, rt: ResourceType[T] | str, obj: T, name: str, **keywords: Unpack[WriteKeywords]
+    ) -> T | None:
+        """See to it that an object does not have a finalizer, and return it as stored; None if it is gone.
+
+        Raises:
+            ConflictError: If the object changes all the time.
+        """
+        try:
+            return await self._change_finalizers(rt, obj, lambda present: filter(name.__ne__, present), **keywords)
+        except NotFoundError:
+            return None
+
+    # -- how
+
+    async def _change_finalizers(
+        self,
+        rt: ResourceType[T] | str,
+        obj: T,
+        change: Callable[[Sequence[str]], Iterable[str]],
+        *,
+        namespace: str | None = None,
+        options: WriteOptions | None = None,
+        timeout: float | None = None,
+    ) -> T:
+        known = await self._known(rt, timeout)
+        raw_type = untyped(known)
+        present = obj if isinstance(obj, Resource) else Resource.from_json(encode_object(known, obj).body, raw_type)
+        for attempt in range(_CONFLICT_TRIES):
+            finalizers = [*change(present.finalizers)]
+            if finalizers == [*present.finalizers]:
+                break
+            fields = present.edit()
+            fields["metadata"]["finalizers"] = finalizers
+            try:
+                return await self.update(known, fields, namespace=namespace, options=options, timeout=timeout)
+            except ConflictError:
+                if attempt + 1 == _CONFLICT_TRIES:
+                    raise
+            uid, place = present.uid, namespace or present.namespace
+            # The server is asked, and no cache: it is not of the cache that the conflict was.
+            present = await super()._read(raw_type, present.name, namespace=place, timeout=timeout)
+            if present.uid != uid:
+                raise not_found(known, present.name)
+        return typed(known, present)
+
+    async def _store(
+        self,
+        verb: Literal["create", "update", "apply"],
+        rt: Kind,
+        obj: object,
+        *,
+        force: bool = False,
+        **keywords: Unpack[SubresourceWriteKeywords],
+    ) -> Any:
+        known = await self._known(rt, keywords.get("timeout"))
         outgoing = encode_object(known, obj)
-        if not outgoing.name:
-            raise MalformedObjectError(f"the {known} object has no metadata.name: it cannot be updated")
-        path = self._object_path(known, outgoing.name, namespace or outgoing.namespace, subresource)
-        query = self._write_query(options)
-        return decoded(known, await self._send("PUT", path, query=query, body=outgoing.body, timeout=timeout))
+        keywords["namespace"] = keywords.get("namespace") or outgoing.namespace
+        if not outgoing.name and verb != "create":
+            raise MalformedObjectError(f"the {known} object has no metadata.name, which {verb} needs")
+        request = self._request(
+            verb,
+            known,
+            outgoing.name,
+            body=outgoing.body,
+            content_type=_APPLY if verb == "apply" else "application/json",
+            version=outgoing.version,
+            generate_name=outgoing.generate_name,
+            force=force,
+            **keywords,
+        )
+        return decode_object(known, await self._write(request))
+
+    def _request(
+        self,
+        verb: Literal["create", "update", "patch", "apply"],
+        known: ResourceType[Any],
+        name: str,
+        *,
+        body: bytes,
+        content_type: str = "application/json",
+        version: str = "",
+        generate_name: str = "",
+        force: bool = False,
+        namespace: str | None = None,
+        subresource: str | None = None,
+        options: WriteOptions | None = None,
+        timeout: float | None = None,
+    ) -> WriteRequest:
+        query = {"fieldManager": self._options.field_manager, "fieldValidation": self._options.field_validation}
+        query = {option: value for option, value in query.items() if value}
+        if options is not None:
+            query.update(options.to_query())
+        if verb == "apply":
+            # Apply must name a manager; this is the name that the server gives other writes by the user agent.
+            query.setdefault("fieldManager", self._config.user_agent.partition("/")[0] or "deltaloop")
+        if force:
+            query["force"] = "true"
+        return WriteRequest(
+            verb=verb,
+            resource_type=known,
+            name=name,
+            namespace=self._namespace(known, namespace),
+            subresource=subresource,
+            body=body,
+            content_type=content_type,
+            query=query,
+            version=version,
+            generate_name=generate_name,
+            dry_run=options is not None and options.dry_run,
+            timeout=timeout,
+        )
+
+    def _deletion(
+        self,
+        verb: Literal["delete", "delete_collection"],
+        known: ResourceType[Any],
+        name: str = "",
+        *,
+        selection: ListOptions = EVERYTHING,
+        selector: str | LabelSelector | None = None,
+        namespace: str | None = None,
+        options: DeleteOptions | None = None,
+        timeout: float | None = None,
+    ) -> WriteRequest:
+        return WriteRequest(
+            verb=verb,
+            resource_type=known,
+            name=name,
+            namespace=self._namespace(known, namespace),
+            query=selected(selection, selector).to_query(),
+            deletion=options,
+            dry_run=options is not None and options.dry_run,
+            timeout=timeout,
+        )
 
 
-def _delete_body(options: DeleteOptions | None) -> bytes | None:
-    return None if options is None else write_json(options.to_dict(), "the delete options")
+def _blank(known: ResourceType[Any], name: str, namespace: str | None) -> dict[str, Any]:
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+    return {"apiVersion": known.api_version, "kind": known.kind, "metadata": metadata}

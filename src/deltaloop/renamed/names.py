@@ -84,6 +84,8 @@ RENAMED: Final[dict[str, str]] = {
     "deltaloop.metrics.CacheMetrics": "deltaloop.metrics.InformerMetrics",
     "deltaloop.metrics.ControllerMetrics": "deltaloop.metrics.ReconcileMetrics",
     "deltaloop.testing.Fault": "deltaloop.testing.RelayFault",
+    "deltaloop.Written": "deltaloop.OperationResult",
+    "deltaloop.runtime.Written": "deltaloop.client.OperationResult",
 }
 """From a dotted name to its new one."""
 
@@ -98,5 +100,8 @@ KEYWORDS: Final[dict[tuple[str, str], str]] = {
 }
 """From what is called (by its new name), and a keyword, to what is written in its place."""
 
-METHODS: Final[dict[str, str]] = {}
+METHODS: Final[dict[str, str]] = {
+    "drop_finalizer": "remove_finalizer",
+    "ensure_finalizer": "add_finalizer",
+}
 """From a method that no class of ours has any more, by a name that hardly any other has, to what takes its place."""

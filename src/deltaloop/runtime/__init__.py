@@ -18,9 +18,6 @@ from deltaloop.runtime.health_server import Listen as Listen
 from deltaloop.runtime.manager import Manager as Manager
 from deltaloop.runtime.manager_options import ManagerOptions as ManagerOptions
 from deltaloop.runtime.metrics import ControllerMetrics as ControllerMetrics
-from deltaloop.runtime.ownership import add_finalizer as add_finalizer
-from deltaloop.runtime.ownership import remove_finalizer as remove_finalizer
 from deltaloop.runtime.ownership import set_controller_reference as set_controller_reference
 from deltaloop.runtime.ownership import set_owner_reference as set_owner_reference
 from deltaloop.runtime.reconcile_client import ReconcileClient as ReconcileClient
-from deltaloop.runtime.reconcile_client import Written as Written

@@ -18,6 +18,7 @@ from deltaloop.api.path import Path
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.cache.core.store import IndexFunc
+from deltaloop.client.request_keywords import Kind
 from deltaloop.runtime.context import Context
 from deltaloop.runtime.core.access import Access
 from deltaloop.runtime.core.hot_loop import HotLoopOptions
@@ -25,7 +26,7 @@ from deltaloop.runtime.core.outcomes import Result
 from deltaloop.runtime.core.predicates import Predicate
 from deltaloop.runtime.core.requests import Request
 from deltaloop.runtime.errors import InvalidControllerError
-from deltaloop.runtime.sources import Kind, Source, Watch
+from deltaloop.runtime.sources import Source, Watch
 from deltaloop.workqueue import QueueOptions, RateLimiter
 
 ReconcileFunction: TypeAlias = Callable[[Request, Context], Awaitable[Result | None] | Result | None]

@@ -1,4 +1,4 @@
-"""Owner references and finalizers on objects that are to be written: pure functions of an object's fields.
+"""Owner references on objects that are to be written: pure functions of an object's fields.
 
 They change a mutable object (``Resource.edit()``, or a dict that is to be created) and send nothing.
 
@@ -112,26 +112,6 @@ def _is_same(known: Mapping[str, Any], reference: OwnerReference) -> bool:
     wanted_group = reference.api_version.rpartition("/")[0]
     same_name = (group, known.get("kind"), known.get("name")) == (wanted_group, reference.kind, reference.name)
     return same_name and known.get("uid") == reference.uid
-
-
-def add_finalizer(obj: MutableObject, name: str) -> bool:
-    """Add a finalizer to an object; tell whether it was missing."""
-    metadata = _metadata(obj)
-    present = [*cast("Sequence[str]", metadata.get("finalizers") or [])]
-    if name in present:
-        return False
-    metadata["finalizers"] = [*present, name]
-    return True
-
-
-def remove_finalizer(obj: MutableObject, name: str) -> bool:
-    """Remove a finalizer from an object; tell whether it was there."""
-    metadata = _metadata(obj)
-    present = [*cast("Sequence[str]", metadata.get("finalizers") or [])]
-    if name not in present:
-        return False
-    metadata["finalizers"] = [known for known in present if known != name]
-    return True
 
 
 def _metadata(obj: MutableObject) -> MutableMapping[str, Any]:

@@ -1,125 +1,337 @@
-"""The client of a reconcile: reads from caches, writes to the server, and what many reconcilers do with both.
+"""The client of a reconcile: it reads from caches, writes to the server, and sees its own writes at once.
 
-The verbs are in ``reads.py`` and ``writes.py``. Conflicts of ``create_or_update`` are not hidden; those of finalizers
-are tried again, because nothing else of the object matters to them.
+The verbs are those of every client; here are its own ways to read and to write, on which they stand. What a write
+answers lies over the cache until the cache has caught up (``core/overlay.py``), and is remembered so that its echo can
+be labelled (``core/attribution.py``). A write is refused when the reconcile was told to stop or leadership was lost.
 
-Source: controller-runtime pkg/controller/controllerutil/controllerutil.go.
+A read asks the server when there is no cache of that kind and namespace, when it asks for more than the cache can tell
+(a field selector, a version, a subresource), when the cache has not been confirmed within ``with_max_staleness``, and
+when a write of this program to that object has an unknown outcome: it got no answer, or was cancelled on its way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from enum import Enum
-from typing import Any, Final, final
+import asyncio
+import builtins
+import copy
+from dataclasses import replace
+from typing import Any, Final, Self, TypeVar, final, overload
+
+import msgspec
 
 from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.api.resource import Resource
+from deltaloop.api.keys import join_key
+from deltaloop.api.list_options import ListOptions
+from deltaloop.api.resource import Resource, decoder, untyped
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.api.status import ConflictError, NotFoundError
-from deltaloop.runtime.ownership import add_finalizer, remove_finalizer
-from deltaloop.runtime.reads import not_found
-from deltaloop.runtime.views import untyped
-from deltaloop.runtime.writes import RememberedWrites
+from deltaloop.api.selectors import LabelSelector
+from deltaloop.api.status import InternalServerError, NotFoundError, ServerTimeoutError, ServiceUnavailableError
+from deltaloop.client import Client, DeleteOptions, ResourceList
+from deltaloop.client.caller import EVERYTHING, WriteRequest, not_found, selected
+from deltaloop.client.core.answers import is_status
+from deltaloop.client.core.list_decoding import decode_list
+from deltaloop.client.core.metadata_only import metadata_of_list
+from deltaloop.client.errors import TransportError
+from deltaloop.client.request_keywords import Kind
+from deltaloop.client.subresource_verbs import Verbs
+from deltaloop.runtime.core.attribution import Attribution
+from deltaloop.runtime.core.overlay import WriteKind
+from deltaloop.runtime.core.own_writes import OwnWrite
+from deltaloop.runtime.views import CacheView, Views
 
-_CONFLICT_TRIES: Final = 5
+T = TypeVar("T")
 
-
-class Written(Enum):
-    """What ``create_or_update`` did."""
-
-    UNCHANGED = "unchanged"
-    CREATED = "created"
-    UPDATED = "updated"
+_MANY: Final = 20
+"""From so many uncertain objects on, one list is cheaper than to read each."""
+_MOST_NOTED: Final = 100
+_ANSWERED_OTHERWISE: Final = ("binding", "eviction", "scale")
+"""Subresources whose writes change the object, and are answered with another one."""
 
 
 @final
-class ReconcileClient(RememberedWrites):
-    """The client of one reconcile; made by a manager."""
+class ReconcileClient(Verbs):
+    """The client of one reconcile; made by a manager.
 
-    async def create_or_update(
-        self,
-        rt: ResourceType[Any] | str,
-        name: str,
-        change: Callable[[dict[str, Any]], object],
-        *,
-        namespace: str | None = None,
-    ) -> tuple[Written, Resource]:
-        """Bring one object into the wanted shape: create it if it is missing, update it if ``change`` changes it.
+    Its verbs are those of ``Client``, and raise the same. A ``timeout`` is in seconds, and of the requests: a read that
+    a cache answers takes no time.
+    """
 
-        A conflict is not hidden: the reconcile fails and runs again with what is there then, as upstream has it.
+    def __init__(self, client: Client, views: Views, *, attribution: Attribution, controller: str, number: int) -> None:
+        """Read from ``views`` and through ``client``, and write through it, for one reconcile of a controller."""
+        vars(self).update(vars(client))  # the same connections, in the same manner
+        self._client = client
+        self._views = views
+        self._max_staleness: float | None = None
+        self._attribution = attribution
+        self._controller = controller
+        self._number = number
+        self._noted: list[OwnWrite] = []
+        self._dropped = [0]
+
+    @property
+    def live(self) -> Client:
+        """The client itself: its reads ask the server, always, and its writes are not remembered."""
+        return self._client
+
+    @property
+    def writes(self) -> tuple[OwnWrite, ...]:
+        """What this reconcile has written so far: the first hundred writes that were carried out, dry runs left out."""
+        return tuple(self._noted)
+
+    @property
+    def writes_dropped(self) -> int:
+        """How many writes there were beyond those."""
+        return self._dropped[0]
+
+    def with_max_staleness(self, seconds: float | None) -> Self:
+        """Return the same client with a limit to the age of what it reads from caches.
 
         Args:
-            rt: What kind of object.
-            name: Its name.
-            change: Gets the object as a dict (of a missing one: its names only) and sets what it is to have; it must
-                not change name or namespace.
-            namespace: The client's by default.
+            seconds: Within which the server must have confirmed a cache, or it is asked; None takes what a cache has.
+        """
+        other = copy.copy(self)
+        other._max_staleness = seconds  # noqa: SLF001 - it is one of us
+        return other
 
-        Returns:
-            What was done, and the object as it is stored.
+    @overload
+    async def by_index(
+        self, rt: ResourceType[T], index: str, value: str, *, namespace: str | None = None
+    ) -> builtins.list[T]: ...
+    @overload
+    async def by_index(
+        self, rt: str, index: str, value: str, *, namespace: str | None = None
+    ) -> builtins.list[Resource]: ...
+    async def by_index(self, rt: Kind, index: str, value: str, *, namespace: str | None = None) -> builtins.list[Any]:
+        """Read the objects that an index of the cache files under a value.
+
+        Args:
+            rt: What kind of objects.
+            index: The index's name, as given to the ``Watch``.
+            value: Which value.
+            namespace: The cache's only namespace, if it holds one; no filter.
 
         Raises:
-            ConflictError: If somebody else changed the object meanwhile.
-            AlreadyExistsError: If somebody else created it meanwhile.
-            InvalidArgumentError: If ``change`` changed the names.
-
-        Source: controller-runtime pkg/controller/controllerutil ``CreateOrUpdate``.
+            InvalidArgumentError: If the program has no cache of that kind.
+            UnknownIndexError: If the cache has no such index.
         """
-        known = untyped(await self._known(rt))
-        place = self._place(known, namespace)
-        present = await self.find(known, name, namespace=place)
-        fields = present.edit() if present is not None else _blank(known, name, place)
-        before = Resource.from_dict(fields, known)
-        change(fields)
-        after = Resource.from_dict(fields, known)
-        if (after.name, after.namespace) != (before.name, before.namespace):
-            raise InvalidArgumentError(f"create_or_update of {known} {name!r}: the change must not change its names")
-        if present is None:
-            return Written.CREATED, await self.create(known, fields)
-        if after == before:
-            return Written.UNCHANGED, present
-        return Written.UPDATED, await self.update(known, fields)
+        known = await self._known(rt, None)
+        cache = self._views.find(known, namespace) or next(iter(self._views.of_kind(known)), None)
+        if cache is None:
+            raise InvalidArgumentError(f"there is no cache of {known}, so it has no index {index!r}: watch the kind")
+        view = await self._settled(known, cache.namespace)
+        if view is None:
+            everything = await self._client.list_all(untyped(known), namespace=cache.namespace)
+            found = [obj for obj in everything if value in cache.index_values(index, obj)]
+        else:
+            found = view.by_index(index, value)
+        return [*map(decoder(known), found)]
 
-    async def ensure_finalizer(self, rt: ResourceType[Any] | str, obj: Resource, name: str) -> Resource:
-        """See to it that an object has a finalizer, and return it as stored; conflicts are tried again.
+    # -- reads
 
-        Raises:
-            NotFoundError: If the object is gone.
-            ConflictError: If it changes all the time.
-        """
-        return await self._change_finalizers(rt, obj, lambda fields: add_finalizer(fields, name))
+    async def _read(
+        self,
+        known: ResourceType[Any],
+        name: str,
+        *,
+        namespace: str | None = None,
+        subresource: str | None = None,
+        timeout: float | None = None,
+    ) -> Resource:
+        place = self._namespace(known, namespace)
+        view = None if subresource else self._views.find(known, place)
+        if view is None:
+            return await super()._read(known, name, namespace=namespace, subresource=subresource, timeout=timeout)
+        key = join_key(place, name)
+        if view.is_uncertain(key):
+            found = await self._live(known, name, place, timeout)
+            view.settle(key, found)
+        elif not view.is_fresh(self._max_staleness):
+            return await super()._read(known, name, namespace=place, timeout=timeout)
+        else:
+            found = view.get(key)
+        if found is None:
+            raise not_found(known, name)
+        return found
 
-    async def drop_finalizer(self, rt: ResourceType[Any] | str, obj: Resource, name: str) -> Resource | None:
-        """See to it that an object has not a finalizer (any more), and return it as stored; None if it is gone.
+    async def _list(
+        self,
+        known: ResourceType[Any],
+        *,
+        namespace: str | None = None,
+        options: ListOptions = EVERYTHING,
+        selector: str | LabelSelector | None = None,
+        timeout: float | None = None,
+        metadata_only: bool = False,
+    ) -> ResourceList[Any]:
+        options = selected(options, selector)
+        by_label = options.label_selector
+        # A cache answers a list of any length at once, as the server does from its own one.
+        is_cached = options is EVERYTHING or options == ListOptions(label_selector=by_label, limit=options.limit)
+        view = await self._settled(known, namespace, timeout) if is_cached else None
+        if view is None:
+            return await super()._list(
+                known, namespace=namespace, options=options, timeout=timeout, metadata_only=metadata_only
+            )
+        found = view.list(namespace, LabelSelector.parse(by_label) if by_label else None)
+        version = view.informer.resource_version
+        if metadata_only:
+            return metadata_of_list(ResourceList(tuple(found), version))
+        return ResourceList(tuple(map(decoder(known), found)), version)
 
-        Raises:
-            ConflictError: If the object changes all the time.
-        """
+    async def _settled(
+        self, known: ResourceType[Any], namespace: str | None, timeout: float | None = None
+    ) -> CacheView | None:
+        """Return the view to list from, once nothing in it is uncertain; None to ask the server."""
+        view = self._views.find(known, namespace)
+        if view is None or not view.is_fresh(self._max_staleness) or view.has_unknown_names(namespace):
+            return None
+        keys = view.uncertain(namespace)
+        if len(keys) >= _MANY:
+            return None
+        for key in keys:
+            place, _, name = key.rpartition("/")
+            view.settle(key, await self._live(known, name, place, timeout))
+        return view
+
+    async def _live(
+        self, known: ResourceType[Any], name: str, namespace: str | None, timeout: float | None
+    ) -> Resource | None:
         try:
-            return await self._change_finalizers(rt, obj, lambda fields: remove_finalizer(fields, name))
+            return await super()._read(known, name, namespace=namespace, timeout=timeout)
         except NotFoundError:
             return None
 
-    async def _change_finalizers(
-        self, rt: ResourceType[Any] | str, obj: Resource, change: Callable[[dict[str, Any]], bool]
-    ) -> Resource:
-        known = untyped(await self._known(rt))
-        for attempt in range(_CONFLICT_TRIES):
-            fields = obj.edit()
-            if not change(fields):
-                return obj
-            try:
-                return await self.update(known, fields)
-            except ConflictError:
-                if attempt + 1 == _CONFLICT_TRIES:
-                    raise
-            uid = obj.uid
-            obj = await self._client.get(known, obj.name, namespace=obj.namespace)
-            if obj.uid != uid:
-                raise not_found(known, obj.name)
-        raise AssertionError("the loop returns or raises")
+    # -- writes
+
+    async def _write(self, request: WriteRequest) -> bytes:
+        key = join_key(request.namespace, request.name)
+        before = self._present(request, key)
+        deletion = request.deletion or DeleteOptions()
+        if request.verb == "delete" and before is not None and not deletion.uid:
+            # What is deleted is the object that this program has seen, and no successor.
+            deletion = replace(deletion, uid=before.uid)
+        if request.verb == "delete":
+            request = msgspec.structs.replace(request, deletion=deletion)
+        try:
+            body = await super()._write(request)
+        except BaseException as error:
+            if may_have_been_carried_out(error) and not request.dry_run:
+                self._lost_sight(request, key, deletion.uid or ("" if before is None else before.uid))
+            raise
+        if not request.dry_run:
+            self._carried_out(request, key, before, body)
+        return body
+
+    def _present(self, request: WriteRequest, key: str) -> Resource | None:
+        """Return the object of a write as this program knows it before."""
+        view = self._views.find(request.resource_type, request.namespace) if request.name else None
+        return None if view is None or view.is_uncertain(key) else view.get(key)
+
+    def _lost_sight(self, request: WriteRequest, key: str, uid: str) -> None:
+        """Have what a write without an answer was for read from the server."""
+        kind = WriteKind.PATCH
+        if request.verb == "delete":
+            kind = WriteKind.DELETE
+        elif request.verb == "create" and not request.subresource:
+            kind = WriteKind.CREATE
+        elif request.verb == "update" and request.version:
+            kind = WriteKind.UPDATE
+        for view in self._views_of(request):
+            if request.verb == "delete_collection":
+                for obj in view.list(request.namespace, None):
+                    view.lost_sight(obj.key, WriteKind.DELETE, uid=obj.uid, version=obj.resource_version)
+            elif request.generate_name:
+                view.lost_sight_of_generated(join_key(request.namespace, request.generate_name))
+            elif request.name:
+                version = request.version if kind is WriteKind.UPDATE else ""
+                view.lost_sight(key, kind, uid=uid, version=version)
+
+    def _carried_out(self, request: WriteRequest, key: str, before: Resource | None, body: bytes) -> None:
+        """Remember what a write has done."""
+        known = untyped(request.resource_type)
+        if request.verb in ("create", "update", "patch", "apply") and request.subresource in (None, "", "status"):
+            self._stored(request, None if request.verb == "create" else before, Resource.from_json(body, known))
+            return
+        if request.verb == "delete_collection":
+            for obj in () if is_status(body) else decode_list(known, body):
+                self._note(request, "delete", obj.key, obj.uid)
+                self._attribution.deleted(obj.uid, controller=self._controller, number=self._number)
+                for view in self._views_of(request):
+                    view.lost_sight(obj.key, WriteKind.DELETE, uid=obj.uid, version=obj.resource_version)
+            return
+        answer = None if is_status(body) else Resource.from_json(body, known)
+        if request.verb != "delete":
+            if request.subresource in _ANSWERED_OTHERWISE and before is not None:
+                self._changed(request, before, "" if answer is None else answer.resource_version)
+        elif answer is not None and _still_there(answer):
+            self._stored(request, before, answer)
+        else:
+            self._gone(request, key, before, answer)
+
+    def _changed(self, request: WriteRequest, before: Resource, version: str) -> None:
+        """Have an object read from the server, unless it has still the same version."""
+        if version == before.resource_version:
+            return
+        kind = WriteKind.DELETE if request.subresource == "eviction" else WriteKind.UPDATE
+        for view in self._views_of(request):
+            view.lost_sight(before.key, kind, uid=before.uid, version=before.resource_version)
+
+    def _gone(self, request: WriteRequest, key: str, before: Resource | None, answer: Resource | None) -> None:
+        uid = "" if request.deletion is None else request.deletion.uid
+        gone = answer if answer is not None else before
+        self._note(request, "delete", key, "" if before is None else before.uid)
+        if gone is None or uid not in ("", gone.uid):
+            for view in self._views_of(request):
+                view.lost_sight(key, WriteKind.DELETE, uid="", version="")
+            return
+        self._attribution.deleted(gone.uid, controller=self._controller, number=self._number)
+        for view in self._views_of(request):
+            view.deleted(key, uid=gone.uid, version=gone.resource_version)
+
+    def _stored(self, request: WriteRequest, before: Resource | None, stored: Resource) -> None:
+        uid, version = stored.uid, stored.resource_version
+        self._attribution.wrote(uid, version, controller=self._controller, number=self._number)
+        for view in self._views_of(request):
+            view.wrote(stored)
+        self._note(request, request.verb, stored.key, uid, version=version, before=before, after=stored)
+
+    def _note(
+        self,
+        request: WriteRequest,
+        verb: str,
+        key: str,
+        uid: str,
+        *,
+        version: str = "",
+        before: Resource | None = None,
+        after: Resource | None = None,
+    ) -> None:
+        if len(self._noted) >= _MOST_NOTED:
+            self._dropped[0] += 1
+            return
+        kind, part = str(request.resource_type), "" if verb == "delete" else request.subresource or ""
+        self._noted.append(
+            OwnWrite(
+                verb=verb, kind=kind, key=key, uid=uid, subresource=part, version=version, before=before, after=after
+            )
+        )
+
+    def _views_of(self, request: WriteRequest) -> builtins.list[CacheView]:
+        return [view for view in self._views.of_kind(request.resource_type) if view.covers(request.namespace)]
 
 
-def _blank(known: ResourceType[Any], name: str, namespace: str | None) -> dict[str, Any]:
-    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
-    return {"apiVersion": known.api_version, "kind": known.kind, "metadata": metadata}
+def may_have_been_carried_out(error: BaseException) -> bool:
+    """Tell whether a write that failed like this may have changed the server all the same."""
+    if isinstance(error, TransportError):
+        return error.sent
+    return isinstance(
+        error, asyncio.CancelledError | InternalServerError | ServiceUnavailableError | ServerTimeoutError
+    )
+
+
+def _still_there(answer: Resource) -> bool:
+    """Tell whether an object that a deletion answered with was only marked for deletion."""
+    if answer.deletion_timestamp is None:
+        return False
+    grace = answer["metadata"].get("deletionGracePeriodSeconds")
+    return bool(answer.finalizers) or (grace is not None and grace > 0)

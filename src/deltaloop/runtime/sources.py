@@ -13,21 +13,18 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, TypeAlias, final
+from typing import Final, Protocol, TypeAlias, final
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.path import Path
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
-from deltaloop.api.resource_type import ResourceType
+from deltaloop.client.request_keywords import Kind
 from deltaloop.fork_safety import fork_safe
 from deltaloop.runtime.core.predicates import Predicate
 from deltaloop.runtime.core.requests import Mapper, Request
 from deltaloop.runtime.enqueue import AcceptsKeys
 from deltaloop.tracebacks import ErrorSummaries
-
-Kind: TypeAlias = ResourceType[Any] | str
-"""A resource type, or a name of one: ``v1/Pod``, ``apps/v1/Deployment``, or what discovery knows."""
 
 OnTrigger: TypeAlias = Callable[[str, str], object]
 

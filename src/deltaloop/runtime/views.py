@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
-from typing import Any, TypeVar, cast, final
+from typing import Any, TypeVar, final
 
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
@@ -168,11 +168,3 @@ class Views:
     def of_kind(self, resource_type: ResourceType[Any]) -> builtins.list[CacheView]:
         """Return all views of a kind."""
         return [*self._views.get(resource_type, [])]
-
-
-def untyped(resource_type: ResourceType[T]) -> ResourceType[Resource]:
-    """Return the same kind, whose objects decode to ``Resource``."""
-    if resource_type.model is None:
-        return cast("ResourceType[Resource]", resource_type)
-    kind = resource_type
-    return ResourceType[Resource](kind.group, kind.version, kind.kind, kind.plural, kind.namespaced)

@@ -13,19 +13,20 @@ from typing import Any, final
 from deltaloop.api.errors import UnknownResourceError
 from deltaloop.api.kinds import parse_resource_type
 from deltaloop.api.managed_fields import strip_managed_fields
-from deltaloop.api.resource import Resource
+from deltaloop.api.resource import Resource, untyped
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.informer import Informer
 from deltaloop.cache.informer_options import InformerOptions
 from deltaloop.client import Client
+from deltaloop.client.request_keywords import Kind
 from deltaloop.runtime.controller import Controller, as_watch
 from deltaloop.runtime.core.access import READ_VERBS, Access, AccessRule, implied_rules, rules_for, rules_of_access
 from deltaloop.runtime.core.requests import Mapper, own_key, owner_key
 from deltaloop.runtime.enqueue import Enqueue
 from deltaloop.runtime.reconcile_loop import ReconcileLoop
-from deltaloop.runtime.sources import Kind, Watch
-from deltaloop.runtime.views import CacheView, Views, untyped
+from deltaloop.runtime.sources import Watch
+from deltaloop.runtime.views import CacheView, Views
 
 CACHE_VERBS = ("list", "watch")
 

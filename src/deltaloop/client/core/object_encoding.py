@@ -17,11 +17,21 @@ from deltaloop.api.resource_type import ResourceType
 
 
 class OutgoingObject(NamedTuple):
-    """An object as JSON, and the parts of its name that make the URL."""
+    """An object as JSON, and what its metadata say about the write.
+
+    Attributes:
+        body: The object.
+        name: Its name; empty if the server is to make one.
+        namespace: Its namespace; empty if it says none.
+        version: The version that it is based on; empty if it says none.
+        generate_name: Beginning of the name that the server is to make.
+    """
 
     body: bytes
     name: str
     namespace: str
+    version: str = ""
+    generate_name: str = ""
 
 
 def encode_object(resource_type: ResourceType[Any], obj: object) -> OutgoingObject:
@@ -42,7 +52,8 @@ def encode_object(resource_type: ResourceType[Any], obj: object) -> OutgoingObje
         fields["apiVersion"] = resource_type.api_version
     if not fields.get("kind"):
         fields["kind"] = resource_type.kind
-    return OutgoingObject(write_json(fields, f"the {resource_type} object"), name, namespace)
+    version, generated = str(named.get("resourceVersion") or ""), "" if name else str(named.get("generateName") or "")
+    return OutgoingObject(write_json(fields, f"the {resource_type} object"), name, namespace, version, generated)
 
 
 def _fields(resource_type: ResourceType[Any], obj: object) -> dict[str, Any]:
