@@ -7,7 +7,6 @@ import tracemalloc
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +17,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.client.core.list_decoding import decode_list
 from deltaloop.client.core.list_splitter import ListSplitter
 from deltaloop.client.resource_list import ResourceList
+from tests.mutants.edited import edited
 
 
 def split(body: bytes, sizes: list[int], *, step: int = 64) -> tuple[ResourceList[Resource], int]:
@@ -94,11 +94,12 @@ def test_a_body_that_is_cut_off_is_refused(specs: list[Any], missing: int, sizes
         split(cut, sizes)
 
 
-class TrustsEachBorder(ListSplitter[Resource]):  # type: ignore[misc]  # a mutant of a final class
-    """Seeded bug: each place that looks like the border of two items is taken for one without a proof."""
-
-    def _take_items(self) -> bool:
-        end = self._buffer.rfind(self._beginning)
+TrustsEachBorder = edited(
+    "TrustsEachBorder",
+    ListSplitter[Resource],
+    (
+        "end = len(self._buffer)\n        for _",
+        """end = self._buffer.rfind(self._beginning)
         if end < 0:
             return False
         opening = self._beginning[2:]
@@ -106,6 +107,10 @@ class TrustsEachBorder(ListSplitter[Resource]):  # type: ignore[misc]  # a mutan
         self._decode([msgspec.Raw(piece if number == 0 else opening + piece) for number, piece in enumerate(pieces)])
         del self._buffer[: end + 2]
         return True
+        for _""",
+    ),
+    what="Each place that looks like the border of two items is taken for one without a proof.",
+)
 
 
 def is_right(splitter: ListSplitter[Resource], body: bytes) -> bool:
