@@ -46,6 +46,26 @@ class DecodingFault:
     why: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class MergingFault:
+    """A value that cannot be merged as its type says; the words are put on it where it is answered.
+
+    Attributes:
+        path: Where it is, as people read it.
+        why: What is wrong: ``type``, ``undeclared``, ``repeated``, or with an item ``null in keyed``, ``null in set``,
+            ``no object``, ``no key``.
+        wanted: The type that it is to be of, or the keys that are wanted or repeated.
+        found: What it is, in the words of JSON schema; never the data.
+        position: Of the item.
+    """
+
+    path: str
+    why: str
+    wanted: str = ""
+    found: str = ""
+    position: int = 0
+
+
 def required(field: str, text: str = "") -> FieldError:
     """A field that has to be there is not."""
     return FieldError(field, "FieldValueRequired", f"Required value: {text}" if text else "Required value")

@@ -1,14 +1,15 @@
 """What Go says of values that cannot be read: the words for what ``schemas`` finds, in one place.
 
-Source: encoding/json (``UnmarshalTypeError``); apimachinery pkg/runtime/converter.go (``FromUnstructured``).
+Source: encoding/json (``UnmarshalTypeError``); apimachinery pkg/runtime/converter.go (``FromUnstructured``);
+structured-merge-diff typed/validate.go, typed/helpers.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-from deltaloop.schemas.faults import DecodingFault
+from deltaloop.schemas.faults import DecodingFault, MergingFault
 from deltaloop.schemas.types import TypeNode
 
 _FOUND: Final[Mapping[str, str]] = {"integer": "number", "boolean": "bool"}
@@ -29,6 +30,19 @@ _KINDS: Final[Mapping[str, str]] = {
     "boolean": "bool",
     "object": "map",
     "array": "slice",
+}
+_MERGED: Final = {**_KINDS, "object": "map[string]interface {}", "array": "[]interface {}"}
+_NUMERIC: Final = "numeric (int or float)"
+_WANTED: Final = {"integer": _NUMERIC, "number": _NUMERIC, "scalar": "any scalar"}
+_UNMERGED: Final[Mapping[str, str]] = {
+    "type": "expected {wanted}, got {found}",
+    "undeclared": "field not declared in schema",
+    "repeated": "duplicate entries for key {wanted}",
+    "null in keyed": "element {at}: associative list with keys may not have a null element",
+    "null in set": "element {at}: associative list without keys has an element that's an explicit null",
+    "no object": "element {at}: associative list with keys may not have non-map elements",
+    "no key": "element {at}: associative list with keys has an element that omits all key fields [{wanted}] (and"
+    " doesn't have default values for any key fields)",
 }
 
 
@@ -84,3 +98,12 @@ def converting_words(fault: DecodingFault) -> str:
 
 def _is_fraction(fault: DecodingFault) -> bool:
     return fault.wanted.form in ("int32", "int64") and fault.found == "number"
+
+
+def merging_words(faults: Iterable[MergingFault]) -> str:
+    """Return what is said of all that cannot be merged; "" if there is nothing."""
+    lines: list[str] = []
+    for fault in faults:
+        wanted, found = _WANTED.get(fault.wanted, fault.wanted), _MERGED.get(fault.found, "value")
+        lines.append(f"{fault.path}: {_UNMERGED[fault.why].format(wanted=wanted, found=found, at=fault.position)}")
+    return "\n  ".join(["errors:", *lines]) if len(lines) > 1 else "".join(lines)

@@ -16,18 +16,20 @@ from typing import Final
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import failures
 from deltaloop.apiserver.core.kinds.scaling import SCALE_VERSION
+from deltaloop.apiserver.core.metadata.go_words import merging_words
 from deltaloop.apiserver.core.metadata.types import reads_as_entries
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.stamp import Stamp
 from deltaloop.apiserver.core.strategy import CLIENTS_METADATA
-from deltaloop.apiserver.core.writes.apply.checking import type_errors
+from deltaloop.apiserver.core.writes.apply.checking import merging_faults
 from deltaloop.apiserver.core.writes.apply.field_manager import (
     Writer,
     applied_object,
     conflict_message,
     created_entries,
     updated_entries,
+    with_entries,
 )
 from deltaloop.apiserver.core.writes.apply.field_set import LEAF, FieldSet, field_step
 from deltaloop.apiserver.core.writes.apply.ownership import ConflictsError, Target
@@ -83,15 +85,7 @@ def can_be_owned(registry: Registry, served: ServedResource, fields: dict[str, o
     """
     if not served.schema.source:
         return True
-    return not type_errors(_target(registry, served, "").type, fields, unlike=False)
-
-
-def with_entries(fields: dict[str, object], entries: list[dict[str, object]]) -> dict[str, object]:
-    """Return an object with these entries, or without any."""
-    metadata = {name: value for name, value in mapping(fields["metadata"]).items() if name != "managedFields"}
-    if entries:
-        metadata["managedFields"] = entries
-    return {**fields, "metadata": metadata}
+    return not any(merging_faults(_target(registry, served, "").type, fields, unlike=False))
 
 
 def with_old_times(before: dict[str, object], after: dict[str, object]) -> dict[str, object]:
@@ -143,7 +137,7 @@ def apply_fields(
     _check_kind(served, applied)
     if reads_as_entries(mapping(applied.get("metadata")).get("managedFields")):
         raise failures.bad_request("metadata.managedFields must be nil")
-    wrong = type_errors(target.type, applied)
+    wrong = merging_words(merging_faults(target.type, applied))
     if wrong:
         namespace, name = text(at(applied, "metadata", "namespace")), text(at(applied, "metadata", "name"))
         place = f"{namespace}/{name}; {_gvk(served.type.api_version, served.type.kind)}"

@@ -30,12 +30,12 @@ from deltaloop.apiserver.core.storage.store import Objects, RevisionStore, encod
 from deltaloop.apiserver.core.strategy import Given
 from deltaloop.apiserver.core.wire.requests import parse_revision
 from deltaloop.apiserver.core.write_options import DeleteOptions
+from deltaloop.apiserver.core.writes.apply.field_manager import with_entries
 from deltaloop.apiserver.core.writes.crd_lifecycle import CrdLifecycle
 from deltaloop.apiserver.core.writes.deletion import Fate, delete_object
 from deltaloop.apiserver.core.writes.managed_fields import (
     can_be_owned,
     with_created,
-    with_entries,
     with_old_times,
     with_updated,
 )

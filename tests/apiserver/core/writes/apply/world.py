@@ -101,9 +101,11 @@ class World:
 
     def apply(self, name: str, applied: dict[str, Any], *, force: bool = False) -> bool:
         self.time += 1
-        self.live, self.owners, changed = apply_owners(
+        merged, self.owners, changed = apply_owners(
             self.owners, self.live, applied, applier(name), self.target, force=force
         )
+        if changed:  # as a write does: what only stands in another order stays as it is
+            self.live = merged
         return changed
 
     def update(self, name: str, new: dict[str, Any]) -> None:

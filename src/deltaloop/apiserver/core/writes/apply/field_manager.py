@@ -97,12 +97,17 @@ def _updater(target: Target, writer: Writer) -> FieldManager:
     return FieldManager(writer.manager, UPDATE, target.api_version, writer.subresource)
 
 
+def with_entries(fields: Fields, entries: list[Fields]) -> Fields:
+    """Return an object with these entries, or without any."""
+    metadata = {name: value for name, value in mapping(fields.get("metadata")).items() if name != "managedFields"}
+    if entries:
+        metadata["managedFields"] = entries
+    return {**fields, "metadata": metadata}
+
+
 def _bare(fields: Fields) -> Fields:
     """Return an object without its entries, which belong to nobody."""
-    metadata = mapping(fields.get("metadata"))
-    if "managedFields" not in metadata:
-        return fields
-    return {**fields, "metadata": {name: value for name, value in metadata.items() if name != "managedFields"}}
+    return with_entries(fields, []) if "managedFields" in mapping(fields.get("metadata")) else fields
 
 
 def applied_object(target: Target, live: Fields | None, applied: Fields, writer: Writer, *, force: bool) -> Fields:
@@ -139,14 +144,7 @@ def applied_object(target: Target, live: Fields | None, applied: Fields, writer:
     result = merged if changed else before
     if writer.manager == _KUBECTL and live is not None:
         result = _with_last_applied(result, applied)
-    return _with_entries(result, write_owners(after))
-
-
-def _with_entries(fields: Fields, entries: list[Fields]) -> Fields:
-    metadata = dict(mapping(fields.get("metadata")))
-    if entries:
-        metadata["managedFields"] = entries
-    return {**fields, "metadata": metadata}
+    return with_entries(result, write_owners(after))
 
 
 def _not_from_kubectl(target: Target, live: Fields, conflicts: tuple[Conflict, ...]) -> tuple[Conflict, ...]:

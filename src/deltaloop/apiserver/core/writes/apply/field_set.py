@@ -29,6 +29,7 @@ FieldSet: TypeAlias = dict[str, Any]
 
 SELF: Final = "."
 LEAF: Final[FieldSet] = {}
+_HERE: Final[FieldSet] = {SELF: LEAF}
 _KINDS: Final = {"f": 0, "k": 1, "v": 2, "i": 3}
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
@@ -59,46 +60,44 @@ def union(left: FieldSet, right: FieldSet) -> FieldSet:
         return right
     if not right or right is left:
         return left
-    result = dict(left)
-    for step, below in right.items():
-        result[step] = _union_below(left[step], below) if step in left else below
-    return result
-
-
-def _union_below(left: FieldSet, right: FieldSet) -> FieldSet:
-    if left == right:
-        return left
-    if not left:
-        return right if SELF in right else {SELF: LEAF, **right}
-    if not right:
-        return left if SELF in left else {SELF: LEAF, **left}
-    return union(left, right)
+    return _combined(left, right, both=True, left_only=True, right_only=True)
 
 
 def difference(left: FieldSet, right: FieldSet) -> FieldSet:
     """Return what is in ``left`` but not in ``right``; a path that is in both goes, what is below it stays."""
     if not left or not right:
         return left
+    return _combined(left, right, both=False, left_only=True, right_only=False)
+
+
+def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
+    """Return what is in both."""
+    return _combined(left, right, both=True, left_only=False, right_only=False)
+
+
+def _combined(left: FieldSet, right: FieldSet, *, both: bool, left_only: bool, right_only: bool) -> FieldSet:
+    """Return the paths that are in both sets, in the left one only, or in the right one only, as it is asked for."""
     result: FieldSet = {}
     for step, below in left.items():
-        if step not in right:
-            result[step] = below
-        elif step != SELF:
-            kept = _difference_below(below, right[step])
-            if kept is not None:
-                result[step] = kept
+        other = right.get(step)
+        if other is None:
+            if left_only:
+                result[step] = below
+        elif below is other or not (below or other):
+            if both:
+                result[step] = below
+        else:
+            combined = _combined(below or _HERE, other or _HERE, both=both, left_only=left_only, right_only=right_only)
+            if combined:
+                result[step] = _normal(combined)
+    if right_only:
+        result.update((step, below) for step, below in right.items() if step not in left)
     return result
 
 
-def _difference_below(left: FieldSet, right: FieldSet) -> FieldSet | None:
-    if not left:
-        return left if right and SELF not in right else None
-    return _normal(difference(left, right or {SELF: LEAF}))
-
-
-def _normal(below: FieldSet) -> FieldSet | None:
-    """Return what is below a step in its one form: None if nothing is left, a leaf if just the path itself is."""
-    return below if len(below) > 1 else None if not below else LEAF if SELF in below else below
+def _normal(below: FieldSet) -> FieldSet:
+    """Return what is below a step in its one form: a leaf, if just the path itself is there."""
+    return LEAF if len(below) == 1 and SELF in below else below
 
 
 def difference_below(left: FieldSet, right: FieldSet) -> FieldSet:
@@ -109,32 +108,10 @@ def difference_below(left: FieldSet, right: FieldSet) -> FieldSet:
         if other is None:
             result[step] = below
         elif other and SELF not in other:
-            kept = _normal(difference_below(below, other)) if below else below
-            if kept is not None:
-                result[step] = kept
+            kept = difference_below(below, other)
+            if kept or not below:
+                result[step] = _normal(kept)
     return result
-
-
-def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Return what is in both."""
-    result: FieldSet = {}
-    for step, below in left.items():
-        if step in right:
-            if step == SELF:
-                result[SELF] = LEAF
-                continue
-            common = _intersection_below(below, right[step])
-            if common is not None:
-                result[step] = common
-    return result
-
-
-def _intersection_below(left: FieldSet, right: FieldSet) -> FieldSet | None:
-    if not left:
-        return LEAF if not right or SELF in right else None
-    if not right:
-        return LEAF if SELF in left else None
-    return _normal(intersection(left, right))
 
 
 def has(fields: FieldSet, path: tuple[str, ...]) -> bool:
