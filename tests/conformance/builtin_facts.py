@@ -19,29 +19,8 @@ from typing import Any
 from deltaloop.testing.control_plane import ControlPlane, find_assets
 
 FILE = Path(__file__).with_name("builtin_facts.json")
-CLUSTER_WIDE = frozenset(
-    {
-        "clusterrolebindings",
-        "clusterroles",
-        "csidrivers",
-        "csinodes",
-        "deviceclasses",
-        "devicetaintrules",
-        "ingressclasses",
-        "ipaddresses",
-        "mutatingwebhookconfigurations",
-        "nodes",
-        "persistentvolumes",
-        "priorityclasses",
-        "prioritylevelconfigurations",
-        "runtimeclasses",
-        "storageclasses",
-        "storageversionmigrations",
-        "validatingadmissionpolicybindings",
-        "validatingwebhookconfigurations",
-        "volumeattachments",
-    }
-)
+_KINDS = json.loads((Path(__file__).parents[2] / "tools" / "builtin_tables" / "observed.json").read_text())["kinds"]
+CLUSTER_WIDE = frozenset(kind["plural"] for kind in _KINDS if not kind["namespaced"])
 _SERVER_FIELDS = ("uid", "resourceVersion", "creationTimestamp", "managedFields")
 _UID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _SIGNS = (

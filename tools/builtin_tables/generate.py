@@ -3,8 +3,9 @@
 Sources: the JSON schemas in ``kubernetes-validate`` (types, list types, merge keys; dependency group ``tables``),
 ``observed.json`` (what a real server says of its kinds: ``observe.py``), ``tags.json`` (what the published types say of
 their fields: ``tags.py``), ``tools/protobuf_table`` (the order and the numbers of fields, and which of them Go always
-writes), ``defaults.toml``, ``rules.toml`` (rules that no tag says), and ``hand_kept.toml`` (the rest). The format of
-the data file is described in ``core/builtin/tables.py``. With ``--check`` nothing is written.
+writes), ``defaults.toml``, ``rules.toml`` (rules that no tag says), ``cells.toml`` (what is in columns), and
+``hand_kept.toml`` (the rest). The format of the data file is described in ``core/builtin/tables.py``. With ``--check``
+nothing is written.
 """
 
 from __future__ import annotations
@@ -308,6 +309,20 @@ def _struct_below(kind: Any) -> str:
     return kind.removeprefix("#") if isinstance(kind, str) and kind.startswith("#") else ""
 
 
+def _add_rules(made: dict[str, dict[str, Any]], off: Mapping[str, Any]) -> None:
+    """Say of each struct what is said of its fields, by tags and by hand; ``off`` is said instead of tags."""
+    tags = _of_this_version(HERE / "tags.json", "tags.py")
+    for name, fields in {**tags["off"], **off}.items():
+        if fields and name in made:
+            made[name]["off"] = fields
+    for name, rules in tags["rules"].items():
+        if name in made:
+            made[name]["tags"] = rules
+    kept = tomllib.loads((HERE / "rules.toml").read_text())
+    for name, rules in kept.items():
+        made[name]["rules"] = kept[rules["like"]] if "like" in rules else rules
+
+
 def make() -> bytes:
     """Return the data file's content, unpacked."""
     schemas = definitions()
@@ -325,9 +340,11 @@ def make() -> bytes:
             entries[key] = {**given, "type": short_name(names[key])}
     for called, values in tomllib.loads((HERE / "defaults.toml").read_text()).items():
         types.made[called]["fill"] = values
+    cells = tomllib.loads((HERE / "cells.toml").read_text())
     for (group, version_name, kind_name), entry in entries.items():
         api_version = f"{group}/{version_name}" if group else version_name
         entry.update(of_kinds.pop(f"{api_version} {kind_name}", {}))
+        entry["cells"] = cells.get(f"{entry['plural']}.{group}" if group else entry["plural"], {})
         _add_messages(types.made, table, entry["type"], table.kinds.pop((api_version, kind_name)))
     bodies: dict[str, str] = {}
     for (api_version, kind_name), message in table.kinds.items():
@@ -340,17 +357,7 @@ def make() -> bytes:
         raise ValueError(f"hand_kept.toml has entries for kinds that there are not: {sorted(of_kinds)}")
     for name, defaults in key_defaults.items():
         types.made[name]["defaults"] = defaults
-    tags = _of_this_version(HERE / "tags.json", "tags.py")
-    for name, fields in {**tags["off"], **hand_kept["off"]}.items():
-        if fields and name in types.made:
-            types.made[name]["off"] = fields
-    for name, rules in tags["rules"].items():
-        if name in types.made:
-            types.made[name]["tags"] = rules
-    for name, rules in tomllib.loads((HERE / "rules.toml").read_text()).items():
-        types.made[name]["rules"] = rules
-    for rules in [made["rules"] for made in types.made.values() if "like" in made.get("rules", ())]:
-        rules.update(types.made[rules.pop("like")]["rules"])
+    _add_rules(types.made, hand_kept["off"])
     content = {
         "kubernetes": MINOR,
         "priorities": _all_observed()["priorities"],

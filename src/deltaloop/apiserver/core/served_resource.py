@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -9,7 +10,7 @@ from deltaloop.api.keys import join_key
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.codec import Codec
-from deltaloop.apiserver.core.strategy import PLAIN, PLAIN_FLAGS, Flags, Strategy, Subresource
+from deltaloop.apiserver.core.strategy import PLAIN, PLAIN_FLAGS, Flags, Strategy, Subresource, TimedCell
 from deltaloop.schemas.checking import NO_RULES, ObjectRules
 from deltaloop.schemas.object_meta import UNTYPED
 from deltaloop.schemas.types import Schema
@@ -71,6 +72,7 @@ class ServedResource:
         schema: The type of its objects.
         rules: What is said of its fields beyond types.
         columns: Those of its table; what has no path is computed by the strategy.
+        cells: By the names of these, what computes the cells that the strategy does not.
         field_labels: Fields that can be selected by, besides ``metadata.name`` and ``metadata.namespace``.
         label_refusal: The words that refuse another field, with ``{}`` for it; empty means the usual ones.
         parts: Subresources that read and write the object but change one part of it only.
@@ -95,6 +97,7 @@ class ServedResource:
     schema: Schema = UNTYPED
     rules: ObjectRules = field(default=NO_RULES, repr=False, compare=False)
     columns: tuple[PrinterColumn, ...] = ()
+    cells: Mapping[str, TimedCell] = field(default_factory=dict[str, TimedCell], repr=False, compare=False)
     field_labels: tuple[str, ...] = ()
     label_refusal: str = ""
     parts: tuple[str, ...] = ()

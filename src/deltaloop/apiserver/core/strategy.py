@@ -32,8 +32,10 @@ from deltaloop.schemas.faults import FieldError
 
 _Fill: TypeAlias = Callable[[dict[str, object]], object]
 Part: TypeAlias = Callable[[dict[str, object], dict[str, object]], dict[str, object]]
-Cell: TypeAlias = Callable[[Mapping[str, object]], object] | str
-"""What computes a cell of an object's row, or the path of a text: names with dots between them."""
+Cell: TypeAlias = Callable[[Mapping[str, object]], object]
+"""What computes a cell of an object's row."""
+TimedCell: TypeAlias = Callable[[Mapping[str, object], float], object]
+"""The same, at a time in seconds since 1970."""
 
 
 class StoredItems(Protocol):
@@ -345,7 +347,7 @@ class Strategy:
         reset_fields: By subresource, fields that a write to it resets, which are nobody's then, in the form of
             ``fieldsV1``; besides those that all kinds have.
         why_unserved: Tells why what an object defines is not served, "" if it is.
-        cells: By the names of its columns, the cells of an object's row, but for those that all kinds have alike.
+        cells: By the names of its columns, the cells of an object's row that the kind's table does not say.
         timed_cells: Computes those that depend on the time, or on each other.
     """
 

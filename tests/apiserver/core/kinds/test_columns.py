@@ -10,7 +10,7 @@ from deltaloop.api import kinds
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.answers.table import to_table
 from deltaloop.apiserver.core.kinds.all_kinds import STRATEGIES
-from deltaloop.apiserver.core.kinds.cells import format_selector
+from deltaloop.apiserver.core.kinds.cells import declared_cell, format_selector
 from deltaloop.apiserver.core.served_resource import ServedResource
 from tests.apiserver.core.built_in import BUILT_IN_RESOURCES
 
@@ -280,7 +280,8 @@ _LISTED = [served for served in BUILT_IN_RESOURCES if len(served.columns) > 1]
 @pytest.mark.parametrize("served", _LISTED, ids=lambda served: f"{served.type.api_version}-{served.type.kind}")
 def test_no_column_is_without_a_cell_and_no_cell_without_a_column(served: ServedResource) -> None:
     names = {column.name for column in served.columns}
-    own = {*served.strategy.cells, *served.strategy.timed_cells({}, NOW)}
+    own = {*served.cells, *served.strategy.cells, *served.strategy.timed_cells({}, NOW)}
+    assert not {*served.cells} & {*served.strategy.cells}
     assert own <= names
     assert names <= own | _SHARED
     # What says otherwise of its name is so on the real server, too.
@@ -291,6 +292,65 @@ def test_no_column_is_without_a_cell_and_no_cell_without_a_column(served: Served
 def test_strategies_belong_to_kinds_that_are_served() -> None:
     used = {id(served.strategy) for served in BUILT_IN_RESOURCES}
     assert not [name for name, strategy in STRATEGIES.items() if id(strategy) not in used]
+
+
+_OBJECT: dict[str, Any] = {
+    "a": {
+        "text": "x",
+        "empty": "",
+        "number": 3,
+        "yes": True,
+        "no": False,
+        "texts": ["x", "y"],
+        "map": {"b": "1", "a": "2"},
+    },
+    "template": TEMPLATE,
+    "selector": SELECTOR,
+    "time": CREATED,
+    "status": {"conditions": [{"type": "A", "status": "False"}, {"type": "B", "status": "True"}]},
+}
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("a.text", "x"),
+        ("a.empty or none", "none"),
+        ("a.missing", ""),
+        ("value a.number or none", "3"),
+        ("value a.no or none", "False"),
+        ("value a.missing or none", "none"),
+        ("number a.number", 3),
+        ("number a.missing", 0),
+        ("number a.missing or none", "none"),
+        ("count a.texts", 2),
+        ("count a.map", 2),
+        ("count a.missing", 0),
+        ("true a.yes", True),
+        ("true a.no", False),
+        ("joined a.texts", "x,y"),
+        ("joined a.missing or none", "none"),
+        ("labels a.map", "a=2,b=1"),
+        ("labels a.missing", "<none>"),
+        ("selector selector", "app=web,tier"),
+        ("containers template", "a,b"),
+        ("images template", "x:1,y:2"),
+        ("age time", "60s"),
+        ("age a.missing or none", "none"),
+        ("condition A or ?", "False"),
+        ("condition C or ?", "?"),
+        ("state A,B or none", "B"),
+        ("state A or none", "none"),
+    ],
+)
+def test_what_a_table_says_of_a_cell(words: str, shown: object) -> None:
+    found = declared_cell(words)(_OBJECT, NOW)
+    assert (type(found), found) == (type(shown), shown)
+
+
+def test_a_form_that_there_is_not_is_named() -> None:
+    with pytest.raises(KeyError, match="riddle"):
+        declared_cell("riddle a.text")
 
 
 def test_a_selector_is_written_as_the_command_line_takes_it() -> None:

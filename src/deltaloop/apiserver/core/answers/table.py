@@ -24,7 +24,6 @@ import msgspec
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.apiserver.core.kinds.human_duration import age
 from deltaloop.apiserver.core.served_resource import PrinterColumn, ServedResource
-from deltaloop.apiserver.core.strategy import Cell
 from deltaloop.apiserver.core.wire.media_types import AcceptClause, parse_accept
 from deltaloop.schemas.go_numbers import shown_number
 from deltaloop.schemas.json_path import InvalidJsonPathError, JsonPath
@@ -218,14 +217,11 @@ def _cells(
         "Name": f"{name} (default)" if name and name == default else name,
         "Age": age(at(obj, "metadata", "creationTimestamp"), now),
         "Created At": at(obj, "metadata", "creationTimestamp") or "<unknown>",
-        **{name: _own(cell, obj) for name, cell in resource.strategy.cells.items()},
+        **{name: cell(obj, now) for name, cell in resource.cells.items()},
+        **{name: cell(obj) for name, cell in resource.strategy.cells.items()},
         **resource.strategy.timed_cells(obj, now),
     }
     return [found[column.name] if path is None else _cell(column, path, obj, now) for column, path in columns]
-
-
-def _own(cell: Cell, obj: Mapping[str, Any]) -> object:
-    return text(at(obj, *cell.split("."))) if isinstance(cell, str) else cell(obj)
 
 
 @lru_cache(maxsize=256)

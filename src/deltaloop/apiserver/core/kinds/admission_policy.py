@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import UNSET, count_at, format_selector
+from deltaloop.apiserver.core.kinds.cells import UNSET, format_selector
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.json_values import at, text
 
@@ -28,6 +28,6 @@ def _parameter(binding: Mapping[str, object]) -> str:
     return UNSET if selector is None else format_selector(selector)
 
 
-VALIDATING: Final = Strategy(cells={"Validations": count_at("spec.validations"), "ParamKind": _parameter_kind})
-MUTATING: Final = Strategy(cells={"Mutations": count_at("spec.mutations"), "ParamKind": _parameter_kind})
-BINDING: Final = Strategy(cells={"PolicyName": "spec.policyName", "ParamRef": _parameter})
+VALIDATING: Final = Strategy(cells={"ParamKind": _parameter_kind})
+MUTATING: Final = Strategy(cells={"ParamKind": _parameter_kind})
+BINDING: Final = Strategy(cells={"ParamRef": _parameter})

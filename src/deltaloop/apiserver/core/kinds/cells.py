@@ -1,19 +1,33 @@
-"""The words in which a kind says the cells of its table's rows, by the names of its columns.
+"""What is in the cells of a kind's rows, by the names of its columns.
 
-A path is written with dots. Name and age, which most kinds have, go without saying.
+The table of the kinds says it for most: a form, a path with dots, and what there is where there is nothing:
+
+    spec.nodeName or <none>                 a text
+    value spec.minAvailable or N/A          anything, as a text
+    number status.replicas                  a whole number, 0 where there is none
+    count webhooks                          how many things there are in a list or a map
+    true spec.suspend                       whether it is true
+    joined spec.cidrs                       the texts of a list, with commas
+    labels spec.nodeSelector                a map of labels as ``a=b,c=d``
+    selector spec.selector                  a label selector as kubectl takes it on the command line
+    containers, images spec.template        of the containers in a pod template
+    age status.lastScheduleTime or <none>   how long ago it was
+    condition Dangling or ?                 the status of a condition
+    state Issued,Failed or Pending          the first of these conditions that is true
 
 Source: Kubernetes pkg/printers/internalversion/printers.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.times import parse_time
-from deltaloop.apiserver.core.kinds.human_duration import INVALID, human_duration
-from deltaloop.apiserver.core.strategy import Cell
+from deltaloop.apiserver.core.kinds.human_duration import INVALID, age, human_duration
+from deltaloop.apiserver.core.strategy import Cell, TimedCell
 from deltaloop.schemas.json_values import at, integer, items, mapping, text, texts
 
 NONE: Final = "<none>"
@@ -27,56 +41,56 @@ _MODES: Final = {
 }
 
 
-def text_at(path: str, missing: str = "") -> Cell:
-    """A text, or what is said where there is none, or an empty one."""
-    way = path.split(".")
-    return lambda obj: text(at(obj, *way)) or missing
+def declared_cell(words: str) -> TimedCell:
+    """Return what computes a cell that is said in the words above.
+
+    Raises:
+        KeyError: If there is no such form.
+    """
+    said, _, missing = words.partition(" or ")
+    form, _, place = said.rpartition(" ")
+    if form in ("condition", "state"):
+        return partial(_of_conditions, place.split(","), missing, says=form == "condition")
+    return partial(_of_value, _FORMS[form], place.split("."), missing)
 
 
-def number_at(path: str) -> Cell:
-    """A whole number; 0 where there is none."""
-    way = path.split(".")
-    return lambda obj: integer(at(obj, *way))
+def _of_value(
+    form: Callable[[object, str, float], object], way: list[str], missing: str, obj: Mapping[str, object], now: float
+) -> object:
+    return form(at(obj, *way), missing, now)
 
 
-def count_at(path: str) -> Cell:
-    """How many things there are in a list or a map."""
-    way = path.split(".")
-    return lambda obj: len(mapping(found := at(obj, *way)) or items(found))
+def _of_conditions(names: list[str], missing: str, obj: Mapping[str, object], _now: float, *, says: bool) -> str:
+    if says:
+        return condition(obj, names[0]) or missing
+    return next((name for name in names if condition(obj, name) == "True"), missing)
 
 
-def is_true_at(path: str) -> Cell:
-    """Whether something is said to be true."""
-    way = path.split(".")
-    return lambda obj: at(obj, *way) is True
+def _number(value: object, missing: str, _now: float) -> object:
+    return missing if missing and value is None else integer(value)
 
 
-def joined_at(path: str, missing: str = "") -> Cell:
-    """The texts of a list, with commas."""
-    way = path.split(".")
-    return lambda obj: ",".join(texts(at(obj, *way))) or missing
+def _labels(value: object, _missing: str, _now: float) -> str:
+    return ",".join(f"{name}={label}" for name, label in sorted(mapping(value).items())) or NONE
 
 
-def labels_at(path: str) -> Cell:
-    """A map of labels as ``a=b,c=d``."""
-    way = path.split(".")
-    return lambda obj: ",".join(f"{name}={label}" for name, label in sorted(mapping(at(obj, *way)).items())) or NONE
+def _of_containers(name: str, template: object) -> str:
+    return ",".join(text(at(container, name)) for container in items(at(template, "spec", "containers")))
 
 
-def selector_at(path: str, *, empty: str = NONE, wrong: str = "<error>") -> Cell:
-    """A label selector as kubectl takes it on the command line."""
-    way = path.split(".")
-    return lambda obj: format_selector(at(obj, *way), empty=empty, wrong=wrong)
-
-
-def template_cells(path: str = "spec.template") -> dict[str, Cell]:
-    """The names and images of the containers in a pod template."""
-    way = (*path.split("."), "spec", "containers")
-
-    def of_containers(name: str) -> Cell:
-        return lambda obj: ",".join(text(at(container, name)) for container in items(at(obj, *way)))
-
-    return {"Containers": of_containers("name"), "Images": of_containers("image")}
+_FORMS: Final[Mapping[str, Callable[[object, str, float], object]]] = {
+    "": lambda value, missing, _: text(value) or missing,
+    "age": lambda value, missing, now: age(value, now, missing=missing),
+    "containers": lambda value, _missing, _: _of_containers("name", value),
+    "count": lambda value, _missing, _: len(mapping(value) or items(value)),
+    "images": lambda value, _missing, _: _of_containers("image", value),
+    "joined": lambda value, missing, _: ",".join(texts(value)) or missing,
+    "labels": _labels,
+    "number": _number,
+    "selector": lambda value, _missing, _: format_selector(value),
+    "true": lambda value, _missing, _: value is True,
+    "value": lambda value, missing, _: missing if value is None else str(value),
+}
 
 
 def marked_default(*annotations: str) -> Cell:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import NONE, text_at
+from deltaloop.apiserver.core.kinds.cells import NONE
 from deltaloop.apiserver.core.kinds.human_duration import human_duration
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.json_values import at, integer, items, mapping, text
@@ -34,8 +34,6 @@ STRATEGY: Final = Strategy(
     parts={"approval": _approved},
     reset_fields={"status": {"f:status": {"f:conditions": {}}}},
     cells={
-        "SignerName": text_at("spec.signerName", NONE),
-        "Requestor": "spec.username",
         "RequestedDuration": _duration,
         "Condition": _condition,
     },

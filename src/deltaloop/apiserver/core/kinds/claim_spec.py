@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import UNSET, text_at
-from deltaloop.apiserver.core.strategy import Cell
 from deltaloop.schemas.checking import Place, shown
 from deltaloop.schemas.faults import FieldError, invalid_value, required
 from deltaloop.schemas.json_values import at, is_mapping, mapping, text
@@ -52,23 +50,10 @@ def fraction_warnings(amounts: Mapping[str, object], path: str, *names: str) -> 
             yield f'{path}[{name}]: fractional byte value "{amounts[name]}" is invalid, must be an integer'
 
 
-def volume_cells() -> dict[str, Cell]:
-    """The cells that claims and volumes have alike."""
-    return {
-        "StorageClass": _storage_class,
-        "VolumeAttributesClass": _attributes_class,
-        "VolumeMode": text_at("spec.volumeMode", UNSET),
-    }
-
-
-def _storage_class(obj: Mapping[str, object]) -> str:
+def storage_class(obj: Mapping[str, object]) -> str:
+    """A cell: the class of a claim or a volume."""
     annotated = at(obj, "metadata", "annotations", CLASS_ANNOTATION)
     return text(at(obj, "spec", "storageClassName") if annotated is None else annotated)
-
-
-def _attributes_class(obj: Mapping[str, object]) -> str:
-    name = at(obj, "spec", "volumeAttributesClassName")
-    return UNSET if name is None else text(name)
 
 
 def phase(obj: Mapping[str, object]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import NONE, number_at
+from deltaloop.apiserver.core.kinds.cells import NONE
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.json_values import at, items, text
 
@@ -22,4 +22,4 @@ def _controller(revision: Mapping[str, object]) -> str:
     return f"{text(at(owner, 'kind')).lower()}{group and f'.{group}'}/{text(at(owner, 'name'))}"
 
 
-STRATEGY: Final = Strategy(cells={"Controller": _controller, "Revision": number_at("revision")})
+STRATEGY: Final = Strategy(cells={"Controller": _controller})

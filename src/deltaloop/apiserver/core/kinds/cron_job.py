@@ -5,18 +5,9 @@ Source: Kubernetes pkg/apis/batch/validation; pkg/registry/batch/cronjob/strateg
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import (
-    NONE,
-    UNSET,
-    count_at,
-    selector_at,
-    template_cells,
-    text_at,
-)
-from deltaloop.apiserver.core.kinds.human_duration import age
 from deltaloop.apiserver.core.kinds.job import job_spec_warnings
 from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings
 from deltaloop.apiserver.core.kinds.schedules import schedule_problem
@@ -34,26 +25,8 @@ def _schedule_errors(place: Place) -> Iterator[FieldError]:
         yield invalid_value(place.path, shown(place.value), problem)
 
 
-def _suspend(cron_job: Mapping[str, object]) -> str:
-    value = at(cron_job, "spec", "suspend")
-    return str(value) if isinstance(value, bool) else UNSET
-
-
-def _last_schedule(cron_job: Mapping[str, object], now: float) -> dict[str, object]:
-    return {"Last Schedule": age(at(cron_job, "status", "lastScheduleTime"), now, missing=NONE)}
-
-
 STRATEGY: Final = Strategy(
     checks={"schedule": _schedule_errors},
     warn_new=name_warnings,
     warn_wanted=lambda cron_job: job_spec_warnings(at(cron_job, "spec", "jobTemplate", "spec"), _JOB),
-    cells={
-        "Schedule": "spec.schedule",
-        "Timezone": text_at("spec.timeZone", NONE),
-        "Suspend": _suspend,
-        "Active": count_at("status.active"),
-        **template_cells("spec.jobTemplate.spec.template"),
-        "Selector": selector_at("spec.jobTemplate.spec.selector"),
-    },
-    timed_cells=_last_schedule,
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import NONE, UNSET, is_true_at, joined_at
+from deltaloop.apiserver.core.kinds.cells import UNSET
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.json_values import at, items, text
 
@@ -36,10 +36,6 @@ STRATEGY: Final = Strategy(
     warn_update=_update_warnings,
     cells={
         "AttachRequired": lambda driver: at(driver, "spec", "attachRequired") is not False,
-        "PodInfoOnMount": is_true_at("spec.podInfoOnMount"),
-        "StorageCapacity": is_true_at("spec.storageCapacity"),
         "TokenRequests": _token_requests,
-        "RequiresRepublish": is_true_at("spec.requiresRepublish"),
-        "Modes": joined_at("spec.volumeLifecycleModes", NONE),
     },
 )

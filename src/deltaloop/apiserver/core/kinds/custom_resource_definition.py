@@ -15,7 +15,7 @@ from typing import Final
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.crds.definition import CLEANUP_FINALIZER, crd_warnings, default_crd
 from deltaloop.apiserver.core.crds.validation import validate_crd
-from deltaloop.apiserver.core.kinds.cells import condition, joined_at
+from deltaloop.apiserver.core.kinds.cells import condition
 from deltaloop.apiserver.core.strategy import Given, Strategy, Writes
 from deltaloop.schemas.json_values import at, items, text
 
@@ -53,11 +53,7 @@ def _versions(crd: Mapping[str, object]) -> str:
 
 STRATEGY: Final = Strategy(
     cells={
-        "Scope": "spec.scope",
         "Versions": _versions,
-        "Group": "spec.group",
-        "Kind": "spec.names.kind",
-        "ShortNames": joined_at("spec.names.shortNames"),
         "Established": lambda crd: condition(crd, "Established") == "True",
     },
     default=_default,

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from deltaloop.apiserver.core.kinds import pod_owners
-from deltaloop.apiserver.core.kinds.cells import labels_at, number_at, selector_at, template_cells
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
 from deltaloop.schemas.checking import Place
 from deltaloop.schemas.faults import FieldError
@@ -62,14 +61,4 @@ STRATEGY: Final = Strategy(
     validate_update=pod_owners.selector_update_errors,
     warn_wanted=pod_owners.template_warnings,
     finish_update=_finish_update,
-    cells={
-        "Desired": number_at("status.desiredNumberScheduled"),
-        "Current": number_at("status.currentNumberScheduled"),
-        "Ready": number_at("status.numberReady"),
-        "Up-to-date": number_at("status.updatedNumberScheduled"),
-        "Available": number_at("status.numberAvailable"),
-        "Node Selector": labels_at("spec.template.spec.nodeSelector"),
-        **template_cells(),
-        "Selector": selector_at("spec.selector"),
-    },
 )

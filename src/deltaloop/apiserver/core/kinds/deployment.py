@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from deltaloop.apiserver.core.kinds import pod_owners
-from deltaloop.apiserver.core.kinds.cells import number_at, selector_at, template_cells
+from deltaloop.apiserver.core.kinds.cells import format_selector
 from deltaloop.apiserver.core.kinds.field_checks import most_percent_errors, share_errors
 from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings
 from deltaloop.apiserver.core.strategy import Strategy
@@ -52,9 +52,6 @@ STRATEGY: Final = Strategy(
     warn_wanted=pod_owners.template_warnings,
     cells={
         "Ready": pod_owners.ready_of_replicas,
-        "Up-to-date": number_at("status.updatedReplicas"),
-        "Available": number_at("status.availableReplicas"),
-        **template_cells(),
-        "Selector": selector_at("spec.selector", empty="", wrong="<invalid>"),
+        "Selector": lambda owner: format_selector(at(owner, "spec", "selector"), empty="", wrong="<invalid>"),
     },
 )

@@ -51,5 +51,5 @@ def _new_slice_warnings(endpoint_slice: Mapping[str, object]) -> Iterator[str]:
 STRATEGY: Final = Strategy(cells={"Endpoints": _endpoints})
 SLICE: Final = Strategy(
     warn_new=_new_slice_warnings,
-    cells={"AddressType": "addressType", "Ports": _slice_ports, "Endpoints": _slice_addresses},
+    cells={"Ports": _slice_ports, "Endpoints": _slice_addresses},
 )

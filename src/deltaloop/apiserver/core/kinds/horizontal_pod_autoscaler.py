@@ -14,7 +14,7 @@ from deltaloop.apiserver.core.kinds.autoscaler_conversion import (
     autoscaler_to_v2,
     has_metrics_beside,
 )
-from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, UNSET, number_at
+from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN
 from deltaloop.apiserver.core.strategy import Cell, Conversion, Strategy
 from deltaloop.schemas.checking import Place
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
@@ -82,11 +82,6 @@ def _metric_errors(place: Place) -> Iterator[FieldError]:
         yield required(place.below(_METRIC_PARTS[kind]), "must populate information for the given metric source")
 
 
-def _least(autoscaler: Mapping[str, object]) -> str:
-    least = at(autoscaler, "spec", "minReplicas")
-    return UNSET if least is None else str(integer(least))
-
-
 def _reference(autoscaler: Mapping[str, object]) -> str:
     target = at(autoscaler, "spec", "scaleTargetRef")
     return f"{text(at(target, 'kind'))}/{text(at(target, 'name'))}"
@@ -137,9 +132,6 @@ def _percent(value: object, missing: str) -> str:
 _CELLS: Final[Mapping[str, Cell]] = {
     "Reference": _reference,
     "Targets": _metrics,
-    "MinPods": _least,
-    "MaxPods": number_at("spec.maxReplicas"),
-    "Replicas": number_at("status.currentReplicas"),
 }
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from deltaloop.apiserver.core.kinds.addresses import address_family
-from deltaloop.apiserver.core.kinds.cells import NONE, load_balancer_addresses, text_at
+from deltaloop.apiserver.core.kinds.cells import load_balancer_addresses
 from deltaloop.apiserver.core.kinds.field_checks import port_errors, port_name_errors
 from deltaloop.apiserver.core.metadata.rules import label_name_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Strategy
@@ -105,7 +105,6 @@ STRATEGY: Final = Strategy(
     },
     warn_new=_new_warnings,
     cells={
-        "Class": text_at("spec.ingressClassName", NONE),
         "Hosts": _hosts,
         "Address": lambda ingress: ",".join(load_balancer_addresses(ingress)),
         "Ports": lambda ingress: "80, 443" if items(at(ingress, "spec", "tls")) else "80",

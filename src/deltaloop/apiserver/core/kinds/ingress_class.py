@@ -24,7 +24,6 @@ def _parameters(ingress_class: Mapping[str, object]) -> str:
 STRATEGY: Final = Strategy(
     cells={
         "Name": marked_default("ingressclass.kubernetes.io/is-default-class"),
-        "Controller": "spec.controller",
         "Parameters": _parameters,
     }
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import condition, selector_at, since, template_cells
+from deltaloop.apiserver.core.kinds.cells import condition, since
 from deltaloop.apiserver.core.kinds.field_checks import immutable, one_of, shown_selector
 from deltaloop.apiserver.core.kinds.pod_owners import labels_of_template, selected_errors
 from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings, pod_warnings
@@ -130,8 +130,6 @@ STRATEGY: Final = Strategy(
     cells={
         "Status": _status,
         "Completions": _completions,
-        **template_cells(),
-        "Selector": selector_at("spec.selector"),
     },
     timed_cells=_duration,
 )

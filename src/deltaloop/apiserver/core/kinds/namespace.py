@@ -69,5 +69,4 @@ STRATEGY: Final = Strategy(
     is_held=lambda namespace: bool(at(namespace, "spec", "finalizers")),
     undeletable=frozenset({"default", "kube-public", "kube-system"}),
     reset_fields={"": _SPEC_FINALIZERS},
-    cells={"Status": "status.phase"},
 )

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import selector_at
 from deltaloop.apiserver.core.kinds.field_checks import port_errors
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import Place, shown
@@ -36,5 +35,4 @@ def _end_port_errors(place: Place) -> Iterator[FieldError]:
 STRATEGY: Final = Strategy(
     defaults={"networking.v1.NetworkPolicySpec": _spec_defaults},
     checks={"end_port": _end_port_errors},
-    cells={"Pod-Selector": selector_at("spec.podSelector")},
 )

@@ -12,7 +12,7 @@ from typing import Final
 from deltaloop.api import kinds
 from deltaloop.apiserver.core.kinds.addresses import network_errors, network_family, one_of_each_errors
 from deltaloop.apiserver.core.kinds.agreeing_fields import agree_on_first
-from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, condition, text_at
+from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, condition
 from deltaloop.apiserver.core.kinds.kubelet_verbs import proxy_of
 from deltaloop.apiserver.core.strategy import Cell, Given, Stored, Strategy
 from deltaloop.schemas.checking import Place
@@ -85,12 +85,9 @@ STRATEGY: Final = Strategy(
     cells={
         "Status": _status,
         "Roles": _roles,
-        "Version": "status.nodeInfo.kubeletVersion",
         "Internal-IP": _address("InternalIP"),
         "External-IP": _address("ExternalIP"),
-        "OS-Image": text_at("status.nodeInfo.osImage", UNKNOWN),
         "Kernel-Version": _kernel,
-        "Container-Runtime": text_at("status.nodeInfo.containerRuntimeVersion", UNKNOWN),
     },
     status_when_new=True,  # kubelets register nodes together with what they have
 )

@@ -74,12 +74,9 @@ STRATEGY: Final = Strategy(
     warn=_warnings,
     finish_new=_finish_new,
     cells={
-        "Capacity": lambda volume: claim_spec.shown_storage(at(volume, "spec", "capacity")),
         "Access Modes": lambda volume: access_modes(at(volume, "spec", "accessModes")),
-        "Reclaim Policy": "spec.persistentVolumeReclaimPolicy",
         "Status": claim_spec.phase,
         "Claim": _claim,
-        "Reason": "status.reason",
-        **claim_spec.volume_cells(),
+        "StorageClass": claim_spec.storage_class,
     },
 )

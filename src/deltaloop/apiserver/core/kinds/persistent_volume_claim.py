@@ -79,9 +79,8 @@ STRATEGY: Final = Strategy(
     warn=_warnings,
     cells={
         "Status": claim_spec.phase,
-        "Volume": "spec.volumeName",
         "Capacity": _if_bound(claim_spec.shown_storage, "capacity"),
         "Access Modes": _if_bound(access_modes, "accessModes"),
-        **claim_spec.volume_cells(),
+        "StorageClass": claim_spec.storage_class,
     },
 )

@@ -5,15 +5,13 @@ Source: Kubernetes pkg/apis/policy/validation.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import number_at
 from deltaloop.apiserver.core.kinds.field_checks import shown_selector
-from deltaloop.apiserver.core.strategy import Cell, Strategy
+from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import Place, shown
 from deltaloop.schemas.faults import FieldError, invalid_value
-from deltaloop.schemas.json_values import at
 
 
 def _either_errors(place: Place) -> Iterator[FieldError]:
@@ -27,19 +25,6 @@ def _either_errors(place: Place) -> Iterator[FieldError]:
         yield invalid_value(place.path, in_go, "minAvailable and maxUnavailable cannot be both set")
 
 
-def _share(name: str) -> Cell:
-    def cell(budget: Mapping[str, object]) -> str:
-        value = at(budget, "spec", name)
-        return "N/A" if value is None else str(value)
-
-    return cell
-
-
 STRATEGY: Final = Strategy(
     checks={"one_share": _either_errors},
-    cells={
-        "Min Available": _share("minAvailable"),
-        "Max Unavailable": _share("maxUnavailable"),
-        "Allowed Disruptions": number_at("status.disruptionsAllowed"),
-    },
 )

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from deltaloop.apiserver.core.kinds.cells import number_at, template_cells
 from deltaloop.apiserver.core.kinds.field_checks import immutable, selector_errors, shown_selector
 from deltaloop.apiserver.core.kinds.pod_warnings import pod_warnings
 from deltaloop.apiserver.core.metadata.label_match import selects
-from deltaloop.apiserver.core.strategy import Cell
 from deltaloop.schemas.checking import Check, Place, shown
 from deltaloop.schemas.faults import FieldError, forbidden_field, invalid_value, not_supported, required
 from deltaloop.schemas.json_values import at, integer, mapping, string_map, text
@@ -114,13 +112,3 @@ def replicas(owner: Mapping[str, object]) -> int:
 def ready_of_replicas(owner: Mapping[str, object]) -> str:
     """A cell: how many replicas are ready, of those that are asked for."""
     return f"{integer(at(owner, 'status', 'readyReplicas'))}/{replicas(owner)}"
-
-
-def replica_cells() -> dict[str, Cell]:
-    """The cells of what keeps a number of pods."""
-    return {
-        "Desired": replicas,
-        "Current": number_at("status.replicas"),
-        "Ready": number_at("status.readyReplicas"),
-        **template_cells(),
-    }

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import labels_at, template_cells
 from deltaloop.apiserver.core.kinds.pod_warnings import pod_warnings
 from deltaloop.apiserver.core.strategy import Strategy
 
 STRATEGY: Final = Strategy(
     warn_new=lambda template: pod_warnings(template.get("template"), "template."),
-    cells={**template_cells("template"), "Pod Labels": labels_at("template.metadata.labels")},
 )

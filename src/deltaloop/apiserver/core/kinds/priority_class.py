@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import is_true_at, number_at
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import Place
 from deltaloop.schemas.faults import FieldError, forbidden_field
@@ -39,9 +38,4 @@ def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) ->
 STRATEGY: Final = Strategy(
     checks={"priority": _value_errors},
     validate_update=_update_errors,
-    cells={
-        "Value": number_at("value"),
-        "Global-Default": is_true_at("globalDefault"),
-        "PreemptionPolicy": "preemptionPolicy",
-    },
 )

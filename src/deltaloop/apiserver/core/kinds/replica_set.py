@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from deltaloop.apiserver.core.kinds import pod_owners
-from deltaloop.apiserver.core.kinds.cells import labels_at, selector_at
 from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import Place
@@ -33,7 +32,7 @@ STRATEGY: Final = Strategy(
     validate_update=pod_owners.selector_update_errors,
     warn_new=name_warnings,
     warn_wanted=pod_owners.template_warnings,
-    cells={**pod_owners.replica_cells(), "Selector": selector_at("spec.selector")},
+    cells={"Desired": pod_owners.replicas},
 )
 CONTROLLER: Final = Strategy(
     defaults={"core.v1.ReplicationController": _controller_defaults},
@@ -43,5 +42,5 @@ CONTROLLER: Final = Strategy(
     },
     warn_new=name_warnings,
     warn_wanted=pod_owners.template_warnings,
-    cells={**pod_owners.replica_cells(), "Selector": labels_at("spec.selector")},
+    cells={"Desired": pod_owners.replicas},
 )

@@ -16,6 +16,7 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.builtin.codec import BuiltInCodec
 from deltaloop.apiserver.core.builtin.tables import BuiltInTables, KindEntry
 from deltaloop.apiserver.core.kinds.all_kinds import STRATEGIES
+from deltaloop.apiserver.core.kinds.cells import declared_cell
 from deltaloop.apiserver.core.kinds.types import BuiltInTypes
 from deltaloop.apiserver.core.served_resource import NAME_COLUMN, PrinterColumn, ScalePaths, ServedResource
 from deltaloop.apiserver.core.strategy import PLAIN, Strategy
@@ -71,6 +72,7 @@ def _served(entry: KindEntry, tables: BuiltInTables, types: BuiltInTypes) -> Ser
         label_refusal=entry.label_refusal,
         parts=tuple(name for name in entry.subresources if name in _PARTS),
         columns=_columns(entry),
+        cells={name: declared_cell(words) for name, words in entry.cells.items()},
         stored_in=entry.stored_in,
         etcd_prefix=entry.etcd_prefix or entry.plural,
         strategy=strategy,

@@ -19,4 +19,4 @@ def _warnings(runtime_class: Mapping[str, object]) -> Iterator[str]:
             yield f"scheduling.nodeSelector: {DEPRECATED_LABELS[label]}"
 
 
-STRATEGY: Final = Strategy(warn=_warnings, cells={"Handler": "handler"})
+STRATEGY: Final = Strategy(warn=_warnings)

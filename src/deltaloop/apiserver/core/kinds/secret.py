@@ -12,7 +12,6 @@ from typing import Final
 
 import msgspec
 
-from deltaloop.apiserver.core.kinds.cells import count_at
 from deltaloop.apiserver.core.kinds.data_keys import immutable_errors, key_errors
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.faults import FieldError, invalid_value, required
@@ -83,5 +82,4 @@ STRATEGY: Final = Strategy(
     validate=_errors,
     validate_update=lambda before, after: immutable_errors(before, after, _DATA),
     warn=_warnings,
-    cells={"Type": "type", "Data": count_at("data")},
 )

@@ -13,7 +13,7 @@ from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.kinds import field_checks as check
 from deltaloop.apiserver.core.kinds.addresses import address_warnings
-from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, labels_at, load_balancer_addresses, text_at
+from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, load_balancer_addresses
 from deltaloop.apiserver.core.kinds.ip_address import IP_ADDRESS, addresses_of, ip_address, uid_beside
 from deltaloop.apiserver.core.kinds.kubelet_verbs import proxy_of
 from deltaloop.apiserver.core.kinds.service_addresses import said_errors
@@ -225,10 +225,7 @@ STRATEGY: Final = Strategy(
     store=_store,
     removed=_removed,
     cells={
-        "Type": "spec.type",
-        "Cluster-IP": text_at("spec.clusterIP", NONE),
         "External-IP": _external_ip,
         "Port(s)": _shown_ports,
-        "Selector": labels_at("spec.selector"),
     },
 )

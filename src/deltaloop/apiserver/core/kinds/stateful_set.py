@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from deltaloop.apiserver.core.kinds import pod_owners
-from deltaloop.apiserver.core.kinds.cells import template_cells
 from deltaloop.apiserver.core.kinds.claim_spec import claim_spec_warnings
 from deltaloop.apiserver.core.kinds.field_checks import (
     NOT_NEGATIVE,
@@ -114,5 +113,5 @@ STRATEGY: Final = Strategy(
     validate_update=_update_errors,
     warn=_warnings,
     warn_wanted=pod_owners.template_warnings,
-    cells={"Ready": pod_owners.ready_of_replicas, **template_cells()},
+    cells={"Ready": pod_owners.ready_of_replicas},
 )

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import is_true_at, text_at
 from deltaloop.apiserver.core.kinds.field_checks import each
 from deltaloop.apiserver.core.kinds.node_labels import DEPRECATED_LABELS
 from deltaloop.apiserver.core.strategy import Strategy
@@ -36,10 +35,4 @@ def _default_of(listed: Sequence[Mapping[str, object]]) -> str:
 STRATEGY: Final = Strategy(
     default_of=_default_of,
     warn=_warnings,
-    cells={
-        "Provisioner": "provisioner",
-        "ReclaimPolicy": text_at("reclaimPolicy", "Delete"),
-        "VolumeBindingMode": text_at("volumeBindingMode", "Immediate"),
-        "AllowVolumeExpansion": is_true_at("allowVolumeExpansion"),
-    },
 )

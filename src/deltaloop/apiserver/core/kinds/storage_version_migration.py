@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from deltaloop.apiserver.core.kinds.cells import condition
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.json_values import at, text
 
@@ -18,9 +17,4 @@ def _resource(migration: Mapping[str, object]) -> str:
     return text(at(migration, "spec", "resource", "resource")) + (group and f".{group}")
 
 
-def _status(migration: Mapping[str, object]) -> str:
-    states = ("Succeeded", "Failed", "Running")
-    return next((name for name in states if condition(migration, name) == "True"), "Unknown")
-
-
-STRATEGY: Final = Strategy(cells={"Resource": _resource, "Status": _status})
+STRATEGY: Final = Strategy(cells={"Resource": _resource})

@@ -28,5 +28,5 @@ def _is_in_use(attributes: Resource, store: Stored) -> bool:
 
 
 STRATEGY: Final = Strategy(
-    protection=Protection("kubernetes.io/vac-protection", _is_in_use), cells={"DriverName": "driverName"}
+    protection=Protection("kubernetes.io/vac-protection", _is_in_use),
 )
