@@ -7,7 +7,6 @@ import contextlib
 import inspect
 import itertools
 import threading
-from collections.abc import Coroutine
 from typing import Any
 
 import pytest
@@ -51,7 +50,7 @@ def test_a_status_is_written_and_other_verbs_are_called_with_their_types(client:
     template = {"metadata": {"labels": {"a": "b"}}, "spec": pod["spec"]}
     spec = {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": template}
     client.create(dl.kinds.DEPLOYMENT, {"metadata": {"name": "web"}, "spec": spec})
-    scaled = client.call(lambda each: each.scale(dl.kinds.DEPLOYMENT, "web", 3))
+    scaled = client.scale(dl.kinds.DEPLOYMENT, "web", 3)
     assert scaled["spec"]["replicas"] == 3
     assert client.resource("deploy") == dl.kinds.DEPLOYMENT
 
@@ -70,7 +69,7 @@ def test_it_owns_its_loop_unless_one_is_given(kubeconfig: dict[str, Any]) -> Non
     with pytest.raises(BackgroundLoopError, match="is closed"):
         made.list(MAP)
     with pytest.raises(BackgroundLoopError, match="is closed"):
-        made.call(lambda each: each.list(MAP))
+        made.loop.run(made.asynchronous.list(MAP))
     made.close()
     with BackgroundLoop() as loop:
         with connect(kubeconfig=kubeconfig, loop=loop) as client:
@@ -89,9 +88,8 @@ def test_closing_leaves_a_loop_that_others_use_and_calls_nothing_any_more() -> N
         async def __aexit__(self, *_: object) -> None:
             done.append("left")
 
-        def verb(self) -> Coroutine[Any, Any, None]:
+        async def get(self, *_: object) -> None:
             done.append("called")
-            return asyncio.sleep(0)
 
     counting: Any = Counting()
     with BackgroundLoop() as loop:
@@ -102,7 +100,7 @@ def test_closing_leaves_a_loop_that_others_use_and_calls_nothing_any_more() -> N
         loop.check()
         client.close()
     with pytest.raises(BackgroundLoopError, match="is closed"):
-        client.call(lambda _: counting.verb())
+        client.get(MAP, "a")
     assert done == ["entered", "left"]
 
 
@@ -119,12 +117,13 @@ def test_connect_says_which_cluster_and_how(kubeconfig: dict[str, Any]) -> None:
 
 
 def test_a_call_that_takes_too_long_is_ended(client: Client) -> None:
+    never = client.asynchronous.wait_for(MAP, "never", dl.wait.created(), namespace="default")
     with pytest.raises(TimeoutError, match=r"longer than 0\.02"):
-        client.call(lambda each: each.wait_for(MAP, "never", dl.wait.created(), namespace="default"), timeout=0.02)
+        client.loop.run(never, timeout=0.02)
 
 
 def test_queues_wait_on_the_clients_loop(client: Client) -> None:
-    queue = client.queue(dl.workqueue.WorkQueue[str]())
+    queue = client.loop.queue(dl.workqueue.WorkQueue[str]())
     done = list[str]()
 
     def work() -> None:

@@ -106,7 +106,7 @@ def test_everything_asks_in_which_process_it_is(client: Client, monkeypatch: pyt
                 client.open,
                 client.close,
                 lambda: client.list(dl.kinds.CONFIG_MAP),
-                lambda: client.call(lambda each: each.list(dl.kinds.POD)),
+                lambda: client.loop.run(client.asynchronous.list(dl.kinds.POD)),
             ),
             *(factory.open, factory.close, factory.wait_for_sync, lambda: factory.informer(dl.kinds.POD)),
             *(own.start, own.close, own.check, client.loop.start, client.loop.close, client.loop.check),

@@ -1,24 +1,14 @@
-"""The client as threads use it: each verb waits. The client itself lives on the background loop; here is no decision.
-
-``call`` waits for any coroutine of the client, with its types and a time limit of its own:
-``client.call(lambda client: client.scale(dl.kinds.DEPLOYMENT, "web", 3), timeout=5)``.
-"""
+"""The client as threads use it: each verb waits. The client itself lives on the background loop; it decides nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Hashable
-from typing import Any, Final, TypeVar, final
+from typing import Final, final
 
-import deltaloop.client
 from deltaloop.blocking.background_loop import BackgroundLoop
-from deltaloop.blocking.queue import BlockingQueue
 from deltaloop.blocking.scope import Scope
 from deltaloop.blocking.waiting import iterates, opens, waits
+from deltaloop.client import Client as AsyncClient
 from deltaloop.client import ClientConfig
-from deltaloop.workqueue import WorkQueue
-
-T = TypeVar("T")
-K = TypeVar("K", bound=Hashable)
 
 
 @final
@@ -32,7 +22,7 @@ class Client(Scope):
     ``timeout`` is in seconds, for a whole call with its repeats; None is the client's own limit (30 s).
     """
 
-    def __init__(self, client: deltaloop.client.Client, *, loop: BackgroundLoop | None = None) -> None:
+    def __init__(self, client: AsyncClient, *, loop: BackgroundLoop | None = None) -> None:
         """Make a client that is not entered yet.
 
         Args:
@@ -49,7 +39,7 @@ class Client(Scope):
         return self._loop
 
     @property
-    def asynchronous(self) -> deltaloop.client.Client:
+    def asynchronous(self) -> AsyncClient:
         """The client that sends the requests, for coroutines on ``loop``."""
         return self._client
 
@@ -83,49 +73,30 @@ class Client(Scope):
             if self._owns_loop:
                 self._loop.close()
 
-    def call(
-        self, verb: Callable[[deltaloop.client.Client], Coroutine[Any, Any, T]], *, timeout: float | None = None
-    ) -> T:
-        """Call any coroutine function of the client and wait; see above.
-
-        Args:
-            verb: Called with the client.
-            timeout: Longest wait in seconds, on top of the verb's own.
-
-        Raises:
-            TimeoutError: If it takes longer than ``timeout``.
-        """
-        self._loop.check()
-        return self._loop.run(verb(self._client), timeout=timeout)
-
-    def queue(self, queue: WorkQueue[K]) -> BlockingQueue[K]:
-        """Return blocking access to a work queue, whose waiting takes place on this client's loop."""
-        return self._loop.queue(queue)
-
-    resource: Final = waits(deltaloop.client.Client.resource)
-    resources: Final = waits(deltaloop.client.Client.resources)
-    get: Final = waits(deltaloop.client.Client.get)
-    find: Final = waits(deltaloop.client.Client.find)
-    list: Final = waits(deltaloop.client.Client.list)
-    list_all: Final = waits(deltaloop.client.Client.list_all)
-    each_list_item: Final = iterates(deltaloop.client.Client.each_list_item)
-    watch: Final = opens(deltaloop.client.Client.watch)
-    wait_for: Final = waits(deltaloop.client.Client.wait_for)
-    create: Final = waits(deltaloop.client.Client.create)
-    update: Final = waits(deltaloop.client.Client.update)
-    update_status: Final = waits(deltaloop.client.Client.update_status)
-    patch: Final = waits(deltaloop.client.Client.patch)
-    apply: Final = waits(deltaloop.client.Client.apply)
-    delete: Final = waits(deltaloop.client.Client.delete)
-    delete_collection: Final = waits(deltaloop.client.Client.delete_collection)
-    create_or_update: Final = waits(deltaloop.client.Client.create_or_update)
-    add_finalizer: Final = waits(deltaloop.client.Client.add_finalizer)
-    remove_finalizer: Final = waits(deltaloop.client.Client.remove_finalizer)
-    get_scale: Final = waits(deltaloop.client.Client.get_scale)
-    scale: Final = waits(deltaloop.client.Client.scale)
-    evict: Final = waits(deltaloop.client.Client.evict)
-    create_subresource: Final = waits(deltaloop.client.Client.create_subresource)
-    logs: Final = opens(deltaloop.client.Client.logs)
+    resource: Final = waits(AsyncClient.resource)
+    resources: Final = waits(AsyncClient.resources)
+    get: Final = waits(AsyncClient.get)
+    find: Final = waits(AsyncClient.find)
+    list: Final = waits(AsyncClient.list)
+    list_all: Final = waits(AsyncClient.list_all)
+    each_list_item: Final = iterates(AsyncClient.each_list_item)
+    watch: Final = opens(AsyncClient.watch)
+    wait_for: Final = waits(AsyncClient.wait_for)
+    create: Final = waits(AsyncClient.create)
+    update: Final = waits(AsyncClient.update)
+    update_status: Final = waits(AsyncClient.update_status)
+    patch: Final = waits(AsyncClient.patch)
+    apply: Final = waits(AsyncClient.apply)
+    delete: Final = waits(AsyncClient.delete)
+    delete_collection: Final = waits(AsyncClient.delete_collection)
+    create_or_update: Final = waits(AsyncClient.create_or_update)
+    add_finalizer: Final = waits(AsyncClient.add_finalizer)
+    remove_finalizer: Final = waits(AsyncClient.remove_finalizer)
+    get_scale: Final = waits(AsyncClient.get_scale)
+    scale: Final = waits(AsyncClient.scale)
+    evict: Final = waits(AsyncClient.evict)
+    create_subresource: Final = waits(AsyncClient.create_subresource)
+    logs: Final = opens(AsyncClient.logs)
 
     def __repr__(self) -> str:
         return f"<blocking {self._client!r}>"

@@ -10,8 +10,8 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, aclo
 from functools import update_wrapper
 from typing import Any, Concatenate, Final, Generic, ParamSpec, Protocol, TypeVar, final
 
-import deltaloop.client
 from deltaloop.blocking.background_loop import BackgroundLoop
+from deltaloop.client import Client as AsyncClient
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -28,13 +28,13 @@ class OnLoop(Protocol):
         ...
 
     @property
-    def asynchronous(self) -> deltaloop.client.Client:
+    def asynchronous(self) -> AsyncClient:
         """The client whose verbs are awaited."""
         ...
 
 
 def waits(
-    verb: Callable[Concatenate[deltaloop.client.Client, P], Coroutine[Any, Any, T]],
+    verb: Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[OnLoop, P], T]:
     """Return the verb that waits for what ``verb`` answers."""
 
@@ -46,7 +46,7 @@ def waits(
 
 
 def iterates(
-    verb: Callable[Concatenate[deltaloop.client.Client, P], AsyncGenerator[T, None]],
+    verb: Callable[Concatenate[AsyncClient, P], AsyncGenerator[T, None]],
 ) -> Callable[Concatenate[OnLoop, P], Generator[T, None, None]]:
     """Return the verb whose items are waited for one by one; closing the generator closes that of ``verb``."""
 
@@ -64,7 +64,7 @@ def iterates(
 
 
 def opens(
-    verb: Callable[Concatenate[deltaloop.client.Client, P], AbstractAsyncContextManager[AsyncIterator[T]]],
+    verb: Callable[Concatenate[AsyncClient, P], AbstractAsyncContextManager[AsyncIterator[T]]],
 ) -> Callable[Concatenate[OnLoop, P], AbstractContextManager[Iterator[T]]]:
     """Return the verb whose ``with`` opens a stream on the loop and closes it; what comes is waited for."""
 

@@ -6,8 +6,9 @@ The verbs say what is asked, here is how: a client that reads from caches or rem
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, Self, TypeAlias, TypeVar
 
 import msgspec
 
@@ -25,16 +26,18 @@ from deltaloop.client.core.list_splitter import ListSplitter
 from deltaloop.client.core.metadata_only import metadata_of_list
 from deltaloop.client.core.resource_index import ResourceIndex
 from deltaloop.client.discovery import Discovery
-from deltaloop.client.options import ClientOptions, DeleteOptions, WarningHandler, WriteCheck
+from deltaloop.client.options import ClientOptions, DeleteOptions, WarningHandler, WriteCheck, WriteOptions
 from deltaloop.client.resource_list import ResourceList, UnreadableItemsError
 from deltaloop.client.sender import RequestSender
-from deltaloop.client.transport import HttpResponse, Pool
+from deltaloop.client.transport import Pool
 
 T = TypeVar("T")
 
 EVERYTHING: Final = ListOptions()
 
-_METHODS: Final = {
+WriteVerb: TypeAlias = Literal["create", "update", "patch", "apply", "delete", "delete_collection"]
+
+_METHODS: Final[dict[WriteVerb, str]] = {
     "create": "POST",
     "update": "PUT",
     "patch": "PATCH",
@@ -52,30 +55,33 @@ class WriteRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         resource_type: The kind of the object.
         name: Name of the object; empty if the server is to generate it, and for a collection.
         namespace: Namespace of the object; None if its kind has none.
+        query: Query parameters.
+        options: Dry run and preconditions; of a deletion all that is sent.
         subresource: The part of it that is written, such as ``status``.
         body: What is sent.
         content_type: The form of the body.
-        query: Query parameters.
-        deletion: How to delete; its body.
         version: The version that an update asks for; empty if it asks for none.
         generate_name: Beginning of the name that the server generates.
-        dry_run: Whether nothing is stored.
         timeout: Seconds.
     """
 
-    verb: Literal["create", "update", "patch", "apply", "delete", "delete_collection"]
+    verb: WriteVerb
     resource_type: ResourceType[Any]
-    name: str = ""
-    namespace: str | None = None
+    name: str
+    namespace: str | None
+    query: Mapping[str, str]
+    options: WriteOptions | DeleteOptions | None
     subresource: str | None = None
     body: bytes | None = None
     content_type: str = "application/json"
-    query: Mapping[str, str] | None = None
-    deletion: DeleteOptions | None = None
     version: str = ""
     generate_name: str = ""
-    dry_run: bool = False
     timeout: float | None = None
+
+    @property
+    def dry_run(self) -> bool:
+        """Whether nothing is stored."""
+        return self.options is not None and self.options.dry_run
 
 
 class Caller:
@@ -135,7 +141,10 @@ class Caller:
             NotFoundError: If there is none of that name.
         """
         path = known.path(namespace=self._namespace(known, namespace), name=name, subresource=subresource)
-        return Resource.from_json((await self._send("GET", path, timeout=timeout)).body, known)
+        answer = await self._sender.send(
+            "GET", path, timeout=timeout, pool=self._pool, on_warning=self._on_warning, write_check=self._write_check
+        )
+        return Resource.from_json(answer.body, known)
 
     async def _list(
         self,
@@ -170,18 +179,20 @@ class Caller:
     async def _write(self, request: WriteRequest) -> bytes:
         """Send a write, and return what the server answers."""
         of_collection = request.verb == "delete_collection" or (request.verb == "create" and not request.subresource)
-        deletion = request.deletion
-        answer = await self._send(
+        name, body = None if of_collection else request.name, request.body
+        if isinstance(request.options, DeleteOptions) and body is None:
+            body = write_json(request.options.to_dict(), "the delete options")
+        path = request.resource_type.path(namespace=request.namespace, name=name, subresource=request.subresource)
+        answer = await self._sender.send(
             _METHODS[request.verb],
-            request.resource_type.path(
-                namespace=request.namespace,
-                name=None if of_collection else request.name,
-                subresource=request.subresource,
-            ),
+            path,
             query=request.query,
-            body=request.body if deletion is None else write_json(deletion.to_dict(), "the delete options"),
+            body=body,
             content_type=request.content_type,
             timeout=request.timeout,
+            pool=self._pool,
+            on_warning=self._on_warning,
+            write_check=self._write_check,
         )
         return answer.body
 
@@ -196,27 +207,11 @@ class Caller:
         except UnknownResourceError:
             return await self._discovery.find(rt, timeout=timeout)  # type: ignore[return-value]  # T is Resource then
 
-    async def _send(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] | None = None,
-        body: bytes | None = None,
-        content_type: str = "application/json",
-        timeout: float | None = None,
-    ) -> HttpResponse:
-        return await self._sender.send(
-            method,
-            path,
-            query=query,
-            body=body,
-            content_type=content_type,
-            timeout=timeout,
-            pool=self._pool,
-            on_warning=self._on_warning,
-            write_check=self._write_check,
-        )
+    def _with(self, **changes: object) -> Self:
+        """Return a copy on the same connections."""
+        other = copy.copy(self)
+        vars(other).update(changes)
+        return other
 
     def _namespace(self, known: ResourceType[Any], namespace: str | None) -> str | None:
         return (namespace or self.namespace) if known.namespaced else namespace

@@ -16,7 +16,6 @@ The verbs are in ``read_verbs``, ``write_verbs`` and ``subresource_verbs``.
 
 from __future__ import annotations
 
-import copy
 from types import TracebackType
 from typing import Final, Self, final
 from urllib.parse import urlsplit
@@ -78,13 +77,11 @@ class Client(Verbs):
         """The manners of this client."""
         return self._options
 
-    def with_pool(self, pool: Pool) -> Client:
+    def with_pool(self, pool: Pool) -> Self:
         """Return the same client with other connections for its ordinary calls; closing either closes both."""
-        other = copy.copy(self)
-        other._pool = pool  # noqa: SLF001 - it is one of us
-        return other
+        return self._with(_pool=pool)
 
-    def with_write_check(self, check: WriteCheck) -> Client:
+    def with_write_check(self, check: WriteCheck) -> Self:
         """Return the same client with a check before each write; closing either closes both.
 
         Every request that is not a read asks it right before it is sent, each time that it is sent: once the
@@ -101,28 +98,22 @@ class Client(Verbs):
                 earlier(action)
             check(action)
 
-        other = copy.copy(self)
-        other._write_check = both  # noqa: SLF001 - it is one of us
-        return other
+        return self._with(_write_check=both)
 
-    def with_warnings(self, handler: WarningHandler | None) -> Client:
+    def with_warnings(self, handler: WarningHandler | None) -> Self:
         """Return the same client with another handler of the server's warnings; closing either closes both.
 
         To have the warnings of a few calls: ``warned = []``, then ``client.with_warnings(warned.append)`` for those.
         """
-        other = copy.copy(self)
-        other._on_warning = handler  # noqa: SLF001 - it is one of us
-        return other
+        return self._with(_on_warning=handler)
 
-    def with_field_manager(self, name: str) -> Client:
+    def with_field_manager(self, name: str) -> Self:
         """Return the same client with another field manager for its writes; closing either closes both.
 
         Raises:
             InvalidArgumentError: If the name is longer than 128 characters, or not printable.
         """
-        other = copy.copy(self)
-        other._options = self._options.replace(field_manager=name)  # noqa: SLF001 - it is one of us
-        return other
+        return self._with(_options=self._options.replace(field_manager=name))
 
     def with_own_connections(self) -> Client | None:
         """Return a client of the same server with connections of its own, for another event loop; close it there.

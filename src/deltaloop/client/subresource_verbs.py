@@ -10,7 +10,6 @@ from deltaloop.api import kinds
 from deltaloop.api.json_writing import write_json
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.client.caller import WriteRequest
 from deltaloop.client.logs import LogStream
 from deltaloop.client.options import DeleteOptions, LogOptions, PatchType
 from deltaloop.client.request_keywords import DeleteKeywords, Kind, RequestKeywords, WriteKeywords
@@ -66,7 +65,13 @@ class Verbs(WriteVerbs):
         Raises:
             TooManyRequestsError: If a budget does not allow it now.
         """
-        await self._write(self._eviction(name, **keywords))
+        metadata = {"name": name, "namespace": self._namespace(kinds.POD, keywords.get("namespace"))}
+        eviction: dict[str, object] = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
+        if (options := keywords.get("options")) is not None:
+            eviction["deleteOptions"] = options.to_dict()
+        keywords["options"] = options or DeleteOptions()
+        body = write_json(eviction, "the eviction")
+        await self._write(self._request("create", kinds.POD, name, body=body, subresource="eviction", **keywords))
 
     async def create_subresource(
         self,
@@ -119,27 +124,3 @@ class Verbs(WriteVerbs):
             path, query=options.to_query(), accept="*/*", timeout=timeout, on_warning=self._on_warning
         ) as answer:
             yield LogStream(answer.chunks, path=path, max_line_bytes=self._config.max_event_bytes)
-
-    def _eviction(
-        self,
-        name: str,
-        *,
-        namespace: str | None = None,
-        options: DeleteOptions | None = None,
-        timeout: float | None = None,
-    ) -> WriteRequest:
-        where = self._namespace(kinds.POD, namespace)
-        metadata = {"name": name, "namespace": where}
-        eviction: dict[str, object] = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
-        if options is not None:
-            eviction["deleteOptions"] = options.to_dict()
-        return WriteRequest(
-            verb="create",
-            resource_type=kinds.POD,
-            name=name,
-            namespace=where,
-            subresource="eviction",
-            body=write_json(eviction, "the eviction"),
-            dry_run=options is not None and options.dry_run,
-            timeout=timeout,
-        )

@@ -19,7 +19,7 @@ from deltaloop.api.resource import Resource, decode_object, typed, untyped
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.selectors import LabelSelector
 from deltaloop.api.status import ConflictError, NotFoundError
-from deltaloop.client.caller import EVERYTHING, WriteRequest, not_found, selected
+from deltaloop.client.caller import EVERYTHING, WriteRequest, WriteVerb, not_found, selected
 from deltaloop.client.core.answers import is_status
 from deltaloop.client.core.list_decoding import decode_list
 from deltaloop.client.core.object_encoding import encode_object
@@ -165,7 +165,7 @@ class WriteVerbs(ReadVerbs):
             ConflictError: If a precondition of ``options`` does not hold.
         """
         known = await self._known(rt, keywords.get("timeout"))
-        body = await self._write(self._deletion("delete", known, name, **keywords))
+        body = await self._write(self._request("delete", known, name, **keywords))
         return None if is_status(body) else decode_object(known, body)
 
     @overload
@@ -176,7 +176,14 @@ class WriteVerbs(ReadVerbs):
     async def delete_collection(
         self, rt: str, **keywords: Unpack[DeleteCollectionKeywords]
     ) -> ResourceList[Resource] | None: ...
-    async def delete_collection(self, rt: Kind, **keywords: Unpack[DeleteCollectionKeywords]) -> Any:
+    async def delete_collection(
+        self,
+        rt: Kind,
+        *,
+        selection: ListOptions = EVERYTHING,
+        selector: str | LabelSelector | None = None,
+        **keywords: Unpack[DeleteKeywords],
+    ) -> Any:
         """Delete all objects of a namespace, or of a kind without namespaces, or those that are selected.
 
         A namespace must be named: what deletes much takes no default.
@@ -190,7 +197,8 @@ class WriteVerbs(ReadVerbs):
         known = await self._known(rt, keywords.get("timeout"))
         if known.namespaced and not keywords.get("namespace"):
             raise InvalidArgumentError(f"delete_collection of {known} needs a namespace: it takes no default")
-        body = await self._write(self._deletion("delete_collection", known, **keywords))
+        query = selected(selection, selector).to_query()
+        body = await self._write(self._request("delete_collection", known, "", query=query, **keywords))
         return None if is_status(body) else decode_list(known, body)
 
     @overload
@@ -328,72 +336,37 @@ class WriteVerbs(ReadVerbs):
             content_type=_APPLY if verb == "apply" else "application/json",
             version=outgoing.version,
             generate_name=outgoing.generate_name,
-            force=force,
+            query={"force": "true"} if force else None,
             **keywords,
         )
         return decode_object(known, await self._write(request))
 
     def _request(
         self,
-        verb: Literal["create", "update", "patch", "apply"],
+        verb: WriteVerb,
         known: ResourceType[Any],
         name: str,
         *,
-        body: bytes,
-        content_type: str = "application/json",
-        version: str = "",
-        generate_name: str = "",
-        force: bool = False,
         namespace: str | None = None,
-        subresource: str | None = None,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
+        options: WriteOptions | DeleteOptions | None = None,
+        query: Mapping[str, str] | None = None,
+        **more: Any,
     ) -> WriteRequest:
-        query = {"fieldManager": self._options.field_manager, "fieldValidation": self._options.field_validation}
-        query = {option: value for option, value in query.items() if value}
-        if options is not None:
-            query.update(options.to_query())
-        if verb == "apply":
-            # Apply must name a manager; this is the name that the server gives other writes by the user agent.
-            query.setdefault("fieldManager", self._config.user_agent.partition("/")[0] or "deltaloop")
-        if force:
-            query["force"] = "true"
+        """Return a write; ``more`` are other attributes of it."""
+        asked = dict(query or {})
+        if verb not in ("delete", "delete_collection") and not isinstance(options, DeleteOptions):
+            if self._options.field_manager:
+                asked["fieldManager"] = self._options.field_manager
+            if self._options.field_validation:
+                asked["fieldValidation"] = self._options.field_validation
+            if options is not None:
+                asked.update(options.to_query())
+            if verb == "apply":
+                # Apply must name a manager; this is the name that the server gives other writes by the user agent.
+                asked.setdefault("fieldManager", self._config.user_agent.partition("/")[0] or "deltaloop")
+        place = self._namespace(known, namespace)
         return WriteRequest(
-            verb=verb,
-            resource_type=known,
-            name=name,
-            namespace=self._namespace(known, namespace),
-            subresource=subresource,
-            body=body,
-            content_type=content_type,
-            query=query,
-            version=version,
-            generate_name=generate_name,
-            dry_run=options is not None and options.dry_run,
-            timeout=timeout,
-        )
-
-    def _deletion(
-        self,
-        verb: Literal["delete", "delete_collection"],
-        known: ResourceType[Any],
-        name: str = "",
-        *,
-        selection: ListOptions = EVERYTHING,
-        selector: str | LabelSelector | None = None,
-        namespace: str | None = None,
-        options: DeleteOptions | None = None,
-        timeout: float | None = None,
-    ) -> WriteRequest:
-        return WriteRequest(
-            verb=verb,
-            resource_type=known,
-            name=name,
-            namespace=self._namespace(known, namespace),
-            query=selected(selection, selector).to_query(),
-            deletion=options,
-            dry_run=options is not None and options.dry_run,
-            timeout=timeout,
+            verb=verb, resource_type=known, name=name, namespace=place, query=asked, options=options, **more
         )
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import builtins
-import copy
 from dataclasses import replace
 from typing import Any, Final, Self, TypeVar, final, overload
 
@@ -44,6 +43,7 @@ T = TypeVar("T")
 _MANY: Final = 20
 """From so many uncertain objects on, one list is cheaper than to read each."""
 _MOST_NOTED: Final = 100
+_UNKNOWN: Final = {"create": WriteKind.CREATE, "update": WriteKind.UPDATE, "delete": WriteKind.DELETE}
 _ANSWERED_OTHERWISE: Final = ("binding", "eviction", "scale")
 """Subresources whose writes change the object, and are answered with another one."""
 
@@ -89,9 +89,7 @@ class ReconcileClient(Verbs):
         Args:
             seconds: Within which the server must have confirmed a cache, or it is asked; None takes what a cache has.
         """
-        other = copy.copy(self)
-        other._max_staleness = seconds  # noqa: SLF001 - it is one of us
-        return other
+        return self._with(_max_staleness=seconds)
 
     @overload
     async def by_index(
@@ -206,17 +204,17 @@ class ReconcileClient(Verbs):
     async def _write(self, request: WriteRequest) -> bytes:
         key = join_key(request.namespace, request.name)
         before = self._present(request, key)
-        deletion = request.deletion or DeleteOptions()
-        if request.verb == "delete" and before is not None and not deletion.uid:
-            # What is deleted is the object that this program has seen, and no successor.
-            deletion = replace(deletion, uid=before.uid)
+        uid = "" if before is None else before.uid
         if request.verb == "delete":
-            request = msgspec.structs.replace(request, deletion=deletion)
+            # What is deleted is the object that this program has seen, and no successor.
+            options = request.options if isinstance(request.options, DeleteOptions) else DeleteOptions()
+            uid = options.uid or uid
+            request = msgspec.structs.replace(request, options=replace(options, uid=uid))
         try:
             body = await super()._write(request)
         except BaseException as error:
             if may_have_been_carried_out(error) and not request.dry_run:
-                self._lost_sight(request, key, deletion.uid or ("" if before is None else before.uid))
+                self._lost_sight(request, key, uid)
             raise
         if not request.dry_run:
             self._carried_out(request, key, before, body)
@@ -229,13 +227,9 @@ class ReconcileClient(Verbs):
 
     def _lost_sight(self, request: WriteRequest, key: str, uid: str) -> None:
         """Have what a write without an answer was for read from the server."""
-        kind = WriteKind.PATCH
-        if request.verb == "delete":
-            kind = WriteKind.DELETE
-        elif request.verb == "create" and not request.subresource:
-            kind = WriteKind.CREATE
-        elif request.verb == "update" and request.version:
-            kind = WriteKind.UPDATE
+        kind = _UNKNOWN.get(request.verb, WriteKind.PATCH)
+        if (request.subresource and kind is WriteKind.CREATE) or (kind is WriteKind.UPDATE and not request.version):
+            kind = WriteKind.PATCH
         for view in self._views_of(request):
             if request.verb == "delete_collection":
                 for obj in view.list(request.namespace, None):
@@ -277,7 +271,7 @@ class ReconcileClient(Verbs):
             view.lost_sight(before.key, kind, uid=before.uid, version=before.resource_version)
 
     def _gone(self, request: WriteRequest, key: str, before: Resource | None, answer: Resource | None) -> None:
-        uid = "" if request.deletion is None else request.deletion.uid
+        uid = request.options.uid if isinstance(request.options, DeleteOptions) else ""
         gone = answer if answer is not None else before
         self._note(request, "delete", key, "" if before is None else before.uid)
         if gone is None or uid not in ("", gone.uid):
