@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
 from importlib import import_module
-from typing import Final
+
+TYPE_CHECKING = False  # typing itself would be most of what an import of the façade costs
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Final
 
 DEPRECATED: Final = {"deltaloop.conditions": ("deltaloop.wait", "0.3.0")}
 """Old names that still work: what each is called now, and the version that will not have it any more."""

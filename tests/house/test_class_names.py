@@ -11,6 +11,7 @@ import deltaloop
 SOURCE = Path(str(deltaloop.__file__)).parent
 
 MIRROR = "the same for threaded programs, without async; as one reads blocking.Client"
+OPTIONS = "Kubernetes' own options, as a program writes them and as a request has them"
 ONE_IDEA = {
     "Client": MIRROR,
     "Informer": MIRROR,
@@ -18,7 +19,8 @@ ONE_IDEA = {
     "Registration": MIRROR,
     "SharedInformer": MIRROR,
     "Controller": "upstream has both: client-go's, which empties an informer's queue, and controller-runtime's",
-    "DeleteOptions": "Kubernetes' own, as a program writes it and as a request's body has it",
+    "DeleteOptions": OPTIONS,
+    "WriteOptions": OPTIONS,
 }
 
 

@@ -74,6 +74,7 @@ def test_importing_brings_no_extra() -> None:
     assert isinstance(modules, list)
     assert "deltaloop" in modules
     assert not [extra for extra in EXTRAS if extra in modules]
+    assert "typing" not in modules  # it would be most of what an import costs
 
 
 def test_importing_starts_no_thread_and_prints_nothing() -> None:

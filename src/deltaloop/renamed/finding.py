@@ -131,7 +131,8 @@ class _Uses:
         return new.replace("deltaloop", root, 1) if self._meanings.get(root) == "deltaloop" else new
 
     def _in_keywords(self, node: ast.Call) -> Iterator[Finding]:
-        called = new_name(self._meaning(node.func))
+        method = f".{node.func.attr}" if isinstance(node.func, ast.Attribute) else ""
+        called = new_name(self._meaning(node.func)) or method
         for keyword in node.keywords:
             new = KEYWORDS.get((called, keyword.arg or ""))
             if new:

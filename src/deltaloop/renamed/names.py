@@ -89,16 +89,28 @@ RENAMED: Final[dict[str, str]] = {
 }
 """From a dotted name to its new one."""
 
+_ON_THE_CLIENT: Final = "a verb of the client: ctx.client.add_finalizer, ctx.client.remove_finalizer"
+
 GONE: Final[dict[str, str]] = {
-    "deltaloop.workqueue.NoMetrics": "nothing: a queue without `metrics` has none",
+    "deltaloop.add_finalizer": _ON_THE_CLIENT,
+    "deltaloop.remove_finalizer": _ON_THE_CLIENT,
+    "deltaloop.runtime.add_finalizer": _ON_THE_CLIENT,
+    "deltaloop.runtime.remove_finalizer": _ON_THE_CLIENT,
+    "deltaloop.PatchType.APPLY": "the verb apply",
+    "deltaloop.client.PatchType.APPLY": "the verb apply",
+    "deltaloop.workqueue.NoMetrics": "nothing: a queue without metrics has none",
 }
-"""From a dotted name that nothing took the place of to what to do."""
+"""From a dotted name that is gone to what is written in its place."""
 
 KEYWORDS: Final[dict[tuple[str, str], str]] = {
     ("deltaloop.cache.Reaction", "decision"): "recovery=",
     ("deltaloop.cache.Reaction", "place"): "operation=",
+    (".find", "max_staleness"): "with_max_staleness(...) before the verb",
+    (".get", "max_staleness"): "with_max_staleness(...) before the verb",
+    (".list", "max_staleness"): "with_max_staleness(...) before the verb",
+    (".patch", "force"): "the verb apply, which has force=",
 }
-"""From what is called (by its new name), and a keyword, to what is written in its place."""
+"""From what is called (by its new name, or a method of anything), and a keyword, to what is written in its place."""
 
 METHODS: Final[dict[str, str]] = {
     "drop_finalizer": "remove_finalizer",

@@ -38,7 +38,7 @@ from deltaloop.apiserver.core.writes.operations import Operations
 from deltaloop.schemas.json_values import at, items, mapping
 
 
-class Place(NamedTuple):
+class StoreKey(NamedTuple):
     """Where an object is in the store."""
 
     resource: str
@@ -50,7 +50,7 @@ class Collected:
     """What a run did: whether it wrote, what it was not allowed to change and why, and whether more is left to do."""
 
     wrote: bool
-    refused: tuple[tuple[Place, str], ...] = ()
+    refused: tuple[tuple[StoreKey, str], ...] = ()
     more: bool = False
 
 
@@ -62,17 +62,17 @@ class GarbageCollector:
         """Begin with everything that is in the store."""
         self._operations = operations
         self._store = operations.store
-        self._places: dict[str, Place] = {}
-        self._dependents: defaultdict[str, set[Place]] = defaultdict(set)
+        self._places: dict[str, StoreKey] = {}
+        self._dependents: defaultdict[str, set[StoreKey]] = defaultdict(set)
         self._ended: set[str] = set()
-        self._pending: dict[Place, None] = {}
+        self._pending: dict[StoreKey, None] = {}
         self._cursor = 0
         self._rebuild()
 
     def run(self, *, stamp: Stamp, most: int | None = None) -> Collected:
         """Work until nothing is left to do now, or until ``most`` objects have been looked at."""
         before = self._store.revision
-        refused: list[tuple[Place, str]] = []
+        refused: list[tuple[StoreKey, str]] = []
         self._follow()
         looked_at = 0
         while self._pending and looked_at != most:
@@ -95,7 +95,7 @@ class GarbageCollector:
         self._cursor = self._store.revision
         for resource in self._store.resources():
             for obj in self._store.list(resource).items:
-                self._add(Place(resource, obj.key), obj)
+                self._add(StoreKey(resource, obj.key), obj)
 
     def _follow(self) -> None:
         try:
@@ -107,7 +107,7 @@ class GarbageCollector:
             self._rebuild()
 
     def _apply(self, change: StoredChange) -> None:
-        place = Place(change.resource, change.key)
+        place = StoreKey(change.resource, change.key)
         if change.old is not None:
             for owner in change.old.owner_references:
                 self._dependents[owner.uid].discard(place)
@@ -124,7 +124,7 @@ class GarbageCollector:
                 self._ended.add(change.old.uid)
                 self._look_at(self._dependents[change.old.uid])
 
-    def _add(self, place: Place, obj: Resource) -> None:
+    def _add(self, place: StoreKey, obj: Resource) -> None:
         self._places[obj.uid] = place
         owners = obj.owner_references
         for owner in owners:
@@ -134,10 +134,10 @@ class GarbageCollector:
         if obj.deletion_timestamp is not None:
             self._look_at(self._dependents.get(obj.uid, ()))
 
-    def _look_at(self, places: Iterable[Place]) -> None:
+    def _look_at(self, places: Iterable[StoreKey]) -> None:
         self._pending.update(dict.fromkeys(sorted(places)))
 
-    def _examine(self, place: Place, *, stamp: Stamp) -> None:
+    def _examine(self, place: StoreKey, *, stamp: Stamp) -> None:
         obj = self._store.get(*place)
         served = self._served(place.resource)
         if obj is None or served is None:
@@ -160,7 +160,7 @@ class GarbageCollector:
             options = DeleteOptions(propagation_policy=policy)
         self._operations.delete(served, obj.namespace, obj.name, options, now=stamp.now)
 
-    def _finish(self, served: ServedResource, place: Place, obj: Resource, *, stamp: Stamp) -> None:
+    def _finish(self, served: ServedResource, place: StoreKey, obj: Resource, *, stamp: Stamp) -> None:
         finalizers = obj.finalizers
         dependents = sorted(self._dependents.get(obj.uid, ()))
         if ORPHAN in finalizers:
@@ -173,13 +173,13 @@ class GarbageCollector:
         elif FOREGROUND in finalizers and not any(self._blocks(dependent, obj.uid) for dependent in dependents):
             self._drop_finalizer(served, place, FOREGROUND, stamp=stamp)
 
-    def _blocks(self, dependent: Place, uid: str) -> bool:
+    def _blocks(self, dependent: StoreKey, uid: str) -> bool:
         found = self._store.get(*dependent)
         if found is None:
             return False
         return any(owner.uid == uid and owner.block_owner_deletion for owner in found.owner_references)
 
-    def _drop_finalizer(self, served: ServedResource, place: Place, finalizer: str, *, stamp: Stamp) -> None:
+    def _drop_finalizer(self, served: ServedResource, place: StoreKey, finalizer: str, *, stamp: Stamp) -> None:
         current = self._store.get(*place)
         if current is None:
             return
