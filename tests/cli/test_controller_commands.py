@@ -46,7 +46,7 @@ def make():
 
 STUCK = """
 import threading
-import deltaloop.runtime as dl
+import deltaloop as dl
 
 @dl.controller("v1/Namespace", predicates=[dl.predicates.Where(lambda obj: obj.name == "default")])
 def namespaces(request, ctx):
