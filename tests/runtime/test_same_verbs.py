@@ -134,6 +134,16 @@ async def test_an_evicted_pod_is_read_from_the_server() -> None:
         assert await h.client.find(kinds.POD, "p") is None
 
 
+async def test_a_conflict_about_a_finalizer_is_mended_by_what_the_server_has() -> None:
+    async with held() as h:
+        await h.w.put("a")
+        await h.catch_up()
+        await h.freeze()
+        await h.w.client.patch(CM, "a", {"data": {"by": "another"}}, namespace="default")
+        marked = await h.client.add_finalizer(CM, await h.client.get(CM, "a"), "x.dev/y")
+        assert (marked["data"], marked.finalizers) == ({"by": "another"}, ("x.dev/y",))
+
+
 async def test_objects_of_a_class_of_ones_own_go_in_and_out_as_such() -> None:
     typed = ResourceType[dict[str, Any]](CM.group, CM.version, CM.kind, CM.plural, model=dict)
     async with held() as h:
