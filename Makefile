@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kubernetes demo test test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api test-lowest test-newest pythons clean bench bench-setup bench-row bench-page bench-check profile bench-workqueue kube conformance world example storm fuzz-apiserver corpus mutants docs docs-look diagrams recording corpus-own corpus-record
+.PHONY: help setup kubernetes demo test test-threads test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api test-lowest test-newest pythons clean bench bench-setup bench-row bench-page bench-check profile bench-workqueue kube conformance world example storm fuzz-apiserver corpus mutants docs docs-look diagrams recording corpus-own corpus-record
 
 help:  ## Show the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,10 @@ demo: $(VENV)/.runtime  ## Run a controller against the embedded API server (end
 # WORKERS=0 runs them in one process (for a debugger).
 test: $(VENV)/.dev  ## Run the tests
 	@$(BIN)/python -m pytest --numprocesses $(or $(WORKERS),2) --dist worksteal $(PYTEST_FLAGS)
+
+# Real loops refuse calls from foreign threads in asyncio's debug mode only; virtual ones do so always.
+test-threads: $(VENV)/.dev  ## Run the tests of threads in asyncio's debug mode
+	@PYTHONASYNCIODEBUG=1 $(BIN)/python -m pytest --quiet -m real_time tests/workqueue tests/blocking tests/runtime tests/events $(PYTEST_FLAGS)
 
 # An environment of its own: the foreign clients bring half a hundred packages that nothing else here may come to need.
 test-adapters: $(VENV)/.created  ## Run the adapters' tests with the real kubernetes, kubernetes_asyncio, kr8s and lightkube

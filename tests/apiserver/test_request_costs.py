@@ -18,13 +18,21 @@ from typing import Any
 
 import pytest
 
+from deltaloop.api import kinds
+from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core.access.escalation import missing_rules
 from deltaloop.apiserver.core.access.rbac import Rule
 from deltaloop.apiserver.core.answers.openapi import index_document
 from deltaloop.apiserver.core.answers.published import PublishedSchemas
+from deltaloop.apiserver.core.controllers.first_objects import make_namespaces
 from deltaloop.apiserver.core.crds.definition import default_crd
 from deltaloop.apiserver.core.metadata.rules import new_finalizer_errors
 from deltaloop.apiserver.core.registry import Registry
+from deltaloop.apiserver.core.stamp import Stamp
+from deltaloop.apiserver.core.storage.store import RevisionStore
+from deltaloop.apiserver.core.writes.applying import apply_object
+from deltaloop.apiserver.core.writes.operations import Operations
+from deltaloop.schemas.json_values import copied
 from tests.apiserver.core.built_in import built_in_registry
 from tests.apiserver.serving import CONFIG_MAPS, CRDS, Caller, config_map, serving
 from tests.conformance.target import widget_crd
@@ -411,3 +419,38 @@ def test_finalizers_of_an_object_that_is_going_are_looked_up_and_not_searched_fo
     old, new = ([*map(_compared, range(1000))] for _ in range(2))
     assert new_finalizer_errors(old, new) == []
     assert Compared.compared < 4 * len(new)
+
+
+@pytest.mark.parametrize(("field", "entry"), [("names", "a"), ("parts", {"name": "a", "v": 1})], ids=["set", "map"])
+@pytest.mark.parametrize("verb", ["create", "update", "apply"])
+def test_one_key_that_comes_more_than_a_thousand_times(field: str, entry: object, verb: str) -> None:
+    stamp = Stamp(now=0, uid="u", manager="m")
+    operations = Operations(RevisionStore(), built_in_registry())
+    make_namespaces(operations, lambda: stamp)
+    crds = operations.registry.resource(kinds.CUSTOM_RESOURCE_DEFINITION)
+    assert crds is not None
+    operations.create(crds, "", widget_crd("example.com"), stamp=stamp)
+    served = operations.registry.find("example.com", "v1", "widgets")
+    assert served is not None
+
+    def body(size: int) -> dict[str, Any]:
+        fields = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}
+        return {**fields, "spec": {field: [copied(entry) for _ in range(size)]}}
+
+    def write(fields: dict[str, Any]) -> object:
+        where = operations, served, "default", "a"
+        if verb == "apply":
+            return apply_object(*where, fields, stamp=stamp)
+        if verb == "create":
+            return operations.create(served, "default", fields, stamp=stamp)
+        return operations.patch(*where[1:], lambda now: {**now, "spec": fields["spec"]}, stamp=stamp)
+
+    def refused(size: int) -> None:
+        with pytest.raises(ApiError, match="uplicate"):
+            write(body(size))
+
+    if verb == "update":
+        operations.create(served, "default", body(1), stamp=stamp)
+    refused(2)  # what is worked out once for all
+    few, many = (calls(partial(refused, size)) for size in (150, 1200))
+    assert many < few * 8 * 1.4, (few, many)

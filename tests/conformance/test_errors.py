@@ -544,3 +544,26 @@ async def test_options_of_reviews(api: Api) -> None:
     path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews?dryRun=All&dryRun=x%3C&fieldValidation=y"
     answer = await api.post(path, {"spec": {"nonResourceAttributes": {"path": "/", "verb": "get"}}})
     assert option_causes(answer, "CreateOptions") == WRONG_OPTIONS[1:]
+
+
+@conformance(
+    "Status: what is wrong with metadata is told in one order",
+    ("a built-in kind", False),
+    ("a custom resource", True),
+)
+async def test_order_of_causes(api: Api, custom: bool) -> None:
+    path = await api.widgets() if custom else api.config_maps
+    body = api.widget("a") if custom else config_map("a")
+    wrong: dict[str, Any] = {
+        "labels": {"a b": "c"},
+        "annotations": {"x y": "z"},
+        "ownerReferences": [{}],
+        "finalizers": ["a b"],
+    }
+    body["metadata"] |= {"generateName": "X_", **wrong}
+    answer = await api.post(path, body)
+    answer.refuses(422, "Invalid")
+    fields = [cause["field"].removeprefix("metadata.") for cause in answer.json["details"]["causes"]]
+    owner = [f"ownerReferences[0].{name}" for name in ("apiVersion", "kind", "name", "uid")]
+    in_order = ["generateName", "labels", "annotations", *owner, "finalizers"]
+    assert fields == (in_order if custom else [*in_order, "finalizers[0]"])

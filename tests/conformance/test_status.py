@@ -224,3 +224,34 @@ async def test_wrong_metadata_beside_a_status(api: Api, custom: bool, codes: tup
         if code == 200:
             assert answer.json["metadata"]["uid"] == made.json["metadata"]["uid"]
             assert "deletionTimestamp" not in answer.json["metadata"]
+
+
+@conformance("status: conditions of a signing request are owned by who writes them to /approval, its spec by nobody")
+async def test_owners_of_a_signing_request(api: Api) -> None:
+    path, name = "/apis/certificates.k8s.io/v1/certificatesigningrequests", api.name("csr")
+    labels = {"labels": {"a": "b"}}
+    body = {**BODIES["certificatesigningrequests"], "metadata": {"name": name, **labels}}
+    made = await api.created(f"{path}?fieldManager=c", body)
+
+    def owners(fields: dict[str, Any]) -> dict[tuple[str, str], Any]:
+        entries = fields["metadata"]["managedFields"]
+        return {(entry["manager"], entry.get("subresource", "")): entry["fieldsV1"] for entry in entries}
+
+    creator: dict[str, Any] = {"f:metadata": {"f:labels": {".": {}, "f:a": {}}}}
+    assert owners(made.json) == {("c", ""): creator}
+    conditions = [{"type": kind, "status": "True", "reason": "x", "message": "m"} for kind in ("Approved", "Failed")]
+    status = {"metadata": {"labels": {"s": "t"}}, "status": {"conditions": conditions[1:]}}
+    answer = await api.patch(f"{path}/{name}/status?fieldManager=s", status)
+    assert answer.status == 200, answer.text
+    written: dict[str, Any] = {"f:metadata": {"f:labels": {"f:s": {}}}}
+    assert owners(answer.json) == {("c", ""): creator, ("s", "status"): written}
+    listed = [conditions[0], *answer.json["status"]["conditions"]]
+    approval = {"metadata": {"labels": {"u": "v"}}, "status": {"conditions": listed, "certificate": "eA=="}}
+    answer = await api.patch(f"{path}/{name}/approval?fieldManager=p", approval)
+    assert answer.json["metadata"]["labels"] == {"a": "b", "s": "t", "u": "v"}
+    assert "certificate" not in answer.json["status"]
+    approved = owners(answer.json)["p", "approval"]
+    assert approved["f:metadata"] == {"f:labels": {"f:u": {}}}
+    assert list(approved) == ["f:metadata", "f:status"]
+    assert list(approved["f:status"]["f:conditions"]) == ['k:{"type":"Approved"}']
+    await api.delete(f"{path}/{name}")

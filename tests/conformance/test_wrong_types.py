@@ -36,6 +36,24 @@ SECURE, ROLLING = f"{POD}.securityContext", "RollingUpdateDeployment"
     ("32 bits", "spec.replicas", 1.5, "convert float64 to int32", "number 1.5", "DeploymentSpec", "int32"),
     ("64 bits", f"{SECURE}.runAsUser", "x", "unrecognized type: int64", "string", "PodSecurityContext", "int64"),
     ("truth", f"{POD}.hostNetwork", 1, "unrecognized type: bool", "number", "PodSpec", "bool"),
+    (
+        "part of one",
+        f"{UPDATE}.maxSurge",
+        1.5,
+        "number 1.5 into Go value of type int32",
+        "number 1.5",
+        ROLLING,
+        "int32",
+    ),
+    (
+        "no time",
+        "metadata.creationTimestamp",
+        1.5,
+        "number into Go value of type string",
+        "number",
+        "ObjectMeta",
+        "string",
+    ),
     ("or text", f"{UPDATE}.maxSurge", [], "array into Go value of type int32", "array", ROLLING, "int32"),
     ("quantities", f"{POD}.overhead", 1, "restore map from int64", "number", "PodSpec", "v1.ResourceList"),
 )
@@ -260,3 +278,35 @@ async def test_owners_of_what_cannot_be_read(api: Api) -> None:
         answer = await api.patch(f"{api.config_maps}/a?dryRun=All", changes)
         assert answer.status == code, answer.text
         assert ("Warning" in answer.headers) is (code == 200)
+
+
+APPLY, JSON_PATCH, YAML = "apply-patch+yaml", "json-patch+json", "yaml"
+NUMBERS = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"n": {"type": "number"}}}}}
+
+
+@conformance(
+    "numbers: what is none is refused by every way of reading a body",
+    *(
+        (f"{number} in {form}", number, form)
+        for number in ("NaN", "-Infinity", ".nan", "-.inf")
+        for form in ("json", YAML, MERGE, STRATEGIC, APPLY, JSON_PATCH)
+        if form in (YAML, APPLY) or "." not in number
+    ),
+)
+async def test_no_number(api: Api, number: str, form: str) -> None:
+    custom = form != STRATEGIC
+    path = await api.widgets(schema=NUMBERS) if custom else api.deployments
+    kind = {"apiVersion": f"{api.group()}/v1", "kind": "Widget"} if custom else {}
+    made = await api.created(path, {**kind, "metadata": {"name": "a"}, "spec": {"n": 1}} if custom else deployment("a"))
+    name = "b" if form in ("json", YAML) else "a"
+    fields = json.dumps({**kind, "metadata": {"name": name}, "spec": {"n": "$"}})
+    if form == JSON_PATCH:
+        fields = json.dumps([{"op": "replace", "path": "/spec/n", "value": "$"}])
+    body, headers = fields.replace('"$"', number).encode(), {"Content-Type": f"application/{form}"}
+    creates = form in ("json", YAML)
+    answer = await api.call(
+        "POST" if creates else "PATCH", path if creates else f"{path}/a?fieldManager=m", body, **headers
+    )
+    assert answer.status in (400, 422, 500), answer.text
+    left = (await api.get(path)).json["items"]
+    assert [item["metadata"]["resourceVersion"] for item in left] == [made.json["metadata"]["resourceVersion"]]

@@ -120,12 +120,40 @@ def test_a_default_is_nobodys_object() -> None:
     assert second["spec"]["strategy"]["rollingUpdate"]["maxSurge"] == "25%"
 
 
+def test_a_zero_is_nobodys_object_and_metadata_has_none() -> None:
+    node = built_in_schema("apps/v1", "DaemonSet").tree
+    first: dict[str, Any] = {}
+    second: dict[str, Any] = {}
+    complete_object(node, first)
+    first["spec"]["x"] = first["status"]["x"] = first["spec"]["updateStrategy"]["x"] = 1
+    complete_object(node, second)
+    assert "metadata" not in second
+    assert not {"x"} & (second["spec"].keys() | second["status"].keys() | second["spec"]["updateStrategy"].keys())
+    drivers: list[dict[str, Any]] = [{"spec": {}}, {"spec": {}}]
+    for driver in drivers:
+        complete_object(built_in_schema("storage.k8s.io/v1", "CSIDriver").tree, driver)
+        driver["spec"]["volumeLifecycleModes"].append("x")
+    assert drivers[0] == drivers[1]
+
+
+def test_zeros_that_are_sent_are_nobodys() -> None:
+    node = built_in_schema("storage.k8s.io/v1", "VolumeAttachment").tree
+    zeros = {"attacher": "", "nodeName": "", "source": {}}
+    sent = {"metadata": {}, "spec": {**zeros, "attacher": "a"}, "status": {"attached": False}}
+    assert without_zeros(node, sent) == {"metadata": {}, "spec": {"attacher": "a"}}
+    assert without_zeros(node, {"spec": zeros, "x": ""}) == {"x": ""}
+
+
 def test_an_empty_object_has_nothing_that_somebody_has_set() -> None:
     for _, _, node in KINDS:
         empty = copy.deepcopy(dict(empty_object(node)))
         assert without_zeros(node, {**empty, "x": 1})["x"] == 1
         assert not {name for name, value in without_zeros(node, empty).items() if value}
-        assert initial_status(node) == initial_status(node)
+        status = initial_status(node)
+        assert initial_status(node) == status
+        if status is not None:
+            status["x"] = 1
+            assert "x" not in (initial_status(node) or {}), "each object has its own"
 
 
 def _overwrites(plan: Any, fields: dict[str, Any], **_: object) -> None:

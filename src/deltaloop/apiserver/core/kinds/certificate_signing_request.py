@@ -10,12 +10,16 @@ from typing import Final
 
 from deltaloop.apiserver.core.kinds.cells import NONE
 from deltaloop.apiserver.core.kinds.human_duration import human_duration
-from deltaloop.apiserver.core.strategy import Strategy
+from deltaloop.apiserver.core.strategy import CLIENTS_METADATA, Strategy
 from deltaloop.schemas.json_values import at, integer, items, mapping, text
 
 
 def _approved(current: dict[str, object], sent: dict[str, object]) -> dict[str, object]:
-    return {**current, "status": {**mapping(current.get("status")), "conditions": at(sent, "status", "conditions")}}
+    old, new = mapping(current["metadata"]), mapping(sent.get("metadata"))
+    metadata = {name: value for name, value in old.items() if name not in CLIENTS_METADATA}
+    metadata |= {name: value for name, value in new.items() if name in CLIENTS_METADATA}
+    status = {**mapping(current.get("status")), "conditions": at(sent, "status", "conditions")}
+    return {**current, "metadata": metadata, "status": status}
 
 
 def _duration(request: Mapping[str, object]) -> str:
@@ -32,7 +36,11 @@ def _condition(request: Mapping[str, object]) -> str:
 
 STRATEGY: Final = Strategy(
     parts={"approval": _approved},
-    reset_fields={"status": {"f:status": {"f:conditions": {}}}},
+    reset_fields={
+        "": {"f:spec": {}},
+        "status": {"f:status": {"f:conditions": {}}},
+        "approval": {"f:spec": {}, "f:status": {"f:certificate": {}}},
+    },
     cells={
         "RequestedDuration": _duration,
         "Condition": _condition,

@@ -210,9 +210,9 @@ def _other_errors(metadata: dict[str, Any], *, strict: bool) -> Iterator[FieldEr
         yield invalid_value("metadata.generation", str(generation), "must be greater than or equal to 0")
     yield from label_errors(metadata.get("labels", {}))
     yield from annotation_errors(metadata.get("annotations", {}))
+    yield from _owner_errors(metadata.get("ownerReferences", []))
     for position, finalizer in enumerate(metadata.get("finalizers", [])):
         yield from _finalizer_errors(finalizer, position, strict=strict)
-    yield from _owner_errors(metadata.get("ownerReferences", []))
 
 
 def mark_errors(old: dict[str, Any], sent: dict[str, Any], dropped: Mapping[str, str]) -> list[FieldError]:

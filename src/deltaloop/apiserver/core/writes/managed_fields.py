@@ -187,6 +187,8 @@ def _target(registry: Registry, served: ServedResource, subresource: str) -> Tar
     only = ""
     if subresource == "status":
         only, ignored = _reset_by_status(served)
+    elif subresource and subresource in served.strategy.reset_fields:
+        ignored = served.strategy.reset_fields[subresource]
     elif served.status:
         ignored = {_STATUS: {}, **served.strategy.reset_fields.get("", {})}
     return Target(served.type.api_version, _types_of(registry, served), ignored=ignored, only=only)
