@@ -111,13 +111,13 @@ def rows(results: Mapping[str, Any]) -> str:
         tests: Mapping[str, int] = each.get("tests", {})
         passed, wrong = tests.get("passed", 0), tests.get("failed", 0) + tests.get("error", 0)
         said = f"{wrong} of {wrong + passed:,} tests fail" if wrong else f"{passed:,} tests pass"
-        said = said if tests else "tests were not run"
+        said = said if tests else "not in this run"
         own: Mapping[str, float] = each["figures"]
         lines.append([each["version"], said, f"{own['list']:.1f} µs", f"{own['event']:.1f} µs", f"{own['bytes']:,.0f}"])
     head = ["Python", "what works", "list, CPU for each object", "watch, CPU for each event", "bytes for each object"]
     where: Mapping[str, Any] = results["machine"]
     measured = f"{where['cpu']}, {where['cpus']} CPUs, {where['system']}; medians of {results['runs']} runs"
-    return f"{table(head, lines)}\n\nCommit {results['commit']}; {measured}."
+    return f"{table(head, lines)}\n\nCommit {results['commit']}; {measured}. {results.get('note', '')}".rstrip()
 
 
 def main() -> None:
