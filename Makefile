@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kubernetes demo test test-threads test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api test-lowest test-newest pythons clean bench bench-setup bench-row bench-page bench-check profile bench-workqueue kube conformance world example storm fuzz-apiserver corpus mutants docs docs-look diagrams recording corpus-own corpus-record
+.PHONY: help setup kubernetes demo test test-threads test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api test-lowest test-newest pythons clean bench bench-setup bench-row bench-page bench-check profile bench-workqueue kube conformance world example storm fuzz-apiserver corpus mutants docs docs-look diagrams recording corpus-own corpus-record soak soak-year versions
 
 help:  ## Show the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -82,8 +82,13 @@ explore-election: $(VENV)/.dev  ## Visit every state of two and three candidates
 	@$(BIN)/python -m tests.leaderelection.core.explore_all
 
 # Some ten minutes the first time: it compiles both with Go. KUBEBUILDER_ASSETS names binaries that are there already.
+# VERSION=1.33.13: another kube-apiserver than our own version's.
 kube: $(VENV)/.dev  ## Build a real kube-apiserver and etcd, into a cache outside the tree
-	@$(BIN)/python -m tests.kube.build
+	@$(BIN)/python -m tests.kube.build $(if $(VERSION),--version $(VERSION))
+
+# Each is built if it is not there: ten minutes each. VERSIONS="1.33.13": that one alone, and the page has that column alone.
+versions: $(VENV)/.dev  ## Try client, informers, election and managers on several kube-apiservers; writes docs/versions.md
+	@$(BIN)/python -m tests.versions $(or $(VERSIONS),1.33.13 1.36.3 1.37.2)
 
 # Needs Go, its module proxy, and pip's index; half an hour, most of it for building the server. See docs/how-to.
 kubernetes: $(VENV)/.dev  ## Raise Kubernetes, or go back: make kubernetes VERSION=1.x.y rewrites all that follows from it
@@ -188,6 +193,14 @@ example: $(VENV)/.runtime  ## Run one example to its end: make example NAME=work
 # killed. Some minutes each. STORM_FLAGS="--objects 1000 --kills 2".
 storm: $(VENV)/.dev  ## Run a storm of reconciles until everything has converged
 	@$(BIN)/python -m tests.chaos.storm $(STORM_FLAGS)
+
+# A report is in build/soak. HOURS=0.01: a short form. SOAK_FLAGS="--leak tasks": it has to fail.
+soak: $(VENV)/.dev  ## Run a server and two replicas among troubles for two hours: what they hold must not grow
+	@$(BIN)/python -m tests.soak --hours $(or $(HOURS),2) $(SOAK_FLAGS)
+
+# Some five minutes of CPU for a year. DAYS=30.
+soak-year: $(VENV)/.dev  ## The same in virtual time, for a year
+	@$(BIN)/python -m tests.soak --days $(or $(DAYS),365) $(SOAK_FLAGS)
 
 bench-workqueue: $(VENV)/.dev  ## Measure the work queue at 1k, 10k, 100k and 1M items
 	@$(BIN)/python bench/workqueue.py $(BENCH_SIZES)

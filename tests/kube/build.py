@@ -2,6 +2,9 @@
 
 Each has a small Go module here whose ``tool`` line names it; go.mod decides its version, go.sum what is let in. It
 takes some ten minutes on two cores and about 3 GB of disk in Go's own caches. ``DELTALOOP_GO`` names the go command.
+
+``--version 1.33.13`` builds another kube-apiserver, beside the same etcd: a copy of the module in build/kube, raised or
+lowered to it, whose go.sum Go finds. ``KUBEBUILDER_ASSETS`` then names the folder that is printed.
 """
 
 from __future__ import annotations
@@ -12,12 +15,13 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from deltaloop.testing.control_plane import ControlPlaneAssets, ControlPlaneError, cache_folder, find_assets
 
 HERE = Path(__file__).parent
+OTHERS = HERE.parents[1] / "build" / "kube"
 SECONDS = 3600.0
 _REQUIREMENT = r"^\s*(?:require )?{} (v\d+\.\d+\.\d+)"
 
@@ -82,6 +86,38 @@ def build(go: str, program: Program, folder: Path) -> Path:
     return target
 
 
+def of_version(version: str) -> Program:
+    """Return kube-apiserver of another version, with a module that is made for it; needs Go's module proxy."""
+    folder = OTHERS / f"v{version}"
+    if not (folder / "go.sum").exists():
+        from tools.kubernetes.go_modules import parts_of, raise_module
+
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy(KUBE_APISERVER.folder / "go.mod", folder / "go.mod")
+        raise_module(folder, version, parts_of(version, folder))
+    return replace(KUBE_APISERVER, folder=folder)
+
+
+def assets_of(version: str) -> ControlPlaneAssets:
+    """Find kube-apiserver of a version, or build it; etcd is always our own one.
+
+    Raises:
+        ControlPlaneError: If one has to be built and Go is missing, or the build fails.
+    """
+    folder = cache_folder(f"v{version}")
+    if not all((folder / name).exists() for name in ("kube-apiserver", "etcd")):
+        etcd, go = assets().etcd, go_command()
+        if go is None:
+            raise ControlPlaneError(f"kube-apiserver {version} would have to be built, and Go is missing")
+        try:
+            build(go, of_version(version), folder)
+        except (subprocess.SubprocessError, OSError) as error:
+            raise ControlPlaneError(f"the build failed: {error}; it needs Go's module proxy (GOPROXY)") from error
+        if not (folder / "etcd").exists():
+            shutil.copy(etcd, folder / "etcd")
+    return ControlPlaneAssets(kube_apiserver=folder / "kube-apiserver", etcd=folder / "etcd")
+
+
 def assets() -> ControlPlaneAssets:
     """Find both binaries as the environment names them, or build them.
 
@@ -110,9 +146,11 @@ def assets() -> ControlPlaneAssets:
 
 
 def main() -> None:
-    argparse.ArgumentParser(prog="python -m tests.kube.build", description=__doc__).parse_args()
+    parser = argparse.ArgumentParser(prog="python -m tests.kube.build", description=__doc__)
+    parser.add_argument("--version", default="", help="of Kubernetes, such as 1.33.13; our own by default")
+    version = parser.parse_args().version.removeprefix("v")
     try:
-        found = assets()
+        found = assets_of(version) if version else assets()
     except ControlPlaneError as error:
         sys.exit(str(error))
     print(f"kube-apiserver {found.version}: {found.kube_apiserver}")

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import NotFoundError
@@ -429,6 +430,37 @@ async def test_a_leader_whose_last_reconcile_has_ended_gives_the_lock_up_and_con
         assert now() - begun == pytest.approx(5.0, abs=0.1)
         lease = await w.client.get("coordination.k8s.io/v1/Lease", "test", namespace="default")
         assert (lease["spec"].get("holderIdentity", ""), lease["spec"]["leaseTransitions"]) == ("", 0)
+
+
+async def test_a_standby_gives_up_the_keys_of_objects_that_are_gone_but_for_the_latest() -> None:
+    @controller("v1/ConfigMap", name="maps")
+    async def reconcile(request: Request, ctx: Context) -> None:
+        seen.append(request.name)
+
+    def event(source: str) -> Trigger:
+        return Trigger(source=source, verb="delete", at=now())
+
+    seen: list[str] = []
+    async with world() as w, w.another_client() as one, w.another_client() as two:
+        first, _ = replica(w, one, "first", reconcile)
+        tasks = [asyncio.create_task(first.run())]
+        await until(lambda: first.leadership is Leadership.LEADING)
+        second, _ = replica(w, two, "second", reconcile)
+        tasks.append(asyncio.create_task(second.run()))
+        await w.put("there")
+        await until(lambda: second.loops and len(second.loops[0].queue) == 1)
+        queue = second.loops[0].queue
+        queue.add("default/asked-for", trigger=event("channel"))
+        for number in range(700):
+            queue.add(f"default/gone-{number}", trigger=event("owner" if number % 2 else "informer"))
+        await asyncio.sleep(301.0)
+        assert len(queue) == 202
+        first.stop()
+        await until(lambda: len(seen) >= 200)
+        await asyncio.sleep(1.0)
+        assert seen[-202:] == ["there", "asked-for", *(f"gone-{number}" for number in range(500, 700))]
+        second.stop()
+        await asyncio.gather(*tasks)
 
 
 async def test_cold_standbys_start_their_caches_when_they_lead() -> None:

@@ -48,6 +48,9 @@ from deltaloop.runtime.wiring import CACHE_VERBS, connect_caches, look_up, wires
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 
+_STANDBY_PERIOD: Final = 300.0
+"""Seconds between two looks at what waits while another process leads."""
+
 _SIGNALLED: Final[Mapping[Heard, tuple[int, str]]] = {
     Heard.BEGINS: (logging.INFO, "ending in good order: a signal came"),
     Heard.REPEATED: (logging.DEBUG, "the same signal came again within a moment: it is taken for the same request"),
@@ -395,6 +398,7 @@ class Manager:
         if self._elector is None:
             await self._work(self._client)
             return
+        await stack.enter_async_context(self._standing_by())
         async for term in self._elector.terms():
             async with term:
                 self._term = term
@@ -409,6 +413,23 @@ class Manager:
             lock=self._elector.lock.describe(),
             identity=self._elector.identity,
         )
+
+    @asynccontextmanager
+    async def _standing_by(self) -> AsyncGenerator[None, None]:
+        """Keep the queues of a standby from holding the keys of all objects that there ever were."""
+
+        async def tend() -> None:
+            while True:
+                await asyncio.sleep(_STANDBY_PERIOD)
+                for loop in self._loops if self._term is None else ():
+                    await loop.shed()
+
+        task = asyncio.create_task(tend(), name="manager: standby")
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
     async def _work(self, client: Client) -> None:
         async with asyncio.TaskGroup() as group:

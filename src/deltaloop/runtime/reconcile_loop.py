@@ -1,4 +1,6 @@
-"""The work queue of one controller and the workers that empty it. Cores: ``core/running.py``, ``core/outcomes.py``.
+"""The work queue of one controller and the workers that empty it.
+
+Cores: ``core/running.py``, ``core/outcomes.py``, ``core/standby.py``.
 
 A worker takes a key, runs the reconciler, waits until it has really ended, and does with the key what the table of
 outcomes says. It is cancelled when leadership is lost or the program ends; then it tells the reconciler to stop, waits
@@ -25,6 +27,7 @@ from deltaloop.runtime.core.history import History
 from deltaloop.runtime.core.outcomes import Action, Ended, KeyDecision, Stopped, TimedOut, decide
 from deltaloop.runtime.core.requests import Request
 from deltaloop.runtime.core.running import AwaitRun, Leave, Running, Runs, Stop, StopReason, Warn
+from deltaloop.runtime.core.standby import KEPT, given_up, names_gone_object
 from deltaloop.runtime.errors import ReconcileStoppedError
 from deltaloop.runtime.execution import Execution
 from deltaloop.runtime.metrics import ControllerMetrics, GuardedControllerMetrics
@@ -87,6 +90,8 @@ class ReconcileLoop:
         self._stopping = False
         self._errors = ErrorSummaries()
         self._at_close: list[Callable[[], object]] = []
+        self.own_cache: Callable[[str], bool] | None = None
+        self._shed_at = KEPT
         self._leaving: asyncio.Future[None] | None = None
         self.metrics.max_concurrent_reconciles(controller.workers)
 
@@ -108,6 +113,26 @@ class ReconcileLoop:
                     workers.create_task(self._work(client), name=f"worker {number} of {name}")
         finally:
             _logger.info("the workers have stopped", extra={"controller": name})
+
+    async def shed(self) -> None:
+        """Take keys of objects that are gone out of line, but for the latest; for a standby, which works on none.
+
+        Looks again only once the line has grown by as many as are kept. Cancellation puts everything back.
+        """
+        if self.own_cache is None or len(self.queue) < self._shed_at:
+            return
+        is_cached = self.own_cache
+        works: list[Work[str]] = []
+        try:
+            while len(self.queue):
+                works.append(await self.queue.get_work())
+            for work in given_up([work for work in works if names_gone_object(work.key, work.triggers, is_cached)]):
+                with work:
+                    pass  # it is done: there is nothing left to do
+        finally:
+            for work in works:
+                work.put_back()
+        self._shed_at = len(self.queue) + KEPT
 
     def stop_taking(self) -> None:
         """Let workers end instead of taking another key; what runs goes on."""

@@ -198,6 +198,9 @@ def connect_caches(
             field_selector=watch.field_selector,
         )
         informers.append(informer)
+        if loop.own_cache is None:  # the first wire is the controller's own kind
+            lister = informer.lister()
+            loop.own_cache = lambda key, lister=lister: lister.find(key) is not None
         if not watch.label_selector and not watch.field_selector:
             held = (place or namespace) if wire.kind.namespaced else None
             views.add(wire.kind, CacheView(informer, namespace=held, transform=cached_form(options), clock=clock))

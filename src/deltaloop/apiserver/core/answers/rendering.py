@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, final
 from weakref import WeakValueDictionary
 
@@ -55,8 +54,7 @@ class Rendering:
         obj = self.shown(obj)
         if self.output.form == "object":
             return whole_object(self.served, obj)
-        fields = decode_object(self.served, obj)
-        return encode_json(self.table([fields]) if self.output.form == "table" else partial_object(fields, self.output))
+        return encode_json(self._shaped(decode_object(self.served, obj)))
 
     def shown(self, obj: Resource) -> Resource:
         """Return an object without what was asked to be left out."""
@@ -68,22 +66,28 @@ class Rendering:
             return object_list(self.served, map(self.shown, listed.items), listed.metadata)
         objects = [decode_object(self.served, self.shown(item)) for item in listed.items]
         if self.output.form == "table":
-            return encode_json(self.table(objects, metadata=listed.metadata))
+            table = to_table(
+                self.served,
+                objects,
+                now=self.now,
+                output=self.output,
+                metadata=listed.metadata,
+                include_object=self.include,
+            )
+            return encode_json(table)
         return encode_json(partial_list(objects, metadata=listed.metadata, output=self.output))
 
-    def table(
-        self, objects: Iterable[dict[str, Any]], *, metadata: dict[str, Any] | None = None, with_columns: bool = True
-    ) -> dict[str, Any]:
-        """Return a Table of objects; see ``to_table``."""
-        return to_table(
-            self.served,
-            objects,
-            now=self.now,
-            output=self.output,
-            metadata=metadata,
-            include_object=self.include,
-            with_columns=with_columns,
-        )
+    def _shaped(self, fields: dict[str, Any], *, with_columns: bool = True) -> dict[str, Any]:
+        if self.output.form == "table":
+            return to_table(
+                self.served,
+                [fields],
+                now=self.now,
+                output=self.output,
+                include_object=self.include,
+                with_columns=with_columns,
+            )
+        return partial_object(fields, self.output)
 
 
 def choose_rendering(
@@ -176,8 +180,12 @@ class WatchRendering:
         self._columns_sent = False
         self._cache = cache or LineCache()
         self._form = self._cache.form(rendering)
-        # The time matters then; such lines are this watch's own.
-        self.shows_ages: bool = rendering.output.form == "table"
+        self._shows_ages = rendering.output.form == "table"
+
+    @property
+    def shows_ages(self) -> bool:
+        """Whether the time matters; such lines are this watch's own."""
+        return self._shows_ages
 
     def lines(self, sightings: tuple[Sighting, ...], *, now: float, size: int) -> tuple[bytes, int]:
         """Write the next events as one piece, until it has a size.
@@ -202,7 +210,7 @@ class WatchRendering:
             if written >= size:
                 break
         joined = b"".join(lines)
-        if len(lines) == len(sightings) and not self.shows_ages:
+        if len(lines) == len(sightings) and not self._shows_ages:
             # Who stands at the same place has the very same events (``ChangeReader``).
             form.sightings, form.lines = sightings, joined
         return joined, len(lines)
@@ -217,7 +225,7 @@ class WatchRendering:
         if sighting.status is not None:
             return watch_line("ERROR", sighting.status.to_json())
         event_type = sighting.type or EventType.BOOKMARK
-        if sighting.object is None or self.shows_ages:
+        if sighting.object is None or self._shows_ages:
             return watch_line(event_type, encode_json(self._body(sighting, now)))
         raw = sighting.object.raw
         line = self._cache.find(self._form, event_type, raw)
@@ -246,7 +254,15 @@ class WatchRendering:
     def _table(
         self, objects: list[dict[str, Any]], now: float, *, metadata: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        rendering = replace(self._rendering, now=now)
-        table = rendering.table(objects, metadata=metadata, with_columns=not self._columns_sent)
+        rendering = self._rendering
+        table = to_table(
+            rendering.served,
+            objects,
+            now=now,
+            output=rendering.output,
+            metadata=metadata,
+            include_object=rendering.include,
+            with_columns=not self._columns_sent,
+        )
         self._columns_sent = True
         return table
