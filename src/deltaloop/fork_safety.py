@@ -55,7 +55,7 @@ def fork_safe(lock: L, in_child: Callable[[bool], object] | None = None) -> L:
     """Return a lock of ``threading``, which a forked child finds unlocked, whoever held it.
 
     Args:
-        lock: The lock.
+        lock: The lock that a forked process is to find free.
         in_child: A method that is called in each forked child, once the lock is free: with True if another thread held
             it at the fork, so that what it guards may be half changed. Its object is not kept alive by this.
     """

@@ -89,7 +89,7 @@ class ErrorSummaries:
         """Log an error in one line, with its traceback if that is due.
 
         Args:
-            logger: Where.
+            logger: The logger that gets the record.
             level: As how bad.
             message: What failed, the same text each time.
             error: What was raised.

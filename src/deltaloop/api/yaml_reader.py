@@ -61,7 +61,7 @@ def read_yaml(text: str | bytes, *, source: str = "YAML") -> Any:
     """Read one YAML (or JSON) document.
 
     Args:
-        text: The document.
+        text: One YAML document.
         source: What to call it in an error, such as a file's name.
 
     Raises:
@@ -84,7 +84,7 @@ def read_yaml_documents(text: str | bytes, *, source: str = "YAML", repeated: li
     Nothing in what is returned is shared: an alias is a copy.
 
     Args:
-        text: The stream.
+        text: YAML documents, separated by ``---``.
         source: What to call it in an error, such as a file's name.
         repeated: Gets a sentence for each key that comes twice in one map, of which the last counts; without it such a
             key is an error.

@@ -53,10 +53,10 @@ class AccessHandlers:
         """Answer with these.
 
         Args:
-            operations: The verbs.
-            authenticator: Knows tokens.
-            authorizer: Decides.
-            signer: Signs tokens.
+            operations: Carries out verbs on the store: create, update, delete and the others.
+            authenticator: Says whose a bearer token is.
+            authorizer: Says whether a user may do something.
+            signer: Signs the tokens of service accounts.
             writes: Runs evictions and bindings.
             stamp: Gives the time.
         """

@@ -38,7 +38,7 @@ class Answering:
         """Answer from this store and registry.
 
         Args:
-            operations: The verbs.
+            operations: Carries out verbs on the store: create, update, delete and the others.
             headers: Go with every answer.
             wall_clock: The time that objects get.
         """

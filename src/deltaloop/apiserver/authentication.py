@@ -135,7 +135,7 @@ class Authenticator:
         """Return who sent a request.
 
         Args:
-            authorization: The header.
+            authorization: The ``Authorization`` header as it was sent.
             certificate: The client's certificate, checked by TLS, if it showed one.
 
         Raises:
@@ -213,7 +213,7 @@ def rights_to_impersonate(user: User, other: User, groups: tuple[str, ...]) -> I
     """Give each right that a user needs to act as another one.
 
     Args:
-        user: Who asks.
+        user: The user who asks, as authenticated.
         other: Whom to act as.
         groups: The groups that were asked for; those that everybody is in need no right.
     """

@@ -69,7 +69,7 @@ def decode_fields(
 
     Args:
         request: The request; its content type says how to read the body.
-        raw: The body.
+        raw: The request's body, unpacked.
         protobuf_kind: API version and kind of an object that says neither, if protobuf is read here at all.
 
     Raises:

@@ -30,7 +30,7 @@ class ChangeSignal:
         """Watch this store.
 
         Args:
-            store: What changes.
+            store: The store whose changes wake watchers.
             stride: After how many changes everybody is woken; a part of the store's window.
         """
         self._store = store

@@ -46,7 +46,7 @@ def credentials_of(options: ServerOptions, token: SecretText | None) -> ServerCr
     """Make what a server needs, or read what its data directory keeps.
 
     Args:
-        options: The server's.
+        options: The server's options: certificates, keys and users that were given.
         token: The token to use; None is the kept one or a new one.
 
     Raises:

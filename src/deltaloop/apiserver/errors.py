@@ -11,7 +11,7 @@ class DataDirectoryError(DeltaloopError):
     """The data directory cannot be used, or no longer; the message says why and what to do.
 
     Attributes:
-        directory: The directory.
+        directory: The data directory.
     """
 
     def __init__(self, message: str, *, directory: Path) -> None:
@@ -24,8 +24,8 @@ class ServerStartError(DeltaloopError):
     """The server cannot listen; the message says where and what to do.
 
     Attributes:
-        host: The address.
-        port: The port.
+        host: The address that could not be listened on.
+        port: The port that could not be listened on.
     """
 
     def __init__(self, message: str, *, host: str, port: int) -> None:

@@ -48,7 +48,7 @@ class Exchange:
     """A request with its user and meaning.
 
     Attributes:
-        request: The request.
+        request: The HTTP request of aiohttp.
         segments: Parts of its path, each decoded.
         info: What it is about.
         user: Who sent it.

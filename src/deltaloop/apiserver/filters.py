@@ -70,10 +70,10 @@ class Filters:
 
         Args:
             handlers: Answer resources and documents.
-            access: Answers reviews.
+            access: Authenticates and authorizes requests.
             authenticator: Finds out who asks.
             authorizer: Decides whether they may.
-            faults: Strikes.
+            faults: Says which requests are to fail, as a test has asked.
             headers: Go with every answer.
             host: Address that the server listens on.
             publish: Called after every request, which may have written.

@@ -49,7 +49,7 @@ class Handlers:
         """Answer from this store and registry.
 
         Args:
-            operations: The verbs.
+            operations: Carries out verbs on the store: create, update, delete and the others.
             signal: Told of every write.
             writes: Runs the writes.
             headers: Go with every answer.

@@ -72,7 +72,7 @@ class ReadHandlers:
         """Answer with one object, or with its ``Scale``.
 
         Args:
-            request: The request.
+            request: The HTTP request of aiohttp.
             route: What it is about.
             stale_at: The revision to answer from; None is the present one.
 

@@ -26,7 +26,7 @@ class HandlerStillRunsError(DeltaloopError, TimeoutError):
     """Handlers that were told nothing more have not returned in time; their threads go on until they do.
 
     Attributes:
-        handlers: Their names.
+        handlers: Names of the handlers that still run.
     """
 
     def __init__(self, handlers: Iterable[str], *, waited: float) -> None:

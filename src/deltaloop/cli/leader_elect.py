@@ -46,12 +46,12 @@ class LeaderElectCommand:
 
     Attributes:
         name: Name of the lock's object.
-        namespace: Its namespace.
-        identity: This candidate.
+        namespace: Namespace of the Lease.
+        identity: Name of this candidate, unlike that of every other.
         kubeconfig: File; None looks where kubectl does, then into the pod.
         context: Context of the kubeconfig; None takes its current one.
         lock: One of ``LOCKS``.
-        election: Durations.
+        election: How long a lease lasts, and how often it is renewed.
         command: Program and arguments to run while leading; empty runs none.
     """
 

@@ -53,7 +53,7 @@ def rules_of(controllers: Sequence[Controller], *, program: Program) -> tuple[li
     """Return what controllers need, with what the program around them needs, and the names whose plural was guessed.
 
     Args:
-        controllers: Which.
+        controllers: The controllers as they were declared.
         program: What is around them.
     """
     known: dict[str, ResourceType[Any]] = {}

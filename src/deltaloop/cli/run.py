@@ -73,7 +73,7 @@ class LeaderElection:
         name: The Lease's name.
         namespace: Its namespace; empty means that of the connection.
         identity: This candidate's name; empty makes one up.
-        config: Durations.
+        config: How long a lease lasts, and how often it is renewed.
     """
 
     name: str
@@ -93,8 +93,8 @@ class RunCommand:
     """What ``deltaloop run`` was asked to do.
 
     Attributes:
-        controllers: What runs.
-        cluster: Where.
+        controllers: The controllers that the module declares.
+        cluster: Which cluster, or the embedded server.
         namespace: Watch this namespace only; None means all.
         election: Who works, among several processes; None has no election.
         event_api: What Events are written in.

@@ -62,7 +62,7 @@ class WriteRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         content_type: The form of the body.
         version: The version that an update asks for; empty if it asks for none.
         generate_name: Beginning of the name that the server generates.
-        timeout: Seconds.
+        timeout: Seconds for the whole call; None is the client's own limit.
     """
 
     verb: WriteVerb

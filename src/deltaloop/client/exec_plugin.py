@@ -49,7 +49,7 @@ class ExecCredentials:
         """Name the plugin; it is not run yet.
 
         Args:
-            plugin: The plugin.
+            plugin: The exec plugin, as the kubeconfig describes it.
             run: What runs it.
             is_terminal: Whether a person can be asked.
             wall_clock: Seconds since 1970.

@@ -22,7 +22,7 @@ class Entry:
 
     Attributes:
         what: What it is and its name, such as ``user 'me'``.
-        fields: Its content.
+        fields: The entry's content, by field name.
         source: The file it stands in.
         directory: What relative paths are relative to.
     """

@@ -35,7 +35,7 @@ def read_credentials(user: Entry, cluster: Entry) -> Credentials | None:
     """Read how a user proves who it is, apart from client certificates.
 
     Args:
-        user: The user.
+        user: The entry of the user in the kubeconfig.
         cluster: The cluster, of which a plugin may be told.
 
     Raises:

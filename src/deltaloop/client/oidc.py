@@ -57,7 +57,7 @@ class OidcCredentials:
         """Begin with the tokens that the provider has; nothing is asked yet.
 
         Args:
-            provider: The issuer.
+            provider: The issuer and the client's id there.
             open_transport: Makes the way to the issuer.
             wall_clock: Seconds since 1970.
         """

@@ -16,7 +16,7 @@ class ResourceList(Sequence[T_co]):
     """A list of objects, in the server's order: a sequence of its ``items``.
 
     Attributes:
-        items: The objects.
+        items: The objects, in the server's order.
         resource_version: The version of the whole list; watch from here.
         continue_: Token of the next page, or "" if this is the last.
         remaining_item_count: How many more there are, where the server says.

@@ -42,8 +42,8 @@ class Verbs(WriteVerbs):
 
         Args:
             rt: What kind of object.
-            name: Its name.
-            replicas: How many.
+            name: The object's name.
+            replicas: How many replicas are wanted.
             resource_version: Only if the object is at this version; empty means at any.
             **keywords: Of the write.
 
@@ -85,7 +85,7 @@ class Verbs(WriteVerbs):
 
         Args:
             rt: What kind of object.
-            name: Its name.
+            name: The object's name.
             subresource: Name of the subresource.
             obj: What is sent, with its ``apiVersion`` and ``kind``.
             **keywords: Of the write.

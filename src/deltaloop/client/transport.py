@@ -104,7 +104,7 @@ class StreamResponse:
 
     Attributes:
         status: HTTP status code.
-        headers: Headers.
+        headers: The answer's headers, by name without regard to case.
         chunks: The body in slices of any size; ends when the server ends it, raises ``StreamEndedError`` when it
             breaks off.
     """

@@ -132,7 +132,7 @@ class WriteVerbs(ReadVerbs):
 
         Args:
             rt: What kind of object.
-            name: Its name.
+            name: The object's name.
             patch: A mapping; for a JSON patch (RFC 6902) a list of operations. In a merge patch (RFC 7386) None removes
                 a field.
             type: How the patch is meant. Strategic merge, which merges lists by key, is for built-in kinds only.
@@ -225,7 +225,7 @@ class WriteVerbs(ReadVerbs):
 
         Args:
             rt: What kind of object.
-            name: Its name.
+            name: The object's name.
             change: Gets the object as a dict (of a missing one: its names only) and sets what it is to have; it must
                 not change name or namespace. It is called on the event loop.
             namespace: The client's by default.

@@ -35,7 +35,7 @@ class Context:
     It is no longer of use once the reconcile has ended.
 
     Attributes:
-        request: Whose reconcile.
+        request: Namespace and name of the object to reconcile.
         controller: The controller's name.
         number: The reconcile's number in its controller, from 1 on; own writes are labelled by it.
         client: Reads from caches, writes to the server; on the event loop only. See ``wait`` for threads.

@@ -29,7 +29,7 @@ class InvalidControllerError(InvalidArgumentError):
     """A controller is declared in a way that cannot work; the message names the controller and what to change.
 
     Attributes:
-        controller: Its name.
+        controller: Name of the controller.
     """
 
     def __init__(self, controller: str, problem: str) -> None:
@@ -45,7 +45,7 @@ class ReconcileStoppedError(DeltaloopError):
     Let it end: its key runs again.
 
     Attributes:
-        key: Whose reconcile.
+        key: Key of the object that was reconciled.
         reason: Why it was to stop.
     """
 
@@ -85,8 +85,8 @@ class HealthServerError(DeltaloopError):
     """The health or metrics server cannot listen; the message says where and what to do.
 
     Attributes:
-        host: The address.
-        port: The port.
+        host: The address that could not be listened on.
+        port: The port that could not be listened on.
     """
 
     def __init__(self, message: str, *, host: str, port: int) -> None:

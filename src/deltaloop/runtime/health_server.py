@@ -139,7 +139,7 @@ class HealthServer:
         """Make a server that does not run yet.
 
         Args:
-            listen: Where.
+            listen: Address and port to listen on.
             routes: Pages by path, such as ``/healthz``; what is below a path belongs to it.
             may_get: Checks tokens, if ``listen`` asks for that.
         """

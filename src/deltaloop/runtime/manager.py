@@ -88,7 +88,7 @@ class Manager:
                 opens and closes it.
             metrics: Hooks of controllers and their queues.
             metrics_page: Returns the page of ``/metrics`` and its content type.
-            options: Options.
+            options: How long to wait, what to listen on, and whether to elect a leader.
 
         Raises:
             InvalidControllerError: If two controllers have the same name.

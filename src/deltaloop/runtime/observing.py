@@ -42,10 +42,10 @@ class Observer:
         """Tell ``metrics``, ``history`` and ``tracing``, which all controllers of a program share.
 
         Args:
-            controller: Whose reconciles.
-            metrics: Its hooks.
+            controller: Name of the controller that is observed.
+            metrics: What counts the controller's reconciles.
             history: The last reconciles of the program.
-            tracing: Makes spans.
+            tracing: Makes a span for each reconcile, where tracing is on.
         """
         self._name = controller.name
         self._kind = str(controller.resource)
@@ -58,9 +58,9 @@ class Observer:
         """Return how many seconds a reconcile has to wait because its key is hot; 0 for at once.
 
         Args:
-            key: Which.
+            key: Key of the object, ``namespace/name``.
             attempts: Which try it is: retries are spaced out by the rate limiter already.
-            now: Seconds.
+            now: The monotonic clock, in seconds.
         """
         if self._hot is None or attempts > 1:
             return 0.0
@@ -105,9 +105,9 @@ class Observer:
         Args:
             context: Of the reconcile.
             decision: How it ended.
-            span: Its span.
+            span: The reconcile's span, if there is one.
             seconds: How long it took.
-            now: Seconds.
+            now: The monotonic clock, in seconds.
         """
         row = decision.row
         result = row.result or decision.case.value

@@ -26,7 +26,7 @@ class AlreadyOwnedError(DeltaloopError):
     """An object has another controller already, and can have one only.
 
     Attributes:
-        object: Which object.
+        object: The object that has another controller already.
         owner: Who controls it.
     """
 

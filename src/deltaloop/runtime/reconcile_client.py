@@ -105,7 +105,7 @@ class ReconcileClient(Verbs):
         Args:
             rt: What kind of objects.
             index: The index's name, as given to the ``Watch``.
-            value: Which value.
+            value: The value that the index files objects under.
             namespace: The cache's only namespace, if it holds one; no filter.
 
         Raises:

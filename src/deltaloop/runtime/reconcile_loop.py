@@ -62,11 +62,11 @@ class ReconcileLoop:
         """Make the queue; nothing runs yet.
 
         Args:
-            controller: What runs.
+            controller: The controller as it was declared.
             views: Caches that reconciles read from.
             attribution: Who wrote what, in the whole program.
             history: The last reconciles of the whole program.
-            tracing: Makes spans.
+            tracing: Makes a span for each reconcile, where tracing is on.
             recorder: Recorder of Events, as this controller; None for none.
             metrics: Hooks; None for none.
             clock: Seconds of the event loop.

@@ -38,7 +38,7 @@ class Watch:
     """A kind whose changes ask for reconciles of a controller's objects.
 
     Attributes:
-        resource: Which kind.
+        resource: The kind to watch.
         to: From an object to what is to be reconciled; on an update it is asked about the old and the new object. None
             in ``owns`` is the owner, in ``watches`` the object's own namespace and name.
         predicates: Only changes that all of them pass count.
@@ -160,7 +160,7 @@ class Every:
         """Make a timer.
 
         Args:
-            period: Seconds.
+            period: Seconds from one to the next.
             requests: Whose: requests or keys, or a function that is asked for them each time. ``Request("", "all")``
                 will do for a controller that looks at everything at once.
             name: What triggers and metrics call it.

@@ -35,7 +35,7 @@ class CacheView:
         """Look at a cache.
 
         Args:
-            informer: Whose.
+            informer: The informer whose cache is read.
             namespace: The only one that it holds; None if it holds all.
             transform: What the informer makes of objects before it caches them; done to own writes, too.
             clock: Seconds of the event loop.

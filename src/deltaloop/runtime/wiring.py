@@ -37,8 +37,8 @@ class Wire:
     """One kind that a controller watches, looked up.
 
     Attributes:
-        kind: Which.
-        watch: How.
+        kind: The kind to watch.
+        watch: The source, with its mapping and predicates.
         mapper: From its objects to keys; None if its changes ask for nothing.
         source: What triggers call it.
     """
@@ -85,7 +85,7 @@ def wires_of(controller: Controller, known: Mapping[str, ResourceType[Any]]) -> 
     """Return what a controller watches and writes.
 
     Args:
-        controller: Which.
+        controller: The controller as it was declared.
         known: The kinds that are given by name; a kind that is only written may be missing.
     """
 
@@ -130,7 +130,7 @@ def kinds_named(controller: Controller, *, writes: bool) -> set[str]:
     """Return the kinds of a controller that are given by name and not by a resource type.
 
     Args:
-        controller: Which.
+        controller: The controller as it was declared.
         writes: Whether kinds count that are only written.
     """
     kinds: list[Kind] = [controller.resource]
@@ -178,7 +178,7 @@ def connect_caches(
     """Have the changes of a controller's kinds queue keys, and make their caches readable; return the informers.
 
     Args:
-        loop: Whose queue.
+        loop: The reconcile loop whose queue gets the keys.
         wires: What it watches.
         factory: Shares informers among all controllers.
         views: Gets the caches that hold all objects of a namespace.

@@ -36,7 +36,7 @@ def decode_by_schema(schema: Schema, fields: dict[str, object], *, applied: bool
 
     Args:
         schema: That of the object's version.
-        fields: The object.
+        fields: The object, as decoded JSON.
         applied: Whether it comes from an apply; nulls that may not be then stay, to be refused.
     """
     if not schema.source:

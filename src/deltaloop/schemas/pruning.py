@@ -21,8 +21,8 @@ def prune(node: TypeNode, fields: dict[str, object], path: str = "") -> list[str
     """Drop unknown fields from an object in place, and return their paths, sorted.
 
     Args:
-        node: Its type.
-        fields: The object.
+        node: The compiled type of the value.
+        fields: The object, as decoded JSON.
         path: Where it is.
     """
     whole = not node.name

@@ -63,8 +63,8 @@ def check_value(node: TypeNode, value: object, *, whole: bool = False) -> Decodi
     """Return the first value that cannot be read in one that stays as it is.
 
     Args:
-        node: Its type.
-        value: The value.
+        node: The compiled type of the value.
+        value: The value that was sent, decoded.
         whole: Whether 2.0 may stand for 2; it is written so then, in place.
     """
     try:

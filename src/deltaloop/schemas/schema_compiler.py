@@ -57,7 +57,7 @@ def compile_schema(schema: object, *, either: bool = True, preserve: bool = Fals
     """Return the tree of a decoded schema.
 
     Args:
-        schema: The schema.
+        schema: The structural schema of a custom resource.
         either: Whether an int-or-string must be one of both; the real server does not hold defaults to that.
         preserve: Whether one above preserves unknown fields: those below then do for merging, though not for pruning.
     """

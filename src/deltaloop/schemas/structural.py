@@ -221,7 +221,7 @@ def _value_errors(
     """Yield what is wrong with the values that a schema allows.
 
     Args:
-        schema: The schema.
+        schema: The schema that the value is in.
         field: Where it is.
         is_structure: Whether it is outside allOf and its kin; the first of its allOf may then name both types of an
             int-or-string, as itself may.

@@ -120,7 +120,7 @@ class TypeTable:
         """Keep the table.
 
         Args:
-            structs: The table.
+            structs: The generated types by name.
             known: Types that are compiled already; nothing is ever written into these.
             rules: Defaults that depend on other fields, by the name of the struct.
         """

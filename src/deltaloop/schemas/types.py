@@ -56,7 +56,7 @@ class TypeNode(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """One type. Types may contain themselves; they are never changed once they are compiled.
 
     Attributes:
-        form: See above.
+        form: Which of JSON's forms the value has.
         name: Of a struct, as the table has it, such as ``core.v1.PodSpec``.
         fields: Types of the named fields.
         other: Type of all other fields, if there is one.
@@ -72,7 +72,7 @@ class TypeNode(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         checks_lists: Whether this type or one below is a set, a map or an embedded object.
         rules: What else a schema asks for; None if nothing.
         completion: What is written into a struct of a built-in kind; None if nothing.
-        merging: See above.
+        merging: How a patch or an apply merges it.
         accepts: What a value that merges as a scalar may be: ``string``, ``integer``, ``number``, ``boolean``,
             ``list``, ``map``, ``scalar`` for any of the first four, or "" for anything.
         merge_fields: Named fields of an object as it merges; a whole object has its metadata there.

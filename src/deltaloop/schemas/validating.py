@@ -38,8 +38,8 @@ def validate(node: TypeNode, fields: dict[str, object], old: dict[str, object] |
     """Return what is wrong with an object; empty if it is right.
 
     Args:
-        node: Its schema.
-        fields: The object.
+        node: The compiled type of the value.
+        fields: The object, as decoded JSON.
         old: The object that it replaces, if it does: what an update leaves as it was is not held against it (KEP-4008).
     """
     errors: Errors = []

@@ -122,7 +122,7 @@ class ControlPlane:
         """Make one that does not run yet.
 
         Args:
-            assets: The binaries.
+            assets: Where the binaries of kube-apiserver and etcd are.
             start_timeout: Seconds until the server must be ready.
             extra_arguments: More flags for kube-apiserver.
         """

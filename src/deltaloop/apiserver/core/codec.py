@@ -54,7 +54,7 @@ class Codec(Protocol):
         """Drop fields that the type does not have, and return a sentence for each, and for each that comes twice.
 
         Args:
-            fields: The object.
+            fields: The object as it was sent, decoded.
             body: Its JSON, or something else if it was not JSON; empty if it was not sent itself.
             as_sent: How it came about.
             told: Whether the sentences are asked for.

@@ -66,7 +66,7 @@ class Fault:
         verbs: ``get``, ``list``, ``watch``, ``create``, ``update``, ``patch``, ``delete``, ``deletecollection``.
         resources: Such as ``configmaps`` and ``deployments.apps``.
         subresources: Such as ``status``; empty means the objects themselves and all of them.
-        namespaces: Namespaces.
+        namespaces: Only requests of these namespaces; empty means all.
         names: Names of objects.
         users: Names of users.
         count: How many requests it strikes; None has no end.
@@ -218,7 +218,7 @@ class FaultBook:
         """Decide about one request.
 
         Args:
-            info: The request.
+            info: What the request asks for.
             user: Who sent it.
             draw: Gives a number in [0, 1) for each fault with a probability.
         """

@@ -225,10 +225,10 @@ class Subresource:
     """A subresource that is more than a part of its object: the kind that it takes and gives, and what can be done.
 
     Attributes:
-        name: Its name.
+        name: Name in the path, such as ``status``.
         group: Group of the kind that it takes, if another than the resource's own.
         version: The same for the version.
-        kind: That kind.
+        kind: The kind of the objects that it takes.
         verbs: What can be done with it.
         answer: Does what is asked; None if only the server's driver can.
         takes_object: Whether what is sent is an object of that kind, and not a stream.
@@ -260,7 +260,7 @@ class Protection:
     """What keeps an object as long as it is in use: a finalizer that each new one gets, and that a controller takes.
 
     Attributes:
-        finalizer: Its name.
+        finalizer: The finalizer's name.
         in_use: Tells whether the object, which is being deleted, is in use.
     """
 

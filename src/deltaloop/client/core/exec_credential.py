@@ -52,7 +52,7 @@ class ExecPlugin:
 
     Attributes:
         command: Absolute path, or a name without a slash that is searched in ``PATH``.
-        args: Arguments.
+        args: The plugin's command-line arguments.
         env: Variables on top of the program's own environment.
         api_version: Version of ``ExecCredential`` that both sides speak.
         interactive_mode: Whether the plugin gets standard input.
@@ -104,7 +104,7 @@ class PluginCall:
 
     Attributes:
         command: The program: a path, or a name to be searched in ``environ``'s ``PATH`` of the parent.
-        args: Arguments.
+        args: The plugin's command-line arguments.
         environ: The whole environment.
         has_stdin: Whether it gets our standard input, and with it the terminal; otherwise it gets none.
         time_limit: Seconds until it is ended.
@@ -158,7 +158,7 @@ def plugin_call(plugin: ExecPlugin, environ: Mapping[str, str], *, is_terminal: 
     """Decide how the plugin is run.
 
     Args:
-        plugin: The plugin.
+        plugin: The exec plugin, as the kubeconfig describes it.
         environ: Our own environment, which it inherits.
         is_terminal: Whether our standard input is a terminal, where a person can be asked.
 

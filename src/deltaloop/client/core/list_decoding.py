@@ -57,7 +57,7 @@ def decode_list(
 
     Args:
         resource_type: What the items are.
-        body: The answer.
+        body: The body of the answer to a list.
         first_index: Index of the first item in errors, where items before it were taken off the body already.
         size: Bytes of the whole body in errors, for the same case.
         drop_managed_fields: Whether the items are to have no ``metadata.managedFields``.

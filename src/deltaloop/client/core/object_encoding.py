@@ -20,7 +20,7 @@ class OutgoingObject(NamedTuple):
     """An object as JSON, and what its metadata say about the write.
 
     Attributes:
-        body: The object.
+        body: The object as JSON.
         name: Its name; empty if the server is to make one.
         namespace: Its namespace; empty if it says none.
         version: The version that it is based on; empty if it says none.

@@ -170,7 +170,7 @@ def read_refreshed(status: int, body: bytes, *, refresh_token: SecretText) -> Re
 
     Args:
         status: HTTP status code.
-        body: The answer.
+        body: The body of the issuer's answer.
         refresh_token: The one that was sent.
 
     Raises:

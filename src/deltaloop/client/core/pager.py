@@ -52,7 +52,7 @@ class PageProgress(Generic[T]):
         """Take the next page; return why there will always be another one, or "" if the list may end.
 
         Args:
-            page: The page.
+            page: The page that was received.
             before: The items of the pages before it; None if nobody has kept them: then only pages without items count.
         """
         if not page.continue_:

@@ -48,7 +48,7 @@ class WatchLimits:
         """Begin as the stream is asked for.
 
         Args:
-            options: The numbers.
+            options: How long a watch may be silent or overdue.
             now: When the request was sent.
             timeout_seconds: After how long the server was asked to end the stream; None means not at all, and then
                 there is no deadline.

@@ -29,7 +29,7 @@ class Access:
     """Something that a controller does beside watching, such as ``Access("v1/Secret", verbs=("create",))``.
 
     Attributes:
-        resource: Which kind.
+        resource: The kind that may be read or written.
         verbs: Verbs of RBAC.
         subresource: Such as ``status``; empty for the object itself.
         namespace: The only namespace where it does it; empty for all in which the controller works.

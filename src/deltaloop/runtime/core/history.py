@@ -46,7 +46,7 @@ class Reconciled:
     """A reconcile that has ended.
 
     Attributes:
-        controller: Whose.
+        controller: Name of the controller that ran.
         kind: The kind that the controller reconciles: ``apps/v1/Deployment``.
         key: Of the object that was reconciled.
         number: Its number in its controller.

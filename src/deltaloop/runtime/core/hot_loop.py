@@ -99,8 +99,8 @@ class HotLoop:
     """A key has become hot.
 
     Attributes:
-        key: Which one.
-        cause: Why.
+        key: Key of the object, ``namespace/name``.
+        cause: What makes it run again and again.
         kind: Kind of the object that it keeps changing.
         object_key: Key of that object.
         changes: The fields that the last write changed, or that are fought over; values are redacted.
@@ -127,7 +127,7 @@ class Cooled:
     """A key is no longer hot.
 
     Attributes:
-        key: Which one.
+        key: Key of the object, ``namespace/name``.
         cause: Why it was.
         seconds: For how long.
     """
@@ -218,7 +218,7 @@ class HotLoops:
         Args:
             key: Whose reconcile begins.
             subject: What ``wants_to_see`` returned.
-            obj: The object.
+            obj: The object as the event shows it.
         """
         known = self._keys.get(key)
         written = None if known is None else known.objects.get(subject)
@@ -231,11 +231,11 @@ class HotLoops:
         """Take a reconcile that has ended; return what is to be told.
 
         Args:
-            key: Whose.
+            key: Key of the object, ``namespace/name``.
             triggers: Why it ran, with their origins.
             writes: What it wrote.
             succeeded: Whether it ended well.
-            now: Seconds.
+            now: The monotonic clock, in seconds.
         """
         # What no cache holds cannot be what triggers: such a write says nothing about a loop.
         effective = [write for write in writes if write.is_known_change]

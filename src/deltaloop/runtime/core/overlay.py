@@ -125,7 +125,7 @@ class Overlay:
         Args:
             obj: The object as stored.
             reached: The version that the cache has come to.
-            now: Seconds.
+            now: The monotonic clock, in seconds.
         """
         if is_reached(obj.resource_version, reached=reached):
             return  # the stream was faster than the answer
@@ -144,7 +144,7 @@ class Overlay:
             uid: Its uid; never empty.
             version: The newest version known of it; empty if none is.
             reached: The version that the cache has come to.
-            now: Seconds.
+            now: The monotonic clock, in seconds.
         """
         present = self._entries.get(key)
         if isinstance(present, StoredWrite):
@@ -165,7 +165,7 @@ class Overlay:
             kind: What kind of write.
             uid: The object's uid, if known.
             version: The version that the write was based on, if any.
-            now: Seconds.
+            now: The monotonic clock, in seconds.
         """
         present = self._unknown.get(key)
         if present is not None and now < present.until:  # two at once: only time proves that both are over
@@ -177,7 +177,7 @@ class Overlay:
 
         Args:
             beginning: How that key begins: ``namespace/`` and the ``generateName``.
-            now: Seconds.
+            now: The monotonic clock, in seconds.
         """
         self._unknown_names[beginning] = now + UNCERTAIN_FOR
 
@@ -209,10 +209,10 @@ class Overlay:
         """Take what the server said about an uncertain key; None if it has no such object.
 
         Args:
-            key: Which one.
+            key: Key of the object, ``namespace/name``.
             live: The object as read after the write was sent.
             reached: The version that the cache has come to.
-            now: Seconds.
+            now: The monotonic clock, in seconds.
         """
         unknown = self._unknown.get(key)
         if unknown is not None and _is_over(unknown, live):
@@ -228,10 +228,10 @@ class Overlay:
         """Return the object as this program knows it; None if there is none.
 
         Args:
-            key: Which one.
+            key: Key of the object, ``namespace/name``.
             cached: What the cache has.
             reached: The version that the cache has come to.
-            now: Seconds.
+            now: The monotonic clock, in seconds.
         """
         entry = self._entries.get(key)
         if entry is None:
@@ -257,7 +257,7 @@ class Overlay:
             lookup: From a key to what the cache has.
             matches: Whether an object belongs into the answer.
             reached: The version that the cache has come to.
-            now: Seconds.
+            now: The monotonic clock, in seconds.
         """
         if not self._entries:
             return [*cached]

@@ -106,7 +106,7 @@ def answer(checks: Iterable[Check], *, verbose: bool, exclude: frozenset[str] = 
     """Return whether all checks hold, and the text that says so.
 
     Args:
-        checks: The checks.
+        checks: Each check with its outcome.
         verbose: Whether to list those that hold, too.
         exclude: Names of checks to pass over.
     """

@@ -28,7 +28,7 @@ class Request:
 
     Attributes:
         namespace: Its namespace; empty for kinds without.
-        name: Its name.
+        name: The object's name.
     """
 
     namespace: str
@@ -95,7 +95,7 @@ def requests_for(
     Args:
         mapper: From an object to keys.
         source: Where the change was seen, of low cardinality.
-        verb: What happened.
+        verb: ``add``, ``update`` or ``delete``.
         old: The object before; None if it is new.
         new: The object after; None if it is gone.
         now: Monotonic seconds.

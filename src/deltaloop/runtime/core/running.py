@@ -40,7 +40,7 @@ class Running:
     """One reconcile that runs.
 
     Attributes:
-        key: Whose.
+        key: Key of the object that is reconciled.
         number: Its number in its controller, from 1 on.
         started_at: When it began.
         deadline: When its time limit passes; None without one.

@@ -111,7 +111,7 @@ class Shutdown:
         """Begin to end; a second call ends it at once.
 
         Args:
-            now: Seconds.
+            now: The monotonic clock, in seconds.
             source: Where it comes from, such as the name of a signal; without one, each call is another stop.
         """
         if self.phase is Phase.RUNNING:
@@ -135,7 +135,7 @@ class Shutdown:
         """Say what to do now.
 
         Args:
-            now: Seconds.
+            now: The monotonic clock, in seconds.
             running: How many reconciles run, those that were told to stop included.
         """
         if self.phase is Phase.RUNNING:

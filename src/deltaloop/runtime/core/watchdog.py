@@ -54,7 +54,7 @@ class Watchdog:
         """Begin to watch.
 
         Args:
-            now: Seconds.
+            now: The monotonic clock, in seconds.
             limit: How long the loop may be blocked, in seconds; greater than 0.
         """
         self._interval = limit * _ASKING_PART
@@ -68,7 +68,7 @@ class Watchdog:
         """Return what to do now.
 
         Args:
-            now: Seconds.
+            now: The monotonic clock, in seconds.
             used: Seconds of processor time that the loop's thread has used.
         """
         if now < self._due_at:

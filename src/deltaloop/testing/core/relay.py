@@ -138,7 +138,7 @@ class Throttle(RelayFault):
     """Let bytes arrive at a rate.
 
     Attributes:
-        bytes_per_second: The rate.
+        bytes_per_second: Most bytes that pass in a second.
     """
 
     bytes_per_second: float

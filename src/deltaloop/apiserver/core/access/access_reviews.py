@@ -45,10 +45,10 @@ def answer_access(
 
     Args:
         served: Which of the three.
-        fields: The review.
-        user: Who asks.
+        fields: The review as it was sent, decoded.
+        user: The user who asks, as authenticated.
         namespace: Namespace in the URL, for the local one.
-        authorizer: Decides.
+        authorizer: Says whether a user may do something.
 
     Raises:
         InvalidError: If it does not say who or what, or a local one is about another namespace.
@@ -88,10 +88,10 @@ def answer_rules(served: ServedResource, fields: Fields, *, user: User, authoriz
     """Answer a SelfSubjectRulesReview.
 
     Args:
-        served: The resource.
-        fields: The review.
-        user: Who asks.
-        authorizer: Decides.
+        served: The kind that the request names, as it is served.
+        fields: The review as it was sent, decoded.
+        user: The user who asks, as authenticated.
+        authorizer: Says whether a user may do something.
 
     Raises:
         BadRequestError: If it names no namespace.
@@ -117,8 +117,8 @@ def answer_token(served: ServedResource, fields: Fields, *, user: User | None, a
     """Answer a TokenReview; the token itself is not repeated.
 
     Args:
-        served: The resource.
-        fields: The review.
+        served: The kind that the request names, as it is served.
+        fields: The review as it was sent, decoded.
         user: Whose token it is; None for a wrong one.
         audiences: Which of the audiences asked for the token is for.
     """

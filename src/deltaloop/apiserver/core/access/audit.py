@@ -25,7 +25,7 @@ class Audited:
         user: Who sent it; None if that could not be found out.
         uri: Path and query as sent.
         source: Address of the client.
-        user_agent: The header.
+        user_agent: The ``User-Agent`` header as it was sent.
         code: HTTP status of the answer; 0 if there was none.
         began: When it came, in seconds since 1970.
         ended: When it was answered.

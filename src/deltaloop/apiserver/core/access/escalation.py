@@ -51,8 +51,8 @@ def check_escalation(
 
     Args:
         authorizer: Knows who holds what.
-        user: Who writes.
-        served: The resource.
+        user: The user who writes the role or binding.
+        served: The kind that the request names, as it is served.
         namespace: Where it is written; empty at the cluster scope.
         before: The object as it is; None for a new one.
         after: The object as it is to be.

@@ -42,8 +42,8 @@ class Attributes:
     """What somebody wants to do; ``path`` only where it belongs to no resource.
 
     Attributes:
-        user: Who.
-        verb: What.
+        user: The user whose request it is.
+        verb: What the user wants to do, such as ``get``.
         group: API group.
         version: API version.
         resource: Plural name; empty for other paths.

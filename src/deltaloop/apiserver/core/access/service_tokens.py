@@ -56,7 +56,7 @@ def parse_token_request(fields: Fields, *, namespace: str, name: str, issuer: st
     """Read a TokenRequest.
 
     Args:
-        fields: The request.
+        fields: The ``TokenRequest`` as it was sent, decoded.
         namespace: Of the account, in the URL.
         name: Of the account, in the URL.
         issuer: The audience that a token has by default.

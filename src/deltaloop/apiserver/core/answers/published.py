@@ -25,7 +25,7 @@ class PublishedSchemas:
         """Take the schemas as they are published, in JSON schema, by name.
 
         Args:
-            definitions: The schemas.
+            definitions: The published schemas by their names.
             additions: What a server says beside them, such as enums and defaults, by name, shaped as they are.
         """
         more = additions or {}

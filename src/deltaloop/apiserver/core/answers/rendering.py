@@ -96,7 +96,7 @@ def choose_rendering(
     """Choose how to answer.
 
     Args:
-        served: The resource.
+        served: The kind that the request names, as it is served.
         accept: The Accept header.
         include_object: The query parameter ``includeObject``.
         shape: What is asked for.
@@ -173,7 +173,7 @@ class WatchRendering:
         """Write as ``rendering`` says.
 
         Args:
-            rendering: The form.
+            rendering: The form of the answer that was negotiated.
             cache: Has what other watches have written; None makes one for this watch alone.
         """
         self._rendering = rendering
@@ -191,7 +191,7 @@ class WatchRendering:
         """Write the next events as one piece, until it has a size.
 
         Args:
-            sightings: The events.
+            sightings: The watch events, in their order.
             now: Seconds since 1970, for ages.
             size: How many bytes are enough; a single event may have more.
 
@@ -219,7 +219,7 @@ class WatchRendering:
         """Write one event, with its newline.
 
         Args:
-            sighting: The event.
+            sighting: The watch event.
             now: Seconds since 1970, for ages.
         """
         if sighting.status is not None:

@@ -99,9 +99,9 @@ def make_own_service(operations: Operations, *, address: str, port: int, stamps:
     """Create the Service ``default/kubernetes`` and its endpoints, or correct them after the server has moved.
 
     Args:
-        operations: The verbs.
+        operations: Carries out verbs on the store: create, update, delete and the others.
         address: Where the server listens.
-        port: Its port.
+        port: The port that the server listens on.
         stamps: Give the time.
     """
     service = {

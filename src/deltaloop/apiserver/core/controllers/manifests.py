@@ -27,7 +27,7 @@ class ManifestError(DeltaloopError):
     """A manifest cannot be loaded; the message says which and why.
 
     Attributes:
-        source: The file.
+        source: The file that the manifest is from.
         number: Which document of it, from 1.
     """
 

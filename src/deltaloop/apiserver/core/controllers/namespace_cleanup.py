@@ -26,8 +26,8 @@ def clean_up(operations: Operations, *, stamp: Stamp, most: int = MOST) -> bool:
     """Do what is left to do for every namespace that is being deleted, and tell whether anything was written.
 
     Args:
-        operations: The verbs.
-        stamp: The time.
+        operations: Carries out verbs on the store: create, update, delete and the others.
+        stamp: What the write takes from outside: time, uid, chance, and who writes.
         most: Objects that are deleted in each namespace before this returns; call it again as long as it has written.
     """
     before = operations.store.revision

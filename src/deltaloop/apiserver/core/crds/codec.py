@@ -30,8 +30,8 @@ class CustomCodec:
     """Of one version of a definition; says what ``Codec`` says.
 
     Attributes:
-        kind: Its type.
-        schema: Its schema.
+        kind: The kind of the objects, with group and version.
+        schema: The compiled schema of this version.
         storage_schema: That of the version that objects are stored in, where it is another one; what it does not have
             is lost.
     """

@@ -34,7 +34,7 @@ def own_service(
         version: API version.
         priority: Of the group and of the version.
         managed: Whether the server makes it when it starts, or as long as a definition is there.
-        uid: Its uid.
+        uid: The APIService's uid.
         time: When it is made.
     """
     spec: dict[str, object] = {"group": group} if group else {}

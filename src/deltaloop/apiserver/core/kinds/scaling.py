@@ -26,8 +26,8 @@ def scale_of(served: ServedResource, fields: dict[str, object], *, may_be_unset:
     """Return the ``Scale`` of an object.
 
     Args:
-        served: The resource.
-        fields: The object.
+        served: The kind that the request names, as it is served.
+        fields: The object that is scaled.
         may_be_unset: Whether a custom resource that says nothing about its replicas counts as having none; so it does
             for a patch, which sets them.
 

@@ -166,8 +166,8 @@ def metadata_errors(served: ServedResource, metadata: dict[str, Any], *, new: bo
     """Return what is wrong with normalized metadata, name included.
 
     Args:
-        served: The resource.
-        metadata: The metadata.
+        served: The kind that the request names, as it is served.
+        metadata: The object's metadata as it was sent.
         new: Whether what a name is made of counts: for a new object, and for a whole update of some kinds.
     """
     errors: list[FieldError] = []

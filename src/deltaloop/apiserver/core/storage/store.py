@@ -255,7 +255,7 @@ class RevisionStore:
         Args:
             resource: Name of the resource.
             key: Key of the object.
-            fields: The object.
+            fields: The object as it is to be stored.
             condition: What the present one must be.
             always: Whether to write it even if nothing differs.
 

@@ -43,7 +43,7 @@ def apply_object(
 
     Args:
         operations: The verbs that an apply comes down to.
-        served: The resource.
+        served: The kind that the request names, as it is served.
         namespace: Namespace in the URL.
         name: Name in the URL.
         applied: The fields that the manager wants; for ``scale`` a ``Scale``.

@@ -64,9 +64,9 @@ def delete_object(
     """Decide about one object.
 
     Args:
-        served: The resource.
+        served: The kind that the request names, as it is served.
         current: The object as it is.
-        options: Checked options.
+        options: The ``DeleteOptions``, already checked.
         now: Seconds since 1970.
 
     Returns:

@@ -46,7 +46,7 @@ def check_object(
     """Return the warnings about an object as sent.
 
     Args:
-        served: The resource.
+        served: The kind that the request names, as it is served.
         fields: The object; what Go does not know of a built-in kind is dropped from it.
         body: Its JSON, or something else if it was not JSON.
         mode: What to do about what is found.

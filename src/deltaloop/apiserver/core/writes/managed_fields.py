@@ -61,7 +61,7 @@ def with_updated(
 
     Args:
         registry: Knows the other versions of the resource.
-        served: The resource.
+        served: The kind that the request names, as it is served.
         before: The object as it was.
         after: The object as it will be.
         sent: ``managedFields`` of the object that was sent, or None.
@@ -121,7 +121,7 @@ def apply_fields(
 
     Args:
         registry: Knows the other versions of the resource.
-        served: The resource.
+        served: The kind that the request names, as it is served.
         live: The object as it is, None if there is none.
         applied: The object as sent.
         stamp: The time and the manager.

@@ -94,7 +94,7 @@ def updated_object(
     """Return the object that an update stores.
 
     Args:
-        served: The resource.
+        served: The kind that the request names, as it is served.
         current: The object as it is.
         fields: The object as sent, or as patched.
         metadata: Its normalized metadata.
@@ -161,7 +161,7 @@ def changed_errors(
     """Return what is wrong with a changed object, and with changing it so.
 
     Args:
-        served: Its resource.
+        served: The object's kind, as it is served.
         before: The object as it is.
         after: The object as it is to be.
         whole: Whether it was written as a whole, not through a subresource.

@@ -148,7 +148,7 @@ class Operations:
         """Store a new object.
 
         Args:
-            served: The resource.
+            served: The kind that the request names, as it is served.
             namespace: Namespace in the URL, "" if the resource has none.
             fields: The object as sent.
             stamp: Time, uid and chance.
@@ -210,11 +210,11 @@ class Operations:
         """Store an object anew, if it differs from what is there.
 
         Args:
-            served: The resource.
+            served: The kind that the request names, as it is served.
             namespace: Namespace in the URL.
             name: Name in the URL.
             fields: The object as sent, or as a patch made it from the present one.
-            stamp: The time.
+            stamp: What the write takes from outside: time, uid, chance, and who writes.
             subresource: What is written to, "" for the object itself; of ``scale``, the fields are the whole object.
             dry_run: Whether to do everything but store it.
             entries: ``managedFields`` of an object that was applied; None makes the manager own what it changed.

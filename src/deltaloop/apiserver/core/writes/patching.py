@@ -55,7 +55,7 @@ def apply_patch(
     Args:
         content_type: The request's ``Content-Type``; parameters such as a charset are passed over.
         current: The object as stored, or the part of it that a subresource shows.
-        body: The patch.
+        body: The patch as it was sent, unpacked.
         resource: What is patched; it decides which content types there are and how lists merge.
         of_kind: Whether ``current`` is an object of that resource's kind; a ``Scale`` is not.
 

@@ -28,7 +28,7 @@ class WriteOptions:
     Attributes:
         dry_run: Whether nothing is to be stored.
         validation: What becomes of fields that are unknown or given twice.
-        manager: Who writes.
+        manager: ``fieldManager``, or what follows from the user agent.
         force: Whether an apply takes fields over from other managers.
     """
 

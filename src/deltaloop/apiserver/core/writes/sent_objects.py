@@ -129,7 +129,7 @@ def check_versions(
     """Hold what an update says of uid and resource version against the present object.
 
     Args:
-        served: The resource.
+        served: The kind that the request names, as it is served.
         current: The present object.
         metadata: Of the object as sent, normalized.
         as_sent: How it came about.

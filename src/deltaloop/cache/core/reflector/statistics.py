@@ -25,7 +25,7 @@ class ReflectorStatistics:
         streams: Watches that the server accepted; all but the first are restarts.
         probes: Lists of one object, that ask only for the server's resource version.
         events: Watch events passed on to the store; bookmarks are not among them.
-        bookmarks: Bookmarks received.
+        bookmarks: Bookmarks received since the start.
         skipped: Objects without a name, in lists and events.
         errors: Failed lists, watches and probes, and what the store refused.
         resource_version: The last ``resourceVersion`` received, in a list, event or bookmark.

@@ -33,8 +33,8 @@ def merging_faults(
     """Yield what is wrong with an object.
 
     Args:
-        kind: Its type.
-        value: The object.
+        kind: The compiled type of the object.
+        value: The object that is merged.
         path: Where it is, if it is a part of another one.
         unlike: Whether the items of keyed lists and of sets must be unlike each other, as they are in what is applied.
     """

@@ -75,7 +75,7 @@ def updated_entries(target: Target, live: Fields, new: Fields, sent: object, wri
         live: The object as it was, with its entries.
         new: The object as it will be; its entries do not matter.
         sent: ``managedFields`` of the object that was sent, None if it had none.
-        writer: Who wrote.
+        writer: Who writes, when, and through which subresource.
     """
     owners = _owners_before(live, None if writer.subresource else sent)
     if not owners:
@@ -117,7 +117,7 @@ def applied_object(target: Target, live: Fields | None, applied: Fields, writer:
         target: What is written.
         live: The object as it is, with its entries; None if it is to be created.
         applied: The object as sent.
-        writer: Who applies.
+        writer: Who applies, when, and through which subresource.
         force: Whether to take fields over from other managers.
 
     Raises:

@@ -205,7 +205,7 @@ def update_owners(
         owners: Who owned what before.
         old: The object before; what Go has of a new object for a create.
         new: The object as the writer wants it.
-        writer: Who writes.
+        writer: Manager, operation and API version of the write.
         target: What is written.
         time: As entries have it.
     """
@@ -270,7 +270,7 @@ def apply_owners(
         owners: Who owns what now.
         live: The object as it is.
         applied: What the applier wants to have, and nothing else.
-        applier: Who applies.
+        applier: Manager and API version of the apply.
         target: What is written.
         force: Whether to take fields over from others.
 
