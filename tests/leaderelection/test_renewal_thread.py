@@ -379,7 +379,9 @@ async def test_work_that_blocks_from_its_first_step_on_is_renewed_for() -> None:
     lock = Movable()
     term = await elector_of(lock).win()
     async with term:
-        time.sleep(0.35)  # noqa: ASYNC251, TID251 - blocking is the point
+        until = time.monotonic() + 5.0
+        while lock.moved_client.verbs.count("update") < 2 and time.monotonic() < until:
+            time.sleep(0.01)  # noqa: ASYNC251, TID251 - blocking is the point
         assert lock.moved_client.verbs.count("update") >= 2
         assert term.is_leading
     assert term.ended_because is TermEnd.COMPLETED
