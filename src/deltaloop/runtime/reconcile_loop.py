@@ -17,6 +17,8 @@ from typing import Final, cast, final
 
 from deltaloop.api.errors import InvalidKeyError
 from deltaloop.api.references import Trigger
+from deltaloop.api.resource import Resource
+from deltaloop.cache import Lister
 from deltaloop.client import Client
 from deltaloop.events import ComponentRecorder
 from deltaloop.leaderelection.guard import LeadershipLostError
@@ -27,7 +29,7 @@ from deltaloop.runtime.core.history import History
 from deltaloop.runtime.core.outcomes import Action, Ended, KeyDecision, Stopped, TimedOut, decide
 from deltaloop.runtime.core.requests import Request
 from deltaloop.runtime.core.running import AwaitRun, Leave, Running, Runs, Stop, StopReason, Warn
-from deltaloop.runtime.core.standby import KEPT, given_up, names_gone_object
+from deltaloop.runtime.core.standby import names_gone_object, surplus
 from deltaloop.runtime.errors import ReconcileStoppedError
 from deltaloop.runtime.execution import Execution
 from deltaloop.runtime.metrics import ControllerMetrics, GuardedControllerMetrics
@@ -90,8 +92,7 @@ class ReconcileLoop:
         self._stopping = False
         self._errors = ErrorSummaries()
         self._at_close: list[Callable[[], object]] = []
-        self.own_cache: Callable[[str], bool] | None = None
-        self._shed_at = KEPT
+        self.own_cache: Lister[Resource] | None = None
         self._leaving: asyncio.Future[None] | None = None
         self.metrics.max_concurrent_reconciles(controller.workers)
 
@@ -117,22 +118,21 @@ class ReconcileLoop:
     async def shed(self) -> None:
         """Take keys of objects that are gone out of line, but for the latest; for a standby, which works on none.
 
-        Looks again only once the line has grown by as many as are kept. Cancellation puts everything back.
+        Ends when workers start. Cancellation leaves every key in line or given up.
         """
-        if self.own_cache is None or len(self.queue) < self._shed_at:
+        if self.own_cache is None:
             return
-        is_cached = self.own_cache
-        works: list[Work[str]] = []
-        try:
-            while len(self.queue):
-                works.append(await self.queue.get_work())
-            for work in given_up([work for work in works if names_gone_object(work.key, work.triggers, is_cached)]):
+        waiting, cache = len(self.queue), self.own_cache
+        too_many = surplus(waiting, len(cache))
+        for _ in range(waiting if too_many else 0):
+            if self._idle or len(self.runs) or not len(self.queue):
+                return
+            work = await self.queue.get_work()
+            if too_many and names_gone_object(work.key, work.triggers, lambda key: cache.find(key) is not None):
+                too_many -= 1
                 with work:
-                    pass  # it is done: there is nothing left to do
-        finally:
-            for work in works:
-                work.put_back()
-        self._shed_at = len(self.queue) + KEPT
+                    continue  # it is done: there is nothing left to do
+            work.put_back()
 
     def stop_taking(self) -> None:
         """Let workers end instead of taking another key; what runs goes on."""

@@ -199,8 +199,7 @@ def connect_caches(
         )
         informers.append(informer)
         if loop.own_cache is None:  # the first wire is the controller's own kind
-            lister = informer.lister()
-            loop.own_cache = lambda key, lister=lister: lister.find(key) is not None
+            loop.own_cache = informer.lister()
         if not watch.label_selector and not watch.field_selector:
             held = (place or namespace) if wire.kind.namespaced else None
             views.add(wire.kind, CacheView(informer, namespace=held, transform=cached_form(options), clock=clock))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deltaloop.api.references import Trigger
-from deltaloop.runtime.core.standby import KEPT, given_up, names_gone_object
+from deltaloop.runtime.core.standby import SPARE, names_gone_object, surplus
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,20 @@ def test_a_trigger_of_the_programs_own_is_nobodys_event() -> None:
     assert not names_gone_object("default/a", ["informer"], lambda _: False)
 
 
-def test_the_latest_stay() -> None:
-    assert given_up(["a", "b", "c", "d"], kept=3) == ["a"]
-    assert not given_up(["a", "b"], kept=3)
-    assert KEPT > 0
+@pytest.mark.parametrize(
+    ("queued", "cached", "given_up"),
+    [
+        (0, 0, 0),
+        (2 * SPARE, 0, 0),
+        (2 * SPARE + 1, 0, SPARE + 1),
+        (2 * SPARE + 50, 50, 0),
+        (2 * SPARE + 51, 50, SPARE + 1),
+        (100_000, 100_000, 0),
+        (120_000, 100_000, 0),
+        (120_001, 100_000, 10_001),  # a tenth of the cache stays
+    ],
+)
+def test_the_latest_stay_and_few_are_not_worth_looking_through_the_queue(
+    queued: int, cached: int, given_up: int
+) -> None:
+    assert surplus(queued, cached) == given_up

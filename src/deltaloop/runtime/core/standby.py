@@ -4,20 +4,18 @@ Nobody empties the queue of a process that does not lead. It has a key for each 
 successor has to look at; without this it would also have one for each object that there ever was.
 
 A key is given up if its object is not in the cache and one of its triggers says that the key names such an object: an
-event of the object itself, or of one that it owned. What a source or a mapping of the program's own asks for stays.
-The ``KEPT`` last ones stay, too: a leader that died may not have seen those deletions.
+event of the object itself, or of one that it owned. What a source or a mapping of the program's own asks for stays. The
+latest stay, too: a leader that died may not have seen those deletions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, TypeVar
+from typing import Final
 
 from deltaloop.api.references import Trigger
 
-K = TypeVar("K")
-
-KEPT: Final = 200
+SPARE: Final = 200
 _OF_OBJECTS: Final = frozenset({"informer", "owner"})
 
 
@@ -27,6 +25,15 @@ def names_gone_object(key: str, triggers: Sequence[object], is_cached: Callable[
     return named and not is_cached(key)
 
 
-def given_up(gone: Sequence[K], *, kept: int = KEPT) -> Sequence[K]:
-    """Return which of the keys of objects that are gone, the oldest first, are given up."""
-    return gone[: max(0, len(gone) - kept)]
+def surplus(queued: int, cached: int) -> int:
+    """Return how many keys of objects that are gone are given up, the oldest first.
+
+    None, until more wait than twice the spare beyond those of cached objects; then what is beyond the spare itself. The
+    spare is a tenth of the cache, ``SPARE`` at least: a large queue is not gone through for a few keys.
+
+    Args:
+        queued: How many keys wait.
+        cached: How many objects there are.
+    """
+    spare = max(SPARE, cached // 10)
+    return queued - cached - spare if queued > cached + 2 * spare else 0
