@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any, Final, final
 from weakref import WeakValueDictionary
 
@@ -54,7 +55,8 @@ class Rendering:
         obj = self.shown(obj)
         if self.output.form == "object":
             return whole_object(self.served, obj)
-        return encode_json(self._shaped(decode_object(self.served, obj)))
+        fields = decode_object(self.served, obj)
+        return encode_json(self.table([fields]) if self.output.form == "table" else partial_object(fields, self.output))
 
     def shown(self, obj: Resource) -> Resource:
         """Return an object without what was asked to be left out."""
@@ -66,28 +68,22 @@ class Rendering:
             return object_list(self.served, map(self.shown, listed.items), listed.metadata)
         objects = [decode_object(self.served, self.shown(item)) for item in listed.items]
         if self.output.form == "table":
-            table = to_table(
-                self.served,
-                objects,
-                now=self.now,
-                output=self.output,
-                metadata=listed.metadata,
-                include_object=self.include,
-            )
-            return encode_json(table)
+            return encode_json(self.table(objects, metadata=listed.metadata))
         return encode_json(partial_list(objects, metadata=listed.metadata, output=self.output))
 
-    def _shaped(self, fields: dict[str, Any], *, with_columns: bool = True) -> dict[str, Any]:
-        if self.output.form == "table":
-            return to_table(
-                self.served,
-                [fields],
-                now=self.now,
-                output=self.output,
-                include_object=self.include,
-                with_columns=with_columns,
-            )
-        return partial_object(fields, self.output)
+    def table(
+        self, objects: Iterable[dict[str, Any]], *, metadata: dict[str, Any] | None = None, with_columns: bool = True
+    ) -> dict[str, Any]:
+        """Return a Table of objects; see ``to_table``."""
+        return to_table(
+            self.served,
+            objects,
+            now=self.now,
+            output=self.output,
+            metadata=metadata,
+            include_object=self.include,
+            with_columns=with_columns,
+        )
 
 
 def choose_rendering(
@@ -180,12 +176,8 @@ class WatchRendering:
         self._columns_sent = False
         self._cache = cache or LineCache()
         self._form = self._cache.form(rendering)
-        self._shows_ages = rendering.output.form == "table"
-
-    @property
-    def shows_ages(self) -> bool:
-        """Whether the time matters; such lines are this watch's own."""
-        return self._shows_ages
+        # The time matters then; such lines are this watch's own.
+        self.shows_ages: bool = rendering.output.form == "table"
 
     def lines(self, sightings: tuple[Sighting, ...], *, now: float, size: int) -> tuple[bytes, int]:
         """Write the next events as one piece, until it has a size.
@@ -210,7 +202,7 @@ class WatchRendering:
             if written >= size:
                 break
         joined = b"".join(lines)
-        if len(lines) == len(sightings) and not self._shows_ages:
+        if len(lines) == len(sightings) and not self.shows_ages:
             # Who stands at the same place has the very same events (``ChangeReader``).
             form.sightings, form.lines = sightings, joined
         return joined, len(lines)
@@ -225,7 +217,7 @@ class WatchRendering:
         if sighting.status is not None:
             return watch_line("ERROR", sighting.status.to_json())
         event_type = sighting.type or EventType.BOOKMARK
-        if sighting.object is None or self._shows_ages:
+        if sighting.object is None or self.shows_ages:
             return watch_line(event_type, encode_json(self._body(sighting, now)))
         raw = sighting.object.raw
         line = self._cache.find(self._form, event_type, raw)
@@ -254,15 +246,7 @@ class WatchRendering:
     def _table(
         self, objects: list[dict[str, Any]], now: float, *, metadata: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        rendering = self._rendering
-        table = to_table(
-            rendering.served,
-            objects,
-            now=now,
-            output=rendering.output,
-            metadata=metadata,
-            include_object=rendering.include,
-            with_columns=not self._columns_sent,
-        )
+        rendering = replace(self._rendering, now=now)
+        table = rendering.table(objects, metadata=metadata, with_columns=not self._columns_sent)
         self._columns_sent = True
         return table
