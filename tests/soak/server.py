@@ -39,7 +39,7 @@ async def main(folder: str, port: str) -> None:
                 **counts(loop),
                 "disk": disk(Path(folder)),
                 "revision": server.revision,
-                "watches": len(server.faults._watches),
+                "watches": server.faults.open_watches,
             }
 
         async def types() -> object:

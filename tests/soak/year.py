@@ -289,7 +289,7 @@ class VirtualSoak:
             "delayed": sum(each.delayed for each in queues),
             "parked": sum(each.parked for each in queues),
             "disk": disk(self.folder),
-            "watches": len(self._server.faults._watches),
+            "watches": self._server.faults.open_watches,
             "revision": self._server.revision,
             "changes": self._load.changes,
             "reconciles": self._reconciles + sum(work.reconciles for work in self._works.values()),

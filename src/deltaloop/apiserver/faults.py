@@ -56,7 +56,12 @@ class Faults:
         self._restarting: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
-        return f"<Faults {len(self._book.active())} on, {len(self._watches)} watches open>"
+        return f"<Faults {len(self._book.active())} on, {self.open_watches} watches open>"
+
+    @property
+    def open_watches(self) -> int:
+        """How many watches are open now."""
+        return len(self._watches)
 
     def add(self, fault: Fault) -> int:
         """Switch a fault on, and return the number to switch it off by."""
@@ -153,7 +158,7 @@ class Faults:
                 listed = [
                     {"number": number, "struck": struck, **fault.to_fields()} for number, fault, struck in self.active()
                 ]
-                return 200, {"faults": listed, "watches": len(self._watches)}
+                return 200, {"faults": listed, "watches": self.open_watches}
             case ("POST", "faults"):
                 return 201, {"number": self.add(Fault.from_fields(fields))}
             case ("DELETE", "faults"):
