@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kubernetes demo test test-threads test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api test-lowest test-newest pythons clean bench bench-setup bench-row bench-page bench-check profile bench-workqueue kube conformance world example storm fuzz-apiserver corpus mutants docs docs-look diagrams recording corpus-own corpus-record soak soak-year versions
+.PHONY: help setup kubernetes demo test test-threads test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api test-lowest test-newest pythons clean bench bench-setup bench-row bench-page bench-check profile bench-workqueue kube conformance world example storm fuzz-apiserver corpus mutants docs docs-look diagrams recording corpus-own corpus-record soak soak-year test-soak versions
 
 help:  ## Show the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,8 +41,9 @@ demo: $(VENV)/.runtime  ## Run a controller against the embedded API server (end
 	@$(BIN)/deltaloop demo $(DEMO_FLAGS)
 
 # WORKERS=0 runs them in one process (for a debugger).
+# Three for two cores: a quarter of the time they wait for processes, connections and clocks.
 test: $(VENV)/.dev  ## Run the tests
-	@$(BIN)/python -m pytest --numprocesses $(or $(WORKERS),2) --dist worksteal $(PYTEST_FLAGS)
+	@$(BIN)/python -m pytest --numprocesses $(or $(WORKERS),3) --dist worksteal $(PYTEST_FLAGS)
 
 # Real loops refuse calls from foreign threads in asyncio's debug mode only; virtual ones do so always.
 test-threads: $(VENV)/.dev  ## Run the tests of threads in asyncio's debug mode
@@ -201,6 +202,9 @@ soak: $(VENV)/.dev  ## Run a server and two replicas among troubles for two hour
 # Some five minutes of CPU for a year. DAYS=30.
 soak-year: $(VENV)/.dev  ## The same in virtual time, for a year
 	@$(BIN)/python -m tests.soak --days $(or $(DAYS),365) $(SOAK_FLAGS)
+
+test-soak: $(VENV)/.dev  ## Show that the soak, in processes, sees what is left behind, and nothing else
+	@DELTALOOP_SOAK=1 $(BIN)/python -m pytest --quiet --numprocesses 2 tests/soak $(PYTEST_FLAGS)
 
 bench-workqueue: $(VENV)/.dev  ## Measure the work queue at 1k, 10k, 100k and 1M items
 	@$(BIN)/python bench/workqueue.py $(BENCH_SIZES)
