@@ -14,6 +14,7 @@ from deltaloop.errors import InvalidControllerError
 from deltaloop.predicates import PathChanged
 from deltaloop.runtime import Access, Context, Controller, HotLoopOptions, Request, Result, controller
 from deltaloop.runtime.controller import as_watch, kind_of
+from deltaloop.runtime.core.requests import own_key
 from deltaloop.sources import Channel, Watch
 from deltaloop.workqueue import ItemExponentialFailureRateLimiter, QueueOptions
 
@@ -22,6 +23,7 @@ from deltaloop.workqueue import ItemExponentialFailureRateLimiter, QueueOptions
     ("name", "given"),
     [
         ("owns", "apps/v1/Deployment"),
+        ("children", "apps/v1/Deployment"),
         ("watches", "v1/Secret"),
         ("writes", "v1/ConfigMap"),
         ("predicates", PathChanged("spec.replicas")),
@@ -213,3 +215,18 @@ def test_kinds_may_be_given_by_name_or_as_a_watch() -> None:
     watch = Watch("v1/Pod", source="mine")
     assert as_watch(watch) is watch
     assert as_watch("v1/Pod") == Watch("v1/Pod")
+
+
+@pytest.mark.parametrize(
+    "watch",
+    [
+        Watch("v1/Secret", to=own_key),
+        Watch("v1/Secret", label_selector="a=b"),
+        Watch("v1/Secret", field_selector="a=b"),
+    ],
+)
+def test_children_are_watched_as_a_whole(watch: Watch) -> None:
+    async def reconcile(request: Request, ctx: Context) -> None: ...
+
+    with pytest.raises(InvalidControllerError, match="a Watch in children has no `to` and no selectors"):
+        controller("v1/ConfigMap", children=[watch])(reconcile)

@@ -16,6 +16,7 @@ from deltaloop.cache import Informer, InformerFactory, InformerOptions
 from deltaloop.predicates import Where
 from deltaloop.runtime import Access, Context, Controller, Request, controller
 from deltaloop.runtime.core.attribution import Attribution
+from deltaloop.runtime.core.children import OWNER_INDEX, owner_uids
 from deltaloop.runtime.core.history import History
 from deltaloop.runtime.core.requests import own_key
 from deltaloop.runtime.enqueue import Enqueue
@@ -135,6 +136,20 @@ def test_what_a_controller_of_one_namespace_needs_is_needed_there() -> None:
 def test_what_is_only_written_and_not_known_yet_is_left_out() -> None:
     wires = wires_of(declared(writes=["v1/Secret", "example.com/v1/Later", Access(WIDGET)]), KNOWN)
     assert [kind for kind, _ in wires.writes] == [kinds.SECRET, WIDGET]
+
+
+def test_children_are_watched_like_what_is_owned_found_by_their_owner_and_may_be_written() -> None:
+    wires = wires_of(declared(namespace="team", children=["v1/Secret", Watch("v1/Service", source="svc")]), KNOWN)
+    assert [(wire.kind, wire.watch.namespace, wire.source) for wire in wires.wires[1:]] == [
+        (kinds.SECRET, "team", "owner"),
+        (kinds.SERVICE, "team", "svc"),
+    ]
+    assert all(wire.watch.indexers == {OWNER_INDEX: owner_uids} for wire in wires.wires[1:])
+    assert [child.kind for child in wires.children] == [kinds.SECRET, kinds.SERVICE]
+    verbs = [rule.verb for rule in wires.rules(None) if rule.resource == "secrets"]
+    assert verbs == ["get", "list", "watch", "create", "patch", "delete"]
+    assert "update configmaps/finalizers in namespace team" in {str(rule) for rule in wires.implied_rules(None)}
+    assert kinds_named(wires.controller, writes=False) == {"v1/ConfigMap", "v1/Secret", "v1/Service"}
 
 
 # -- kinds by name

@@ -47,6 +47,8 @@ class Controller:
             ``workers`` threads.
         resource: The kind that it reconciles.
         owns: Kinds whose objects belong to such objects: a change reconciles the controlling owner.
+        children: Kinds like those in ``owns``, whose objects ``ctx.children`` applies and prunes; that they may be
+            created, patched and deleted is declared with it.
         watches: Other kinds whose changes ask for reconciles.
         sources: What else does: channels and timers.
         reads: Kinds that are only read; they get a cache, and their changes ask for nothing.
@@ -66,6 +68,7 @@ class Controller:
     function: ReconcileFunction
     resource: Kind
     owns: Sequence[Kind | Watch] = ()
+    children: Sequence[Kind | Watch] = ()
     watches: Sequence[Kind | Watch] = ()
     sources: Sequence[Source] = ()
     reads: Sequence[Kind | Watch] = ()
@@ -91,7 +94,7 @@ class Controller:
         self._require_call("its function", self.function, "a request and a context", None, None)
         if inspect.isgeneratorfunction(self.function) or inspect.isasyncgenfunction(self.function):
             raise InvalidControllerError(self.name, "its function is a generator: take `yield` out of it")
-        for name in ("owns", "watches", "sources", "writes", "predicates"):
+        for name in ("owns", "children", "watches", "sources", "writes", "predicates"):
             given: Any = getattr(self, name)
             if isinstance(given, str) or not isinstance(given, Iterable):
                 raise InvalidControllerError(self.name, f"{name} is one thing; it is a list: {name}=[...]")
@@ -109,6 +112,10 @@ class Controller:
         for watch in self.owns:
             if isinstance(watch, Watch) and watch.to is not None:
                 raise InvalidControllerError(self.name, "a Watch in owns has no `to`: put it into watches")
+        for watch in self.children:
+            if isinstance(watch, Watch) and (watch.to or watch.label_selector or watch.field_selector):
+                problem = "a Watch in children has no `to` and no selectors: its cache holds all children of an owner"
+                raise InvalidControllerError(self.name, problem)
 
     def _require_call(self, name: str, function: object, needed: str, *arguments: object) -> None:
         """Refuse what cannot be called with such arguments, as far as its signature tells."""
@@ -156,6 +163,7 @@ def controller(
     resource: Kind,
     *,
     owns: Sequence[Kind | Watch] = (),
+    children: Sequence[Kind | Watch] = (),
     watches: Sequence[Kind | Watch] = (),
     sources: Sequence[Source] = (),
     reads: Sequence[Kind | Watch] = (),
@@ -183,6 +191,7 @@ def controller(
             function=function,
             resource=resource,
             owns=owns,
+            children=children,
             watches=watches,
             sources=sources,
             reads=reads,

@@ -22,6 +22,7 @@ from deltaloop.client import Client
 from deltaloop.client.request_keywords import Kind
 from deltaloop.runtime.controller import Controller, as_watch
 from deltaloop.runtime.core.access import READ_VERBS, Access, AccessRule, implied_rules, rules_for, rules_of_access
+from deltaloop.runtime.core.children import CHILD_VERBS, OWNER_INDEX, ChildKind, owner_uids
 from deltaloop.runtime.core.requests import Mapper, own_key, owner_key
 from deltaloop.runtime.enqueue import Enqueue
 from deltaloop.runtime.reconcile_loop import ReconcileLoop
@@ -58,6 +59,7 @@ class Wires:
     kind: ResourceType[Any]
     wires: tuple[Wire, ...]
     owned: tuple[ResourceType[Any], ...]
+    children: tuple[ChildKind, ...]
     writes: tuple[tuple[ResourceType[Any], Access], ...]
 
     def rules(self, namespace: str | None, *, read_verbs: Sequence[str] = READ_VERBS) -> list[AccessRule]:
@@ -104,6 +106,16 @@ def wires_of(controller: Controller, known: Mapping[str, ResourceType[Any]]) -> 
         Wire(kind=kind_of(watch.resource), watch=watch, mapper=owner_key(own), source=watch.source or "owner")
         for watch in (_beside(controller, as_watch(owned)) for owned in controller.owns)
     )
+    children = [_beside(controller, as_watch(child)) for child in controller.children]
+    wires.extend(
+        Wire(
+            kind=kind_of(watch.resource),
+            watch=replace(watch, indexers={**watch.indexers, OWNER_INDEX: owner_uids}),
+            mapper=owner_key(own),
+            source=watch.source or "owner",
+        )
+        for watch in children
+    )
     wires.extend(
         Wire(kind=kind_of(watch.resource), watch=watch, mapper=watch.to or own_key, source=watch.source or "watch")
         for watch in map(as_watch, controller.watches)
@@ -118,7 +130,15 @@ def wires_of(controller: Controller, known: Mapping[str, ResourceType[Any]]) -> 
         if isinstance(access.resource, ResourceType) or access.resource in known
     )
     owned = tuple(kind_of(as_watch(watch).resource) for watch in controller.owns)
-    return Wires(controller=controller, kind=own, wires=tuple(wires), owned=owned, writes=writes)
+    child_kinds = tuple(ChildKind(kind_of(watch.resource), watch.namespace) for watch in children)
+    return Wires(
+        controller=controller,
+        kind=own,
+        wires=tuple(wires),
+        owned=(*owned, *(child.kind for child in child_kinds)),
+        children=child_kinds,
+        writes=(*writes, *((child.kind, Access(child.kind, verbs=CHILD_VERBS)) for child in child_kinds)),
+    )
 
 
 def _beside(controller: Controller, watch: Watch) -> Watch:
@@ -134,10 +154,14 @@ def kinds_named(controller: Controller, *, writes: bool) -> set[str]:
         writes: Whether kinds count that are only written.
     """
     kinds: list[Kind] = [controller.resource]
-    kinds += [as_watch(watch).resource for watch in (*controller.owns, *controller.watches, *controller.reads)]
+    kinds += [as_watch(watch).resource for watch in _watched_beside(controller)]
     if writes:
         kinds += [item.resource if isinstance(item, Access) else item for item in controller.writes]
     return {kind for kind in kinds if isinstance(kind, str)}
+
+
+def _watched_beside(controller: Controller) -> tuple[Kind | Watch, ...]:
+    return (*controller.owns, *controller.children, *controller.watches, *controller.reads)
 
 
 async def look_up(client: Client, controllers: Collection[Controller]) -> dict[str, ResourceType[Any]]:
