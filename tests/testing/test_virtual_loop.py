@@ -257,7 +257,10 @@ def test_other_versions_of_python(python: str, tmp_path: Path) -> None:
     """The loop needs nothing but the standard library, so that other interpreters can run it bare."""
     script = tmp_path / "script.py"
     script.write_text(
-        "import asyncio, runpy, sys, threading\n"
+        "import asyncio, runpy, sys, threading, types\n"
+        "below = types.ModuleType('deltaloop.testing.processes')\n"
+        "sys.modules.update({'deltaloop': below, 'deltaloop.testing': below, below.__name__: below})\n"
+        "vars(below).update(runpy.run_path(sys.argv[2], run_name=below.__name__))\n"
         "loaded = runpy.run_path(sys.argv[1], run_name='virtual_loop')\n"
         "StalledError, run_virtual = loaded['StalledError'], loaded['run_virtual']\n"
         "async def main():\n"
@@ -267,7 +270,20 @@ def test_other_versions_of_python(python: str, tmp_path: Path) -> None:
         "    assert await asyncio.to_thread(release.wait, 5)\n"
         "    assert loop.time() == 0.0\n"
         "    await asyncio.sleep(100000.5)\n"
-        "    assert loop.time() == 100000.5\n"
+        "    cleaned, process = [], below.Process('a')\n"
+        "    async def work():\n"
+        "        try:\n"
+        "            await asyncio.sleep(10)\n"
+        "        finally:\n"
+        "            cleaned.append(await asyncio.sleep(0))\n"
+        "    process.start(work())\n"
+        "    await asyncio.sleep(1)\n"
+        "    process.crash()\n"
+        "    await asyncio.sleep(99)\n"
+        "    assert not cleaned and len(asyncio.all_tasks()) == 1\n"
+        "    process.dispose()\n"
+        "    del process\n"
+        "    assert loop.time() == 100100.5\n"
         "    return 'fine'\n"
         "async def stall():\n"
         "    await asyncio.get_running_loop().create_future()\n"
@@ -279,7 +295,7 @@ def test_other_versions_of_python(python: str, tmp_path: Path) -> None:
     module = Path(virtual_loop.__file__)
     try:
         done = subprocess.run(
-            [python, "-W", "error", str(script), str(module)],
+            [python, "-W", "error", str(script), str(module), str(module.with_name("processes.py"))],
             env={**os.environ, "PYENV_VERSION": python.removeprefix("python")},
             capture_output=True,
             text=True,

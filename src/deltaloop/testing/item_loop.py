@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeVar, final
 
+from deltaloop.testing.processes import ProcessLoop
 from deltaloop.testing.virtual_loop import VirtualLoop
 
 T = TypeVar("T")
@@ -38,7 +39,7 @@ class ItemLoop:
     def __init__(self, *, real: bool) -> None:
         """Make a loop, in real or in virtual time."""
         self.real = real
-        self._runner = asyncio.Runner(loop_factory=None if real else VirtualLoop)
+        self._runner = asyncio.Runner(loop_factory=ProcessLoop if real else VirtualLoop)
         self._guests: list[_Guest] = []
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:

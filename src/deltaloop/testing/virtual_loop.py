@@ -22,6 +22,8 @@ from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any, TypeVar, TypeVarTuple, cast, final
 
+from deltaloop.testing.processes import ProcessLoop
+
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
@@ -64,6 +66,8 @@ class _VirtualSelector(selectors.BaseSelector):
     def __init__(self, now: float) -> None:
         self._real = selectors.DefaultSelector()
         self._empty_waits = 0
+        self._turns = 0
+        self._waiters: list[tuple[asyncio.Future[bool], int]] = []  # for a moment without work; and until which turn
         self.now = now
         self.threads = _ThreadCount()
         self.next_timer_at: Callable[[], float | None] = lambda: None
@@ -73,15 +77,32 @@ class _VirtualSelector(selectors.BaseSelector):
         events = self._real.select(0)
         if events or (timeout is not None and timeout <= 0):
             self._empty_waits = 0
+            self._turns += 1
+            if self._waiters:
+                self._answer(idle=False)
             return events
         if self.threads:
             self._empty_waits = 0
             return self._real.select(_REAL_WAIT)
+        if self._waiters:
+            self._answer(idle=True)
+            return []
         if timeout is None:
             return self._wait_or_stall()
         self._jump(timeout)
         self._empty_waits = 0
         return []
+
+    def wait(self, waiter: asyncio.Future[bool], turns: int) -> None:
+        """Tell a future when there is nothing to do (True), or so many turns later (False)."""
+        self._waiters.append((waiter, self._turns + turns))
+
+    def _answer(self, *, idle: bool) -> None:
+        due = [waiter for waiter, until in self._waiters if idle or until <= self._turns]
+        self._waiters = [entry for entry in self._waiters if entry[0] not in due]
+        for waiter in due:
+            if not waiter.done():
+                waiter.set_result(idle)
 
     def _jump(self, timeout: float) -> None:
         # To the timer's own time: adding the distance to it could miss it by a rounding error, and the loop asks for no
@@ -118,7 +139,7 @@ class _VirtualSelector(selectors.BaseSelector):
 
 
 @final
-class VirtualLoop(asyncio.SelectorEventLoop):
+class VirtualLoop(ProcessLoop):
     """An asyncio event loop in virtual time; ``time()`` begins at ``start`` and jumps from timer to timer."""
 
     def __init__(self, *, start: float = 0.0) -> None:
@@ -145,6 +166,16 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         """Return the virtual time in seconds."""
         return self._virtual_selector.now
+
+    async def idle(self, *, turns: int = 10_000) -> bool:
+        """Wait until nothing is left to do before the next timer, and tell whether it came to that; no time passes.
+
+        Args:
+            turns: How often the loop may go round meanwhile: what wakes itself again and again never comes to an end.
+        """
+        waiter: asyncio.Future[bool] = self.create_future()
+        self._virtual_selector.wait(waiter, turns)
+        return await waiter
 
     def run_forever(self) -> None:
         """Run until ``stop`` is called."""
@@ -187,9 +218,12 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         threads = self._virtual_selector.threads
         if executor is None or isinstance(executor, ThreadPoolExecutor):
             func = threads.running(func)
-        future = super().run_in_executor(executor, func, *args)
+        # In a context of no process: one that is gone would never count down.
+        context = contextvars.Context()
+        start = super().run_in_executor
+        future = context.run(lambda: start(executor, func, *args))
         threads.add(1)
-        future.add_done_callback(lambda _: threads.add(-1))
+        future.add_done_callback(lambda _: threads.add(-1), context=context)
         return future
 
     async def shutdown_default_executor(self, *_: object, **__: object) -> None:

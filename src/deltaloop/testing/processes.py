@@ -1,0 +1,268 @@
+"""Simulated processes on one event loop: what a process starts lives with it, and a crash takes all of it away.
+
+A *process* is a mark in the context that its first task runs in. Tasks, timers, callbacks and connections that come
+from there carry the mark, since asyncio copies the context with each of them. A crash cuts the connections, and from
+then on the loop runs nothing that is marked: what waits at an ``await`` stays there. No ``finally``, no ``except
+CancelledError`` and no ``__aexit__`` is run, as with a process that was killed.
+
+What was left standing is closed by ``dispose``, once nobody looks any more: then its clean-up does run, with nothing
+below it, since whatever it asks of the loop is refused.
+
+What a crash here does not take away, and a real one does: objects of your modules, and threads. A plain function that
+runs in a thread goes on until it next asks the loop for something.
+"""
+
+# ruff: noqa: SLF001 - asyncio has no public way to take back what is scheduled
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import selectors
+import warnings
+import weakref
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
+from contextlib import suppress
+from typing import Any, Final, TypeVar, TypeVarTuple, final
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+_MOST_CLOSES: Final = 100
+_process: contextvars.ContextVar[Process | None] = contextvars.ContextVar("deltaloop_process", default=None)
+_unclosable: Final[list[object]] = []
+
+
+class ProcessLoop(asyncio.SelectorEventLoop):
+    """An event loop that knows processes; ``VirtualLoop`` is one, too."""
+
+    _crashes = 0  # so that a loop without one looks at nothing
+
+    def call_soon(
+        self, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None
+    ) -> asyncio.Handle:
+        """Have a callback called soon, unless its process is gone."""
+        if self._crashes and _is_gone(context):
+            return self._never(callback, args)
+        return super().call_soon(callback, *args, context=context)
+
+    def call_soon_threadsafe(
+        self, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None
+    ) -> asyncio.Handle:
+        """Have a callback called soon, from any thread, unless its process is gone."""
+        if self._crashes and _is_gone(context):
+            return self._never(callback, args)
+        return super().call_soon_threadsafe(callback, *args, context=context)
+
+    def call_at(
+        self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Have a callback called at a time, unless its process is gone."""
+        if self._crashes and _is_gone(context):
+            handle = asyncio.TimerHandle(when, callback, args, self)
+            handle.cancel()
+            return handle
+        return super().call_at(when, callback, *args, context=context)
+
+    def _never(self, callback: Callable[..., object], args: tuple[object, ...]) -> asyncio.Handle:
+        handle = asyncio.Handle(callback, args, self)
+        handle.cancel()
+        return handle
+
+    def create_task(self, coro: Any, **keywords: Any) -> asyncio.Task[Any]:
+        """Start a task; it belongs to the process of the context that it runs in."""
+        task = super().create_task(coro, **keywords)
+        context = keywords.get("context")
+        process = _process.get() if context is None else context.get(_process)
+        if process is not None:
+            process.took(task)
+        return task
+
+    async def create_connection(self, *args: Any, **keywords: Any) -> Any:
+        """Connect; the connection belongs to the process that asks."""
+        transport, protocol = await super().create_connection(*args, **keywords)
+        process = _process.get()
+        if process is not None:
+            process.connected(transport)
+        return transport, protocol
+
+    async def create_server(self, *args: Any, **keywords: Any) -> Any:
+        """Listen; the sockets belong to the process that asks."""
+        server = await super().create_server(*args, **keywords)
+        process = _process.get()
+        if process is not None:
+            process.connected(server)
+        return server
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        """Tell of an error, unless it is one of a process that is gone."""
+        if not (self._crashes and _is_gone(None)):
+            super().call_exception_handler(context)
+
+    def drop(self, process: Process) -> None:
+        """Run nothing of a process any more; called by ``Process.crash``."""
+        self._crashes += 1
+        inside: Any = self
+        for handle in (*inside._ready, *inside._scheduled):
+            if _belongs(handle, process):
+                handle.cancel()
+        selected: list[selectors.SelectorKey] = [*(inside._selector.get_map() or {}).values()]
+        for key in selected:
+            reader, writer = key.data
+            if reader is not None and _belongs(reader, process):
+                inside._remove_reader(key.fd)
+            if writer is not None and _belongs(writer, process):
+                inside._remove_writer(key.fd)
+
+    def _asyncgen_firstiter_hook(self, agen: AsyncGenerator[Any, Any]) -> None:
+        inherited: Any = super()
+        inherited._asyncgen_firstiter_hook(agen)
+        process = _process.get()
+        if process is not None:
+            process.iterates(agen)
+
+    def forget_generators(self, generators: Iterable[AsyncGenerator[Any, Any]]) -> None:
+        """Do not close these at the end of the loop; called by ``Process.dispose``."""
+        inside: Any = self
+        known: weakref.WeakSet[AsyncGenerator[Any, Any]] = inside._asyncgens
+        for generator in generators:
+            known.discard(generator)
+
+    def _asyncgen_finalizer_hook(self, agen: AsyncGenerator[Any, Any]) -> None:
+        process = _process.get()
+        if process is not None and process.crashed:
+            _close(agen.aclose())
+        else:
+            inherited: Any = super()
+            inherited._asyncgen_finalizer_hook(agen)
+
+
+def _is_gone(context: contextvars.Context | None) -> bool:
+    process = _process.get() if context is None else context.get(_process)
+    return process is not None and process.crashed
+
+
+def _belongs(handle: Any, process: Process) -> bool:
+    context: contextvars.Context | None = handle._context  # `get_context` came with Python 3.12
+    return context is not None and context.get(_process) is process
+
+
+@final
+class Process:
+    """A program that runs on the present loop, beside others, and may crash."""
+
+    def __init__(self, name: str) -> None:
+        """Make a process; nothing runs in it yet.
+
+        Raises:
+            TypeError: If the running loop is no ``ProcessLoop``.
+        """
+        loop = asyncio.get_running_loop()
+        if not isinstance(loop, ProcessLoop):
+            raise TypeError(
+                f"the loop that runs, a {type(loop).__name__}, cannot crash a part of itself: run this by run_virtual, "
+                "by deltaloop's pytest plugin, or by asyncio.Runner(loop_factory=ProcessLoop)"
+            )
+        self.name = name
+        self.crashed: bool = False
+        self._loop = loop
+        self._context = contextvars.copy_context()
+        self._context.run(_process.set, self)
+        self._tasks: weakref.WeakSet[asyncio.Task[Any]] = weakref.WeakSet()
+        self._connections: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._generators: weakref.WeakSet[AsyncGenerator[Any, Any]] = weakref.WeakSet()
+        self._frozen: list[asyncio.Task[Any]] = []
+
+    def start(self, coroutine: Coroutine[Any, Any, T], *, name: str = "") -> asyncio.Task[T]:
+        """Run a coroutine as a task of this process."""
+        return self._loop.create_task(coroutine, name=name or self.name, context=self._context)
+
+    def crash(self) -> None:
+        """End everything of this process, now, without clean-up; a second call does nothing.
+
+        What is called from inside the process itself goes on to its next ``await``, and never comes back from there.
+        """
+        if self.crashed:
+            return
+        self.crashed = True
+        connections = tuple(self._connections)  # what the loop drops may be all that holds them
+        for task in tuple(self._tasks):
+            self._freeze(task)
+        self._loop.drop(self)
+        for connection in connections:
+            contextvars.Context().run(_cut, connection)  # of no process, so that the loop does it
+
+    def dispose(self) -> None:
+        """Close what a crash has left standing, once nobody looks; nothing of it reaches anything, or is logged."""
+        before = logging.root.manager.disable
+        logging.disable(logging.CRITICAL)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self._context.run(self._close_all)
+        finally:
+            logging.disable(before)
+
+    def _close_all(self) -> None:
+        self._loop.forget_generators(tuple(self._generators))
+        while self._frozen:
+            _close(self._frozen.pop().get_coro())
+        for generator in tuple(self._generators):
+            _close(generator.aclose())
+
+    # -- called by the loop
+
+    def took(self, task: asyncio.Task[Any]) -> None:
+        """Know a task of this process."""
+        self._tasks.add(task)
+        if self.crashed:
+            self._freeze(task)
+
+    def connected(self, connection: asyncio.BaseTransport | asyncio.AbstractServer) -> None:
+        """Know a connection, or a listening server."""
+        self._connections.add(connection)
+        if self.crashed:
+            contextvars.Context().run(_cut, connection)
+
+    def iterates(self, generator: AsyncGenerator[Any, Any]) -> None:
+        """Know an asynchronous generator."""
+        self._generators.add(generator)
+
+    def _freeze(self, task: asyncio.Task[Any]) -> None:
+        if not task.done():
+            self._frozen.append(task)
+            asyncio._unregister_task(task)  # documented, for loops
+            task._log_destroy_pending = False  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+        elif not task.cancelled():
+            task.exception()  # nobody will look at it any more
+
+    def __repr__(self) -> str:
+        return f"<Process {self.name}, {'crashed' if self.crashed else 'alive'}>"
+
+
+def _cut(connection: asyncio.BaseTransport | asyncio.AbstractServer) -> None:
+    if isinstance(connection, asyncio.AbstractServer):
+        connection.close()
+    elif isinstance(connection, asyncio.WriteTransport):
+        connection.set_protocol(asyncio.Protocol())  # the program hears nothing of it
+        connection.abort()
+
+
+def _close(coroutine: Any) -> None:
+    """Close a coroutine, however often it waits for something on its way out."""
+    if coroutine is None:
+        return
+    for _ in range(_MOST_CLOSES):
+        try:
+            if hasattr(coroutine, "cr_frame"):
+                coroutine.close()
+            else:  # `aclose()` of a generator: run it, and end it where it waits
+                with suppress(StopIteration):
+                    coroutine.send(None)
+                coroutine.close()
+        except RuntimeError:  # it waits for something
+            continue
+        except BaseException:  # noqa: BLE001, S110 - it is a dead program's, and nobody is there to hear of it
+            pass
+        return
+    _unclosable.append(coroutine)  # dropping it would close it once more, aloud

@@ -1,0 +1,278 @@
+"""A crash of a simulated process: nothing of it runs any more, and nothing of that is heard."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import asynccontextmanager
+
+import pytest
+
+from deltaloop.testing.processes import Process, ProcessLoop
+
+
+async def test_no_clean_up_of_a_crashed_process_runs_and_its_tasks_are_gone() -> None:
+    ran: list[str] = []
+    process = Process("a")
+
+    @asynccontextmanager
+    async def entered() -> AsyncGenerator[None]:
+        try:
+            yield
+        finally:
+            ran.append("context")
+
+    async def inner() -> None:
+        try:
+            await asyncio.sleep(5)
+            ran.append("inner")
+        except asyncio.CancelledError:
+            ran.append("cancelled")
+            raise
+
+    async def work() -> None:
+        try:
+            async with entered(), asyncio.TaskGroup() as group:
+                group.create_task(inner())
+                await asyncio.gather(inner(), asyncio.shield(inner()))
+        finally:
+            ran.append("work")
+
+    task = process.start(work())
+    asyncio.get_running_loop().call_later(6, ran.append, "the test's own")
+    await asyncio.sleep(1)
+    process.crash()
+    process.crash()
+    await asyncio.sleep(100)
+    assert ran == ["the test's own"]
+    assert not task.done()
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+    process.dispose()
+
+
+async def test_the_process_itself_may_crash_and_goes_no_further_than_its_next_await() -> None:
+    ran: list[str] = []
+    process = Process("a")
+
+    async def work() -> None:
+        try:
+            await asyncio.sleep(1)
+            process.crash()
+            ran.append("the same step")
+            await asyncio.sleep(0)
+            ran.append("the next one")
+        finally:
+            ran.append("finally")
+
+    process.start(work())
+    await asyncio.sleep(100)
+    assert ran == ["the same step"]
+    process.dispose()
+
+
+async def test_what_wakes_a_crashed_process_wakes_nothing() -> None:
+    ran: list[str] = []
+    process = Process("a")
+    loop = asyncio.get_running_loop()
+    future, event, queue = loop.create_future(), asyncio.Event(), asyncio.Queue[str]()
+
+    async def wait(coroutine: Coroutine[object, object, object]) -> None:
+        await coroutine
+        ran.append("woken")
+
+    async def work() -> None:
+        future.add_done_callback(lambda _: ran.append("called back"))
+        loop.call_later(5, ran.append, "timer")
+        await asyncio.gather(wait(event.wait()), wait(queue.get()), wait(asyncio.wait_for(future, 50)))
+
+    process.start(work())
+    await asyncio.sleep(1)
+    process.crash()
+    future.set_result(None)
+    event.set()
+    await queue.put("x")
+    await asyncio.sleep(100)
+    assert ran == []
+    process.dispose()
+
+
+@pytest.mark.parametrize("crashes_in", ["the middle of an answer", "the middle of a request"])
+async def test_the_other_side_of_its_connections_sees_them_end(crashes_in: str) -> None:
+    heard: list[bytes] = []
+    ended = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while data := await reader.read(100):
+                heard.append(data)
+        except ConnectionResetError:
+            pass
+        finally:
+            writer.close()
+            ended.set()
+
+    server = await asyncio.start_server(serve, "127.0.0.1")
+    port = server.sockets[0].getsockname()[1]
+    process = Process("a")
+
+    async def work() -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"begin")
+        await writer.drain()
+        if crashes_in == "the middle of a request":
+            await asyncio.sleep(10)
+        await reader.read(1)
+        writer.write(b"never")
+
+    process.start(work())
+    await asyncio.sleep(1)
+    assert heard == [b"begin"]
+    process.crash()
+    await asyncio.wait_for(ended.wait(), 1)
+    assert heard == [b"begin"]
+    process.dispose()
+    server.close()
+    await server.wait_closed()
+
+
+async def test_what_it_listened_on_is_free_again() -> None:
+    process = Process("a")
+
+    def serve(_: asyncio.StreamReader, __: asyncio.StreamWriter) -> None:
+        return
+
+    async def work() -> int:
+        server = await asyncio.start_server(serve, "127.0.0.1")
+        return int(server.sockets[0].getsockname()[1])
+
+    port = await process.start(work())
+    process.crash()
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection("127.0.0.1", port)
+    process.dispose()
+
+
+async def test_a_thread_that_returns_to_a_crashed_process_does_not_hold_the_clock() -> None:
+    process = Process("a")
+    ran: list[str] = []
+
+    async def work() -> None:
+        await asyncio.to_thread(lambda: None)
+        ran.append("returned")
+
+    process.start(work())
+    await asyncio.sleep(0)  # the thread is at work
+    process.crash()
+    await asyncio.sleep(1000)
+    assert ran == []
+    process.dispose()
+
+
+def stubborn(ran: list[str]) -> Coroutine[object, object, None]:
+    async def work() -> None:
+        for number in range(20):
+            try:
+                await asyncio.sleep(1000)
+            except BaseException:  # noqa: BLE001
+                ran.append(str(number))
+                asyncio.create_task(asyncio.sleep(1))  # noqa: RUF006
+
+    return work()
+
+
+def generating(ran: list[str]) -> Coroutine[object, object, None]:
+    async def numbers() -> AsyncGenerator[int]:
+        try:
+            while True:
+                await asyncio.sleep(1000)
+                yield 1
+        finally:
+            ran.append("generator")
+            await asyncio.sleep(0)
+
+    async def work() -> None:
+        async for _ in numbers():
+            pass
+
+    return work()
+
+
+def failing(ran: list[str]) -> Coroutine[object, object, None]:
+    async def fail() -> None:
+        raise ValueError
+
+    async def work() -> None:
+        failed = asyncio.create_task(fail())
+        try:
+            await asyncio.sleep(1000)
+        finally:
+            ran.append("finally")
+            await failed
+
+    return work()
+
+
+@pytest.mark.parametrize("make", [stubborn, generating, failing])
+async def test_what_a_crash_leaves_standing_is_closed_without_a_sound(
+    make: Callable[[list[str]], Coroutine[object, object, None]], caplog: pytest.LogCaptureFixture
+) -> None:
+    ran: list[str] = []
+    process = Process("a")
+    process.start(make(ran))
+    await asyncio.sleep(1)
+    process.crash()
+    await asyncio.sleep(5000)
+    assert ran == []
+    process.dispose()
+    assert ran or make is generating  # an asynchronous generator that waits for something cannot be closed: it is kept
+    gc.collect()  # warnings are errors here, those of destructors, too
+    assert caplog.records == []
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+@pytest.mark.real_time
+async def test_it_works_on_the_real_clock_too() -> None:
+    assert type(asyncio.get_running_loop()) is ProcessLoop
+    process = Process("a")
+    ran: list[str] = []
+
+    async def work() -> None:
+        try:
+            await asyncio.sleep(0.005)
+        finally:
+            ran.append("finally")
+
+    process.start(work())
+    await asyncio.sleep(0)
+    process.crash()
+    await asyncio.sleep(0.02)
+    assert ran == []
+    process.dispose()
+
+
+def test_another_loop_is_refused_with_the_remedy() -> None:
+    async def main() -> None:
+        Process("a")
+
+    with pytest.raises(TypeError, match="run_virtual"):
+        asyncio.run(main())
+
+
+async def test_other_processes_and_the_test_go_on() -> None:
+    ran: list[str] = []
+
+    async def work(name: str) -> None:
+        await asyncio.sleep(2)
+        ran.append(name)
+
+    first, second = Process("a"), Process("b")
+    first.start(work("a"))
+    second.start(work("b"))
+    await asyncio.sleep(1)
+    first.crash()
+    await asyncio.sleep(2)
+    assert ran == ["b"]
+    assert repr(first) == "<Process a, crashed>"
+    assert repr(second) == "<Process b, alive>"
+    first.dispose()
