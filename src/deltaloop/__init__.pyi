@@ -52,6 +52,7 @@ from deltaloop.leaderelection import LeaderElectionConfig as LeaderElectionConfi
 from deltaloop.leaderelection import LeaderElector as LeaderElector
 from deltaloop.leaderelection import LeaseLock as LeaseLock
 from deltaloop.runtime import Access as Access
+from deltaloop.runtime import Caches as Caches
 from deltaloop.runtime import Context as Context
 from deltaloop.runtime import Controller as Controller
 from deltaloop.runtime import Manager as Manager

@@ -16,6 +16,7 @@ from deltaloop.predicates import Where
 from deltaloop.runtime import Context, Request, controller
 from deltaloop.runtime.enqueue import Enqueue, enqueue, enqueue_owner
 from deltaloop.sources import Watch
+from deltaloop.workqueue.errors import TerminalError
 from tests.runtime.worlds import until, world
 
 FOO: ResourceType[Resource] = ResourceType("samples.deltaloop.dev", "v1alpha1", "Foo", "foos")
@@ -190,6 +191,24 @@ async def test_newer_changes_of_an_object_are_mapped_with_those_that_wait() -> N
     keys.added.clear()
     await asyncio.sleep(2_000.0)
     assert keys.added == [], "nothing is mapped twice"
+    handler.close()
+
+
+async def test_a_change_that_is_given_up_does_not_hold_up_those_behind_it() -> None:
+    keys = Keys()
+
+    def given_up(obj: Resource) -> Iterable[str]:
+        if obj.resource_version in ("1", "3"):
+            raise TerminalError("never")
+        return [f"{obj.name}-{obj.resource_version}"]
+
+    handler = enqueue(keys, mapper=given_up)
+    handler.on_add(obj("1"), is_in_initial_list=False)
+    handler.on_update(obj("2"), obj("2"))
+    handler.on_delete(obj("3"), final_state_known=True)
+    await asyncio.sleep(1.0)
+    handler.on_add(obj("4"), is_in_initial_list=False)
+    assert [key for key, _, _ in keys.added] == ["web-2", "web-4"]
     handler.close()
 
 

@@ -245,7 +245,8 @@ async def test_handlers_are_named_after_controller_and_source(monkeypatch: pytes
     monkeypatch.setattr(Informer, "add_event_handler", noted)
     async with world() as w, InformerFactory(w.client) as factory:
         await connected(w, factory, declared(watches=["v1/Secret"]), None)
-    assert named == [("maps: informer", "maps: informer"), ("maps: watch", "maps: watch")]
+    assert [name for name, _ in named] == ["maps: informer v1/ConfigMap", "maps: watch v1/Secret"]
+    assert all(handler == name for name, handler in named)
 
 
 @pytest.mark.parametrize("managed", [None, "default"])

@@ -4,6 +4,7 @@ This room joins the rooms below it: handlers put keys into work queues, workers 
 a reconciler reads from caches and writes through a guarded client. Those rooms do not know each other.
 """
 
+from deltaloop.runtime.caches import Caches as Caches
 from deltaloop.runtime.context import Context as Context
 from deltaloop.runtime.controller import Controller as Controller
 from deltaloop.runtime.controller import controller as controller

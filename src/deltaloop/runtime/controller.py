@@ -26,6 +26,7 @@ from deltaloop.runtime.core.outcomes import Result
 from deltaloop.runtime.core.predicates import Predicate
 from deltaloop.runtime.core.requests import Request
 from deltaloop.runtime.errors import InvalidControllerError
+from deltaloop.runtime.mapping import is_coroutine_function, takes_caches
 from deltaloop.runtime.sources import Source, Watch
 from deltaloop.workqueue import QueueOptions, RateLimiter
 
@@ -106,16 +107,44 @@ class Controller:
         if self.rate_limiter is not None:
             needed = "nothing and makes a limiter, since each run needs its own"
             self._require_call("rate_limiter", self.rate_limiter, needed)
+            self._require_plain("rate_limiter", self.rate_limiter)
         for name, index in self.indexers.items():
             if not isinstance(index, Path):
                 self._require_call(f"indexers[{name!r}]", index, "an object", None)
-        for watch in self.owns:
-            if isinstance(watch, Watch) and watch.to is not None:
-                raise InvalidControllerError(self.name, "a Watch in owns has no `to`: put it into watches")
-        for watch in self.children:
-            if isinstance(watch, Watch) and (watch.to or watch.label_selector or watch.field_selector):
+                self._require_plain(f"indexers[{name!r}]", index)
+        for name, watches in (("owns", self.owns), ("reads", self.reads)):
+            for watch in map(as_watch, watches):
+                if watch.to is not None or watch.by_index:
+                    problem = f"a Watch in {name} has no `to` and no `by_index`: put it into watches"
+                    raise InvalidControllerError(self.name, problem)
+        for watch in map(as_watch, self.children):
+            if watch.to or watch.by_index or watch.label_selector or watch.field_selector:
                 problem = "a Watch in children has no `to` and no selectors: its cache holds all children of an owner"
                 raise InvalidControllerError(self.name, problem)
+        for watch in map(as_watch, self.watches):
+            self._require_mapping(watch)
+
+    def _require_mapping(self, watch: Watch) -> None:
+        """Refuse what does not lead from a watched object to the controller's objects."""
+        if watch.to is not None and watch.by_index:
+            problem = f"the Watch of {watch.resource} has `to` and `by_index`: one of them is enough"
+            raise InvalidControllerError(self.name, problem)
+        if watch.by_index and watch.by_index not in self.indexers:
+            index = f'indexers={{"{watch.by_index}": dl.path("spec.configRef.name")}}'
+            problem = f"the Watch of {watch.resource} is by an index that the controller does not have: add {index}"
+            raise InvalidControllerError(self.name, problem)
+        if watch.to is None:
+            return
+        name = f"`to` of the Watch of {watch.resource}"
+        if not takes_caches(watch.to):
+            self._require_call(name, watch.to, "an object, or with an object and caches", None)
+        self._require_plain(name, watch.to)
+
+    def _require_plain(self, name: str, function: object) -> None:
+        """Refuse what has to be awaited where nothing awaits it."""
+        if is_coroutine_function(function):
+            problem = f"{name} is `async`: make it a plain function; what has to wait belongs into the reconcile"
+            raise InvalidControllerError(self.name, problem)
 
     def _require_call(self, name: str, function: object, needed: str, *arguments: object) -> None:
         """Refuse what cannot be called with such arguments, as far as its signature tells."""
@@ -136,10 +165,7 @@ class Controller:
     @property
     def is_async(self) -> bool:
         """Whether its function is a coroutine function."""
-        function: Any = self.function
-        return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-            getattr(function, "__call__", None)  # noqa: B004 - an object may have an async __call__
-        )
+        return is_coroutine_function(self.function)
 
     def __call__(self, request: Request, ctx: Context) -> Awaitable[Result | None] | Result | None:
         """Call the function."""

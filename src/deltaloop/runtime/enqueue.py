@@ -21,6 +21,7 @@ from deltaloop.runtime.core.predicates import Change, Predicate
 from deltaloop.runtime.core.requests import Mapper, Unmapped, own_key, owner_key, requests_for
 from deltaloop.tracebacks import ErrorSummaries
 from deltaloop.workqueue import RateLimitingQueue
+from deltaloop.workqueue.errors import is_terminal
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 
@@ -151,7 +152,14 @@ class Enqueue:
         async for work in retries:
             with work:
                 while (change := self._unmapped.first(work.key)) is not None:
-                    self._map(change)
+                    try:
+                        self._map(change)
+                    except Exception as error:
+                        if is_terminal(error):
+                            self._unmapped.mapped(work.key)  # given up; those behind it have their turn
+                            if work.key in self._unmapped:
+                                retries.add(work.key)
+                        raise
                     self._unmapped.mapped(work.key)
 
     def _allows(self, change: Change) -> bool:

@@ -24,6 +24,7 @@ from deltaloop.fork_safety import fork_safe
 from deltaloop.runtime.core.predicates import Predicate
 from deltaloop.runtime.core.requests import Mapper, Request
 from deltaloop.runtime.enqueue import AcceptsKeys
+from deltaloop.runtime.mapping import CachedMapper
 from deltaloop.tracebacks import ErrorSummaries
 
 OnTrigger: TypeAlias = Callable[[str, str], object]
@@ -39,8 +40,11 @@ class Watch:
 
     Attributes:
         resource: The kind to watch.
-        to: From an object to what is to be reconciled; on an update it is asked about the old and the new object. None
-            in ``owns`` is the owner, in ``watches`` the object's own namespace and name.
+        to: From an object to what is to be reconciled, as keys, requests or objects; on an update it is asked about the
+            old and the new object. A plain function of the object, or of the object and the controller's ``Caches``.
+            None in ``owns`` is the owner, in ``watches`` the object's own namespace and name.
+        by_index: In place of ``to``: an index of the controller (``indexers``) that holds the names of such objects, as
+            ``namespace/name`` or, in the same namespace, as the bare name. Its objects are reconciled.
         predicates: Only changes that all of them pass count.
         namespace: Watch this namespace only; None is the manager's.
         label_selector: Only objects with such labels.
@@ -50,7 +54,8 @@ class Watch:
     """
 
     resource: Kind
-    to: Mapper | None = field(default=None, kw_only=True)
+    to: Mapper | CachedMapper | None = field(default=None, kw_only=True)
+    by_index: str = field(default="", kw_only=True)
     predicates: Sequence[Predicate] = field(default=(), kw_only=True)
     namespace: str | None = field(default=None, kw_only=True)
     label_selector: str = field(default="", kw_only=True)

@@ -152,11 +152,14 @@ class Views:
         """Begin without views."""
         self._views: dict[ResourceType[Any], builtins.list[CacheView]] = {}
 
-    def add(self, resource_type: ResourceType[Any], view: CacheView) -> None:
-        """Add the view of one informer; a second one of the same informer changes nothing."""
+    def add(self, resource_type: ResourceType[Any], view: CacheView) -> CacheView:
+        """Add the view of one informer, and return it; if there is one of the same informer, return that."""
         views = self._views.setdefault(resource_type, [])
-        if all(known.informer is not view.informer for known in views):
-            views.append(view)
+        for known in views:
+            if known.informer is view.informer:
+                return known
+        views.append(view)
+        return view
 
     def find(self, resource_type: ResourceType[Any], namespace: str | None) -> CacheView | None:
         """Return a view that holds a namespace, or all of them if that is None; None if there is none."""

@@ -15,16 +15,20 @@ from deltaloop.api.kinds import parse_resource_type
 from deltaloop.api.managed_fields import strip_managed_fields
 from deltaloop.api.resource import Resource, untyped
 from deltaloop.api.resource_type import ResourceType
+from deltaloop.cache.errors import IndexerConflictError
 from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.informer import Informer
 from deltaloop.cache.informer_options import InformerOptions
 from deltaloop.client import Client
 from deltaloop.client.request_keywords import Kind
+from deltaloop.runtime.caches import Caches
 from deltaloop.runtime.controller import Controller, as_watch
 from deltaloop.runtime.core.access import READ_VERBS, Access, AccessRule, implied_rules, rules_for, rules_of_access
 from deltaloop.runtime.core.children import CHILD_VERBS, OWNER_INDEX, ChildKind, owner_uids
 from deltaloop.runtime.core.requests import Mapper, own_key, owner_key
 from deltaloop.runtime.enqueue import Enqueue
+from deltaloop.runtime.errors import InvalidControllerError
+from deltaloop.runtime.mapping import CachedMapper, mapping_by_index, with_caches
 from deltaloop.runtime.reconcile_loop import ReconcileLoop
 from deltaloop.runtime.sources import Watch
 from deltaloop.runtime.views import CacheView, Views
@@ -46,7 +50,7 @@ class Wire:
 
     kind: ResourceType[Any]
     watch: Watch
-    mapper: Mapper | None
+    mapper: Mapper | CachedMapper | None
     source: str
 
 
@@ -116,10 +120,9 @@ def wires_of(controller: Controller, known: Mapping[str, ResourceType[Any]]) -> 
         )
         for watch in children
     )
-    wires.extend(
-        Wire(kind=kind_of(watch.resource), watch=watch, mapper=watch.to or own_key, source=watch.source or "watch")
-        for watch in map(as_watch, controller.watches)
-    )
+    for watch in map(as_watch, controller.watches):
+        mapper = mapping_by_index(own, watch.by_index) if watch.by_index else watch.to or own_key
+        wires.append(Wire(kind=kind_of(watch.resource), watch=watch, mapper=mapper, source=watch.source or "watch"))
     wires.extend(
         Wire(kind=kind_of(watch.resource), watch=watch, mapper=None, source="")
         for watch in map(as_watch, controller.reads)
@@ -209,36 +212,48 @@ def connect_caches(
         namespace: The manager's namespace; None for all.
         options: Of the informers.
         clock: Seconds of the event loop.
+
+    Raises:
+        InvalidControllerError: If two controllers that share a cache have different indexes of one name.
     """
     informers: list[Informer[Any]] = []
+    controller = wires.controller.name
+    caches = Caches(controller)
     for wire in wires.wires:
         watch = wire.watch
         place = watch.namespace if wire.kind.namespaced else None
-        informer = factory.informer(
-            untyped(wire.kind),  # handlers, predicates and views want objects as they are
-            namespace=place,
-            indexers=watch.indexers,
-            label_selector=watch.label_selector,
-            field_selector=watch.field_selector,
-        )
+        try:
+            informer = factory.informer(
+                untyped(wire.kind),  # handlers, predicates and views want objects as they are
+                namespace=place,
+                indexers=watch.indexers,
+                label_selector=watch.label_selector,
+                field_selector=watch.field_selector,
+            )
+        except IndexerConflictError as error:
+            names = ", ".join(map(repr, error.names))
+            problem = f"an index of {wire.kind} is named {names} with another function: choose another name"
+            raise InvalidControllerError(controller, problem) from error
         informers.append(informer)
         if loop.own_cache is None:  # the first wire is the controller's own kind
             loop.own_cache = informer.lister()
         if not watch.label_selector and not watch.field_selector:
             held = (place or namespace) if wire.kind.namespaced else None
-            views.add(wire.kind, CacheView(informer, namespace=held, transform=cached_form(options), clock=clock))
+            view = CacheView(informer, namespace=held, transform=cached_form(options), clock=clock)
+            caches.add(watch.resource, wire.kind, views.add(wire.kind, view))
         if wire.mapper is not None:
+            name = f"{controller}: {wire.source} {wire.kind}"
             handler = Enqueue(
                 loop.queue,
-                wire.mapper,
+                with_caches(wire.mapper, caches),
                 source=wire.source,
-                name=f"{wires.controller.name}: {wire.source}",
+                name=name,
                 predicates=watch.predicates,
                 on_trigger=loop.metrics.triggered,
                 clock=clock,
             )
             loop.at_close(handler.close)
-            informer.add_event_handler(handler, name=f"{wires.controller.name}: {wire.source}")
+            informer.add_event_handler(handler, name=name)
     return informers
 
 

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.runtime.core.predicates import Change
-from deltaloop.runtime.core.requests import Unmapped, own_key, owner_key, requests_for
+from deltaloop.runtime.core.requests import (
+    InvalidMappingError,
+    Request,
+    Unmapped,
+    keys_by_index,
+    keys_of,
+    own_key,
+    owner_key,
+    requests_for,
+)
 
 FOO: ResourceType[Resource] = ResourceType("samples.deltaloop.dev", "v1alpha1", "Foo", "foos")
 NODE_POOL: ResourceType[Resource] = ResourceType("x.dev", "v1", "NodePool", "nodepools", namespaced=False)
@@ -95,6 +106,57 @@ def test_a_deletion_is_told_by_the_last_state() -> None:
 
 def change(old: str, new: str) -> Change:
     return Change(verb=f"{old}>{new}", old=child(old) if old else None, new=child(new) if new else None)
+
+
+def named(key: str) -> Resource:
+    namespace, _, name = key.rpartition("/")
+    return Resource.from_dict({"metadata": {"name": name, "namespace": namespace}})
+
+
+# What is referred to, the values that objects are filed under, and which of those objects refer to it.
+REFERENCES: list[tuple[str, dict[str, str], list[str]]] = [
+    (
+        "prod/cfg",
+        {"prod/a": "cfg", "prod/b": "prod/cfg", "prod/c": "test/cfg", "prod/d": "other"},
+        ["prod/b", "prod/a"],
+    ),
+    ("prod/cfg", {"test/a": "cfg", "test/b": "prod/cfg", "test/c": "test/cfg"}, ["test/b"]),
+    ("prod/cfg", {"a": "cfg", "b": "prod/cfg", "c": "test/cfg"}, ["b", "a"]),
+    ("cfg", {"prod/a": "cfg", "test/a": "cfg", "prod/b": "prod/cfg"}, ["prod/a", "test/a"]),
+    ("cfg", {"a": "cfg", "b": "other"}, ["a"]),
+]
+
+
+@pytest.mark.parametrize(("referred", "filed", "concerned"), REFERENCES)
+def test_an_index_holds_names_with_a_namespace_or_of_the_same_one(
+    referred: str, filed: dict[str, str], concerned: list[str]
+) -> None:
+    def lookup(value: str) -> list[Resource]:
+        return [named(key) for key, under in filed.items() if under == value]
+
+    assert keys_by_index(named(referred), lookup) == concerned
+
+
+def test_keys_requests_and_objects_are_mapped_to() -> None:
+    mapped = ["prod/a", Request("prod", "b"), named("prod/c"), Request("", "d")]
+    assert [*keys_of(mapped)] == [*keys_of(iter(mapped))] == ["prod/a", "prod/b", "prod/c", "d"]
+
+
+@pytest.mark.parametrize(
+    ("mapped", "said"),
+    [
+        (None, "a NoneType;"),
+        ("prod/a", "a str;"),
+        (Request("prod", "a"), "a Request;"),
+        (named("prod/a"), "a Resource;"),
+        (7, "a int;"),
+        (["prod/a", None], "a list with a NoneType in it;"),
+        ([("prod", "a")], "a list with a tuple in it;"),
+    ],
+)
+def test_nothing_else_is(mapped: object, said: str) -> None:
+    with pytest.raises(InvalidMappingError, match=f"the mapping returned {said} return a list of keys"):
+        [*keys_of(mapped)]
 
 
 def drained(unmapped: Unmapped, key: str) -> list[tuple[str, str, str]]:

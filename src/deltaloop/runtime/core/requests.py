@@ -2,6 +2,9 @@
 
 A mapper takes an object and returns keys. On an update it is asked about the old and the new object, because an object
 that changed its owner concerns both owners. A change whose mapper raises waits (``Unmapped``) until it does not.
+
+A mapper that looks into caches may come too early: the object that it should find is not cached yet. Then the event of
+that object, which comes later, asks for the same reconcile, if its kind is watched as well.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Self, TypeAlias, final
+from typing import Any, Final, Self, TypeAlias, cast, final
 
 from deltaloop.api.errors import InvalidKeyError
 from deltaloop.api.keys import join_key, meta_namespace_key, split_meta_namespace_key
@@ -17,6 +20,7 @@ from deltaloop.api.references import Trigger, reference_to
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.runtime.core.predicates import Change
+from deltaloop.workqueue.errors import TerminalError
 
 _UNMAPPED: Final = 8
 
@@ -55,11 +59,30 @@ class Request:
         return self.key
 
 
-Mapper: TypeAlias = Callable[[Resource], Iterable[str | Request]]
-"""From an object to what is to be reconciled for it: requests, or keys."""
+Mapped: TypeAlias = Iterable[str | Request | Resource]
+"""What is to be reconciled: requests, keys, or the objects themselves."""
+
+Mapper: TypeAlias = Callable[[Resource], Mapped]
+"""From an object to what is to be reconciled for it."""
 
 
-def own_key(obj: Resource) -> Iterable[str | Request]:
+@final
+class InvalidMappingError(TerminalError, TypeError):
+    """A mapper returned something else than a list of keys, requests or objects; the fault is the mapper's.
+
+    The change is given up: asked again, it would return the same.
+
+    Attributes:
+        returned: Name of the class of what came back.
+    """
+
+    def __init__(self, returned: str) -> None:
+        """Keep what came back."""
+        super().__init__(f"the mapping returned a {returned}; return a list of keys, requests or objects, or []")
+        self.returned = returned
+
+
+def own_key(obj: Resource) -> Mapped:
     """Map an object to its own key."""
     return (meta_namespace_key(obj),)
 
@@ -77,7 +100,7 @@ def owner_key(owner: ResourceType[Any], *, controller_only: bool = True) -> Mapp
     Source: controller-runtime pkg/handler/enqueue_owner.go.
     """
 
-    def map_owner(obj: Resource) -> Iterable[str | Request]:
+    def map_owner(obj: Resource) -> Mapped:
         for reference in obj.owner_references:
             group = reference.api_version.rpartition("/")[0]
             if (group, reference.kind) != (owner.group, owner.kind) or (controller_only and not reference.controller):
@@ -85,6 +108,21 @@ def owner_key(owner: ResourceType[Any], *, controller_only: bool = True) -> Mapp
             yield join_key(obj.namespace if owner.namespaced else "", reference.name)
 
     return map_owner
+
+
+def keys_by_index(obj: Resource, lookup: Callable[[str], Iterable[Resource]]) -> list[str]:
+    """Return the keys of the objects whose index holds an object's name.
+
+    The index holds ``namespace/name``, or the bare name: then both are in one namespace, if both kinds have namespaces.
+
+    Args:
+        obj: What is referred to.
+        lookup: From an index value to the objects that are filed under it.
+    """
+    keys = [found.key for found in lookup(obj.key)]
+    if obj.namespace:
+        keys += [found.key for found in lookup(obj.name) if found.namespace in ("", obj.namespace)]
+    return keys
 
 
 def requests_for(
@@ -99,6 +137,9 @@ def requests_for(
         old: The object before; None if it is new.
         new: The object after; None if it is gone.
         now: Monotonic seconds.
+
+    Raises:
+        InvalidMappingError: If the mapper returns something else.
     """
     subject = new if new is not None else old
     if subject is None:
@@ -113,9 +154,26 @@ def requests_for(
         new_resource_version=new.resource_version if new is not None else "",
         at=now,
     )
-    keys = dict.fromkeys(str(key) for obj in (old, new) if obj is not None for key in mapper(obj))
+    keys = dict.fromkeys(key for obj in (old, new) if obj is not None for key in keys_of(mapper(obj)))
     for key in keys:
         yield key, trigger
+
+
+def keys_of(mapped: object) -> Iterator[str]:
+    """Yield the keys of what a mapper returned.
+
+    Raises:
+        InvalidMappingError: If it is nothing of the kind.
+    """
+    if isinstance(mapped, str | Request | Resource) or not isinstance(mapped, Iterable):
+        raise InvalidMappingError(type(mapped).__name__)  # the letters of a text are no keys
+    for each in cast("Iterable[object]", mapped):
+        if isinstance(each, str):
+            yield each
+        elif isinstance(each, Request | Resource):
+            yield each.key
+        else:
+            raise InvalidMappingError(f"{type(cast('object', mapped)).__name__} with a {type(each).__name__} in it")
 
 
 @final

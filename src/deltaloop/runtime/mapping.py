@@ -1,0 +1,60 @@
+"""What ``Watch(to=...)`` and ``Watch(by_index=...)`` may be, and the mapper that each becomes.
+
+Core: ``runtime/core/requests.py``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeAlias, cast
+
+from deltaloop.api.resource import Resource, untyped
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.runtime.caches import Caches
+from deltaloop.runtime.core.requests import Mapped, Mapper, keys_by_index
+
+CachedMapper: TypeAlias = Callable[[Resource, Caches], Mapped]
+"""From an object, and what the controller's caches hold, to what is to be reconciled for it."""
+
+
+def mapping_by_index(own: ResourceType[Any], index: str) -> CachedMapper:
+    """Make a mapping to the objects of ``own`` whose index holds an object's name; see ``Watch.by_index``."""
+    kind = untyped(own)
+
+    def map_by_index(obj: Resource, caches: Caches) -> Mapped:
+        return keys_by_index(obj, lambda value: caches.by_index(kind, index, value))
+
+    return map_by_index
+
+
+def takes_caches(mapping: Mapper | CachedMapper) -> bool:
+    """Tell whether a mapping must be given the caches: a second parameter with a default is its own affair."""
+    return not accepts(mapping, None) and accepts(mapping, None, None)
+
+
+def with_caches(mapping: Mapper | CachedMapper, caches: Caches) -> Mapper:
+    """Return the mapping as a function of the object alone."""
+    if not takes_caches(mapping):
+        return cast("Mapper", mapping)
+    cached = cast("CachedMapper", mapping)
+    return lambda obj: cached(obj, caches)
+
+
+def accepts(function: Callable[..., object], *arguments: object) -> bool:
+    """Tell whether a function can be called with such arguments, as far as its signature tells."""
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError:
+        return False
+    except ValueError:  # built in, without a signature
+        return True
+    return True
+
+
+def is_coroutine_function(function: object) -> bool:
+    """Tell whether calling something returns what has to be awaited: ``async def``, with or without ``yield``."""
+    return any(
+        inspect.iscoroutinefunction(each) or inspect.isasyncgenfunction(each)
+        for each in (function, getattr(function, "__call__", None))  # noqa: B004 - an object may have an async __call__
+    )
