@@ -112,6 +112,10 @@ class Controller:
             if not isinstance(index, Path):
                 self._require_call(f"indexers[{name!r}]", index, "an object", None)
                 self._require_plain(f"indexers[{name!r}]", index)
+        self._require_watches()
+
+    def _require_watches(self) -> None:
+        """Refuse what stands in the wrong list."""
         for name, watches in (("owns", self.owns), ("reads", self.reads)):
             for watch in map(as_watch, watches):
                 if watch.to is not None or watch.by_index:

@@ -7,7 +7,8 @@ DeltaloopError
 ├── ReconcileCancelledError      a reconciler raised CancelledError although nobody had cancelled it
 ├── ReconcileTimeoutError        in core/outcomes.py
 ├── TerminalError (workqueue)
-│   └── InvalidResultError       same
+│   ├── InvalidMappingError      in core/requests.py
+│   └── InvalidResultError       in core/outcomes.py
 ├── AlreadyOwnedError            in ownership.py
 ├── PreflightError               this program may not do what its controllers need
 ├── ShutdownTimeoutError         reconciles did not end in time, and were left behind

@@ -156,7 +156,7 @@ def test_keys_requests_and_objects_are_mapped_to() -> None:
 )
 def test_nothing_else_is(mapped: object, said: str) -> None:
     with pytest.raises(InvalidMappingError, match=f"the mapping returned {said} return a list of keys"):
-        [*keys_of(mapped)]
+        list(keys_of(mapped))
 
 
 def drained(unmapped: Unmapped, key: str) -> list[tuple[str, str, str]]:
