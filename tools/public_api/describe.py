@@ -157,22 +157,24 @@ def _signature(function: Callable[..., object]) -> str:
 
 def _parameter(parameter: inspect.Parameter, function: Callable[..., object]) -> str:
     annotation = _annotation(parameter.annotation)
-    if parameter.kind is inspect.Parameter.VAR_KEYWORD and (packed := _UNPACKED.fullmatch(annotation)) is not None:
-        return f"**{_keywords(packed['name'], function)}"
+    if (group := keyword_group(parameter, function)) is not None:
+        return "**{" + ", ".join(f"{key}: {_annotation(each)}" for key, each in group.items()) + "}"
     kinds: dict[object, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
     stars = kinds.get(parameter.kind, "")
     said = "" if parameter.annotation is inspect.Parameter.empty else f": {annotation}"
-    default = "" if parameter.default is inspect.Parameter.empty else f" = {_constant(parameter.default)}"
+    default = "" if parameter.default is inspect.Parameter.empty else f" = {shown_constant(parameter.default)}"
     return f"{stars}{parameter.name}{said}{default}"
 
 
-def _keywords(name: str, function: Callable[..., object]) -> str:
-    """Return the keys of a TypedDict that a function takes as keywords: a caller writes those, and not its name."""
-    value: Any = getattr(inspect.unwrap(function), "__globals__", {}).get(name.rpartition(".")[2])
+def keyword_group(parameter: inspect.Parameter, function: Callable[..., object]) -> dict[str, object] | None:
+    """Return the keys and annotations of a TypedDict that a function takes as keywords; None if it takes none so."""
+    packed = _UNPACKED.fullmatch(_annotation(parameter.annotation))
+    if parameter.kind is not inspect.Parameter.VAR_KEYWORD or packed is None:
+        return None
+    value: Any = getattr(inspect.unwrap(function), "__globals__", {}).get(packed["name"].rpartition(".")[2])
     if value is None or not typing.is_typeddict(value):
-        return f"Unpack[{name}]"
-    keys: Mapping[str, object] = value.__annotations__
-    return "{" + ", ".join(f"{key}: {_annotation(keys[key])}" for key in sorted(keys)) + "}"
+        return None
+    return {key: value.__annotations__[key] for key in sorted(value.__annotations__)}
 
 
 def _value(value: object) -> str:
@@ -206,11 +208,12 @@ def _field_default(cls: type, name: str) -> str:
         field = next((each for each in dataclasses.fields(cls) if each.name == name), None)
         if field is None or (field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING):
             return ""
-        return f" = {_constant(field.default) if field.default is not dataclasses.MISSING else '...'}"
+        return f" = {shown_constant(field.default) if field.default is not dataclasses.MISSING else '...'}"
     return " = ..." if name in own and not inspect.ismemberdescriptor(own[name]) else ""
 
 
-def _constant(value: object) -> str:
+def shown_constant(value: object) -> str:
+    """Return a default as a signature shows it; ``...`` for what has no short form."""
     if isinstance(value, enum.Enum):
         return f"{type(value).__name__}.{value.name}"
     if value is None or isinstance(value, bool | int | float | str) or value in ((), frozenset()):

@@ -1,0 +1,170 @@
+"""Writes docs/context.md: all that a reconcile reaches from ``ctx``, with signatures and first lines of docstrings.
+
+The page is true as long as the docstrings are. ``--check`` changes nothing, and fails if the page would be another.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import inspect
+import re
+import sys
+import typing
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from tools.public_api.describe import keyword_group, shown_constant
+
+from deltaloop.api.references import Trigger
+from deltaloop.events import ComponentRecorder
+from deltaloop.runtime import Context, ReconcileClient
+from deltaloop.runtime.context import ReconcileLogger
+
+PAGE: Final = Path(__file__).parents[2] / "docs" / "context.md"
+_MARKS: Final = ("<!-- members -->\n", "<!-- end -->\n")
+
+PARTS: Final[dict[str, tuple[type, str]]] = {
+    "ctx": (Context, "The surroundings of one reconcile."),
+    "ctx.client": (ReconcileClient, "Reads from caches, writes to the server, and sees its own writes at once."),
+    "ctx.recorder": (ComponentRecorder, "Records Events as the controller."),
+    "trigger": (Trigger, "One of `ctx.triggers`: why the reconcile runs."),
+}
+"""What is on the page: how a reconcile writes it, its class, and one line."""
+
+_ELSEWHERE: Final = (ReconcileLogger,)
+"""Classes of attributes of ``ctx`` whose methods are another library's."""
+
+
+def members(cls: type) -> Iterator[tuple[str, str]]:
+    """Yield each public member of a class: what is written to use it, and the first line of its docstring."""
+    said = _attributes_said(cls)
+    seen: set[str] = set()
+    for each in cls.__mro__:
+        for name, value in vars(each).items():
+            if name.startswith("_") or name in seen or each.__module__.partition(".")[0] != "deltaloop":
+                continue
+            if isinstance(value, property):
+                seen.add(name)
+                yield name, _first_line(value)
+            elif inspect.isfunction(value):
+                seen.add(name)
+                yield _call(name, value), _first_line(value)
+    yield from ((name, text) for name, text in said.items() if name not in seen)
+
+
+def _attributes_said(cls: type) -> dict[str, str]:
+    """Return the lines below ``Attributes:`` of a class, each joined to one."""
+    _, found, rest = (inspect.getdoc(cls) or "").partition("Attributes:\n")
+    said: dict[str, str] = {}
+    name = ""
+    for line in rest.splitlines() if found else ():
+        if match := re.match(r" {4}(\w+): (.*)", line):
+            name = match[1]
+            said[name] = match[2]
+        elif line.startswith(" " * 8) and name:
+            said[name] += f" {line.strip()}"
+        elif line.strip():
+            break
+    return said
+
+
+def _first_line(value: object) -> str:
+    first = (inspect.getdoc(value) or "").partition("\n\n")[0]
+    return " ".join(first.split())
+
+
+def _call(name: str, function: Callable[..., object]) -> str:
+    """Return a method as it is written in a reconcile: how it is entered, its parameters, and what it gives."""
+    given = _returned(function)
+    if inspect.isasyncgenfunction(inspect.unwrap(function)):  # contextlib's, which wraps it
+        given, entered = _yielded(given), "async with "
+    elif given.startswith("AsyncGenerator"):
+        given, entered = _yielded(given), "async for each in "
+    else:
+        entered = "await " if inspect.iscoroutinefunction(function) else ""
+    answer = f" -> {given}" if given not in ("", "None", "Any") else ""
+    return f"{entered}{name}({', '.join(_parameters(function))}){answer}"
+
+
+def _returned(function: Callable[..., object]) -> str:
+    """Return what it gives; of several signatures, of the one whose answer is of the kind's class, ``T``."""
+    texts = [
+        " ".join(str(inspect.signature(each).return_annotation).split()).replace("builtins.", "")
+        for each in typing.get_overloads(inspect.unwrap(function)) or [inspect.unwrap(function)]
+    ]
+    return next((text for text in texts if re.search(r"\bT\b", text)), texts[0])
+
+
+def _yielded(text: str) -> str:
+    return text[text.index("[") + 1 : text.rindex("]")].removesuffix(", None")
+
+
+def _parameters(function: Callable[..., object]) -> list[str]:
+    """Return the parameters as a caller gives them, keywords that are grouped one by one."""
+    shown: list[str] = []
+    starred = False
+    for parameter in [*inspect.signature(function).parameters.values()][1:]:
+        group = keyword_group(parameter, function)
+        if not starred and (group is not None or parameter.kind is inspect.Parameter.KEYWORD_ONLY):
+            shown.append("*")
+        starred = starred or group is not None or parameter.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD
+        if group is not None:
+            shown += [f"{key}=..." for key in group]
+            continue
+        prefix = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+        default = "" if parameter.default is inspect.Parameter.empty else f"={shown_constant(parameter.default)}"
+        shown.append(f"{prefix}{parameter.name}{default}")
+    return shown
+
+
+def missing_parts() -> list[str]:
+    """Return attributes of ``ctx`` whose class is ours and has no part of its own on the page."""
+    known = {cls for cls, _ in PARTS.values()} | {*_ELSEWHERE}
+    found: list[str] = []
+    for name in _attributes_said(Context):
+        hint: Any = inspect.get_annotations(Context.__init__, eval_str=True).get(name)
+        if inspect.isclass(hint) and hint.__module__.startswith("deltaloop") and not dataclasses.is_dataclass(hint):
+            found += [] if hint in known else [name]
+    for name, value in vars(Context).items():
+        if isinstance(value, property) and value.fget is not None:
+            returns = typing.get_type_hints(value.fget).get("return")
+            if inspect.isclass(returns) and returns.__module__.startswith("deltaloop") and returns not in known:
+                found.append(name)
+    return found
+
+
+def render() -> str:
+    """Return what is between the marks of the page."""
+    parts: list[str] = []
+    for written, (cls, line) in PARTS.items():
+        rows = [f"| `{call}` | {text.replace('``', '`').replace('|', chr(92) + '|')} |" for call, text in members(cls)]
+        rows = [row.replace(" | None", " or None") for row in rows]
+        parts.append("\n".join([f"## `{written}`", "", line, "", "| | |", "| --- | --- |", *rows, ""]))
+    return "\n".join(parts)
+
+
+def written(page: str) -> str:
+    """Return a page with its part between the marks made anew."""
+    begin, end = _MARKS
+    before, _, rest = page.partition(begin)
+    _, _, after = rest.partition(end)
+    return f"{before}{begin}\n{render()}\n{end}{after}"
+
+
+def main() -> None:
+    """Write the page, or check it."""
+    parser = argparse.ArgumentParser(prog="python -m tools.context_page", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="change nothing; fail if the page would be another")
+    only_checks: bool = parser.parse_args().check
+    present = PAGE.read_text(encoding="utf-8")
+    now = written(present)
+    if only_checks and now != present:
+        sys.exit("docs/context.md does not say what the code does: make context-page")
+    if not only_checks:
+        PAGE.write_text(now, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
