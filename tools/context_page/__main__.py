@@ -25,6 +25,8 @@ from deltaloop.runtime.context import ReconcileLogger
 PAGE: Final = Path(__file__).parents[2] / "docs" / "context.md"
 _MARKS: Final = ("<!-- members -->\n", "<!-- end -->\n")
 
+_STARS: Final[dict[object, str]] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+
 PARTS: Final[dict[str, tuple[type, str]]] = {
     "ctx": (Context, "The surroundings of one reconcile."),
     "ctx.client": (ReconcileClient, "Reads from caches, writes to the server, and sees its own writes at once."),
@@ -113,7 +115,7 @@ def _parameters(function: Callable[..., object]) -> list[str]:
         if group is not None:
             shown += [f"{key}=..." for key in group]
             continue
-        prefix = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+        prefix = _STARS.get(parameter.kind, "")
         default = "" if parameter.default is inspect.Parameter.empty else f"={shown_constant(parameter.default)}"
         shown.append(f"{prefix}{parameter.name}{default}")
     return shown
