@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from tools.context_page import __main__ as context_page
 
+from deltaloop.runtime import ReconcileClient
+
 
 def test_the_page_says_what_the_code_does() -> None:
     page = context_page.PAGE.read_text(encoding="utf-8")
