@@ -1,4 +1,4 @@
-"""What can be waited for: an object's existence, one of its status conditions, or the value of a field.
+"""What can be waited for: an object's existence, how far it has come, a status condition, or the value of a field.
 
 A condition says whether an object fulfils it, what it is called, and what an object shows instead: for messages, so
 without the object's data. The value of a field is data, the status of a status condition is not.
@@ -8,11 +8,12 @@ Source: kubectl pkg/cmd/wait/condition.go (generations), json.go; apiextensions 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, cast, final
+from typing import Any, Protocol, final
 
+from deltaloop.api.conditions import STATUSES, Condition, conditions_of, is_outdated
 from deltaloop.api.errors import MalformedObjectError
+from deltaloop.api.kstatus import object_status
 from deltaloop.api.path import Path
 from deltaloop.api.resource import Resource
 
@@ -89,7 +90,7 @@ class StatusCondition:
     def is_met(self, obj: Resource) -> bool:
         """Tell whether an object fulfils it."""
         found = self._find(obj)
-        if found is None or not _is_current(obj, found):
+        if found is None or is_outdated(obj, found):
             return False
         return _text(found.get("status")).lower() == self.status.lower()
 
@@ -103,21 +104,31 @@ class StatusCondition:
         if found is None:
             return f"it has no condition {self.type}"
         status = _text(found.get("status"))
-        known = status if status in ("True", "False", "Unknown") else "something else"
-        old = "" if _is_current(obj, found) else ", of an older generation of the object"
+        known = status if status in STATUSES else "something else"
+        old = ", of an older generation of the object" if is_outdated(obj, found) else ""
         return f"its condition {self.type} is {known}{old}"
 
-    def _find(self, obj: Resource) -> Mapping[str, Any] | None:
-        status = obj.get("status")
-        conditions = cast("Mapping[str, Any]", status).get("conditions") if isinstance(status, Mapping) else None
-        if not isinstance(conditions, Sequence):
-            return None
-        for entry in cast("Sequence[Any]", conditions):
-            if isinstance(entry, Mapping):
-                found = cast("Mapping[str, Any]", entry)
-                if _text(found.get("type")).lower() == self.type.lower():
-                    return found
-        return None
+    def _find(self, obj: Resource) -> Condition | None:
+        wanted = self.type.lower()
+        return next((each for each in conditions_of(obj) if _text(each.get("type")).lower() == wanted), None)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Current:
+    """The object is as its spec asks for it, by the rules of kstatus for its kind."""
+
+    def is_met(self, obj: Resource) -> bool:
+        """Tell whether an object fulfils it."""
+        return object_status(obj).is_current
+
+    def describe(self) -> str:
+        """Return what is waited for."""
+        return "being current"
+
+    def shows(self, obj: Resource) -> str:
+        """Return what an object shows instead."""
+        return f"it is {object_status(obj).status}"
 
 
 @final
@@ -179,6 +190,14 @@ def ready() -> StatusCondition:
     return StatusCondition("Ready")
 
 
+def current() -> Current:
+    """Wait until an object is as its spec asks for it, by the rules of kstatus: all replicas of a Deployment are there.
+
+    What has no status yet and no rule of its own, such as a custom resource that no controller has seen, is current.
+    """
+    return Current()
+
+
 def established() -> StatusCondition:
     """Wait until a CustomResourceDefinition is served: its status condition ``Established``."""
     return StatusCondition("Established")
@@ -191,14 +210,6 @@ def field_value(path: str, value: Any = None) -> FieldValue:
         InvalidPathError: If the text is not a path.
     """
     return FieldValue(Path(path), value)
-
-
-def _is_current(obj: Resource, condition: Mapping[str, Any]) -> bool:
-    observed = condition.get("observedGeneration")
-    if observed is None:
-        status = obj.get("status")
-        observed = cast("Mapping[str, Any]", status).get("observedGeneration") if isinstance(status, Mapping) else None
-    return not isinstance(observed, int) or observed >= obj.generation
 
 
 def _text(value: object) -> str:

@@ -1,0 +1,93 @@
+"""Conditions: the entries of ``status.conditions``, how they are read, and what Kubernetes allows in one.
+
+Source: apimachinery pkg/apis/meta/v1 ``Condition`` and its validation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final, TypeAlias, cast
+
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.path import Path
+from deltaloop.api.resource import Resource
+
+Condition: TypeAlias = Mapping[str, object]
+
+STATUSES: Final = ("True", "False", "Unknown")
+LONGEST_MESSAGE: Final = 32768
+_LONGEST_TYPE: Final = 316
+_LONGEST_REASON: Final = 1024
+
+_LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_TYPE: Final = re.compile(rf"({_LABEL}(\.{_LABEL})*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+_REASON: Final = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")
+_STATUS: Final = Path("status")
+
+
+def conditions_of(obj: Resource) -> list[Condition]:
+    """Return the entries of ``status.conditions``; those that are no objects are left out.
+
+    Raises:
+        MalformedObjectError: If the object cannot be read.
+    """
+    found = _mapping(_STATUS.get(obj)).get("conditions")
+    entries = cast("list[object]", found) if isinstance(found, list) else []
+    return [cast("Condition", entry) for entry in entries if isinstance(entry, dict)]
+
+
+def is_outdated(obj: Resource, condition: Condition) -> bool:
+    """Tell whether a condition is about an older generation of its object; one that does not say it is not.
+
+    Raises:
+        MalformedObjectError: If the object cannot be read.
+    """
+    observed = condition.get("observedGeneration")
+    if observed is None:
+        observed = _mapping(_STATUS.get(obj)).get("observedGeneration")
+    return isinstance(observed, int) and observed < obj.generation
+
+
+def is_reason(text: str) -> bool:
+    """Tell whether a text may be the reason of a condition: a word such as ``MinimumReplicasAvailable``."""
+    return len(text) <= _LONGEST_REASON and _REASON.fullmatch(text) is not None
+
+
+def check_condition_type(type_name: str) -> None:
+    """Refuse a type that no condition may have.
+
+    Raises:
+        InvalidArgumentError: If it is none.
+    """
+    if len(type_name) > _LONGEST_TYPE or _TYPE.fullmatch(type_name) is None:
+        raise InvalidArgumentError(
+            f"{type_name[:_LONGEST_TYPE]!r} is no type of a condition: use a word such as Ready or example.com/Synced, "
+            f"of at most {_LONGEST_TYPE} characters"
+        )
+
+
+def check_condition(type_name: str, status: str, *, reason: str, message: str) -> None:
+    """Refuse what the API server refuses in a condition.
+
+    Raises:
+        InvalidArgumentError: If a part is not as it has to be; it says which.
+    """
+    check_condition_type(type_name)
+    if status not in STATUSES:
+        raise InvalidArgumentError(
+            f"condition {type_name}: {status!r} is no status of a condition: it is one of {', '.join(STATUSES)}"
+        )
+    if not is_reason(reason):
+        raise InvalidArgumentError(
+            f"condition {type_name}: {reason[:_LONGEST_REASON]!r} is no reason of a condition: use one word such as "
+            f"MinimumReplicasAvailable, of letters, digits and underscores and at most {_LONGEST_REASON} characters"
+        )
+    if len(message) > LONGEST_MESSAGE:
+        raise InvalidArgumentError(
+            f"condition {type_name}: the message has {len(message)} characters, and may have {LONGEST_MESSAGE}"
+        )
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
