@@ -62,7 +62,10 @@ from deltaloop.runtime.core.outcomes import InvalidResultError as InvalidResultE
 from deltaloop.runtime.core.outcomes import ReconcileTimeoutError as ReconcileTimeoutError
 from deltaloop.runtime.core.requests import InvalidMappingError as InvalidMappingError
 from deltaloop.runtime.errors import HealthServerError as HealthServerError
+from deltaloop.runtime.errors import InvalidChildrenError as InvalidChildrenError
 from deltaloop.runtime.errors import InvalidControllerError as InvalidControllerError
+from deltaloop.runtime.errors import NotOwnedError as NotOwnedError
+from deltaloop.runtime.errors import OwnerGoneError as OwnerGoneError
 from deltaloop.runtime.errors import ReconcileCancelledError as ReconcileCancelledError
 from deltaloop.runtime.errors import ReconcileStoppedError as ReconcileStoppedError
 from deltaloop.runtime.errors import ShutdownTimeoutError as ShutdownTimeoutError

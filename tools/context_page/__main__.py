@@ -19,7 +19,7 @@ from tools.public_api.describe import keyword_group, shown_constant
 
 from deltaloop.api.references import Trigger
 from deltaloop.events import ComponentRecorder
-from deltaloop.runtime import Context, ReconcileClient
+from deltaloop.runtime import AppliedChildren, Children, Context, ReconcileClient
 from deltaloop.runtime.context import ReconcileLogger
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "context.md"
@@ -30,6 +30,8 @@ _STARS: Final[dict[object, str]] = {inspect.Parameter.VAR_POSITIONAL: "*", inspe
 PARTS: Final[dict[str, tuple[type, str]]] = {
     "ctx": (Context, "The surroundings of one reconcile."),
     "ctx.client": (ReconcileClient, "Reads from caches, writes to the server, and sees its own writes at once."),
+    "ctx.children": (Children, "The children of the object: what `children=` declares."),
+    "applied": (AppliedChildren, "What `await ctx.children.apply(...)` returns; references name the children."),
     "ctx.recorder": (ComponentRecorder, "Records Events as the controller."),
     "trigger": (Trigger, "One of `ctx.triggers`: why the reconcile runs."),
 }

@@ -5,6 +5,8 @@ a reconciler reads from caches and writes through a guarded client. Those rooms 
 """
 
 from deltaloop.runtime.caches import Caches as Caches
+from deltaloop.runtime.children import AppliedChildren as AppliedChildren
+from deltaloop.runtime.children import Children as Children
 from deltaloop.runtime.context import Context as Context
 from deltaloop.runtime.controller import Controller as Controller
 from deltaloop.runtime.controller import controller as controller

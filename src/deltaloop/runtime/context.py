@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar, final
 
 from deltaloop.api.references import Trigger
 from deltaloop.events import ComponentRecorder
+from deltaloop.runtime.children import Children, DeclaredChildren
 from deltaloop.runtime.core.requests import Request
 from deltaloop.runtime.reconcile_client import ReconcileClient
 
@@ -49,6 +50,8 @@ class Context:
     """
 
     __slots__ = (
+        "_children",
+        "_declared_children",
         "_loop",
         "_recorder",
         "attempts",
@@ -74,6 +77,7 @@ class Context:
         attempts: int,
         recorder: ComponentRecorder | None,
         loop: asyncio.AbstractEventLoop,
+        children: DeclaredChildren | None = None,
     ) -> None:
         """Made by a manager."""
         self.request: Request = request
@@ -89,6 +93,27 @@ class Context:
         )
         self._recorder = recorder
         self._loop = loop
+        self._declared_children = children
+        self._children: Children | None = None
+
+    @property
+    def children(self) -> Children:
+        """The children of the object to reconcile: ``await ctx.children.apply(...)``; made when it is first used.
+
+        Raises:
+            RuntimeError: If the controller declares none.
+        """
+        if self._children is None:
+            if self._declared_children is None:
+                raise RuntimeError("there are no children: declare their kinds by @dl.controller(..., children=[...])")
+            self._children = Children(
+                self.request,
+                self._declared_children,
+                client=self.client,
+                controller=self.controller,
+                logger=self.logger,
+            )
+        return self._children
 
     @property
     def recorder(self) -> ComponentRecorder:

@@ -2,14 +2,17 @@
 
 DeltaloopError
 ├── InvalidArgumentError
-│   └── InvalidControllerError   a controller is declared in a way that cannot work
+│   ├── InvalidControllerError   a controller is declared in a way that cannot work
+│   └── InvalidChildrenError     desired children that cannot be applied
 ├── ReconcileStoppedError        a write of a reconcile that was told to stop
 ├── ReconcileCancelledError      a reconciler raised CancelledError although nobody had cancelled it
 ├── ReconcileTimeoutError        in core/outcomes.py
 ├── TerminalError (workqueue)
 │   ├── InvalidMappingError      in core/requests.py
-│   └── InvalidResultError       in core/outcomes.py
+│   ├── InvalidResultError       in core/outcomes.py
+│   └── OwnerGoneError           the owner of children is gone, going, or another one
 ├── AlreadyOwnedError            in ownership.py
+├── NotOwnedError                an object that nothing controls has the name of a desired child
 ├── PreflightError               this program may not do what its controllers need
 ├── ShutdownTimeoutError         reconciles did not end in time, and were left behind
 └── HealthServerError            the health or metrics server cannot listen
@@ -23,6 +26,7 @@ from typing import final
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.root_error import DeltaloopError
 from deltaloop.runtime.core.running import StopReason
+from deltaloop.workqueue.errors import TerminalError
 
 
 @final
@@ -37,6 +41,43 @@ class InvalidControllerError(InvalidArgumentError):
         """Keep which one."""
         super().__init__(f"controller {controller!r}: {problem}")
         self.controller = controller
+
+
+@final
+class InvalidChildrenError(InvalidArgumentError):
+    """Desired children cannot be applied, and nothing was sent; the message says which, why, and what to do."""
+
+
+@final
+class NotOwnedError(DeltaloopError):
+    """An object that nothing controls has the name of a desired child; nothing was sent.
+
+    Attributes:
+        object: The object that nothing controls.
+    """
+
+    def __init__(self, obj: str) -> None:
+        """Keep which."""
+        super().__init__(
+            f"{obj} exists and nothing controls it: adopt=True takes it over, another name leaves it alone"
+        )
+        self.object = obj
+
+
+@final
+class OwnerGoneError(TerminalError):
+    """The owner of children is gone, is being deleted, or is another one of the same name; nothing more was sent.
+
+    The next event of the owner reconciles it again.
+
+    Attributes:
+        owner: Kind and key of the owner.
+    """
+
+    def __init__(self, owner: str, problem: str) -> None:
+        """Keep whose children they are."""
+        super().__init__(f"children of {owner} cannot be applied: it {problem}")
+        self.owner = owner
 
 
 @final

@@ -22,6 +22,7 @@ from deltaloop.cache import Lister
 from deltaloop.client import Client
 from deltaloop.events import ComponentRecorder
 from deltaloop.leaderelection.guard import LeadershipLostError
+from deltaloop.runtime.children import DeclaredChildren
 from deltaloop.runtime.context import Context
 from deltaloop.runtime.controller import Controller
 from deltaloop.runtime.core.attribution import Attribution
@@ -93,6 +94,7 @@ class ReconcileLoop:
         self._errors = ErrorSummaries()
         self._at_close: list[Callable[[], object]] = []
         self.own_cache: Lister[Resource] | None = None
+        self.children: DeclaredChildren | None = None
         self._leaving: asyncio.Future[None] | None = None
         self.metrics.max_concurrent_reconciles(controller.workers)
 
@@ -309,6 +311,7 @@ class ReconcileLoop:
             attempts=work.attempts,
             recorder=self._recorder,
             loop=asyncio.get_running_loop(),
+            children=self.children,
         )
 
     # -- ends

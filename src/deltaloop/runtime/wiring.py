@@ -22,6 +22,7 @@ from deltaloop.cache.informer_options import InformerOptions
 from deltaloop.client import Client
 from deltaloop.client.request_keywords import Kind
 from deltaloop.runtime.caches import Caches
+from deltaloop.runtime.children import DeclaredChildren
 from deltaloop.runtime.controller import Controller, as_watch
 from deltaloop.runtime.core.access import READ_VERBS, Access, AccessRule, implied_rules, rules_for, rules_of_access
 from deltaloop.runtime.core.children import CHILD_VERBS, OWNER_INDEX, ChildKind, owner_uids
@@ -219,6 +220,7 @@ def connect_caches(
     informers: list[Informer[Any]] = []
     controller = wires.controller.name
     caches = Caches(controller)
+    loop.children = DeclaredChildren(wires.kind, wires.children) if wires.children else None
     for wire in wires.wires:
         watch = wire.watch
         place = watch.namespace if wire.kind.namespaced else None

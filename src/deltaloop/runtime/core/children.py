@@ -1,24 +1,45 @@
-"""The children of an object: what marks them, and which of them are an owner's.
+"""The children of an object: what is applied for each, whose an object is, and what is refused.
 
 A child is an object of a declared kind that ``ctx.children`` has applied. Its owner reference names the object that it
 belongs to; a label with the owner's uid, and an annotation with the controller's name, tell it from what others made
-for the same owner.
+for the same owner. Another annotation has a hash of what was applied: a field that is not desired any more shows in
+nothing else, since caches have no ``managedFields``.
+
+Values of Secrets are no part of that hash: whoever may read annotations could find out a short one by trying. That one
+has changed is found by comparing it with the cache.
 """
 
 from __future__ import annotations
 
+import hashlib
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Final, final
 
-from deltaloop.api.resource import Resource
+import msgspec
+
+from deltaloop.api.keys import join_key
+from deltaloop.api.references import ObjectReference
+from deltaloop.api.resource import OwnerReference, Resource
 from deltaloop.api.resource_type import ResourceType
+from deltaloop.runtime.errors import InvalidChildrenError
+from deltaloop.runtime.ownership import set_controller_reference
+from deltaloop.schemas.json_values import is_mapping, mapping, text
 
 OWNER_UID: Final = "deltaloop.dev/owner-uid"
 """The label with the owner's uid."""
+APPLIED_BY: Final = "deltaloop.dev/applied-by"
+"""The annotation with the name of the controller that applied a child."""
+APPLIED_HASH: Final = "deltaloop.dev/applied-hash"
+"""The annotation with a hash of what was applied last."""
 OWNER_INDEX: Final = OWNER_UID
 """The index of the caches of children, by the owner's uid."""
 CHILD_VERBS: Final = ("create", "patch", "delete")
 """What is done to children, beside watching them."""
+_SERVERS: Final = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
+"""What only the server sets; a desired object that was read from it may have that."""
 
 
 @final
@@ -35,7 +56,149 @@ class ChildKind:
     namespace: str | None
 
 
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Child:
+    """A desired child.
+
+    Attributes:
+        kind: Its kind.
+        namespace: Its namespace; empty for kinds without.
+        name: Its name.
+        body: What is applied.
+        fingerprint: Hash of that, values of Secrets included; it never leaves the process.
+    """
+
+    kind: ResourceType[Any]
+    namespace: str
+    name: str
+    body: dict[str, object]
+    fingerprint: str
+
+    @property
+    def reference(self) -> ObjectReference:
+        """Which object it is."""
+        kind = self.kind
+        return ObjectReference(api_version=kind.api_version, kind=kind.kind, namespace=self.namespace, name=self.name)
+
+
+class Standing(StrEnum):
+    """Whose an object is that has the name of a desired child."""
+
+    MISSING = "there is none"
+    OURS = "it is the owner's"
+    GOING = "it is being deleted"
+    OF_PREDECESSOR = "it belongs to an earlier owner of the same name; the garbage collector takes it"
+    ANOTHERS = "something else controls it"
+    NOBODYS = "nothing controls it"
+
+
 def owner_uids(obj: Resource) -> tuple[str, ...]:
     """Return the uids by which an object is filed: of the owner that controls it, and of its label."""
     found = [reference.uid for reference in obj.owner_references if reference.controller]
     return tuple(dict.fromkeys((*found, *filter(None, [obj.labels.get(OWNER_UID)]))))
+
+
+def standing(present: Resource | None, owner: OwnerReference) -> Standing:
+    """Tell whose an object is that has the name of a desired child."""
+    if present is None:
+        return Standing.MISSING
+    controller = present.controller_owner
+    if controller is None and present.labels.get(OWNER_UID) != owner.uid:
+        return Standing.NOBODYS
+    if controller is not None and controller.uid != owner.uid:
+        group, theirs = owner.api_version.rpartition("/")[0], controller.api_version.rpartition("/")[0]
+        is_namesake = (theirs, controller.kind, controller.name) == (group, owner.kind, owner.name)
+        return Standing.OF_PREDECESSOR if is_namesake else Standing.ANOTHERS
+    return Standing.OURS if present.deletion_timestamp is None else Standing.GOING
+
+
+def may_be_pruned(present: Resource, owner_uid: str, controller: str) -> bool:
+    """Tell whether an object was applied for an owner by a controller, and is not being deleted already."""
+    controlling = present.controller_owner
+    return (
+        present.labels.get(OWNER_UID) == owner_uid
+        and (controlling is None or controlling.uid == owner_uid)
+        and present.annotations.get(APPLIED_BY) == controller
+        and present.deletion_timestamp is None
+    )
+
+
+def desired_child(
+    kind: ResourceType[Any], fields: Mapping[str, object], *, owner: Resource, own: ResourceType[Any], controller: str
+) -> Child:
+    """Return what is applied for a desired object.
+
+    Args:
+        kind: Its kind.
+        fields: The object, decoded from JSON.
+        owner: Whose child it is.
+        own: The owner's kind.
+        controller: Name of the controller.
+
+    Raises:
+        InvalidChildrenError: If it cannot be a child of that owner.
+        AlreadyOwnedError: If it names another controlling owner.
+    """
+    metadata = {name: value for name, value in mapping(fields.get("metadata")).items() if name not in _SERVERS}
+    name = text(metadata.get("name"))
+    if not name:
+        raise InvalidChildrenError(f"a child of kind {kind} has no metadata.name: give it one that is always the same")
+    namespace = (text(metadata.get("namespace")) or owner.namespace) if kind.namespaced else ""
+    shown = f"{kind} {join_key(namespace, name)}"
+    if owner.namespace and namespace != owner.namespace:
+        where = f"in namespace {namespace!r}" if namespace else "without a namespace"
+        raise InvalidChildrenError(
+            f"{shown} cannot be a child of {own.kind} {owner.key}: an owner with a namespace owns objects there only,"
+            f" and this one is {where}"
+        )
+    if kind.namespaced and not namespace:
+        raise InvalidChildrenError(f"{shown} needs a metadata.namespace: its owner {owner.key} has none to give")
+    if namespace:
+        metadata["namespace"] = namespace
+    body: dict[str, object] = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
+    body.update((field, value) for field, value in fields.items() if field not in body)
+    if _is_secret(kind):
+        _store_string_data(body)
+    set_controller_reference(body, owner, own)
+    _mark(metadata, "labels", OWNER_UID, owner.uid, shown)
+    _mark(metadata, "annotations", APPLIED_BY, controller, shown)
+    shown_hash = _hash({**body, "data": sorted(mapping(body.get("data")))} if _is_secret(kind) else body)
+    _mark(metadata, "annotations", APPLIED_HASH, shown_hash, shown)
+    return Child(kind=kind, namespace=namespace, name=name, body=body, fingerprint=_hash(body))
+
+
+def refuse_namesakes(children: Iterable[Child]) -> None:
+    """Refuse two desired children of one kind and name.
+
+    Raises:
+        InvalidChildrenError: Naming them.
+    """
+    seen: set[ObjectReference] = set()
+    for child in children:
+        if child.reference in seen:
+            raise InvalidChildrenError(f"{child.reference} is desired twice: give one of the two another name")
+        seen.add(child.reference)
+
+
+def _is_secret(kind: ResourceType[Any]) -> bool:
+    return kind.kind == "Secret" and not kind.group
+
+
+def _store_string_data(body: dict[str, object]) -> None:
+    """Write ``stringData`` as ``data``, which is what is stored: a key that is not desired any more goes then."""
+    sent = body.pop("stringData", None)
+    if is_mapping(sent):
+        encoded = {name: b64encode(text(value).encode()).decode() for name, value in sent.items()}
+        body["data"] = {**mapping(body.get("data")), **encoded}
+
+
+def _mark(metadata: dict[str, object], field: str, name: str, value: str, shown: str) -> None:
+    present = metadata.get(field)
+    if present is not None and not is_mapping(present):
+        raise InvalidChildrenError(f"metadata.{field} of {shown} must be an object of texts")
+    metadata[field] = {**mapping(present), name: value}
+
+
+def _hash(body: dict[str, object]) -> str:
+    return hashlib.sha256(msgspec.json.encode(body, order="deterministic")).hexdigest()[:32]

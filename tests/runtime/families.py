@@ -1,0 +1,165 @@
+"""An owner and its children on an embedded server, as one process sees them, without a manager."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.cache import InformerFactory, InformerOptions
+from deltaloop.client import Client, ClientConfig, ClientOptions
+from deltaloop.runtime import Children, Context, Controller, ReconcileClient, Request, controller
+from deltaloop.runtime.children import DeclaredChildren
+from deltaloop.runtime.core.attribution import Attribution
+from deltaloop.runtime.core.history import History
+from deltaloop.runtime.reconcile_loop import ReconcileLoop
+from deltaloop.runtime.tracing import Tracing
+from deltaloop.runtime.views import Views
+from deltaloop.runtime.wiring import connect_caches, look_up, wires_of
+from tests.runtime.worlds import CM, World, now
+
+KINDS = ("v1/ConfigMap", "v1/Secret", "v1/Service", "apps/v1/Deployment")
+
+
+def nothing(request: Request, ctx: Context) -> None: ...
+
+
+class CrashedError(BaseException):
+    """The process is gone."""
+
+
+@dataclass
+class Process:
+    """One process: its caches, and the writes that it sent."""
+
+    client: Client
+    declared: DeclaredChildren
+    views: Views
+    controller: str
+    writes_until_crash: int | None = None
+    sent: list[str] = field(default_factory=list[str])
+
+    def note(self, method: str, path: str, query: Mapping[str, str], content_type: str) -> None:
+        if method != "GET":
+            self.sent.append(f"{method} {path}")
+
+    def children(self, name: str = "owner", namespace: str = "default") -> Children:
+        """Return the children as one reconcile has them."""
+
+        def check(_: str) -> None:
+            if self.writes_until_crash is not None and len(self.sent) > self.writes_until_crash:
+                self.sent.pop()  # it is noted before it is sent
+                raise CrashedError
+
+        client = ReconcileClient(
+            self.client.with_write_check(check), self.views, attribution=Attribution(), controller="c", number=1
+        )
+        context = Context(
+            Request(namespace, name),
+            controller=self.controller,
+            number=1,
+            client=client,
+            triggers=(),
+            triggers_dropped=0,
+            attempts=1,
+            recorder=None,
+            loop=asyncio.get_running_loop(),
+            children=self.declared,
+        )
+        return context.children
+
+    def writes(self) -> int:
+        """Return how many writes there were since the last call."""
+        count = len(self.sent)
+        self.sent.clear()
+        return count
+
+
+@asynccontextmanager
+async def process(
+    w: World,
+    *kinds: str,
+    owner: ResourceType[Resource] | str = "v1/ConfigMap",
+    name: str = "maps",
+    writes_until_crash: int | None = None,
+    namespace: str | None = None,
+) -> AsyncGenerator[Process]:
+    """Start one with caches that are full."""
+    made: Controller = controller(owner, name=name, children=kinds or KINDS)(nothing)
+    views = Views()
+    made_of: list[Process] = []
+
+    def note(*request: Any) -> None:
+        for each in made_of:
+            each.note(*request)
+
+    config = ClientConfig(server=w.server.url, namespace="default")
+    async with (
+        Client(config, options=ClientOptions(on_request=note)) as client,
+        InformerFactory(client, namespace=namespace) as factory,
+    ):
+        loop = ReconcileLoop(
+            made,
+            views,
+            attribution=Attribution(),
+            history=History(),
+            tracing=Tracing(),
+            recorder=None,
+            metrics=None,
+            clock=now,
+        )
+        wires = wires_of(made, await look_up(client, [made]))
+        options = InformerOptions()
+        connect_caches(loop, wires, factory, views, namespace=namespace, options=options, clock=now)
+        await factory.wait_for_sync()
+        assert loop.children is not None
+        made_of.append(Process(client, loop.children, views, name, writes_until_crash))
+        yield made_of[0]
+        loop.close()
+
+
+async def caught_up() -> None:
+    await asyncio.sleep(1.0)
+
+
+async def owner(w: World, name: str = "owner") -> Resource:
+    return await w.client.create(CM, {"metadata": {"name": name, "namespace": "default"}})
+
+
+def cm(name: str, **data: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+
+
+def secret(name: str, **data: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data}
+
+
+def deployment(name: str, **spec: Any) -> dict[str, Any]:
+    """Return a Deployment with quantities and zeros as people write them."""
+    labels = {"app": name}
+    container = {
+        "name": "web",
+        "image": "web:1",
+        "ports": [{"containerPort": 80}],
+        "env": [{"name": "A", "value": "1"}],
+        "resources": {"limits": {"cpu": "1000m", "memory": "1024Mi"}, "requests": {"cpu": 0.5}},
+    }
+    pod = {
+        "metadata": {"labels": labels, "creationTimestamp": None},
+        "spec": {"containers": [container], "hostPID": False},
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name},
+        "spec": {"selector": {"matchLabels": labels}, "template": pod, **spec},
+    }
+
+
+def service(name: str) -> dict[str, Any]:
+    spec = {"selector": {"app": name}, "ports": [{"port": 80, "targetPort": 8080}]}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}

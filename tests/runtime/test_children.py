@@ -1,0 +1,353 @@
+"""The children of an object: applied, mended, pruned, refused."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+
+from deltaloop.api import kinds
+from deltaloop.api.resource import Resource
+from deltaloop.api.status import ConflictError
+from deltaloop.client import WriteOptions
+from deltaloop.errors import AlreadyOwnedError, InvalidChildrenError, NotOwnedError, OwnerGoneError
+from deltaloop.runtime.core.children import APPLIED_BY, APPLIED_HASH, OWNER_UID
+from tests.runtime.families import CrashedError, caught_up, cm, deployment, owner, process, secret, service
+from tests.runtime.worlds import CM, World, world
+
+
+async def names(w: World, kind: Any = CM) -> set[str]:
+    found = await w.client.list_all(kind, namespace="default")
+    return {obj.name for obj in found if OWNER_UID in obj.labels}
+
+
+async def test_each_child_is_one_request_and_then_none() -> None:
+    desired = [cm("a", k="v"), secret("s", password="x"), service("web"), deployment("web")]
+    async with world() as w:
+        mother = await owner(w)
+        async with process(w) as p:
+            done = await p.children().apply(*desired)
+            assert [str(child) for child in done.written] == [
+                "ConfigMap default/a", "Secret default/s", "Service default/web", "Deployment default/web",
+            ]  # fmt: skip
+            assert p.writes() == 4
+            for _ in range(2):
+                again = await p.children().apply(*desired)
+                assert (again.written, again.pruned, again.unchanged) == ((), (), done.written)
+                assert p.writes() == 0
+                await caught_up()
+            stored = await w.client.get(kinds.DEPLOYMENT, "web", namespace="default")
+            reference = stored.controller_owner
+            assert reference is not None
+            assert (reference.kind, reference.name, reference.uid) == ("ConfigMap", "owner", mother.uid)
+            assert reference.block_owner_deletion
+            assert stored.labels[OWNER_UID] == mother.uid
+            assert stored.annotations[APPLIED_BY] == "maps"
+        # Another process knows nothing of what was answered, and yet sends nothing.
+        async with process(w) as p:
+            assert not (await p.children().apply(*desired)).written
+            assert p.writes() == 0
+
+
+async def test_drift_in_an_applied_field_is_mended_and_fields_of_others_stay() -> None:
+    async with world() as w:
+        await owner(w)
+        async with process(w) as p:
+            await p.children().apply(deployment("web"))
+            await caught_up()
+            others = {"spec": {"replicas": 5}, "metadata": {"annotations": {"theirs": "yes"}}}
+            await w.client.patch(kinds.DEPLOYMENT, "web", others, namespace="default")
+            await caught_up()
+            p.writes()
+            assert (await p.children().apply(deployment("web"))).unchanged
+            assert p.writes() == 0
+            container = {"name": "web", "image": "evil:1"}
+            await w.client.patch(
+                kinds.DEPLOYMENT,
+                "web",
+                {"spec": {"template": {"spec": {"containers": [container]}}}},
+                namespace="default",
+            )
+            await caught_up()
+            assert (await p.children().apply(deployment("web"))).written
+            stored = await w.client.get(kinds.DEPLOYMENT, "web", namespace="default")
+            assert stored["spec"]["template"]["spec"]["containers"][0]["image"] == "web:1"
+            assert stored["spec"]["replicas"] == 5
+            assert stored.annotations["theirs"] == "yes"
+
+
+async def test_a_field_that_is_not_desired_any_more_goes() -> None:
+    async with world() as w:
+        await owner(w)
+        async with process(w) as p:
+            await p.children().apply(cm("a", k="v", old="x"), secret("s", one="1", two="2"))
+            assert len((await p.children().apply(cm("a", k="v"), secret("s", one="1"))).written) == 2
+            assert (await w.client.get(CM, "a", namespace="default"))["data"] == {"k": "v"}
+            stored = await w.client.get(kinds.SECRET, "s", namespace="default")
+            assert stored["data"] == {"one": base64.b64encode(b"1").decode()}
+
+
+async def test_what_is_not_desired_any_more_is_pruned_and_nothing_else() -> None:
+    async with world() as w:
+        mother = await owner(w)
+        another = await owner(w, "another")
+        async with process(w) as p, process(w, name="second") as q:
+            await p.children().apply(cm("a"), cm("b"), secret("s"))
+            await p.children("another").apply(cm("c"))
+            await q.children().apply(cm("d"))
+            reference = {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "name": "owner",
+                "uid": mother.uid,
+                "controller": True,
+            }
+            by_hand = {"metadata": {"name": "e", "namespace": "default", "ownerReferences": [reference]}}
+            await w.client.create(CM, by_hand)
+            await caught_up()
+            done = await p.children().apply(cm("a"))
+            assert {str(child) for child in done.pruned} == {"ConfigMap default/b", "Secret default/s"}
+            left = {obj.name for obj in await w.client.list_all(CM, namespace="default")}
+            assert left == {"owner", "another", "a", "c", "d", "e"}
+            assert not await names(w, kinds.SECRET)
+            assert another.uid != mother.uid
+
+
+async def test_no_children_at_all_is_refused_unless_it_is_said() -> None:
+    async with world() as w:
+        await owner(w)
+        async with process(w) as p:
+            assert (await p.children().apply()).ready  # there are none
+            await p.children().apply(cm("a"), cm("b"))
+            no_group: list[object] = []
+            for nothing in ((), (no_group,), (no_group, no_group)):
+                with pytest.raises(InvalidChildrenError, match="no children are desired, but default/owner has 2"):
+                    await p.children().apply(*nothing)
+            assert await names(w) == {"a", "b"}
+            assert len((await p.children().apply(prune_all=True)).pruned) == 2
+            assert await names(w) == set()
+
+
+async def test_a_group_is_applied_once_those_before_are_ready() -> None:
+    async with world() as w:
+        await owner(w)
+        async with process(w) as p:
+            await p.children().apply(cm("old"))
+            first = await p.children().apply([secret("s"), deployment("db")], [deployment("web")], [cm("last")])
+            assert [str(child) for child in first.written] == ["Secret default/s", "Deployment default/db"]
+            assert [str(child) for child in first.waiting] == ["Deployment default/web", "ConfigMap default/last"]
+            assert [str(child) for child in first.not_ready] == ["Deployment default/db"]
+            assert not first.ready
+            assert not first.pruned  # nothing goes before all is there
+            await become_available(w, "db")
+            second = await p.children().apply([secret("s"), deployment("db")], [deployment("web")], [cm("last")])
+            assert [str(child) for child in second.written] == ["Deployment default/web"]
+            await become_available(w, "web")
+            third = await p.children().apply([secret("s"), deployment("db")], [deployment("web")], [cm("last")])
+            assert [str(child) for child in third.written] == ["ConfigMap default/last"]
+            assert [str(child) for child in third.pruned] == ["ConfigMap default/old"]
+            assert third.ready
+            # What was reached once is not pruned while a group before it is not ready.
+            slow = deployment("db", replicas=2)
+            fourth = await p.children().apply([secret("s"), slow], [deployment("web")], [cm("last")])
+            assert (len(fourth.written), len(fourth.waiting), fourth.pruned) == (1, 2, ())
+            assert await names(w, kinds.DEPLOYMENT) == {"db", "web"}
+
+
+async def become_available(w: World, name: str) -> None:
+    status = {
+        "observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1,
+        "conditions": [
+            {"type": "Available", "status": "True"},
+            {"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"},
+        ],
+    }  # fmt: skip
+    await w.client.patch(kinds.DEPLOYMENT, name, {"status": status}, subresource="status", namespace="default")
+    await caught_up()
+
+
+# -- what is refused
+
+
+async def test_what_cannot_be_children_is_refused_before_anything_is_sent() -> None:
+    async with world() as w:
+        await owner(w)
+        async with process(w) as p:
+            namespaced = {**cm("b"), "metadata": {"name": "b", "namespace": "other"}}
+            for desired, words in (
+                ([cm("a"), {**cm("b"), "kind": "Pod"}], "v1/Pod is no declared kind of children.*children=.*'v1/Pod'"),
+                ([cm("a"), cm("a")], "ConfigMap default/a is desired twice"),
+                ([cm("a"), namespaced], "ConfigMap other/b cannot be a child of ConfigMap default/owner"),
+                ([cm("a"), [cm("b")]], "objects and lists"),
+                ([cm("")], "has no metadata.name"),
+                ([{**cm("a"), "metadata": {"name": "a", "labels": ["x"]}}], "metadata.labels of .* must be an object"),
+            ):
+                with pytest.raises(InvalidChildrenError, match=words):
+                    await p.children().apply(*desired)
+            assert p.writes() == 0
+            once = p.children()
+            await once.apply(cm("a"))
+            with pytest.raises(InvalidChildrenError, match="once in a reconcile"):
+                await once.apply(cm("b"))
+            assert await names(w) == {"a"}
+
+
+async def test_what_is_somebody_elses_is_left_alone() -> None:
+    async with world() as w:
+        await owner(w)
+        await owner(w, "another")
+        await w.put("found", k="theirs")
+        async with process(w) as p:
+            await p.children("another").apply(cm("hers"))
+            p.writes()
+            with pytest.raises(AlreadyOwnedError, match="ConfigMap default/hers is already owned by another"):
+                await p.children().apply(cm("a"), cm("hers"))
+            with pytest.raises(
+                NotOwnedError, match="ConfigMap default/found exists and nothing controls it: adopt=True"
+            ):
+                await p.children().apply(cm("a"), cm("found", k="ours"))
+            assert p.writes() == 0
+            await p.children().apply(cm("found", k="ours"), adopt=True)
+            assert await w.data_of("found") == {"k": "ours"}
+            assert await names(w) == {"found", "hers"}
+
+
+async def test_what_no_cache_shows_yet_is_not_taken_over_by_force() -> None:
+    async with world() as w:
+        await owner(w)
+        async with process(w) as p:
+            await w.client.apply(
+                CM,
+                {**cm("late", k="theirs"), "metadata": {"name": "late", "namespace": "default"}},
+                options=WriteOptions(field_manager="kubectl"),
+            )
+            with pytest.raises(ConflictError):
+                await p.children().apply(cm("late", k="ours"))
+            assert await w.data_of("late") == {"k": "theirs"}
+
+
+async def test_an_owner_that_is_gone_or_going_gets_no_children() -> None:
+    async with world() as w:
+        mother = await owner(w)
+        async with process(w) as p:
+            with pytest.raises(OwnerGoneError, match="ConfigMap default/nobody cannot be applied: it is gone"):
+                await p.children("nobody").apply(cm("a"))
+            await p.children().apply(cm("a"))
+            await w.client.add_finalizer(CM, mother, "example.com/hold")
+            await w.client.delete(CM, "owner", namespace="default")
+            await caught_up()
+            with pytest.raises(OwnerGoneError, match="it is being deleted"):
+                await p.children().apply(cm("a"), cm("b"))
+            assert await names(w) == {"a"}
+            # What does not go by itself can be deleted by the clean-up.
+            assert len((await p.children().apply(prune_all=True)).pruned) == 1
+
+
+async def test_a_successor_of_the_owner_waits_for_what_its_predecessor_had() -> None:
+    async with world() as w:
+        await owner(w)
+        async with process(w) as p:
+            await p.children().apply(cm("a"))
+            await w.client.delete(CM, "owner", namespace="default")
+            await owner(w)
+            await caught_up()
+            done = await p.children().apply(cm("a"), cm("b"))
+            assert [str(child) for child in done.written] == ["ConfigMap default/b"]
+            ((child, why),) = done.not_ready.items()
+            assert (str(child), "earlier owner" in why) == ("ConfigMap default/a", True)
+
+
+async def test_a_child_that_the_server_refuses_does_not_hold_back_the_others_but_pruning() -> None:
+    async with world() as w:
+        await owner(w)
+        async with process(w) as p:
+            await p.children().apply(cm("old"))
+            wrong = cm("not a name")
+            with pytest.raises(Exception, match="Invalid value") as refused:
+                await p.children().apply(wrong, cm("b"))
+            assert "while ConfigMap default/not a name was applied" in str(refused.value.__notes__)
+            with pytest.raises(ExceptionGroup, match="2 children of default/owner could not be applied"):
+                await p.children().apply(wrong, cm("not one either"), cm("c"))
+            assert await names(w) == {"old", "b", "c"}
+
+
+# -- what the server makes of it
+
+
+async def test_values_of_secrets_are_compared_and_are_in_no_hash() -> None:
+    async with world() as w:
+        await owner(w)
+        async with process(w) as p:
+            await p.children().apply(secret("s", password="one"))
+            before = (await w.client.get(kinds.SECRET, "s", namespace="default")).annotations[APPLIED_HASH]
+            assert (await p.children().apply(secret("s", password="two"))).written
+            stored = await w.client.get(kinds.SECRET, "s", namespace="default")
+            assert stored.annotations[APPLIED_HASH] == before
+            assert base64.b64decode(stored["data"]["password"]) == b"two"
+            assert (await p.children().apply(secret("s", password="two"))).unchanged
+
+
+# -- crashes
+
+BEFORE = (cm("a", k="old", gone="x"), cm("b"), secret("s", p="1"), service("web"))
+AFTER = (cm("a", k="new"), cm("c"), secret("s", p="2", q="3"), deployment("web"))
+
+
+def shown(obj: Resource) -> dict[str, Any]:
+    """Return an object without what differs from one world to another."""
+    fields = obj.to_dict()
+    metadata = fields["metadata"]
+    for name in ("uid", "resourceVersion", "creationTimestamp", "managedFields", "ownerReferences"):
+        metadata.pop(name, None)
+    del metadata["labels"][OWNER_UID], metadata["annotations"][APPLIED_HASH]
+    fields["spec"] = {name: value for name, value in fields.get("spec", {}).items() if not name.startswith("clusterIP")}
+    return fields
+
+
+async def state(w: World, mother: Resource) -> list[dict[str, Any]]:
+    """Return all children; whatever happened, none is without its owner and its mark."""
+    found = [
+        obj
+        for kind in (CM, kinds.SECRET, kinds.SERVICE, kinds.DEPLOYMENT)
+        for obj in await w.client.list_all(kind, namespace="default")
+        if obj.name not in ("owner", "kubernetes", "kube-root-ca.crt")
+    ]
+    for obj in found:
+        assert obj.labels[OWNER_UID] == mother.uid
+        assert [reference.uid for reference in obj.owner_references] == [mother.uid]
+    return sorted((shown(obj) for obj in found), key=lambda each: (each["kind"], each["metadata"]["name"]))
+
+
+async def run(crash_after: int | None) -> tuple[int, list[dict[str, Any]]]:
+    """Go from one set of children to another, with a crash after some writes; return their number, and the end."""
+    async with world() as w:
+        mother = await owner(w)
+        async with process(w) as p:
+            await p.children().apply(*BEFORE)
+        async with process(w, writes_until_crash=crash_after) as p:
+            try:
+                await p.children().apply(*AFTER)
+            except CrashedError:
+                desired = {(each["kind"], each["metadata"]["name"]) for each in BEFORE} & {
+                    (each["kind"], each["metadata"]["name"]) for each in AFTER
+                }
+                there = {(each["kind"], each["metadata"]["name"]) for each in await state(w, mother)}
+                assert desired <= there
+            writes = p.writes()
+        async with process(w) as p:
+            await p.children().apply(*AFTER)
+            p.writes()
+            assert len((await p.children().apply(*AFTER)).unchanged) == len(AFTER)
+            assert p.writes() == 0
+        return writes, await state(w, mother)
+
+
+async def test_a_crash_between_any_two_writes_changes_nothing_in_the_end() -> None:
+    writes, end = await run(None)
+    assert writes == 6
+    assert [(each["kind"], each["metadata"]["name"]) for each in end] == [
+        ("ConfigMap", "a"), ("ConfigMap", "c"), ("Deployment", "web"), ("Secret", "s"),
+    ]  # fmt: skip
+    for crash_after in range(writes):
+        assert await run(crash_after) == (crash_after, end)
