@@ -97,3 +97,9 @@ async def test_the_default_storage_class(api: Api) -> None:
     assert sorted(shown) == sorted(name + (" (default)" if name == default else "") for name in names)
     for name in names:
         await api.delete(f"{path}/{name}")
+
+
+def test_no_address_is_asked_for_that_the_server_gives_to_others_by_chance() -> None:
+    # Of a /24 the first sixteen are given only to those who ask for them.
+    wanted = [re.search(r'"clusterIP": "10\.0\.0\.(\d+)"', json.dumps(row["object"])) for row in ROWS]
+    assert [each[0] for each in wanted if each is not None and int(each[1]) > 16] == []
