@@ -60,7 +60,7 @@ from deltaloop.root_error import DeltaloopError as DeltaloopError
 from deltaloop.runtime.core.access import PreflightError as PreflightError
 from deltaloop.runtime.core.outcomes import InvalidResultError as InvalidResultError
 from deltaloop.runtime.core.outcomes import ReconcileTimeoutError as ReconcileTimeoutError
-from deltaloop.runtime.core.requests import InvalidMappingError as InvalidMappingError
+from deltaloop.runtime.core.requests import InvalidRequestsError as InvalidRequestsError
 from deltaloop.runtime.errors import HealthServerError as HealthServerError
 from deltaloop.runtime.errors import InvalidChildrenError as InvalidChildrenError
 from deltaloop.runtime.errors import InvalidControllerError as InvalidControllerError

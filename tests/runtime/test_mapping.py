@@ -246,7 +246,7 @@ async def test_a_mapping_that_returns_something_else_is_named_and_its_change_giv
         assert await seen.taken() == []
         [said] = [record for record in caplog.records if record.levelno >= logging.WARNING]
         assert vars(said)["queue"] == "failed mappings of accounts: watch v1/ConfigMap"
-        assert "the mapping returned a " in vars(said)["raised"]
+        assert "does not say what to reconcile" in vars(said)["raised"]
         await w.put("good")
         assert await seen.taken() == ["default/one"]
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
+import threading
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
@@ -14,6 +16,7 @@ from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.references import Trigger
 from deltaloop.runtime import Request
 from deltaloop.sources import Channel, Every, Source, Watch
+from tests.runtime.worlds import until
 
 
 class Told:
@@ -152,6 +155,144 @@ async def test_a_timer_that_does_not_know_whom_is_told_of(caplog: pytest.LogCapt
     [record] = caplog.records
     assert (record.levelno, vars(record)["source"]) == (logging.ERROR, "ticks")
     assert "nobody knows" in vars(record)["raised"]
+
+
+async def test_a_timer_asks_a_function_each_time_whether_or_not_it_waits() -> None:
+    asked: list[float] = []
+
+    async def waits() -> list[Request]:
+        asked.append(asyncio.get_running_loop().time())
+        await asyncio.sleep(1.0)
+        return [Request("default", "a")]
+
+    async with (
+        Running(Every(10.0, waits), Told()) as first,
+        Running(Every(10.0, functools.partial(waits)), Told()) as second,
+    ):
+        await asyncio.sleep(25.0)
+        assert asked == [10.0, 10.0, 20.0, 20.0]
+        assert first.texts == second.texts == ["default/a: timer tick"] * 2
+
+
+async def test_what_can_be_gone_through_once_is_asked_for_each_time() -> None:
+    async with Running(Every(10.0, (key for key in ["default/a"])), Told()) as told:
+        await asyncio.sleep(25.0)
+        assert told.texts == ["default/a: timer tick"] * 2
+
+
+async def test_a_polling_function_names_what_is_new_changed_or_gone() -> None:
+    found = {"default/a": 1, "default/b": 1}
+
+    async def poll() -> dict[str, int]:
+        await asyncio.sleep(3.0)
+        return found
+
+    async with Running(Every(10.0, poll, changed_only=True, name="buckets"), Told()) as told:
+        await asyncio.sleep(5.0)
+        assert told.texts == ["default/a: buckets new", "default/b: buckets new"], "at once, and all of them"
+        await asyncio.sleep(10.0)
+        assert len(told.keys) == 2
+        found["default/b"] = 2
+        del found["default/a"]
+        await asyncio.sleep(10.0)
+        assert told.texts[2:] == ["default/b: buckets changed", "default/a: buckets gone"]
+        assert told.counted[2:] == [("buckets", "changed"), ("buckets", "gone")]
+        assert [trigger.at for _, trigger in told.keys] == [3.0, 3.0, 23.0, 23.0]
+
+
+async def test_a_slow_poll_is_waited_for_and_delays_the_next() -> None:
+    begun: list[float] = []
+    running: list[int] = []
+
+    async def poll() -> dict[str, int]:
+        begun.append(asyncio.get_running_loop().time())
+        running.append(1)
+        assert len(running) == 1, "one at a time"
+        await asyncio.sleep(25.0 if len(begun) == 1 else 1.0)
+        running.pop()
+        return {}
+
+    async with Running(Every(10.0, poll, changed_only=True), Told()):
+        await asyncio.sleep(50.0)
+    assert begun == [0.0, 25.0, 35.0, 45.0]
+
+
+@pytest.mark.parametrize("failure", ["raises", "answers", "is cancelled"])
+async def test_a_poll_that_fails_is_told_of_once_a_minute_and_asked_again(
+    failure: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "deltaloop.runtime")
+    value, fails = 1, False
+
+    async def poll() -> Any:
+        if not fails:
+            return {"default/a": value}
+        if failure == "is cancelled":
+            other = asyncio.create_task(asyncio.sleep(60.0))
+            other.cancel()
+            await other
+        if failure == "answers":
+            return ["default/a"]
+        raise ConnectionError("the provider is away")
+
+    async with Running(Every(10.0, poll, changed_only=True, name="buckets"), Told()) as told:
+        await asyncio.sleep(5.0)
+        fails = True
+        await asyncio.sleep(100.0)
+        fails, value = False, 2
+        await asyncio.sleep(10.0)
+        assert told.texts == ["default/a: buckets new", "default/a: buckets changed"]
+    said = [record for record in caplog.records if "what to reconcile" in record.message]
+    assert [record.levelno for record in said].count(logging.ERROR) == 2
+    assert [record.levelno for record in said].count(logging.DEBUG) == 8
+    assert all(vars(record)["source"] == "buckets" for record in said)
+
+
+async def test_one_that_is_cancelled_while_it_polls_ends() -> None:
+    async def poll() -> dict[str, int]:
+        await asyncio.sleep(60.0)
+        return {}
+
+    running = asyncio.create_task(Every(10.0, poll, changed_only=True).run(Told(), Told().count))
+    await asyncio.sleep(5.0)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
+@pytest.mark.real_time
+async def test_a_plain_polling_function_runs_in_a_thread_and_nobody_waits_for_its_end() -> None:
+    go, polled_in, ended = threading.Event(), list[str](), list[bool]()
+
+    def poll() -> dict[str, int]:
+        polled_in.append(threading.current_thread().name)
+        if len(polled_in) == 1:
+            raise StopIteration  # no future can carry it
+        if len(polled_in) == 3:
+            go.wait(5.0)
+            ended.append(True)
+        return {"default/a": len(polled_in)}
+
+    async with Running(Every(0.01, poll, changed_only=True, name="buckets"), Told()) as told:
+        await until(lambda: len(polled_in) == 3, timeout=5.0)
+        assert told.texts == ["default/a: buckets new"]
+    assert ended == []
+    go.set()
+    assert set(polled_in) == {"buckets-_0"}
+
+
+@pytest.mark.parametrize(
+    ("requests", "changed_only", "needed"),
+    [
+        ("default/a", False, "a list of keys, requests or objects"),
+        (Request("", "all"), False, "a list of keys, requests or objects"),
+        (["default/a"], True, "a function that returns a dict"),
+        ({"default/a": 1}, True, "a function that returns a dict"),
+    ],
+)
+def test_what_does_not_say_whom_is_refused_at_once(requests: Any, changed_only: bool, needed: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=f"Every.requests is .*; {needed} is needed"):
+        Every(10.0, requests, changed_only=changed_only)
 
 
 @pytest.mark.parametrize("period", [0.0, -1.0, float("nan")])

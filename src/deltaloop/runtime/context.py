@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Coroutine, MutableMapping
+from collections.abc import Callable, Coroutine, MutableMapping
 from typing import Any, Final, TypeVar, final
 
 from deltaloop.api.references import Trigger
@@ -53,7 +53,9 @@ class Context:
         "_children",
         "_declared_children",
         "_loop",
+        "_memory",
         "_recorder",
+        "_remember",
         "attempts",
         "cancelled",
         "client",
@@ -78,6 +80,7 @@ class Context:
         recorder: ComponentRecorder | None,
         loop: asyncio.AbstractEventLoop,
         children: DeclaredChildren | None = None,
+        remember: Callable[[], dict[str, Any]] = dict,
     ) -> None:
         """Made by a manager."""
         self.request: Request = request
@@ -95,6 +98,8 @@ class Context:
         self._loop = loop
         self._declared_children = children
         self._children: Children | None = None
+        self._remember = remember
+        self._memory: dict[str, Any] | None = None
 
     @property
     def children(self) -> Children:
@@ -128,6 +133,18 @@ class Context:
                 "`deltaloop run` has one"
             )
         return self._recorder
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        """What this controller remembers of the object, from run to run: retries and later runs get the same dict.
+
+        It goes with the object (its successor of the same name begins with an empty one), with the term of leadership,
+        and with the process. So it is for what saves work, such as a handle or an etag; what must not be lost belongs
+        into the object's status. A key that names no object has an empty one in each run.
+        """
+        if self._memory is None:
+            self._memory = self._remember()
+        return self._memory
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the event loop and wait for its result; for reconcilers that are plain functions.

@@ -59,6 +59,7 @@ class Enqueue:
         name: str = "",
         predicates: Sequence[Predicate] = (),
         on_trigger: Callable[[str, str], object] | None = None,
+        on_gone: Callable[[Resource], object] | None = None,
         clock: Callable[[], float] | None = None,
     ) -> None:
         """Make a handler.
@@ -71,6 +72,8 @@ class Enqueue:
             predicates: Only changes that all of them pass are queued. One that raises is logged, and lets the change
                 pass: a reconcile too many is better than one too few.
             on_trigger: Told source and verb for each key that is queued.
+            on_gone: Told the last state of each object that is deleted, or replaced by another one of its name, before
+                anything is queued; also if no predicate lets that pass.
             clock: Monotonic seconds; the running loop's by default.
         """
         self._queue = queue
@@ -79,6 +82,7 @@ class Enqueue:
         self._name = name or source
         self._predicates = tuple(predicates)
         self._on_trigger = on_trigger
+        self._on_gone = on_gone
         self._clock = clock or _loop_time
         self._errors = ErrorSummaries()
         self._unmapped = Unmapped()
@@ -100,6 +104,8 @@ class Enqueue:
 
     def _add(self, verb: str, *, old: Resource | None, new: Resource | None) -> None:
         change = Change(verb=verb, old=old, new=new)
+        if self._on_gone is not None and old is not None and (new is None or new.uid != old.uid):
+            self._on_gone(old)
         subject = change.subject
         if subject is None or not self._allows(change):
             return

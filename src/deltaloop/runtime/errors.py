@@ -8,7 +8,7 @@ DeltaloopError
 ├── ReconcileCancelledError      a reconciler raised CancelledError although nobody had cancelled it
 ├── ReconcileTimeoutError        in core/outcomes.py
 ├── TerminalError (workqueue)
-│   ├── InvalidMappingError      in core/requests.py
+│   ├── InvalidRequestsError     in core/requests.py
 │   ├── InvalidResultError       in core/outcomes.py
 │   └── OwnerGoneError           the owner of children is gone, going, or another one
 ├── AlreadyOwnedError            in ownership.py

@@ -40,6 +40,7 @@ from deltaloop.runtime.manager_options import ManagerOptions
 from deltaloop.runtime.metrics import ControllerMetrics
 from deltaloop.runtime.preflight import check_access
 from deltaloop.runtime.reconcile_loop import ReconcileLoop
+from deltaloop.runtime.sources import Source, is_cancelled_from_outside
 from deltaloop.runtime.token_reviews import review_tokens
 from deltaloop.runtime.tracing import Tracing
 from deltaloop.runtime.views import Views
@@ -368,6 +369,7 @@ class Manager:
                 recorder=self._recorders.get(plan.controller.name),
                 metrics=self._metrics,
                 clock=clock,
+                chance=options.chance,
             )
             self._loops.append(loop)
             self._informers += connect_caches(
@@ -381,7 +383,7 @@ class Manager:
     async def _sources(self) -> AsyncGenerator[None, None]:
         """Run the sources that are no caches."""
         tasks = [
-            asyncio.create_task(source.run(loop.queue, loop.metrics.triggered), name=f"source {source.name}")
+            asyncio.create_task(_run_source(source, loop), name=f"source {source.name}")
             for loop in self._loops
             for source in loop.controller.sources
         ]
@@ -390,9 +392,7 @@ class Manager:
         finally:
             for task in tasks:
                 task.cancel()
-            for task, result in zip(tasks, await asyncio.gather(*tasks, return_exceptions=True), strict=True):
-                if isinstance(result, Exception):
-                    _logger.error("a source has failed", extra={"source": task.get_name()}, exc_info=result)
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _lead(self, stack: AsyncExitStack) -> None:
         if self._elector is None:
@@ -439,3 +439,13 @@ class Manager:
     def __repr__(self) -> str:
         names = ", ".join(controller.name for controller in self.controllers)
         return f"<Manager of {names or 'nothing'}, {self._shutdown.phase.value}, {self.leadership.value}>"
+
+
+async def _run_source(source: Source, loop: ReconcileLoop) -> None:
+    try:
+        await source.run(loop.queue, loop.metrics.triggered)
+    except (Exception, asyncio.CancelledError) as error:
+        if is_cancelled_from_outside(error):
+            raise
+        extra = {"controller": loop.controller.name, "source": f"source {source.name}"}
+        _logger.exception("a source has failed: it asks for nothing any more", extra=extra)

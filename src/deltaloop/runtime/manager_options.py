@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import final
 
@@ -35,6 +37,7 @@ class ManagerOptions:
         health: Where ``/healthz`` and ``/readyz`` are served; None nowhere.
         metrics: Where ``/metrics`` is served; None nowhere.
         informers: Options of all informers.
+        chance: Draws the numbers in [0, 1) that spread runs which are asked for after a time (``Result.jitter``).
     """
 
     namespace: str | None = None
@@ -51,6 +54,7 @@ class ManagerOptions:
     health: Listen | None = None
     metrics: Listen | None = None
     informers: InformerOptions = field(default_factory=InformerOptions)
+    chance: Callable[[], float] = random.random
 
     def __post_init__(self) -> None:
         """Refuse what is no time."""

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, cast, final
+from functools import partial
+from typing import Any, Final, cast, final
 
 from deltaloop.api.errors import InvalidKeyError
 from deltaloop.api.references import Trigger
@@ -22,11 +24,13 @@ from deltaloop.cache import Lister
 from deltaloop.client import Client
 from deltaloop.events import ComponentRecorder
 from deltaloop.leaderelection.guard import LeadershipLostError
+from deltaloop.pacing.backoff import jitter
 from deltaloop.runtime.children import DeclaredChildren
 from deltaloop.runtime.context import Context
 from deltaloop.runtime.controller import Controller
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.history import History
+from deltaloop.runtime.core.memory import Memories
 from deltaloop.runtime.core.outcomes import Action, Ended, KeyDecision, Stopped, TimedOut, decide
 from deltaloop.runtime.core.requests import Request
 from deltaloop.runtime.core.running import AwaitRun, Leave, Running, Runs, Stop, StopReason, Warn
@@ -61,6 +65,7 @@ class ReconcileLoop:
         recorder: ComponentRecorder | None,
         metrics: ControllerMetrics | None,
         clock: Callable[[], float],
+        chance: Callable[[], float] = random.random,
     ) -> None:
         """Make the queue; nothing runs yet.
 
@@ -73,6 +78,7 @@ class ReconcileLoop:
             recorder: Recorder of Events, as this controller; None for none.
             metrics: Hooks; None for none.
             clock: Seconds of the event loop.
+            chance: Draws numbers in [0, 1), for jitter.
         """
         self.controller = controller
         self.metrics: GuardedControllerMetrics = GuardedControllerMetrics(metrics, controller.name)
@@ -88,6 +94,8 @@ class ReconcileLoop:
         self._observer = Observer(controller, self.metrics, history=history, tracing=tracing)
         self._recorder = recorder
         self._clock = clock
+        self._chance = chance
+        self.memories: Memories = Memories()
         self._pool: ThreadPoolExecutor | None = None
         self._idle: set[asyncio.Task[None]] = set()
         self._stopping = False
@@ -115,6 +123,7 @@ class ReconcileLoop:
                 for number in range(1, workers_wanted + 1):
                     workers.create_task(self._work(client), name=f"worker {number} of {name}")
         finally:
+            self.memories.clear()
             _logger.info("the workers have stopped", extra={"controller": name})
 
     async def shed(self) -> None:
@@ -149,6 +158,10 @@ class ReconcileLoop:
         if self._leaving is not None and not self._leaving.done():
             self._leaving.set_result(None)
         return left
+
+    def object_gone(self, obj: Resource) -> None:
+        """Forget an object of the controller's kind that the cache has no more, or has another one in place of."""
+        self.memories.gone(obj.key, obj.uid)
 
     def at_close(self, call: Callable[[], object]) -> None:
         """Have something called by ``close``."""
@@ -312,7 +325,22 @@ class ReconcileLoop:
             recorder=self._recorder,
             loop=asyncio.get_running_loop(),
             children=self.children,
+            remember=partial(self._memory_of, None if self.own_cache is None else self.own_cache.find(request.key)),
         )
+
+    def _memory_of(self, seen: Resource | None) -> dict[str, Any]:
+        """Return the memory of the object that was cached when a run began; any thread.
+
+        It is kept as long as the object is cached: if that is over already, no event will come that drops it. That is
+        looked at last, since the end may come at any moment where another thread asks.
+        """
+        if seen is None or self.own_cache is None:
+            return {}
+        memory = self.memories.of(seen.key, seen.uid)
+        cached = self.own_cache.find(seen.key)
+        if cached is None or cached.uid != seen.uid:
+            self.memories.gone(seen.key, seen.uid)
+        return memory
 
     # -- ends
 
@@ -326,7 +354,8 @@ class ReconcileLoop:
                 self.metrics.triggered("requeue", "after")
                 # The reasons of this run are dealt with: those of the next one begin with this request.
                 trigger = Trigger(source="requeue", verb="after", at=now)
-                work.retry_after(decision.delay, trigger=trigger, keep_triggers=False)
+                delay = jitter(decision.delay, decision.jitter, chance=self._chance())
+                work.retry_after(delay, trigger=trigger, keep_triggers=False)
             case Action.PUT_BACK:
                 work.put_back()
             case Action.RATE_LIMIT | Action.PARK:

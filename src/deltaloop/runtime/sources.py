@@ -7,13 +7,15 @@ decided in ``core/requests.py`` and ``core/predicates.py``.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 import math
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Final, Protocol, TypeAlias, final
+from typing import Final, Protocol, TypeAlias, cast, final
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.path import Path
@@ -21,10 +23,11 @@ from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
 from deltaloop.client.request_keywords import Kind
 from deltaloop.fork_safety import fork_safe
+from deltaloop.runtime.core.polling import Polled
 from deltaloop.runtime.core.predicates import Predicate
-from deltaloop.runtime.core.requests import Mapper, Request
+from deltaloop.runtime.core.requests import Mapped, Mapper, Request, keys_of
 from deltaloop.runtime.enqueue import AcceptsKeys
-from deltaloop.runtime.mapping import CachedMapper
+from deltaloop.runtime.mapping import CachedMapper, is_coroutine_function
 from deltaloop.tracebacks import ErrorSummaries
 
 OnTrigger: TypeAlias = Callable[[str, str], object]
@@ -153,52 +156,102 @@ class Channel:
 
 @final
 class Every:
-    """Reconciles in regular intervals, whether or not anything has changed; the first after one ``period``."""
+    """Reconciles in regular intervals: those of a list, or those that a polling function found changed.
+
+    A list is asked for whether or not anything has changed, first after one ``period``. A polling function is asked at
+    once and then every ``period``; it returns a dict from each key to something that is compared with what it was the
+    last time, such as a version or an etag. Keys that are new, changed or gone are reconciled, all of the first answer.
+    """
 
     def __init__(
         self,
         period: float,
-        requests: Iterable[Request | str] | Callable[[], Iterable[Request | str]],
+        requests: Mapped | Callable[[], Mapped | Awaitable[Mapped]],
         *,
+        changed_only: bool = False,
         name: str = "timer",
     ) -> None:
         """Make a timer.
 
         Args:
-            period: Seconds from one to the next.
-            requests: Whose: requests or keys, or a function that is asked for them each time. ``Request("", "all")``
-                will do for a controller that looks at everything at once.
+            period: Seconds from one to the next. One that takes longer delays the next, and is never met by it.
+            requests: Whose: keys, requests or objects, or a function, plain or ``async``, that is asked for them each
+                time; with ``changed_only`` the polling function, which runs in a thread if it is a plain one.
+                ``Request("", "all")`` will do for a controller that looks at everything at once.
+            changed_only: Whether only what differs from the last time is reconciled.
             name: What triggers and metrics call it.
 
         Raises:
-            InvalidArgumentError: If the period is not positive and finite.
+            InvalidArgumentError: If the period is not positive and finite, or the rest does not say what to reconcile.
         """
         if not (period > 0 and math.isfinite(period)):
             raise InvalidArgumentError(
                 f"Every.period is {period!r}; a finite number of seconds greater than 0 is needed"
             )
+        if not callable(requests) and (changed_only or isinstance(requests, str | Request | Resource)):
+            needed = "a function that returns a dict" if changed_only else "a list of keys, requests or objects"
+            raise InvalidArgumentError(f"Every.requests is {requests!r}; {needed} is needed")
         self.name = name
         self.period = period
-        self._requests = requests
+        # What can be gone through once only would ask for something once, and then for nothing.
+        once = isinstance(requests, Iterator)
+        self._requests: object = [*cast("Iterable[object]", requests)] if once else requests
+        self._changed_only = changed_only
 
     async def run(self, queue: AcceptsKeys, on_trigger: OnTrigger) -> None:
         """Queue the keys once a period, until cancelled.
 
-        Periods count from the start, whatever the work takes.
+        Periods count from the start, whatever the work takes. What a function raises is logged, once a minute for each
+        kind of error (the others with level DEBUG), and it is asked again after a period; what a polling function says
+        then is compared with what it said before. A thread that polls is left to end by itself.
         """
         loop = asyncio.get_running_loop()
-        errors = ErrorSummaries()
-        due_at = loop.time() + self.period
-        while True:
-            await asyncio.sleep(due_at - loop.time())
-            try:
-                keys = [str(request) for request in (self._requests() if callable(self._requests) else self._requests)]
-            except Exception as error:  # noqa: BLE001 - it is logged, and asked again
-                message = "a timer does not know what to reconcile; it asks again later"
-                extra = {"source": self.name}
-                errors.log(_logger, logging.ERROR, message, error, now=loop.time(), extra=extra)
-                keys = []
-            for key in keys:
-                queue.add(key, trigger=Trigger(source=self.name, verb="tick", at=loop.time()))
-                on_trigger(self.name, "tick")
-            due_at = max(due_at + self.period, loop.time())
+        errors, polled = ErrorSummaries(), Polled()
+        pool: ThreadPoolExecutor | None = None
+        if self._changed_only and not is_coroutine_function(self._requests):
+            pool = ThreadPoolExecutor(1, thread_name_prefix=f"{self.name}-")
+        due_at = loop.time() + (0.0 if self._changed_only else self.period)
+        try:
+            while True:
+                await asyncio.sleep(due_at - loop.time())
+                changes: list[tuple[str, str]] = []
+                try:
+                    answer = await self._ask(pool)
+                    changes = (
+                        polled.changes(answer) if self._changed_only else [(key, "tick") for key in keys_of(answer)]
+                    )
+                except (Exception, asyncio.CancelledError) as error:
+                    if is_cancelled_from_outside(error):
+                        raise
+                    said = errors.of(error, loop.time())
+                    level = logging.DEBUG if said.exc_info is None else logging.ERROR
+                    message = "a timer does not know what to reconcile; it asks again later"
+                    _logger.log(level, message, extra={"source": self.name, **said.extra}, exc_info=said.exc_info)
+                for key, verb in changes:
+                    queue.add(key, trigger=Trigger(source=self.name, verb=verb, at=loop.time()))
+                    on_trigger(self.name, verb)
+                due_at = max(due_at + self.period, loop.time())
+        finally:
+            if pool is not None:
+                pool.shutdown(wait=False, cancel_futures=True)
+
+    async def _ask(self, pool: ThreadPoolExecutor | None) -> object:
+        if not callable(self._requests):
+            return self._requests
+        function = cast("Callable[[], object]", self._requests)
+        answer = function() if pool is None else await asyncio.get_running_loop().run_in_executor(pool, _call, function)
+        return await cast("Awaitable[object]", answer) if inspect.isawaitable(answer) else answer
+
+
+def _call(function: Callable[[], object]) -> object:
+    try:
+        return function()
+    except StopIteration as error:
+        # A future cannot carry it, and would never be done.
+        raise RuntimeError("the polling function raised StopIteration") from error
+
+
+def is_cancelled_from_outside(error: BaseException) -> bool:
+    """Tell whether an error is the cancellation of the task that runs, and not of something that it awaits."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0

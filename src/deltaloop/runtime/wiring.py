@@ -252,6 +252,7 @@ def connect_caches(
                 name=name,
                 predicates=watch.predicates,
                 on_trigger=loop.metrics.triggered,
+                on_gone=loop.object_gone if wire is wires.wires[0] else None,
                 clock=clock,
             )
             loop.at_close(handler.close)

@@ -35,6 +35,7 @@ DOCS = Path(__file__).parents[3] / "docs" / "runtime.md"
         (Returned(Result(requeue_after=7.5)), Case.AFTER, Action.REQUEUE_AFTER, "requeue_after", 7.5),
         (Returned(Result(requeue_after=0.0)), Case.AFTER, Action.REQUEUE_AFTER, "requeue_after", 0.0),
         (Returned(Result(requeue_after=7.5, requeue=True)), Case.AFTER, Action.REQUEUE_AFTER, "requeue_after", 7.5),
+        (Returned(Result(requeue_after=7.5, jitter=0.1)), Case.AFTER, Action.REQUEUE_AFTER, "requeue_after", 7.5),
         (Returned(Result(requeue=True)), Case.REQUEUE, Action.RATE_LIMIT, "requeue", 0.0),
         (Returned(True), Case.INVALID, Action.PARK, "error", 0.0),
         (Raised(ValueError("x")), Case.ERROR, Action.RATE_LIMIT, "error", 0.0),

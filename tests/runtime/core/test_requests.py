@@ -11,7 +11,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.runtime.core.predicates import Change
 from deltaloop.runtime.core.requests import (
-    InvalidMappingError,
+    InvalidRequestsError,
     Request,
     Unmapped,
     keys_by_index,
@@ -145,17 +145,17 @@ def test_keys_requests_and_objects_are_mapped_to() -> None:
 @pytest.mark.parametrize(
     ("mapped", "said"),
     [
-        (None, "a NoneType;"),
-        ("prod/a", "a str;"),
-        (Request("prod", "a"), "a Request;"),
-        (named("prod/a"), "a Resource;"),
-        (7, "a int;"),
-        (["prod/a", None], "a list with a NoneType in it;"),
-        ([("prod", "a")], "a list with a tuple in it;"),
+        (None, "a NoneType"),
+        ("prod/a", "a str"),
+        (Request("prod", "a"), "a Request"),
+        (named("prod/a"), "a Resource"),
+        (7, "a int"),
+        (["prod/a", None], "a list with a NoneType in it"),
+        ([("prod", "a")], "a list with a tuple in it"),
     ],
 )
 def test_nothing_else_is(mapped: object, said: str) -> None:
-    with pytest.raises(InvalidMappingError, match=f"the mapping returned {said} return a list of keys"):
+    with pytest.raises(InvalidRequestsError, match=f"{said} does not say what to reconcile; return a list of keys"):
         list(keys_of(mapped))
 
 

@@ -28,18 +28,25 @@ class Result:
     Attributes:
         requeue_after: Run again so many seconds after the end of this run; zero or less is at once. None is never.
         requeue: Run again when the rate limiter says so, as after an error but without one. ``requeue_after`` wins.
+        jitter: By which part of itself ``requeue_after`` grows at most, by chance, so that objects that were reconciled
+            together are not all reconciled together again; 0.1 is up to a tenth.
 
     Raises:
-        ValueError: If ``requeue_after`` is no finite number.
+        ValueError: If ``requeue_after`` is no finite number, or ``jitter`` is no part of it.
     """
 
     requeue_after: float | None = None
     requeue: bool = False
+    jitter: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse what is no time."""
         if self.requeue_after is not None and not math.isfinite(self.requeue_after):
             raise ValueError(f"Result.requeue_after is {self.requeue_after!r}; a finite number of seconds is needed")
+        if not 0.0 <= self.jitter <= 1.0:
+            raise ValueError(f"Result.jitter is {self.jitter!r}; a part of requeue_after is needed, from 0.0 to 1.0")
+        if self.jitter and self.requeue_after is None:
+            raise ValueError("Result.jitter needs requeue_after: it lengthens that")
 
 
 @final
@@ -211,12 +218,14 @@ class KeyDecision:
         case: How its reconcile ended.
         row: The line of the table that this is.
         delay: Seconds until the run that was asked for, if one was.
+        jitter: By which part of itself the delay grows at most.
         error: Why it failed, if it did.
     """
 
     case: Case
     row: Row
     delay: float = 0.0
+    jitter: float = 0.0
     error: Exception | None = None
 
     @property
@@ -255,12 +264,12 @@ def _of_value(value: object) -> KeyDecision:
         returned = type(cast("Any", value)).__name__
         return _decision(Case.INVALID, error=InvalidResultError(returned, awaitable=isinstance(value, Awaitable)))
     if value.requeue_after is not None:
-        return _decision(Case.AFTER, delay=value.requeue_after)
+        return _decision(Case.AFTER, delay=value.requeue_after, jitter=value.jitter)
     return _decision(Case.REQUEUE if value.requeue else Case.NOTHING)
 
 
-def _decision(case: Case, *, delay: float = 0.0, error: Exception | None = None) -> KeyDecision:
-    return KeyDecision(case=case, row=ROWS[case], delay=delay, error=error)
+def _decision(case: Case, *, delay: float = 0.0, jitter: float = 0.0, error: Exception | None = None) -> KeyDecision:
+    return KeyDecision(case=case, row=ROWS[case], delay=delay, jitter=jitter, error=error)
 
 
 def table() -> str:

@@ -67,10 +67,10 @@ Mapper: TypeAlias = Callable[[Resource], Mapped]
 
 
 @final
-class InvalidMappingError(TerminalError, TypeError):
-    """A mapper returned something else than a list of keys, requests or objects; the fault is the mapper's.
+class InvalidRequestsError(TerminalError, TypeError):
+    """A function said what to reconcile by something else than a list of keys, requests or objects; the fault is its.
 
-    The change is given up: asked again, it would return the same.
+    A change whose mapping does so is given up: asked again, it would return the same.
 
     Attributes:
         returned: Name of the class of what came back.
@@ -78,7 +78,9 @@ class InvalidMappingError(TerminalError, TypeError):
 
     def __init__(self, returned: str) -> None:
         """Keep what came back."""
-        super().__init__(f"the mapping returned a {returned}; return a list of keys, requests or objects, or []")
+        super().__init__(
+            f"a {returned} does not say what to reconcile; return a list of keys, requests or objects, or []"
+        )
         self.returned = returned
 
 
@@ -139,7 +141,7 @@ def requests_for(
         now: Monotonic seconds.
 
     Raises:
-        InvalidMappingError: If the mapper returns something else.
+        InvalidRequestsError: If the mapper returns something else.
     """
     subject = new if new is not None else old
     if subject is None:
@@ -163,17 +165,17 @@ def keys_of(mapped: object) -> Iterator[str]:
     """Yield the keys of what a mapper returned.
 
     Raises:
-        InvalidMappingError: If it is nothing of the kind.
+        InvalidRequestsError: If it is nothing of the kind.
     """
     if isinstance(mapped, str | Request | Resource) or not isinstance(mapped, Iterable):
-        raise InvalidMappingError(type(mapped).__name__)  # the letters of a text are no keys
+        raise InvalidRequestsError(type(mapped).__name__)  # the letters of a text are no keys
     for each in cast("Iterable[object]", mapped):
         if isinstance(each, str):
             yield each
         elif isinstance(each, Request | Resource):
             yield each.key
         else:
-            raise InvalidMappingError(f"{type(cast('object', mapped)).__name__} with a {type(each).__name__} in it")
+            raise InvalidRequestsError(f"{type(cast('object', mapped)).__name__} with a {type(each).__name__} in it")
 
 
 @final

@@ -1,0 +1,105 @@
+"""Which keys a polling function's answers name: those whose value differs from that of the last good answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaloop.api.errors import InvalidArgumentError, InvalidKeyError
+from deltaloop.runtime.core.polling import Polled
+from deltaloop.runtime.core.requests import Request
+from tests.mutants.edited import edited
+
+ANSWERS = st.lists(
+    st.dictionaries(st.sampled_from(["a", "b", "default/c"]), st.sampled_from([1, 2, None, "1", (1, 2)])), max_size=5
+)
+
+
+def check(polled: Polled, answers: list[dict[str, Any]]) -> None:
+    last: dict[str, Any] = {}
+    for answer in answers:
+        assert dict(polled.changes(answer)) == {
+            key: "new" if key not in last else "gone" if key not in answer else "changed"
+            for key in last.keys() | answer.keys()
+            if key not in last or key not in answer or last[key] != answer[key]
+        }
+        last = answer
+
+
+@given(ANSWERS)
+def test_what_is_new_changed_or_gone_is_named_once(answers: list[dict[str, Any]]) -> None:
+    check(Polled(), answers)
+
+
+SEEDED = [{"a": 1, "b": 1}, {"a": 1, "b": 2}, {"b": 2}, {"b": 2}, {"a": 1, "b": 2}]
+MUTANTS = [
+    edited("SeesNoChange", Polled, ("or not _same(self._found[key], value)", "")),
+    edited("SeesNothingNew", Polled, ("if key not in self._found or", "if key in self._found and")),
+    edited("NamesTheSameAgain", Polled, ("self._found = {key: _kept(value) for key, value in found.items()}", "pass")),
+    edited("SeesNothingGo", Polled, ("if key not in found]", "if False]")),
+    edited("CallsAllNew", Polled, ('"new" if key not in self._found else "changed"', '"new"')),
+]
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
+def test_the_model_finds_seeded_bugs(mutant: type[Polled]) -> None:
+    check(Polled(), SEEDED)
+    with pytest.raises(AssertionError):
+        check(mutant(), SEEDED)
+
+
+def test_what_changes_in_place_is_seen() -> None:
+    polled, tags, state = Polled(), ["one"], {"a": 1}
+    answer = {"state": state, "tags": tags, "both": (tags, 1)}
+    assert len(polled.changes(answer)) == 3
+    assert polled.changes(answer) == []
+    tags.append("two")
+    assert polled.changes(answer) == [("tags", "changed"), ("both", "changed")]
+    state["a"] = 2
+    assert polled.changes(answer) == [("state", "changed")]
+    answer["more"] = {}
+    assert polled.changes(answer) == [("more", "new")]
+
+
+def test_what_is_itself_is_the_same_although_it_is_not_equal() -> None:
+    polled, nothing = Polled(), float("nan")
+    assert polled.changes({"a": nothing}) == [("a", "new")]
+    assert polled.changes({"a": nothing}) == []
+
+
+def test_requests_and_keys_are_the_same() -> None:
+    polled = Polled()
+    assert polled.changes({Request("default", "a"): 1, Request("", "all"): 1}) == [("default/a", "new"), ("all", "new")]
+    assert polled.changes({"default/a": 1, "all": 1}) == []
+
+
+class Odd:
+    """Compares like an array does: not to one truth."""
+
+    def __eq__(self, other: object) -> Any:
+        raise ValueError("which of them?")
+
+    def __hash__(self) -> int:
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "said"),
+    [
+        (None, InvalidArgumentError, "returned a NoneType; return a dict"),
+        (["a"], InvalidArgumentError, "returned a list; return a dict"),
+        ("a", InvalidArgumentError, "returned a str; return a dict"),
+        ({1: 1}, InvalidArgumentError, "a polled key is 1; a Request is needed, or a text such as"),
+        ({"a/b/c": 1}, InvalidKeyError, "a/b/c"),
+        ({"a": Odd()}, ValueError, "which of them"),
+    ],
+)
+def test_an_answer_that_cannot_be_read_changes_nothing(answer: object, error: type[Exception], said: str) -> None:
+    polled = Polled()
+    polled.changes({"a": Odd() if error is ValueError else 1})
+    with pytest.raises(error, match=said):
+        polled.changes(answer)
+    assert polled.changes({}) == [("a", "gone")]
