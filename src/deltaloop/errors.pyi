@@ -72,5 +72,6 @@ from deltaloop.runtime.errors import ShutdownTimeoutError as ShutdownTimeoutErro
 from deltaloop.runtime.ownership import AlreadyOwnedError as AlreadyOwnedError
 from deltaloop.testing.control_plane import ControlPlaneError as ControlPlaneError
 from deltaloop.testing.core.attempts import EventuallyError as EventuallyError
+from deltaloop.testing.core.settling import NotSettledError as NotSettledError
 from deltaloop.workqueue.errors import QueueShutDownError as QueueShutDownError
 from deltaloop.workqueue.errors import TerminalError as TerminalError

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
+import contextvars
 import gc
+import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 
@@ -276,3 +279,60 @@ async def test_other_processes_and_the_test_go_on() -> None:
     assert repr(first) == "<Process a, crashed>"
     assert repr(second) == "<Process b, alive>"
     first.dispose()
+
+
+@pytest.mark.real_time
+async def test_a_thread_of_a_crashed_process_is_not_left_waiting() -> None:
+    process = Process("a")
+    loop = asyncio.get_running_loop()
+    heard: list[str] = []
+    waiting, ended = threading.Event(), asyncio.Event()
+
+    def ask() -> None:
+        for _ in range(2):
+            coroutine = asyncio.sleep(1000)
+            waiting.set()
+            try:
+                asyncio.run_coroutine_threadsafe(coroutine, loop).result()
+            except concurrent.futures.CancelledError:
+                heard.append("cancelled")
+            except RuntimeError:
+                heard.append("refused")
+                coroutine.close()
+        contextvars.Context().run(loop.call_soon_threadsafe, ended.set)
+
+    async def work() -> None:
+        await asyncio.to_thread(ask)
+
+    process.start(work())
+    await asyncio.to_thread(waiting.wait)
+    await asyncio.sleep(0.01)
+    process.crash()
+    await asyncio.wait_for(ended.wait(), 5)
+    assert heard == ["cancelled", "refused"]
+    process.dispose()
+
+
+async def test_its_connections_can_be_cut_and_it_hears_of_that() -> None:
+    process = Process("a")
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1")
+
+    async def work() -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.sockets[0].getsockname()[1])
+        try:
+            return await reader.read()
+        finally:
+            writer.close()
+
+    task = process.start(work())
+    await asyncio.sleep(1)
+    process.cut_connections()
+    assert await task == b""
+    server.close()
+    await server.wait_closed()

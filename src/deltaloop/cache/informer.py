@@ -81,6 +81,7 @@ class Informer(Generic[T]):
         """
         options = options or InformerOptions()
         self.resource_type = resource_type
+        self.lister_watcher: ListerWatcher = lister_watcher
         self.name: str = (
             str(lister_watcher) if type(lister_watcher).__str__ is not object.__str__ else str(resource_type)
         )

@@ -162,7 +162,11 @@ class Context:
         if on_loop:
             work.close()
             raise RuntimeError("ctx.wait is for plain functions; in an `async def` reconciler, await the coroutine")
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        try:
+            return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        except RuntimeError:
+            work.close()  # if the loop is no more, it was never started; else it has ended
+            raise
 
     def __repr__(self) -> str:
         return f"<Context of {self.controller} {self.request}, reconcile {self.number}, attempt {self.attempts}>"

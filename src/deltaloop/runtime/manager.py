@@ -146,6 +146,11 @@ class Manager:
         return tuple(self._loops)
 
     @property
+    def informers(self) -> tuple[Informer[Any], ...]:
+        """The caches, each once, whichever controllers share it; empty before the start."""
+        return tuple(self._informers)
+
+    @property
     def servers(self) -> Mapping[str, HealthServer]:
         """The HTTP servers that run, under ``health`` and ``metrics``; their ``url`` says where."""
         return MappingProxyType(self._servers)

@@ -1,6 +1,8 @@
 from deltaloop.testing.attempts import eventually as eventually
 from deltaloop.testing.attempts import eventually_blocking as eventually_blocking
 from deltaloop.testing.cluster import Cluster as Cluster
+from deltaloop.testing.core.program_writes import CrashMoment as CrashMoment
+from deltaloop.testing.core.program_writes import ProgramWrite as ProgramWrite
 from deltaloop.testing.core.relay import Corrupt as Corrupt
 from deltaloop.testing.core.relay import Cut as Cut
 from deltaloop.testing.core.relay import Delay as Delay
@@ -10,6 +12,10 @@ from deltaloop.testing.core.relay import RelayFault as RelayFault
 from deltaloop.testing.core.relay import Reset as Reset
 from deltaloop.testing.core.relay import Stall as Stall
 from deltaloop.testing.core.relay import Throttle as Throttle
+from deltaloop.testing.crash_exploration import crash_at_every_write as crash_at_every_write
+from deltaloop.testing.harness import Harness as Harness
+from deltaloop.testing.harness import Replica as Replica
+from deltaloop.testing.harness import embedded_harness as embedded_harness
 from deltaloop.testing.relay import Relay as Relay
 from deltaloop.testing.relay import RelayConnection as RelayConnection
 from deltaloop.testing.virtual_loop import StalledError as StalledError

@@ -17,6 +17,8 @@ import yaml
 from deltaloop.api import kinds
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.yaml_reader import read_yaml
+from deltaloop.apiserver import ServerOptions
+from deltaloop.apiserver.options import CLUSTER_CONTROLLERS
 from deltaloop.client import Client
 
 _PATHS: Final = {
@@ -68,6 +70,11 @@ class Cluster:
             name = {"tls-server-name": found.hostname} if found.scheme == "https" else {}
             clusters.append({**entry, "cluster": {**name, **entry["cluster"]}})
         return {**self.kubeconfig, "clusters": clusters}
+
+
+def default_server_options() -> ServerOptions:
+    """Return the options of a test's server: plain HTTP, which saves certificates, and what a cluster cleans up."""
+    return ServerOptions(insecure_http=True, controllers=CLUSTER_CONTROLLERS)
 
 
 def real_cluster(path: str, context: str | None) -> Cluster:

@@ -9,7 +9,7 @@ What was left standing is closed by ``dispose``, once nobody looks any more: the
 below it, since whatever it asks of the loop is refused.
 
 What a crash here does not take away, and a real one does: objects of your modules, and threads. A plain function that
-runs in a thread goes on until it next asks the loop for something.
+runs in a thread goes on until it asks the loop for something: that is cancelled, or refused with a ``RuntimeError``.
 """
 
 # ruff: noqa: SLF001 - asyncio has no public way to take back what is scheduled
@@ -19,6 +19,7 @@ import asyncio
 import contextvars
 import logging
 import selectors
+import threading
 import warnings
 import weakref
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
@@ -30,6 +31,7 @@ Ts = TypeVarTuple("Ts")
 
 _MOST_CLOSES: Final = 100
 _process: contextvars.ContextVar[Process | None] = contextvars.ContextVar("deltaloop_process", default=None)
+_waiting_thread: contextvars.ContextVar[Process | None] = contextvars.ContextVar("deltaloop_thread", default=None)
 _unclosable: Final[list[object]] = []
 
 
@@ -37,21 +39,42 @@ class ProcessLoop(asyncio.SelectorEventLoop):
     """An event loop that knows processes; ``VirtualLoop`` is one, too."""
 
     _crashes = 0  # so that a loop without one looks at nothing
+    _runs_in: int | None = None  # the thread
+
+    def run_forever(self) -> None:
+        """Run until ``stop`` is called."""
+        self._runs_in = threading.get_ident()
+        try:
+            super().run_forever()
+        finally:
+            self._runs_in = None
 
     def call_soon(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None
     ) -> asyncio.Handle:
         """Have a callback called soon, unless its process is gone."""
         if self._crashes and _is_gone(context):
-            return self._never(callback, args)
+            if not _is_of_a_transport(callback):
+                return self._never(callback, args)
+            context = contextvars.Context()
         return super().call_soon(callback, *args, context=context)
 
     def call_soon_threadsafe(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None
     ) -> asyncio.Handle:
-        """Have a callback called soon, from any thread, unless its process is gone."""
-        if self._crashes and _is_gone(context):
-            return self._never(callback, args)
+        """Have a callback called soon, from any thread.
+
+        Raises:
+            RuntimeError: If the caller is a thread of a process that is gone; it could wait for the answer for ever.
+        """
+        process = _process.get() if context is None else None
+        if process is None or threading.get_ident() == self._runs_in:
+            return super().call_soon_threadsafe(callback, *args, context=context)
+        if process.crashed:
+            raise RuntimeError(f"{process!r} is no more")
+        context = contextvars.copy_context()
+        context.run(_process.set, None)
+        context.run(_waiting_thread.set, process)
         return super().call_soon_threadsafe(callback, *args, context=context)
 
     def call_at(
@@ -76,6 +99,8 @@ class ProcessLoop(asyncio.SelectorEventLoop):
         process = _process.get() if context is None else context.get(_process)
         if process is not None:
             process.took(task)
+        elif (waiting := _waiting_thread.get() if context is None else context.get(_waiting_thread)) is not None:
+            waiting.took(task, for_thread=True)
         return task
 
     async def create_connection(self, *args: Any, **keywords: Any) -> Any:
@@ -104,7 +129,7 @@ class ProcessLoop(asyncio.SelectorEventLoop):
         self._crashes += 1
         inside: Any = self
         for handle in (*inside._ready, *inside._scheduled):
-            if _belongs(handle, process):
+            if _belongs(handle, process) and not _is_of_a_transport(handle._callback):
                 handle.cancel()
         selected: list[selectors.SelectorKey] = [*(inside._selector.get_map() or {}).values()]
         for key in selected:
@@ -142,6 +167,11 @@ def _is_gone(context: contextvars.Context | None) -> bool:
     return process is not None and process.crashed
 
 
+def _is_of_a_transport(callback: object) -> bool:
+    """Tell whether a step is one that a system does for a process that has ended, such as to close its sockets."""
+    return isinstance(getattr(callback, "__self__", None), asyncio.BaseTransport)
+
+
 def _belongs(handle: Any, process: Process) -> bool:
     context: contextvars.Context | None = handle._context  # `get_context` came with Python 3.12
     return context is not None and context.get(_process) is process
@@ -169,6 +199,7 @@ class Process:
         self._context = contextvars.copy_context()
         self._context.run(_process.set, self)
         self._tasks: weakref.WeakSet[asyncio.Task[Any]] = weakref.WeakSet()
+        self._for_threads: weakref.WeakSet[asyncio.Task[Any]] = weakref.WeakSet()
         self._connections: weakref.WeakSet[Any] = weakref.WeakSet()
         self._generators: weakref.WeakSet[AsyncGenerator[Any, Any]] = weakref.WeakSet()
         self._frozen: list[asyncio.Task[Any]] = []
@@ -186,11 +217,22 @@ class Process:
             return
         self.crashed = True
         connections = tuple(self._connections)  # what the loop drops may be all that holds them
-        for task in tuple(self._tasks):
-            self._freeze(task)
+        for task in (*self._tasks, *self._for_threads):
+            self._end(task)
         self._loop.drop(self)
         for connection in connections:
             contextvars.Context().run(_cut, connection)  # of no process, so that the loop does it
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the caller is a part of this process that a crash stops."""
+        return _process.get() is self
+
+    def cut_connections(self) -> None:
+        """Have the network end all connections of this process, which hears of it."""
+        for connection in tuple(self._connections):
+            if isinstance(connection, asyncio.WriteTransport):
+                connection.abort()
 
     def dispose(self) -> None:
         """Close what a crash has left standing, once nobody looks; nothing of it reaches anything, or is logged."""
@@ -212,11 +254,12 @@ class Process:
 
     # -- called by the loop
 
-    def took(self, task: asyncio.Task[Any]) -> None:
-        """Know a task of this process."""
-        self._tasks.add(task)
+    def took(self, task: asyncio.Task[Any], *, for_thread: bool = False) -> None:
+        """Know a task of this process; a thread that waits for one has to hear of a crash, since it cannot be ended."""
+        tasks = self._for_threads if for_thread else self._tasks
+        tasks.add(task)
         if self.crashed:
-            self._freeze(task)
+            self._end(task)
 
     def connected(self, connection: asyncio.BaseTransport | asyncio.AbstractServer) -> None:
         """Know a connection, or a listening server."""
@@ -228,8 +271,10 @@ class Process:
         """Know an asynchronous generator."""
         self._generators.add(generator)
 
-    def _freeze(self, task: asyncio.Task[Any]) -> None:
-        if not task.done():
+    def _end(self, task: asyncio.Task[Any]) -> None:
+        if task in self._for_threads:
+            contextvars.Context().run(task.cancel)
+        elif not task.done():
             self._frozen.append(task)
             asyncio._unregister_task(task)  # documented, for loops
             task._log_destroy_pending = False  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from deltaloop.blocking import BackgroundLoop
     from deltaloop.client import Client
     from deltaloop.testing.cluster import Cluster
+    from deltaloop.testing.harness import Harness
     from deltaloop.testing.item_loop import ItemLoop
     from deltaloop.testing.relay import Relay
 
@@ -213,10 +214,9 @@ def deltaloop_server_options() -> ServerOptions:
 
     Override it to change them.
     """
-    from deltaloop.apiserver import ServerOptions
-    from deltaloop.apiserver.options import CLUSTER_CONTROLLERS
+    from deltaloop.testing.cluster import default_server_options
 
-    return ServerOptions(insecure_http=True, controllers=CLUSTER_CONTROLLERS)
+    return default_server_options()
 
 
 @pytest.fixture
@@ -334,3 +334,15 @@ def deltaloop_relay_client(
     made = connect(kubeconfig=deltaloop_relay.kubeconfig(config.with_server_name()))
     with _entered(_place(request), made) as client:
         yield client
+
+
+@pytest.fixture
+def deltaloop_harness(
+    request: pytest.FixtureRequest, deltaloop_cluster: Cluster, deltaloop_client: Client
+) -> Generator[Harness, None, None]:
+    """Runs controllers that crash, restart and are parted from the server; for async tests that this plugin runs."""
+    from deltaloop.testing.harness import Harness
+
+    _need_our_loop(request, "deltaloop_harness", "make the test async")
+    with _entered(_place(request), Harness(deltaloop_cluster, deltaloop_client)) as harness:
+        yield harness

@@ -145,7 +145,6 @@ class VirtualLoop(ProcessLoop):
     def __init__(self, *, start: float = 0.0) -> None:
         """Make a loop whose clock shows ``start`` seconds."""
         self._virtual_selector = _VirtualSelector(start)
-        self._thread: int | None = None  # in which the loop runs
         super().__init__(self._virtual_selector)
         self._virtual_selector.next_timer_at = self._next_timer_at
         self._virtual_selector.who_waits = self._who_waits
@@ -177,14 +176,6 @@ class VirtualLoop(ProcessLoop):
         self._virtual_selector.wait(waiter, turns)
         return await waiter
 
-    def run_forever(self) -> None:
-        """Run until ``stop`` is called."""
-        self._thread = threading.get_ident()
-        try:
-            super().run_forever()
-        finally:
-            self._thread = None
-
     def call_soon(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None
     ) -> asyncio.Handle:
@@ -208,7 +199,7 @@ class VirtualLoop(ProcessLoop):
         return super().call_at(when, callback, *args, context=context)
 
     def _check_caller(self, name: str) -> None:
-        if self._thread not in (None, threading.get_ident()):
+        if self._runs_in not in (None, threading.get_ident()):
             raise RuntimeError(f"{name} was called from another thread than the loop's: use call_soon_threadsafe")
 
     def run_in_executor(self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:

@@ -34,7 +34,7 @@ class LogLine:
 
 @final
 @dataclass(slots=True, eq=False)
-class Replica:
+class DemoReplica:
     """One process of the sample controller."""
 
     identity: str
@@ -55,7 +55,7 @@ class Replica:
         on_line: Callable[[LogLine], None],
         on_end: Callable[[], None],
         log_file: Path | None = None,
-    ) -> Replica:
+    ) -> DemoReplica:
         """Start a replica in a session of its own, so that a Ctrl-C in the terminal reaches the demo alone.
 
         Args:

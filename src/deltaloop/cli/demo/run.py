@@ -17,7 +17,7 @@ from deltaloop.api.yaml_reader import read_yaml
 from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.apiserver.options import CLUSTER_CONTROLLERS
 from deltaloop.cache import InformerFactory
-from deltaloop.cli.demo.replicas import LogLine, Replica
+from deltaloop.cli.demo.replicas import DemoReplica, LogLine
 from deltaloop.cli.demo.sample_controller.controller import CRD_FILE
 from deltaloop.cli.demo.screen import Screen
 from deltaloop.cli.demo.story import Story, Summary
@@ -112,14 +112,14 @@ async def _stage(options: DemoOptions, screen: Screen, kubeconfig: Path) -> Asyn
 
 async def _start_replica(
     identity: str, kubeconfig: Path, options: DemoOptions, world: World, screen: Screen
-) -> Replica:
+) -> DemoReplica:
     def on_line(line: LogLine) -> None:
         world.saw_line(line)
         screen.line(line)
 
     arguments = [f"--kubeconfig={kubeconfig}", f"--lease={_LEASE}", f"--log-level={options.log_level}"]
     log_file = options.log_folder / f"{identity}.log" if options.log_folder is not None else None
-    return await Replica.start(identity, arguments, on_line=on_line, on_end=world.saw_end, log_file=log_file)
+    return await DemoReplica.start(identity, arguments, on_line=on_line, on_end=world.saw_end, log_file=log_file)
 
 
 async def _install_crd(client: Client) -> None:

@@ -11,7 +11,7 @@ from typing import Any, final
 
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
-from deltaloop.cli.demo.replicas import Replica
+from deltaloop.cli.demo.replicas import DemoReplica
 from deltaloop.cli.demo.world import FOO, StepFailedError, World
 
 NAMESPACE = "default"
@@ -71,7 +71,7 @@ class Story:
         world: World,
         *,
         say: Callable[[str], None],
-        start_replica: Callable[[str], Awaitable[Replica]],
+        start_replica: Callable[[str], Awaitable[DemoReplica]],
     ) -> None:
         """Prepare the story for a world."""
         self.world = world

@@ -16,7 +16,7 @@ from deltaloop.api.path import path
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.cache import HandlerFuncs, InformerFactory, Lister
-from deltaloop.cli.demo.replicas import LogLine, Replica
+from deltaloop.cli.demo.replicas import DemoReplica, LogLine
 from deltaloop.client import Client
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ class World:
     def __init__(self, client: Client) -> None:
         """Prepare informers on ``client``; ``start`` runs them."""
         self.client = client
-        self.replicas: dict[str, Replica] = {}
+        self.replicas: dict[str, DemoReplica] = {}
         self.reconciles: int = 0
         self.triggers: Counter[str] = Counter()
         self._changed = asyncio.Event()

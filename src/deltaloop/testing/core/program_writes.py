@@ -1,0 +1,170 @@
+"""What programs under test write: which requests count, what strikes them, and at which of them a program crashes.
+
+    request ──▶ is it a write of an object? ──▶ number ──▶ crash before? ──▶ fault? ──▶ the server ──▶ crash after?
+                        │ no                                                   │
+                        └──────────────────────────────────────────────────────┴─▶ reads may be struck, too
+
+Numbers count the writes of all programs of one world, from 1 on, a write that is sent again each time. What a program
+does for itself (its Lease, Events, questions about its own rights) and dry runs are no writes of objects: they have no
+number, and faults that name no resource leave them alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, final
+
+from deltaloop.api.keys import join_key
+from deltaloop.apiserver.core.fault_rules import Fault, FaultBook, Strike
+from deltaloop.apiserver.core.wire.request_info import RequestInfo
+from deltaloop.schemas.json_values import mapping, text
+
+WRITE_VERBS: Final = ("create", "update", "patch", "delete", "deletecollection")
+_OWN_AFFAIRS: Final = frozenset({"leases.coordination.k8s.io", "events", "events.events.k8s.io"})
+_QUESTIONS: Final = frozenset({"authorization.k8s.io", "authentication.k8s.io"})
+_HARM: Final = (
+    Fault(do="refuse", code=500, verbs=WRITE_VERBS),
+    Fault(do="refuse", code=409, verbs=WRITE_VERBS),
+    Fault(do="drop", verbs=WRITE_VERBS),
+    Fault(do="lose", verbs=WRITE_VERBS),
+)
+
+
+class CrashMoment(StrEnum):
+    """On which side of a write a program crashes."""
+
+    BEFORE = "before it was sent"
+    AFTER = "after the server had carried it out"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrashAt:
+    """A crash at the write of a number."""
+
+    number: int
+    moment: CrashMoment
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramWrite:
+    """A write that a program has sent, or was about to send.
+
+    Attributes:
+        number: Which of the writes of objects it is, from 1 on.
+        replica: Who sent it.
+        task: Name of the task that did, such as ``reconcile foo default/a``; for people.
+        at: When, in seconds of the event loop.
+        verb: ``create``, ``update``, ``patch``, ``apply``, ``delete`` or ``deletecollection``.
+        resource: ``secrets``, ``statefulsets.apps``.
+        key: ``namespace/name``, or the name; of a create without a name the beginning of it.
+        subresource: Such as ``status``; empty for the object itself.
+        body: What was sent.
+        code: HTTP status of the answer; 0 if there was none.
+        stored: What the server answered; empty if that is no object.
+    """
+
+    number: int
+    replica: str
+    task: str
+    at: float
+    verb: str
+    resource: str
+    key: str
+    subresource: str = ""
+    body: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
+    code: int = 0
+    stored: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
+
+    @property
+    def carried_out(self) -> bool:
+        """Whether the server is known to have done it."""
+        return 200 <= self.code < 300
+
+    def __str__(self) -> str:
+        part = f"/{self.subresource}" if self.subresource else ""
+        return f"{self.verb} {self.resource}{part} {self.key}"
+
+
+def is_object_write(info: RequestInfo, query: Mapping[str, str]) -> bool:
+    """Tell whether a request writes an object that the program is there for."""
+    path = info.resource
+    return (
+        path is not None
+        and info.verb in WRITE_VERBS
+        and info.group_resource not in _OWN_AFFAIRS
+        and path.group not in _QUESTIONS
+        and not query.get("dryRun")
+    )
+
+
+def verb_of(info: RequestInfo, content_type: str) -> str:
+    """Return the verb of a write; a patch that is a server-side apply has a name of its own."""
+    return "apply" if content_type.startswith("application/apply-patch") else info.verb
+
+
+def key_of(info: RequestInfo, body: Mapping[str, object]) -> str:
+    """Return which object a write is about; a create names it in its body."""
+    path = info.resource
+    assert path is not None
+    metadata = mapping(body.get("metadata"))
+    return join_key(path.namespace, path.name or text(metadata.get("name")) or text(metadata.get("generateName")))
+
+
+def failing_share(share: float) -> tuple[Fault, ...]:
+    """Return faults that strike a share of all writes: refused by 500 and 409, never arrived, or without an answer.
+
+    Raises:
+        ValueError: If the share is no number from 0 to 1.
+    """
+    if not 0 <= share <= 1:
+        raise ValueError(f"the share of writes that fail is {share!r}; 0 to 1 is needed")
+    each = share / len(_HARM)
+    # The first fault that strikes wins, so each has to strike its part of what the ones before it have left.
+    return tuple(
+        Fault(do=harm.do, code=harm.code, verbs=harm.verbs, probability=min(1.0, each / (1 - place * each)))
+        for place, harm in enumerate(_HARM)
+    )
+
+
+@final
+class WritePlan:
+    """What happens to the requests of all programs of one world."""
+
+    def __init__(self, draw: Callable[[], float]) -> None:
+        """Begin without faults.
+
+        Args:
+            draw: Gives the chances of faults: numbers in [0, 1).
+        """
+        self.faults: FaultBook = FaultBook()
+        self.crash: CrashAt | None = None
+        self.sent: int = 0
+        self.draw: Callable[[], float] = draw
+
+    def next_number(self) -> int:
+        """Count a write, and return its number."""
+        self.sent += 1
+        return self.sent
+
+    def crashes(self, number: int, moment: CrashMoment) -> bool:
+        """Tell whether its program crashes at this write; once only."""
+        if self.crash != CrashAt(number=number, moment=moment):
+            return False
+        self.crash = None
+        return True
+
+    def strike(self, info: RequestInfo, *, is_write: bool, replica: str) -> Strike:
+        """Decide which fault strikes a request.
+
+        Args:
+            info: What is asked for.
+            is_write: Whether it is a write of an object.
+            replica: Who asks: the user of the faults.
+        """
+        if info.verb in WRITE_VERBS and not is_write:
+            return Strike()
+        return self.faults.strike(info, user=replica, draw=self.draw)

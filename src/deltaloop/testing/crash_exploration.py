@@ -1,0 +1,54 @@
+"""Runs a scenario again and again, and crashes the program at another write each time.
+
+Core: ``core/program_writes.py``.
+
+A controller is safe against crashes if it comes to the same end wherever its process dies: what it has written so far
+is there, what it was about to write is not, and what it knew is forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+
+from deltaloop.apiserver import ServerOptions
+from deltaloop.testing.core.program_writes import CrashMoment
+from deltaloop.testing.harness import Harness, embedded_harness
+
+
+async def crash_at_every_write(
+    scenario: Callable[[Harness], Awaitable[object]],
+    *,
+    options: ServerOptions | None = None,
+    moments: Iterable[CrashMoment] = tuple(CrashMoment),
+) -> int:
+    """Run a scenario without a crash, and once for each crash at one of its writes; return how often it was run.
+
+    Each time it gets a harness with an embedded server of its own. Write it as a test: install, start, do, wait until
+    settled, assert. The program that crashes starts again a second later by itself; ``settled`` waits for that.
+
+    Args:
+        scenario: What to run.
+        options: Of the servers.
+        moments: On which side of each write.
+
+    Raises:
+        Exception: What the scenario raises, with a note that says where the program had crashed.
+    """
+    async with embedded_harness(options) as harness:
+        await scenario(harness)
+        writes = [str(write) for write in harness.writes]
+    worlds = 1
+    for number, write in enumerate(writes, start=1):
+        for moment in moments:
+            worlds += 1
+            try:
+                async with embedded_harness(options) as harness:
+                    harness.crash_at_write(number, moment)
+                    await scenario(harness)
+            except Exception as error:
+                error.add_note(
+                    f"The program had crashed at write {number} of {len(writes)}, {moment.value}: {write}. "
+                    f"Alone: harness.crash_at_write({number}, CrashMoment.{moment.name})"
+                )
+                raise
+    return worlds

@@ -1,0 +1,587 @@
+"""Controllers under test: programs that run beside each other on one loop, crash, restart, are parted from the server.
+
+Cores: ``core/program_writes.py`` (writes, faults, crashes), ``core/settling.py`` (whether anything is left to do).
+
+A *replica* is one program: a manager with a client, caches, a recorder of Events and, if asked for, an elector of its
+own, in a simulated process (``processes.py``). Its requests go by a transport that can fail and writes down what was
+written (``program_transport.py``). The test's own client goes by another way, which nothing disturbs.
+
+The pytest fixture ``deltaloop_harness`` is one; ``embedded_harness`` is one without pytest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import os
+import random
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self, final
+
+from deltaloop.api import kinds
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.list_options import ListOptions
+from deltaloop.api.references import Trigger
+from deltaloop.api.resource import Resource
+from deltaloop.api.status import NotFoundError
+from deltaloop.apiserver import ApiServer, ServerOptions, read_manifests
+from deltaloop.apiserver.core.controllers.manifests import Manifest, in_order
+from deltaloop.apiserver.core.fault_rules import FaultBook
+from deltaloop.cache import Informer
+from deltaloop.cache.core.consistency import compare, state_of
+from deltaloop.client import Client, connect
+from deltaloop.client.core.wait_conditions import established
+from deltaloop.client.transport_aiohttp import AiohttpTransport
+from deltaloop.events import EventDraft, EventRecorder
+from deltaloop.leaderelection import LeaderElectionConfig, LeaderElector, LeaseLock
+from deltaloop.root_error import DeltaloopError
+from deltaloop.runtime import Controller, Manager, ManagerOptions
+from deltaloop.runtime.core.readiness import Leadership
+from deltaloop.runtime.reconcile_loop import ReconcileLoop
+from deltaloop.schemas.json_values import mapping, text
+from deltaloop.testing.cluster import Cluster, default_server_options
+from deltaloop.testing.core.program_writes import CrashAt, CrashMoment, ProgramWrite, WritePlan, failing_share
+from deltaloop.testing.core.settling import NotSettledError, QueueState, ReplicaState, Settling, left_to_do
+from deltaloop.testing.processes import Process
+from deltaloop.testing.program_transport import ProgramTransport
+from deltaloop.testing.virtual_loop import VirtualLoop
+from deltaloop.workqueue.delaying import DelayedItem
+
+_RESTART_AFTER: Final = 1.0
+_FIRST_PAUSE: Final = 0.01
+_LONGEST_PAUSE: Final = 1.0
+_TURNS: Final = 500
+_FLUSH: Final = 5.0
+_REAL_PAUSE: Final = 0.05
+_MANAGER: Final = "deltaloop-harness"
+_DEFAULTS: Final = ManagerOptions(preflight=False)
+
+
+@final
+class Replica:
+    """One program that runs controllers; made by ``Harness.start``.
+
+    Attributes:
+        name: What it is called, over restarts.
+        identity: What it calls itself: another one after each restart.
+        manager: Its manager.
+    """
+
+    def __init__(
+        self,
+        harness: Harness,
+        name: str,
+        controllers: Sequence[Controller],
+        options: ManagerOptions,
+        election: LeaderElectionConfig | None,
+    ) -> None:
+        """Made by a harness; nothing runs yet."""
+        self.name = name
+        self.identity: str = name
+        self._harness = harness
+        self._controllers = tuple(controllers)
+        self._options = options
+        self._election = election
+        self._starts = 0
+        self._restart: asyncio.Task[None] | None = None
+        self._parted = self._refuses = False
+
+    # -- state
+
+    @property
+    def manager(self) -> Manager:
+        """The manager of its present life, or the last one."""
+        return self._manager
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs, or is about to."""
+        return not self._process.crashed and not self._task.done()
+
+    @property
+    def leads(self) -> bool:
+        """Whether its controllers work: it leads, or there is no election."""
+        return self.alive and self._manager.leadership is not Leadership.STANDBY
+
+    def state(self) -> ReplicaState | None:
+        """Return what it has to do; None if it is gone for good.
+
+        Raises:
+            Exception: What its manager raised, if that has ended by itself.
+        """
+        if self._restart is not None and not self._restart.done():
+            return ReplicaState(name=self.name, starting=True)
+        if self._process.crashed:
+            return None
+        if self._task.done():
+            self._task.result()
+            return None
+        return ReplicaState(
+            name=self.name,
+            starting=not self._is_up(),
+            stands_by=not self.leads,
+            parted=self._parted,
+            queues=tuple(map(_queue_state, self._manager.loops)),
+        )
+
+    def _is_up(self) -> bool:
+        return all(check.ok for check in self._manager.readiness())
+
+    async def behind(self) -> tuple[str, ...]:
+        """Return where its caches, or the Events that it records, are behind; for people."""
+        if self._parted:
+            return ()
+        left = [text for informer in self._manager.informers for text in await self._compared(informer)]
+        if not await self._recorder.flush(_FLUSH):
+            left.append(f"{self.name}: Events wait to be sent")
+        return tuple(left)
+
+    async def _compared(self, informer: Informer[Resource]) -> tuple[str, ...]:
+        try:
+            served = await informer.lister_watcher.list(ListOptions())
+        except DeltaloopError as error:
+            return (f"{self.name}: its cache of {informer.name} cannot be compared: {type(error).__name__}",)
+        version = served.resource_version
+        report = compare(state_of(informer.indexer.list()), state_of(served.items), resource_version=version)
+        keys = (*report.missing, *report.left_over, *report.different)
+        return (f"{self.name}: its cache of {informer.name} is behind: {', '.join(keys[:5])}",) if keys else ()
+
+    # -- life
+
+    async def start(self) -> None:
+        """Start it, anew after an end: with empty caches, and another identity.
+
+        Raises:
+            Exception: What its manager raises before it works.
+        """
+        self._starts += 1
+        if self._starts > 1:
+            self.identity = f"{self.name}-{self._starts}"
+        self._process = process = Process(self.name)
+        harness = self._harness
+        self._inner = AiohttpTransport(harness.client.config)
+        self._transport = ProgramTransport(
+            self._inner, process=process, plan=harness.plan, recorder=harness, crash=self.crash_and_restart
+        )
+        if self._parted:
+            self._transport.part(refuse=self._refuses)
+        client = Client(harness.client.config, transport=self._transport, options=harness.client.options)
+        clock = asyncio.get_running_loop().time
+        self._recorder = EventRecorder(
+            client,
+            component=self._controllers[0].name,
+            instance=self.identity,
+            watchers=[harness.events.append],
+            clock=clock,
+            chance=harness.chance,
+        )
+        self._manager = Manager(
+            client, self._controllers, elector=self._elector(client), recorder=self._recorder, options=self._options
+        )
+        self._task = process.start(self._run(client, self._recorder, self._manager), name=self.identity)
+        while not process.crashed and not self._task.done() and not self._is_up():
+            await asyncio.wait({self._task}, timeout=_FIRST_PAUSE)
+        if self._task.done():
+            self._task.result()
+
+    async def _run(self, client: Client, recorder: EventRecorder, manager: Manager) -> None:
+        async with client, recorder:
+            await manager.run()
+
+    def _elector(self, client: Client) -> LeaderElector | None:
+        if self._election is None:
+            return None
+        lock = LeaseLock(client, namespace=client.namespace, name=_MANAGER, identity=self.identity)
+        config = replace(self._election, own_thread=False)  # it would live on, when this program crashes
+        clock, chance = asyncio.get_running_loop().time, self._harness.chance
+        return LeaderElector(lock, config, client=client, clock=clock, chance=chance, end_process=self._process.crash)
+
+    async def stop(self) -> None:
+        """End it in good order, as SIGTERM does; if it does not run, do nothing.
+
+        Raises:
+            Exception: What its manager raises.
+        """
+        if self._restart is not None:
+            self._restart.cancel()
+        if not self._process.crashed:
+            self._manager.stop()
+            await self._task
+
+    async def crash(self) -> None:
+        """Have it be gone, now, between two awaits: no clean-up runs, no request is sent, its connections are cut.
+
+        It stays away until ``restart``.
+        """
+        if self._restart is not None:
+            self._restart.cancel()
+        self._bury()
+        await self._harness.idle()  # the server notices
+
+    def crash_and_restart(self) -> None:
+        """Crash, and start again a second later, as a kubelet does it; for planned crashes."""
+        self._bury()
+        later = self._start_later()
+        self._restart = asyncio.get_running_loop().create_task(later, name=self.name, context=contextvars.Context())
+
+    def _bury(self) -> None:
+        if not self._process.crashed:
+            self._process.crash()
+            self._harness.buried.append((self._process, self._inner))
+
+    async def _start_later(self) -> None:
+        await asyncio.sleep(_RESTART_AFTER)
+        await self.start()
+
+    async def restart(self, *, crash: bool = False) -> None:
+        """End it and start it anew, with empty caches and another identity; one that is gone is only started.
+
+        Args:
+            crash: Whether it crashes, if it runs, instead of ending in good order.
+        """
+        await (self.crash() if crash else self.stop())
+        await self.start()
+
+    # -- network
+
+    @contextmanager
+    def partition(self, *, refuse: bool = False) -> Generator[None, None, None]:
+        """Let it not reach the server in this block; ``part`` and ``heal`` do the same without one."""
+        self.part(refuse=refuse)
+        try:
+            yield
+        finally:
+            self.heal()
+
+    def part(self, *, refuse: bool = False) -> None:
+        """Let it not reach the server, from now on until ``heal``; after a restart neither.
+
+        Args:
+            refuse: Whether its connections are cut and new ones refused. By default nothing arrives and nobody is told,
+                as by a network that has lost its way; what was on its way comes when it heals.
+        """
+        self._parted, self._refuses = True, refuse
+        self._transport.part(refuse=refuse)
+
+    def heal(self) -> None:
+        """Let it reach the server again."""
+        self._parted = False
+        self._transport.heal()
+
+    def __repr__(self) -> str:
+        return f"<Replica {self.identity}, {'alive' if self.alive else 'gone'}>"
+
+
+def _queue_state(loop: ReconcileLoop) -> QueueState:
+    queue = loop.queue
+    numbers = queue.statistics()
+    failing = [(each.item, each.delay) for each in queue.delayed() if queue.num_requeues(each.item) or not _asked(each)]
+    return QueueState(
+        controller=loop.controller.name,
+        waiting=numbers.queued,
+        running=tuple(each.item for each in queue.processing()),
+        failing=tuple(failing),
+        runs=numbers.taken,
+    )
+
+
+def _asked(delayed: DelayedItem[str]) -> bool:
+    """Tell whether a reconcile asked for a delay, with ``requeue_after``."""
+    return all(isinstance(each, Trigger) and each.source == "requeue" for each in delayed.triggers)
+
+
+@final
+class Harness:
+    """Runs controllers under test; an async context manager, which ends what still runs.
+
+    Attributes:
+        client: The test's own client; nothing disturbs it.
+        namespace: The only namespace that programs watch; None for all.
+        replicas: All programs that were started.
+        writes: What they wrote, oldest first: objects, and not Leases or Events; also what failed.
+        events: Events that they recorded, oldest first, repeats too.
+        plan: Faults and crashes that are planned.
+        chance: Draws what chance decides in programs.
+    """
+
+    def __init__(self, cluster: Cluster, client: Client, *, seed: int = 0) -> None:
+        """Make a harness.
+
+        Args:
+            cluster: Where the server is.
+            client: The test's client, in the test's namespace; whoever made it closes it.
+            seed: Of what chance decides: faults, waits.
+        """
+        self.client = client
+        self.namespace: str | None = client.namespace if cluster.shared else None
+        self.replicas: list[Replica] = []
+        self.writes: list[ProgramWrite] = []
+        self.events: list[EventDraft] = []
+        chance = random.Random(seed)
+        self.chance: Callable[[], float] = chance.random
+        self.plan: WritePlan = WritePlan(chance.random)
+        self.buried: list[tuple[Process, AiohttpTransport]] = []
+        self._cluster = cluster
+        self._installed: list[tuple[str, str, str]] = []
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.plan.faults.clear()
+        try:
+            for replica in self.replicas:
+                replica.heal()
+                if exc_type is None:
+                    await replica.stop()
+                else:
+                    await replica.crash()
+        finally:
+            for process, transport in self.buried:
+                process.dispose()
+                await transport.close()
+            for kind, name, namespace in reversed(self._installed):
+                with suppress(NotFoundError):
+                    await self.client.delete(kind, name, namespace=namespace)
+
+    # -- what the server has
+
+    async def install(self, *paths: str | os.PathLike[str]) -> None:
+        """Create what files define, custom resource definitions first; their kinds are served when this returns.
+
+        Objects that are there already are changed to what the files say. On a server that others use, too, what was
+        not there before is deleted at the end.
+
+        Args:
+            paths: YAML or JSON files, folders of them, or patterns such as ``config/crd/*.yaml``.
+
+        Raises:
+            InvalidArgumentError: If a path names no file with an object.
+            ManifestError: If a file cannot be read.
+            ApiError: If the server refuses an object.
+        """
+        manifests = [manifest for path in paths for manifest in _manifests(path)]
+        for manifest in in_order(manifests):
+            await self._install(manifest)
+
+    async def _install(self, manifest: Manifest) -> None:
+        fields = manifest.fields
+        kind = f"{text(fields.get('apiVersion'))}/{text(fields.get('kind'))}"
+        metadata = mapping(fields.get("metadata"))
+        name, namespace = text(metadata.get("name")), text(metadata.get("namespace"))
+        place = namespace or None
+        if self._cluster.shared and await _is_missing(self.client, kind, name, place):
+            self._installed.append((kind, name, namespace))
+        await self.client.with_field_manager(_MANAGER).apply(kind, fields, namespace=place, force=True)
+        if kind == str(kinds.CUSTOM_RESOURCE_DEFINITION):
+            await self.client.wait_for(kinds.CUSTOM_RESOURCE_DEFINITION, name, established())
+
+    # -- programs
+
+    async def start(
+        self,
+        *controllers: Controller,
+        options: ManagerOptions | None = None,
+        leader_election: LeaderElectionConfig | bool = False,
+    ) -> Replica:
+        """Start a program that runs controllers; it watches when this returns, and works or stands by.
+
+        Start it twice, with ``leader_election=True``, for two replicas of which one leads.
+
+        Args:
+            controllers: What it runs.
+            options: Of its manager. By default it watches the test's namespace, if the server is not the test's own,
+                and does not ask first what it may do.
+            leader_election: Whether programs contend for a Lease, and by which times.
+
+        Raises:
+            InvalidArgumentError: If there is no controller.
+            Exception: What its manager raises before it works, such as ``UnknownResourceError`` for a kind that was not
+                installed.
+        """
+        if not controllers:
+            raise InvalidArgumentError("start() needs controllers: start(reconcile)")
+        options = options or replace(_DEFAULTS, namespace=self.namespace)
+        election = LeaderElectionConfig() if leader_election is True else leader_election or None
+        replica = Replica(self, f"replica-{len(self.replicas) + 1}", controllers, options, election)
+        self.replicas.append(replica)
+        await replica.start()
+        return replica
+
+    @property
+    def leader(self) -> Replica | None:
+        """The replica that works; None if none does."""
+        return next((replica for replica in self.replicas if replica.leads), None)
+
+    async def crash(self) -> None:
+        """Crash all replicas that run, as ``Replica.crash``."""
+        for replica in self.replicas:
+            if replica.alive:
+                await replica.crash()
+
+    async def restart(self, *, crash: bool = False) -> None:
+        """Restart all replicas, as ``Replica.restart``; those that are gone are started."""
+        for replica in self.replicas:
+            await replica.restart(crash=crash)
+
+    @contextmanager
+    def partition(self, *, refuse: bool = False) -> Generator[None, None, None]:
+        """Let no replica reach the server in this block, as ``Replica.partition``; the test's client does."""
+        with ExitStack() as stack:
+            for replica in self.replicas:
+                stack.enter_context(replica.partition(refuse=refuse))
+            yield
+
+    # -- faults
+
+    @property
+    def faults(self) -> FaultBook:
+        """Faults that strike requests of programs: ``faults.add(Fault(do="refuse", resources=("secrets",)))``.
+
+        ``refuse``, ``delay``, ``drop`` and ``lose``; a fault's users are names of replicas. What happens to watches, to
+        the server's history and to requests of everybody is in ``server.faults``.
+        """
+        return self.plan.faults
+
+    @contextmanager
+    def fail_writes(self, share: float, *, seed: int = 0) -> Generator[None, None, None]:
+        """Have a share of the writes of objects fail in this block.
+
+        A quarter of these is refused by 500, one by 409 (Conflict), one never arrives, and of one the answer is lost.
+
+        Args:
+            share: From 0 to 1.
+            seed: Which ones: the same seed strikes the same writes, if they come in the same order.
+        """
+        self.plan.draw = random.Random(seed).random
+        numbers = [self.plan.faults.add(fault) for fault in failing_share(share)]
+        try:
+            yield
+        finally:
+            for number in numbers:
+                self.plan.faults.remove(number)
+
+    def crash_at_write(self, number: int, moment: CrashMoment = CrashMoment.AFTER) -> None:
+        """Have the program crash that sends the write of this number, and start again a second later.
+
+        Args:
+            number: Which write of an object, by whichever program: 1 is the first one of all.
+            moment: On which side of the write.
+        """
+        self.plan.crash = CrashAt(number=number, moment=moment)
+
+    # -- time
+
+    async def idle(self) -> bool:
+        """Wait until nothing happens any more before the next timer; False if that does not come for long.
+
+        On the real clock: wait for a moment.
+        """
+        loop = asyncio.get_running_loop()
+        if isinstance(loop, VirtualLoop):
+            return await loop.idle(turns=_TURNS)
+        await asyncio.sleep(_REAL_PAUSE)
+        return True
+
+    async def advance(self, seconds: float) -> None:
+        """Let virtual time pass, and what is due in it happen.
+
+        Raises:
+            InvalidArgumentError: On the real clock.
+        """
+        if not isinstance(asyncio.get_running_loop(), VirtualLoop):
+            raise InvalidArgumentError(
+                "advance() needs virtual time, and this test runs on the real clock: its server is a shared or a real "
+                "one, or it is marked real_time"
+            )
+        await asyncio.sleep(seconds)
+        await self.idle()
+
+    async def settled(self, timeout: float = 60.0) -> None:
+        """Wait until the programs have nothing left to do.
+
+        No key waits, is reconciled, or is to be tried again; the caches hold what the server has; the Events are sent.
+        What a reconcile asked for with ``requeue_after`` may still be due: ``advance`` brings it on.
+
+        Args:
+            timeout: Seconds that it may take, in virtual time if the test is.
+
+        Raises:
+            NotSettledError: If it does not come to that; it says what is left, and which keys are busy all the time.
+            Exception: What the manager of a program raised, if one has ended by itself.
+        """
+        clock = asyncio.get_running_loop().time
+        settling = Settling(now=clock(), timeout=timeout)
+        written, pause = len(self.writes), _FIRST_PAUSE
+        while True:
+            idle = await self.idle()
+            states, left = self._look()
+            if idle and not left:
+                left = await self._behind()
+                idle = await self.idle()
+                states, more = self._look()
+                left = (*left, *more)
+                if idle and not left:
+                    return
+            if not left:
+                left = ("the event loop does not come to rest",)
+            if settling.look(states, left, now=clock()):
+                raise NotSettledError(settling.report(map(str, self.writes[written:])), left=left)
+            if idle:
+                await asyncio.sleep(pause)
+                pause = min(_LONGEST_PAUSE, pause * 2)
+
+    def _look(self) -> tuple[list[ReplicaState], tuple[str, ...]]:
+        found = [replica.state() for replica in self.replicas]
+        states = [state for state in found if state is not None]
+        return states, left_to_do(states)
+
+    async def _behind(self) -> tuple[str, ...]:
+        return tuple([text for replica in self.replicas if replica.alive for text in await replica.behind()])
+
+    # -- called by the transports of programs
+
+    def wrote(self, write: ProgramWrite) -> None:
+        """Take a write of a program."""
+        self.writes.append(write)
+
+    def __repr__(self) -> str:
+        return f"<Harness of {', '.join(map(repr, self.replicas)) or 'nothing'}>"
+
+
+def _manifests(path: str | os.PathLike[str]) -> list[Manifest]:
+    given = Path(path)
+    magic = any(sign in str(given) for sign in "*?[")
+    files = sorted(Path(given.anchor or ".").glob(str(given.relative_to(given.anchor)))) if magic else [given]
+    found = [manifest for file in files for manifest in read_manifests(file)]
+    if not found:
+        raise InvalidArgumentError(f"install({str(path)!r}): there is no YAML or JSON file with an object there")
+    return found
+
+
+async def _is_missing(client: Client, kind: str, name: str, namespace: str | None) -> bool:
+    try:
+        await client.get(kind, name, namespace=namespace)
+    except NotFoundError:
+        return True
+    return False
+
+
+@asynccontextmanager
+async def embedded_harness(options: ServerOptions | None = None, *, seed: int = 0) -> AsyncGenerator[Harness, None]:
+    """Run an embedded server and a harness on it, on the running loop: a world of its own.
+
+    Args:
+        options: Of the server; plain HTTP and what a cluster cleans up by default.
+        seed: Of what chance decides.
+    """
+    async with ApiServer(options or default_server_options()) as server:
+        cluster = Cluster(server.kubeconfig(), embedded=True, shared=False)
+        async with connect(kubeconfig=cluster.kubeconfig) as client, Harness(cluster, client, seed=seed) as harness:
+            yield harness

@@ -1,0 +1,243 @@
+"""The transport of a program under test: a network and a server that fail on demand, and a record of its writes.
+
+Core: ``core/program_writes.py``. The transport below it is a real one; nothing is made up but what a fault says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Final, Protocol, final
+from urllib.parse import unquote
+
+import msgspec
+
+from deltaloop.apiserver.core.fault_rules import Fault
+from deltaloop.apiserver.core.wire.request_info import RequestInfo, describe
+from deltaloop.client.errors import RequestTimeoutError, TransportError
+from deltaloop.client.transport import Headers, HttpRequest, HttpResponse, Pool, StreamResponse, Transport
+from deltaloop.schemas.json_values import mapping
+from deltaloop.testing.core.program_writes import CrashMoment, ProgramWrite, WritePlan, is_object_write, key_of, verb_of
+from deltaloop.testing.processes import Process
+
+_decode: Final = msgspec.json.Decoder().decode
+
+
+class Recorder(Protocol):
+    """Takes what a program writes."""
+
+    def wrote(self, write: ProgramWrite) -> None:
+        """Take a write when its end is known; one at which the program crashed, too."""
+        ...
+
+
+@final
+class ProgramTransport:
+    """Sends a program's requests, unless the network is parted, a fault strikes, or the program crashes there."""
+
+    def __init__(
+        self, inner: Transport, *, process: Process, plan: WritePlan, recorder: Recorder, crash: Callable[[], object]
+    ) -> None:
+        """Send by another transport.
+
+        Args:
+            inner: The way to the server.
+            process: Whose requests they are; its name is the user of faults.
+            plan: Faults and crashes.
+            recorder: Takes the writes.
+            crash: Crashes the process.
+        """
+        self._inner = inner
+        self._process = process
+        self._plan = plan
+        self._recorder = recorder
+        self._crash = crash
+        self._healed = asyncio.Event()
+        self._healed.set()
+        self._refuses = False
+
+    @property
+    def parted(self) -> bool:
+        """Whether nothing reaches the server now."""
+        return not self._healed.is_set()
+
+    def part(self, *, refuse: bool) -> None:
+        """Let nothing through.
+
+        Args:
+            refuse: Whether connections are cut and refused; otherwise nothing arrives and nobody is told.
+        """
+        self._refuses = refuse
+        self._healed.clear()
+        if refuse:
+            self._process.cut_connections()
+
+    def heal(self) -> None:
+        """Let everything through again; what was held goes on."""
+        self._healed.set()
+
+    async def request(self, request: HttpRequest) -> HttpResponse:
+        """Send a request and return the whole answer.
+
+        Raises:
+            TransportError: If there is none.
+        """
+        await self._pass(request, sent=False)
+        info = describe(request.method, request.path, _segments(request.path), request.query)
+        write = self._begin(info, request)
+        if write is None:
+            return await self._answer(info, request, is_write=False)
+        await self._crash_at(write, CrashMoment.BEFORE, request)
+        try:
+            answer = await self._answer(info, request, is_write=True)
+        except TransportError:
+            self._recorder.wrote(write)
+            raise
+        stored = replace(write, code=answer.status, stored=_object(answer.body))
+        await self._crash_at(stored, CrashMoment.AFTER, request)
+        self._recorder.wrote(stored)
+        return answer
+
+    @asynccontextmanager
+    async def stream(self, request: HttpRequest) -> AsyncGenerator[StreamResponse, None]:
+        """Open a stream; what comes while the network is parted is held.
+
+        Raises:
+            TransportError: If there is no answer.
+        """
+        await self._pass(request, sent=False)
+        info = describe(request.method, request.path, _segments(request.path), request.query)
+        refusal = await self._struck(info, request, is_write=False)
+        if isinstance(refusal, HttpResponse):
+            yield StreamResponse(status=refusal.status, headers=refusal.headers, chunks=_once(refusal.body))
+            return
+        if refusal is not None:
+            raise _dropped(request)
+        async with self._inner.stream(request) as answer:
+            await self._pass(request, sent=True)
+            yield replace(answer, chunks=_Held(answer.chunks, self._healed))
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._inner.close()
+
+    # -- what may happen to a request
+
+    def _begin(self, info: RequestInfo, request: HttpRequest) -> ProgramWrite | None:
+        if request.pool is Pool.LEADER_ELECTION or not is_object_write(info, request.query):
+            return None
+        assert info.resource is not None
+        body = _object(request.body or b"")
+        task = asyncio.current_task()
+        return ProgramWrite(
+            number=self._plan.next_number(),
+            replica=self._process.name,
+            task="" if task is None else task.get_name(),
+            at=asyncio.get_running_loop().time(),
+            verb=verb_of(info, request.headers.get("Content-Type", "")),
+            resource=info.group_resource,
+            key=key_of(info, body),
+            subresource=info.resource.subresource,
+            body=body,
+        )
+
+    async def _crash_at(self, write: ProgramWrite, moment: CrashMoment, request: HttpRequest) -> None:
+        if self._plan.crashes(write.number, moment):
+            self._recorder.wrote(write)
+            self._crash()
+        await self._stay_if_gone(request)
+
+    async def _stay_if_gone(self, request: HttpRequest) -> None:
+        if not self._process.crashed:
+            return
+        if self._process.is_current:
+            await asyncio.get_running_loop().create_future()  # nothing wakes it
+        raise TransportError("this program has crashed", method=request.method, path=request.path, sent=False)
+
+    async def _answer(self, info: RequestInfo, request: HttpRequest, *, is_write: bool) -> HttpResponse:
+        struck = await self._struck(info, request, is_write=is_write)
+        if isinstance(struck, HttpResponse):
+            return struck
+        if struck is not None and struck.do == "drop":
+            raise _dropped(request)
+        answer = await self._inner.request(request)
+        await self._pass(request, sent=True)
+        if struck is not None:
+            raise _dropped(request)
+        return answer
+
+    async def _struck(self, info: RequestInfo, request: HttpRequest, *, is_write: bool) -> HttpResponse | Fault | None:
+        """Return the answer of a fault, the fault that loses the request or its answer, or None."""
+        if request.pool is Pool.LEADER_ELECTION:
+            return None
+        strike = self._plan.strike(info, is_write=is_write, replica=self._process.name)
+        if strike.delay:
+            await asyncio.sleep(strike.delay)
+        if strike.fault is None or strike.fault.do != "refuse":
+            return strike.fault
+        status = strike.fault.refusal().status
+        wait = status.details.retry_after_seconds if status.details is not None else 0
+        headers = [("Content-Type", "application/json"), *([("Retry-After", str(wait))] if wait else [])]
+        return HttpResponse(status=status.code, headers=Headers(headers), body=status.to_json())
+
+    async def _pass(self, request: HttpRequest, *, sent: bool) -> None:
+        """Come through the network, once it is whole; within the time limit of the request."""
+        await self._stay_if_gone(request)
+        if not self.parted:
+            return
+        if self._refuses and not sent:
+            raise TransportError(
+                f"{request.method} {request.path}: the network is parted", method=request.method, path=request.path,
+                refused=True,
+            )  # fmt: skip
+        try:
+            async with asyncio.timeout(request.timeout):
+                await self._healed.wait()
+        except TimeoutError:
+            raise RequestTimeoutError(
+                f"{request.method} {request.path}: nothing came through the network within {request.timeout:g} s",
+                method=request.method,
+                path=request.path,
+                sent=sent,
+            ) from None
+
+
+@final
+class _Held:
+    """The body of a stream, held while the network is parted."""
+
+    def __init__(self, chunks: AsyncIterator[bytes], healed: asyncio.Event) -> None:
+        self._chunks = chunks
+        self._healed = healed
+
+    def __aiter__(self) -> _Held:
+        return self
+
+    async def __anext__(self) -> bytes:
+        chunk = await anext(self._chunks)
+        await self._healed.wait()
+        return chunk
+
+
+async def _once(body: bytes) -> AsyncGenerator[bytes, None]:
+    yield body
+
+
+def _dropped(request: HttpRequest) -> TransportError:
+    return TransportError(
+        f"{request.method} {request.path}: the connection was cut", method=request.method, path=request.path, cut=True
+    )
+
+
+def _segments(path: str) -> tuple[str, ...]:
+    return tuple(unquote(part) for part in path.strip("/").split("/"))
+
+
+def _object(body: bytes) -> Mapping[str, object]:
+    """Read an object as it went over the wire; what is none is an empty one."""
+    try:
+        return mapping(_decode(body))
+    except msgspec.DecodeError:
+        return {}

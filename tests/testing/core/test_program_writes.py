@@ -1,0 +1,132 @@
+"""Which writes count, which of them crash their program, and how many a share strikes."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from deltaloop.apiserver.core.fault_rules import Fault
+from deltaloop.apiserver.core.wire.request_info import RequestInfo, describe
+from deltaloop.testing.core.program_writes import (
+    CrashAt,
+    CrashMoment,
+    ProgramWrite,
+    WritePlan,
+    failing_share,
+    is_object_write,
+    key_of,
+    verb_of,
+)
+
+
+def info_of(method: str, path: str) -> RequestInfo:
+    return describe(method, path, tuple(path.strip("/").split("/")), {})
+
+
+SECRETS = "/api/v1/namespaces/x/secrets"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "query", "counts"),
+    [
+        ("POST", SECRETS, {}, True),
+        ("PUT", f"{SECRETS}/a", {}, True),
+        ("PATCH", f"{SECRETS}/a", {}, True),
+        ("PATCH", "/apis/example.com/v1/namespaces/x/databases/a/status", {}, True),
+        ("DELETE", f"{SECRETS}/a", {}, True),
+        ("DELETE", SECRETS, {}, True),
+        ("POST", SECRETS, {"dryRun": "All"}, False),
+        ("GET", f"{SECRETS}/a", {}, False),
+        ("GET", SECRETS, {}, False),
+        ("POST", "/api/v1/namespaces/x/events", {}, False),
+        ("PATCH", "/apis/events.k8s.io/v1/namespaces/x/events/a", {}, False),
+        ("PUT", "/apis/coordination.k8s.io/v1/namespaces/x/leases/a", {}, False),
+        ("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", {}, False),
+        ("POST", "/version", {}, False),
+    ],
+)
+def test_what_counts_as_a_write_of_an_object(method: str, path: str, query: dict[str, str], counts: bool) -> None:
+    assert is_object_write(info_of(method, path), query) is counts
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "key"),
+    [
+        (f"{SECRETS}/a", {"metadata": {"name": "b"}}, "x/a"),
+        (SECRETS, {"metadata": {"name": "b", "generateName": "c-"}}, "x/b"),
+        (SECRETS, {"metadata": {"generateName": "c-"}}, "x/c-"),
+        ("/api/v1/nodes", {"metadata": {"name": "b"}}, "b"),
+        (SECRETS, {}, "x/"),
+    ],
+)
+def test_the_key_of_a_write(path: str, body: dict[str, object], key: str) -> None:
+    assert key_of(info_of("POST", path), body) == key
+
+
+def test_an_apply_has_a_name_of_its_own() -> None:
+    patch = info_of("PATCH", f"{SECRETS}/a")
+    assert verb_of(patch, "application/apply-patch+yaml") == "apply"
+    assert verb_of(patch, "application/merge-patch+json") == "patch"
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.3, 0.6, 1.0])
+def test_a_share_of_the_writes_fails_a_quarter_of_it_each_way(share: float) -> None:
+    plan = WritePlan(random.Random(1).random)
+    for fault in failing_share(share):
+        plan.faults.add(fault)
+    write = info_of("POST", SECRETS)
+    many = 8000
+    struck = [plan.strike(write, is_write=True, replica="a").fault for _ in range(many)]
+    ways = [(fault.do, fault.code) for fault in struck if fault is not None]
+    assert len(ways) / many == pytest.approx(share, abs=0.02)
+    for way in set(ways):
+        assert ways.count(way) / many == pytest.approx(share / 4, abs=0.015)
+    assert plan.strike(info_of("GET", SECRETS), is_write=False, replica="a").fault is None
+    assert plan.strike(info_of("POST", "/api/v1/namespaces/x/events"), is_write=False, replica="a").fault is None
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
+def test_a_share_that_is_none_is_refused(share: float) -> None:
+    with pytest.raises(ValueError, match="0 to 1 is needed"):
+        failing_share(share)
+
+
+def test_a_fault_for_one_replica_strikes_no_other() -> None:
+    plan = WritePlan(lambda: 0.5)
+    plan.faults.add(Fault(do="drop", users=("a",)))
+    write = info_of("POST", SECRETS)
+    assert plan.strike(write, is_write=True, replica="a").fault is not None
+    assert plan.strike(write, is_write=True, replica="b").fault is None
+
+
+@pytest.mark.parametrize("moment", CrashMoment)
+def test_a_crash_comes_once_at_its_write_and_on_its_side(moment: CrashMoment) -> None:
+    plan = WritePlan(lambda: 0.5)
+    plan.crash = CrashAt(number=2, moment=moment)
+    crashed = [
+        (number, side)
+        for number in [plan.next_number() for _ in range(4)]
+        for side in CrashMoment
+        if plan.crashes(number, side)
+    ]
+    assert crashed == [(2, moment)]
+    assert not plan.crashes(2, moment)
+
+
+def test_a_write_is_shown_without_its_data() -> None:
+    write = ProgramWrite(
+        number=1,
+        replica="a",
+        task="t",
+        at=0.0,
+        verb="create",
+        resource="secrets",
+        key="x/a",
+        subresource="status",
+        body={"data": "hidden"},
+        stored={"data": "hidden"},
+    )
+    assert str(write) == "create secrets/status x/a"
+    assert "hidden" not in repr(write)
+    assert not write.carried_out

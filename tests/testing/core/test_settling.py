@@ -1,0 +1,79 @@
+"""What is left to do, and when a wait for it takes too long."""
+
+from __future__ import annotations
+
+import pytest
+
+from deltaloop.testing.core.settling import QueueState, ReplicaState, Settling, left_to_do
+
+
+def replica(
+    name: str = "a", *, starting: bool = False, stands_by: bool = False, parted: bool = False, **queue: object
+) -> ReplicaState:
+    queues = (QueueState(controller="c", **queue),) if queue else ()  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    return ReplicaState(name=name, starting=starting, stands_by=stands_by, parted=parted, queues=queues)
+
+
+@pytest.mark.parametrize(
+    ("replicas", "left"),
+    [
+        ([], ()),
+        ([replica()], ()),
+        ([replica(runs=7)], ()),
+        ([replica(waiting=1)], ("a: c has 1 key in line",)),
+        ([replica(waiting=2)], ("a: c has 2 keys in line",)),
+        ([replica(running=("x/y",))], ("a: c reconciles x/y",)),
+        ([replica(failing=(("x/y", 0.3),))], ("a: c tries x/y again in 0.3 s, after a failure",)),
+        ([replica(starting=True)], ("a starts",)),
+        ([replica(), replica("b", starting=True)], ("b starts",)),
+        ([replica(stands_by=True)], ("nobody works: a stands by",)),
+        ([replica(stands_by=True, waiting=3), replica("b")], ()),
+        ([replica(parted=True, waiting=3), replica("b")], ()),
+        (
+            [replica(parted=True), replica("b", stands_by=True)],
+            ("nobody works: a is parted from the server, b stands by",),
+        ),
+    ],
+)
+def test_what_is_left_to_do(replicas: list[ReplicaState], left: tuple[str, ...]) -> None:
+    assert left_to_do(replicas) == left
+
+
+def test_it_takes_too_long_when_its_time_is_over() -> None:
+    settling = Settling(now=10.0, timeout=5.0)
+    assert not settling.look([], ("x",), now=14.9)
+    assert settling.look([], ("x",), now=15.0)
+    assert settling.report([]) == "not settled within 5 s; left to do:\n  x"
+
+
+def test_one_key_that_begins_again_and_again_while_no_time_passes_is_hot() -> None:
+    settling = Settling(now=0.0, timeout=5.0)
+    looks = 0
+    while not settling.look([replica(running=("x/y",), runs=looks * 30)], ("x",), now=0.0):
+        looks += 1
+        assert looks < 30
+    report = settling.report(["patch a", "patch a", "patch b"])
+    assert f"meanwhile a: c has reconciled {looks * 30} times, most often seen at work: x/y" in report
+    assert "meanwhile written 2 times: patch a" in report
+    assert "patch b" not in report
+
+
+@pytest.mark.parametrize("hot", ["another key each time", "one long run", "time passes"])
+def test_much_work_is_not_hot(hot: str) -> None:
+    settling = Settling(now=0.0, timeout=500.0)
+    for look in range(400):
+        key = f"x/{look}" if hot == "another key each time" else "x/y"
+        runs = 1 if hot == "one long run" else look
+        now = float(look) if hot == "time passes" else 0.0
+        assert not settling.look([replica(running=(key,), runs=runs)], ("x",), now=now)
+
+
+def test_even_that_has_an_end_if_no_time_passes() -> None:
+    settling = Settling(now=0.0, timeout=5.0)
+    assert any(settling.look([], ("x",), now=0.0) for _ in range(1000))
+
+
+def test_a_long_list_is_cut() -> None:
+    settling = Settling(now=0.0, timeout=0.0)
+    settling.look([], tuple(f"key {number}" for number in range(25)), now=0.0)
+    assert settling.report([]).splitlines()[-1] == "  and 15 more"

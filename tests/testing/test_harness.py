@@ -1,0 +1,312 @@
+"""The harness, with a controller that makes a Secret and a ConfigMap for each ConfigMap that asks for it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+import deltaloop as dl
+from deltaloop.apiserver import Fault
+from deltaloop.errors import NotSettledError
+from deltaloop.testing import CrashMoment, Harness, crash_at_every_write
+
+MAP, SECRET = dl.kinds.CONFIG_MAP, dl.kinds.SECRET
+CRD = Path(__file__).parents[2] / "examples/sample_controller/crd.yaml"
+LOGINS = {"matchLabels": {"login": "yes"}}
+
+
+@dl.controller(
+    dl.Watch(MAP).resource, name="login", writes=[SECRET, MAP], predicates=[dl.predicates.HasLabels("login")]
+)
+async def login(request: dl.Request, ctx: dl.Context) -> dl.Result | None:
+    """Make a Secret with a password that is never made again, and say so in the ConfigMap."""
+    asking = await ctx.client.find(MAP, request.name, namespace=request.namespace)
+    if asking is None:
+        return None
+    secret = await ctx.client.find(SECRET, request.name, namespace=request.namespace)
+    if secret is None:
+        meta = {"name": request.name, "namespace": request.namespace}
+        await ctx.client.create(SECRET, {"metadata": meta, "stringData": {"password": str(ctx.number)}})
+        ctx.recorder.event(asking, "Normal", "Made", "a secret was made")
+    if asking.annotations.get("secret") != request.name:
+        patch = {"metadata": {"annotations": {"secret": request.name}}}
+        await ctx.client.patch(MAP, request.name, patch, namespace=request.namespace)
+    return dl.Result(requeue_after=3600)
+
+
+async def ask(client: dl.Client, name: str = "a") -> None:
+    await client.create(MAP, {"metadata": {"name": name, "labels": {"login": "yes"}}})
+
+
+async def answer(client: dl.Client, name: str = "a") -> str | None:
+    return (await client.get(MAP, name)).annotations.get("secret")
+
+
+async def test_what_was_written_and_recorded(deltaloop_harness: Harness) -> None:
+    harness = deltaloop_harness
+    replica = await harness.start(login)
+    await ask(harness.client)
+    await harness.settled()
+    namespace = harness.client.namespace
+    assert [str(write) for write in harness.writes] == [
+        f"create secrets {namespace}/a",
+        f"patch configmaps {namespace}/a",
+    ]
+    first = harness.writes[0]
+    assert first.carried_out
+    assert first.number == 1
+    assert first.replica == replica.name
+    assert first.task == f"reconcile login {namespace}/a"
+    assert first.body["stringData"] == {"password": "1"}
+    assert "password" not in repr(first)
+    [event] = harness.events
+    assert (event.reason, event.reference.name, event.component) == ("Made", "a", "login")
+    assert [each["reason"] for each in await harness.client.list_all(dl.kinds.EVENT)] == ["Made"]  # they were sent
+
+
+async def test_settled_means_now_and_advance_brings_what_is_due_later(deltaloop_harness: Harness) -> None:
+    harness = deltaloop_harness
+    await harness.start(login)
+    await ask(harness.client)
+    await harness.settled()
+    assert asyncio.get_running_loop().time() < 60
+    await harness.client.delete(SECRET, "a")
+    await harness.settled()
+    assert len(harness.writes) == 2  # nobody watches the Secret
+    await harness.advance(3600)
+    assert len(harness.writes) == 3
+
+
+async def test_a_crash_forgets_and_runs_no_clean_up_and_a_restart_begins_anew(deltaloop_harness: Harness) -> None:
+    harness = deltaloop_harness
+    ran: list[str] = []
+
+    @dl.controller(MAP, name="slow", writes=[MAP])
+    async def slow(request: dl.Request, ctx: dl.Context) -> None:
+        try:
+            ran.append(f"begins {request.name}")
+            await asyncio.sleep(100)
+            ran.append("ends")
+        finally:
+            ran.append("cleans up")
+            await ctx.client.delete(MAP, request.name, namespace=request.namespace)
+
+    replica = await harness.start(slow, options=dl.ManagerOptions(namespace=harness.client.namespace))
+    await ask(harness.client)
+    await harness.advance(1)
+    assert ran == ["begins a"]
+    with pytest.raises(NotSettledError, match=r"replica-1: slow reconciles .*/a"):
+        await harness.settled(timeout=5)
+    before = replica.manager
+    await harness.crash()
+    assert not replica.alive
+    await harness.advance(1000)
+    await harness.settled()
+    assert ran == ["begins a"]
+    assert harness.writes == []
+    await harness.restart()
+    assert replica.manager is not before
+    assert replica.identity == "replica-1-2"
+    await harness.advance(50)
+    assert ran == ["begins a", "begins a"]
+    await replica.restart(crash=True)
+    await replica.stop()
+    assert len(harness.replicas) == 1
+
+
+async def test_a_stop_is_a_good_end(deltaloop_harness: Harness) -> None:
+    replica = await deltaloop_harness.start(login)
+    await replica.stop()
+    await replica.stop()
+    assert not replica.alive
+    await replica.restart()
+    assert replica.alive
+    assert replica.leads
+
+
+async def test_an_error_of_the_program_reaches_the_test(deltaloop_harness: Harness) -> None:
+    foos = dl.controller("samples.deltaloop.dev/v1alpha1/Foo", name="foos")(login.function)
+    with pytest.raises(dl.errors.UnknownResourceError, match="Foo"):
+        await deltaloop_harness.start(foos)
+    deltaloop_harness.replicas.clear()
+
+
+@pytest.mark.parametrize("path", [CRD, CRD.parent, f"{CRD.parent}/crd*.yaml"])
+async def test_files_are_installed_and_their_kinds_are_served(deltaloop_harness: Harness, path: Path | str) -> None:
+    harness = deltaloop_harness
+    await harness.install(path)
+    await harness.install(path)
+    foo = {"metadata": {"name": "a"}, "spec": {"deploymentName": "a"}}
+    await harness.client.create("samples.deltaloop.dev/v1alpha1/Foo", foo)
+
+
+async def test_a_path_without_objects_is_refused(deltaloop_harness: Harness) -> None:
+    with pytest.raises(dl.errors.InvalidArgumentError, match=r"install\('nothing/\*'\)"):
+        await deltaloop_harness.install("nothing/*")
+
+
+@pytest.mark.parametrize("refuse", [False, True])
+async def test_a_parted_replica_does_what_it_has_to_once_the_network_heals(
+    deltaloop_harness: Harness, refuse: bool
+) -> None:
+    harness = deltaloop_harness
+    await harness.start(login)
+    with harness.partition(refuse=refuse):
+        await ask(harness.client)
+        await harness.advance(20)
+        assert harness.writes == []
+        with pytest.raises(NotSettledError, match="replica-1 is parted"):
+            await harness.settled(timeout=5)
+    await harness.settled(timeout=300)
+    assert await answer(harness.client) == "a"
+
+
+async def test_the_leader_is_killed_and_the_other_replica_takes_over(deltaloop_harness: Harness) -> None:
+    harness = deltaloop_harness
+    first = await harness.start(login, leader_election=True)
+    second = await harness.start(login, leader_election=True)
+    await harness.settled()
+    assert harness.leader is first
+    assert not second.leads
+    await first.crash()
+    await ask(harness.client)
+    with pytest.raises(NotSettledError, match="nobody works: replica-2 stands by"):
+        await harness.settled(timeout=5)  # its lease has not run out
+    await harness.settled()
+    assert harness.leader is second
+    assert [write.replica for write in harness.writes] == ["replica-2"] * 2
+    await first.restart()
+    assert not first.leads
+
+
+async def test_a_leader_that_is_parted_from_the_server_stops_and_the_other_one_goes_on(
+    deltaloop_harness: Harness,
+) -> None:
+    harness = deltaloop_harness
+    first = await harness.start(login, leader_election=True)
+    second = await harness.start(login, leader_election=True)
+    with first.partition():
+        await harness.advance(30)
+        assert not first.leads
+        await ask(harness.client)
+        await harness.settled()
+        assert harness.leader is second
+    await harness.settled()
+    assert harness.leader is second
+
+
+async def test_a_share_of_the_writes_fails_and_the_end_is_the_same(deltaloop_harness: Harness) -> None:
+    harness = deltaloop_harness
+    await harness.start(login)
+    with harness.fail_writes(0.5, seed=3):
+        for number in range(20):
+            await ask(harness.client, f"a{number}")
+        await harness.settled(timeout=600)
+    assert {await answer(harness.client, f"a{number}") for number in range(20)} == {f"a{n}" for n in range(20)}
+    codes = [write.code for write in harness.writes]
+    assert {0, 200, 201, 409, 500} == set(codes)
+    assert 0.3 < sum(code in (0, 409, 500) for code in codes) / len(codes) < 0.7
+    assert harness.faults.active() == ()
+
+
+async def test_a_fault_strikes_programs_and_not_the_test(deltaloop_harness: Harness) -> None:
+    harness = deltaloop_harness
+    await harness.start(login)
+    harness.faults.add(Fault(do="refuse", code=403, resources=("secrets",), verbs=("create",)))
+    await ask(harness.client)
+    with pytest.raises(NotSettledError, match=r"login tries .*/a again in .* s, after a failure") as raised:
+        await harness.settled(timeout=2)
+    assert "meanwhile written" in str(raised.value)
+    await harness.client.create(SECRET, {"metadata": {"name": "a"}})
+    harness.faults.clear()
+    await harness.settled()
+
+
+async def test_a_hot_loop_is_named(deltaloop_harness: Harness) -> None:
+    harness = deltaloop_harness
+
+    @dl.controller(MAP, name="hot", writes=[MAP], predicates=[dl.predicates.HasLabels("login")], hot_loops=None)
+    async def hot(request: dl.Request, ctx: dl.Context) -> None:
+        patch = {"metadata": {"annotations": {"number": str(ctx.number)}}}
+        await ctx.client.patch(MAP, request.name, patch, namespace=request.namespace)
+
+    await harness.start(hot)
+    await ask(harness.client)
+    with pytest.raises(NotSettledError) as raised:
+        await harness.settled()
+    key = f"{harness.client.namespace}/a"
+    message = str(raised.value)
+    assert f"most often seen at work: {key}" in message
+    assert f"times: patch configmaps {key}" in message
+    await harness.crash()
+
+
+async def logins(harness: Harness) -> None:
+    await harness.start(login)
+    await ask(harness.client)
+    await harness.settled()
+    assert await answer(harness.client) == "a"
+    secret = await harness.client.get(SECRET, "a")
+    made = [write for write in harness.writes if write.resource == "secrets"]
+    assert len({write.code for write in made if write.carried_out}) <= 1
+    assert secret["data"]
+
+
+async def test_a_crash_at_every_write_ends_the_same() -> None:
+    assert await crash_at_every_write(logins) == 5
+
+
+async def test_a_crash_that_does_harm_is_told_with_its_place() -> None:
+    @dl.controller(MAP, name="counter", writes=[MAP, SECRET], predicates=[dl.predicates.HasLabels("login")])
+    async def counter(request: dl.Request, ctx: dl.Context) -> None:
+        found = await ctx.client.find(MAP, request.name, namespace=request.namespace)
+        if found is None or "done" in found.annotations:
+            return
+        await ctx.client.create(SECRET, {"metadata": {"generateName": "made-", "namespace": request.namespace}})
+        patch = {"metadata": {"annotations": {"done": "yes"}}}
+        await ctx.client.patch(MAP, request.name, patch, namespace=request.namespace)
+
+    async def scenario(harness: Harness) -> None:
+        await harness.start(counter)
+        await ask(harness.client)
+        await harness.settled()
+        assert len(await harness.client.list_all(SECRET)) == 1
+
+    with pytest.raises(AssertionError) as raised:
+        await crash_at_every_write(scenario)
+    assert raised.value.__notes__[-1].startswith(
+        "The program had crashed at write 1 of 2, after the server had carried it out: create secrets default/made-. "
+        "Alone: harness.crash_at_write(1, CrashMoment.AFTER)"
+    )
+
+
+@pytest.mark.parametrize("moment", CrashMoment)
+async def test_a_planned_crash_is_on_its_side_of_the_write(deltaloop_harness: Harness, moment: CrashMoment) -> None:
+    harness = deltaloop_harness
+    replica = await harness.start(login)
+    harness.crash_at_write(1, moment)
+    await ask(harness.client)
+    await harness.advance(0.5)
+    assert not replica.alive
+    found = await harness.client.list_all(SECRET)
+    assert len(found) == (moment is CrashMoment.AFTER)
+    await harness.settled()
+    assert await answer(harness.client) == "a"
+    assert replica.identity == "replica-1-2"
+
+
+@pytest.mark.real_time
+async def test_it_runs_on_the_real_clock_and_refuses_what_it_cannot_do_there(deltaloop_harness: Harness) -> None:
+    harness = deltaloop_harness
+    await harness.start(login)
+    await ask(harness.client)
+    await harness.settled()
+    await harness.crash()
+    await harness.client.delete(SECRET, "a")
+    await harness.restart()
+    await harness.settled()
+    assert len(harness.writes) == 3
+    with pytest.raises(dl.errors.InvalidArgumentError, match="needs virtual time"):
+        await harness.advance(1)
