@@ -73,9 +73,9 @@ def _compare(
 ) -> None:
     if _same(stored, live):
         return
-    is_whole = node.merging == "scalar" or (node.merging == "free" and not is_mapping(sent))
-    if not is_whole and sent in ({}, []) and (stored is MISSING or live is not MISSING):
-        return  # it is to be there, if the server keeps what is empty; nothing in it was applied
+    is_whole = node.merging == "scalar"
+    if not is_whole and stored is MISSING and sent in ({}, []):
+        return  # the server does not keep what is empty, and nothing in it was applied
     if is_mapping(sent) and is_mapping(stored) and is_mapping(live) and not is_whole:
         for name, value in sent.items():
             if value is not None:
@@ -93,7 +93,7 @@ def _compare(
 def _identity(node: TypeNode, item: object) -> tuple[str, ...]:
     """Return what tells an item of a list from the others."""
     fields = item if is_mapping(item) else {}
-    return tuple(repr(fields.get(key, node.key_defaults.get(key))) for key in node.keys)
+    return tuple(repr(fields.get(key)) for key in node.keys)
 
 
 def _is_list(value: object) -> TypeGuard[list[object]]:
