@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,12 +40,15 @@ class Process:
     declared: DeclaredChildren
     views: Views
     controller: str
+    freeze: Callable[[], Awaitable[None]]
     writes_until_crash: int | None = None
     sent: list[str] = field(default_factory=list[str])
+    during_write: Callable[[int], object] = id
 
     def note(self, method: str, path: str, query: Mapping[str, str], content_type: str) -> None:
         if method != "GET":
             self.sent.append(f"{method} {path}")
+            self.during_write(len(self.sent))
 
     def children(self, name: str = "owner", namespace: str = "default") -> Children:
         """Return the children as one reconcile has them."""
@@ -82,7 +85,7 @@ class Process:
 @asynccontextmanager
 async def process(
     w: World,
-    *kinds: str,
+    *kinds: str | ResourceType[Any],
     owner: ResourceType[Resource] | str = "v1/ConfigMap",
     name: str = "maps",
     writes_until_crash: int | None = None,
@@ -117,7 +120,7 @@ async def process(
         connect_caches(loop, wires, factory, views, namespace=namespace, options=options, clock=now)
         await factory.wait_for_sync()
         assert loop.children is not None
-        made_of.append(Process(client, loop.children, views, name, writes_until_crash))
+        made_of.append(Process(client, loop.children, views, name, factory.shutdown, writes_until_crash))
         yield made_of[0]
         loop.close()
 

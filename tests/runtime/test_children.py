@@ -5,15 +5,23 @@ from __future__ import annotations
 import base64
 from typing import Any
 
+import msgspec
 import pytest
 
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
-from deltaloop.api.status import ConflictError
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.status import ConflictError, InvalidError
 from deltaloop.client import WriteOptions
-from deltaloop.errors import AlreadyOwnedError, InvalidChildrenError, NotOwnedError, OwnerGoneError
-from deltaloop.runtime.core.children import APPLIED_BY, APPLIED_HASH, OWNER_UID
-from tests.runtime.families import CrashedError, caught_up, cm, deployment, owner, process, secret, service
+from deltaloop.errors import (
+    AlreadyOwnedError,
+    InvalidChildrenError,
+    MalformedObjectError,
+    NotOwnedError,
+    OwnerGoneError,
+)
+from deltaloop.runtime.core.children import APPLIED_BY, APPLIED_HASH, OWNER_UID, desired_child, owner_uids
+from tests.runtime.families import KINDS, CrashedError, caught_up, cm, deployment, owner, process, secret, service
 from tests.runtime.worlds import CM, World, world
 
 
@@ -173,12 +181,16 @@ async def become_available(w: World, name: str) -> None:
 async def test_what_cannot_be_children_is_refused_before_anything_is_sent() -> None:
     async with world() as w:
         await owner(w)
-        async with process(w) as p:
+        async with process(w, *KINDS, "v1/Namespace") as p:
             namespaced = {**cm("b"), "metadata": {"name": "b", "namespace": "other"}}
             for desired, words in (
                 ([cm("a"), {**cm("b"), "kind": "Pod"}], "v1/Pod is no declared kind of children.*children=.*'v1/Pod'"),
                 ([cm("a"), cm("a")], "ConfigMap default/a is desired twice"),
                 ([cm("a"), namespaced], "ConfigMap other/b cannot be a child of ConfigMap default/owner"),
+                (
+                    [cm("a"), {**cm("n"), "kind": "Namespace"}],
+                    "v1/Namespace n cannot be a child .* without a namespace",
+                ),
                 ([cm("a"), [cm("b")]], "objects and lists"),
                 ([cm("")], "has no metadata.name"),
                 ([{**cm("a"), "metadata": {"name": "a", "labels": ["x"]}}], "metadata.labels of .* must be an object"),
@@ -286,6 +298,259 @@ async def test_values_of_secrets_are_compared_and_are_in_no_hash() -> None:
             assert stored.annotations[APPLIED_HASH] == before
             assert base64.b64decode(stored["data"]["password"]) == b"two"
             assert (await p.children().apply(secret("s", password="two"))).unchanged
+
+
+async def test_what_the_server_keeps_otherwise_is_no_drift_and_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p"},
+        "spec": {"containers": [{"name": "c", "image": "c:1"}], "tolerations": [{"key": "k", "operator": "Exists"}]},
+    }
+
+    def told() -> list[list[str]]:
+        message = "the server keeps fields of a child otherwise than they were applied"
+        return [vars(record)["fields"] for record in caplog.records if record.message == message]
+
+    caplog.set_level("INFO")
+    async with world() as w:
+        await owner(w)
+        async with process(w, "v1/Pod") as p:
+            for _ in range(3):  # two more tolerations come by default
+                await p.children().apply(pod)
+                await caught_up()
+            assert (p.writes(), told()) == (1, [["spec.tolerations"]])
+            await w.client.patch(kinds.POD, "p", {"metadata": {"labels": {"theirs": "1"}}}, namespace="default")
+            await caught_up()
+            await p.children().apply(pod)
+            assert p.writes() == 0
+            changed = {"metadata": {"annotations": {APPLIED_BY: "x"}}}
+            await w.client.patch(kinds.POD, "p", changed, namespace="default")
+            await caught_up()
+            assert (await p.children().apply(pod)).written
+            assert (p.writes(), told()) == (1, [["spec.tolerations"]])
+        async with process(w, "v1/Pod") as p:
+            for _ in range(2):  # one that does not know it asks once
+                await p.children().apply(pod)
+            assert p.writes() == 1
+
+
+async def test_a_child_is_compared_once_and_forgotten_when_it_is_gone() -> None:
+    async with world() as w:
+        mother = await owner(w)
+        async with process(w) as p:
+            await p.children().apply(cm("a"), cm("b"))
+            await w.client.patch(CM, "a", {"metadata": {"labels": {"theirs": "1"}}}, namespace="default")
+            await caught_up()
+            await p.children().apply(cm("a"))
+            stored = await w.client.get(CM, "a", namespace="default")
+            child = desired_child(CM, cm("a"), owner=mother, own=CM, controller="maps")
+            known = p.declared.known.get(stored.uid, child.fingerprint)
+            assert known is not None
+            assert (known.version, len(p.declared.known)) == (stored.resource_version, 1)
+
+
+async def test_the_order_of_fields_says_nothing() -> None:
+    async with world() as w:
+        await owner(w)
+        async with process(w) as p:
+            await p.children().apply(cm("a", one="1", two="2"))
+        async with process(w) as p:
+            await p.children().apply(cm("a", two="2", one="1"))
+            assert p.writes() == 0
+
+
+async def test_fields_belong_to_a_manager_of_the_children_and_what_the_server_has_set_is_no_desire() -> None:
+    async with world() as w:
+        await owner(w)
+        async with process(w) as p:
+            await p.children().apply(cm("a", k="v"))
+            stored = await w.client.get(CM, "a", namespace="default")
+            assert [entry["manager"] for entry in stored["metadata"]["managedFields"]] == ["maps/children"]
+            assert len((await p.children().apply(stored)).unchanged) == 1
+            assert (await p.children().apply({**stored.edit(), "data": {"k": "w"}})).written
+
+
+class Made(msgspec.Struct):
+    """A typed child."""
+
+    metadata: dict[str, Any]
+    data: dict[str, str]
+
+
+async def test_a_child_may_be_an_object_of_the_kinds_class() -> None:
+    made = ResourceType("", "v1", "ConfigMap", "configmaps", model=Made)
+    async with world() as w:
+        await owner(w)
+        async with process(w, made) as p:
+            await p.children().apply(Made({"name": "a"}, {"k": "v"}))
+            assert await w.data_of("a") == {"k": "v"}
+            with pytest.raises(InvalidChildrenError, match="int is no declared kind"):
+                await p.children().apply(1)
+            with pytest.raises(MalformedObjectError, match="no apiVersion and kind"):
+                await p.children().apply({"metadata": {"name": "b"}})
+
+
+async def test_an_owner_without_a_namespace_has_children_anywhere() -> None:
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "r"}}
+    async with world() as w:
+        await w.client.create(kinds.NAMESPACE, {"metadata": {"name": "team"}})
+        async with process(w, "v1/ConfigMap", "rbac.authorization.k8s.io/v1/ClusterRole", owner="v1/Namespace") as p:
+            there = {**cm("a"), "metadata": {"name": "a", "namespace": "default"}}
+            done = await p.children("team", "").apply(there, role)
+            assert [str(child) for child in done.written] == ["ConfigMap default/a", "ClusterRole r"]
+            await caught_up()
+            assert len((await p.children("team", "").apply(there)).pruned) == 1
+            with pytest.raises(InvalidChildrenError, match=r"v1/ConfigMap a needs a metadata\.namespace"):
+                await p.children("team", "").apply(cm("a"))
+            with pytest.raises(InvalidChildrenError, match=r"ClusterRole default/r has no namespaces"):
+                await p.children("team", "").apply({**role, "metadata": {"name": "r", "namespace": "default"}})
+
+
+async def test_a_secret_may_have_both_kinds_of_data() -> None:
+    async with world() as w:
+        await owner(w)
+        async with process(w) as p:
+            await p.children().apply({**secret("s", two="2"), "data": {"one": base64.b64encode(b"1").decode()}})
+            stored = await w.client.get(kinds.SECRET, "s", namespace="default")
+            assert {name: base64.b64decode(value) for name, value in stored["data"].items()} == {
+                "one": b"1",
+                "two": b"2",
+            }
+
+
+# -- what is there already
+
+
+def test_an_object_is_filed_under_who_controls_it_and_under_its_label() -> None:
+    references = [{"uid": "1", "controller": True}, {"uid": "2"}]
+    metadata = {"name": "a", "ownerReferences": references, "labels": {OWNER_UID: "3"}}
+    assert owner_uids(Resource.from_dict({"metadata": metadata})) == ("1", "3")
+    assert owner_uids(Resource.from_dict({"metadata": {"name": "a"}})) == ()
+
+
+async def test_a_child_that_lost_its_owner_reference_gets_it_again() -> None:
+    async with world() as w:
+        mother = await owner(w)
+        async with process(w) as p:
+            await p.children().apply(cm("a"), cm("b"))
+            for name in ("a", "b"):
+                await w.client.patch(CM, name, {"metadata": {"ownerReferences": None}}, namespace="default")
+            await caught_up()
+            done = await p.children().apply(cm("a"))
+            assert [str(child) for child in done.pruned] == ["ConfigMap default/b"]
+            assert [each.uid for each in (await w.client.get(CM, "a", namespace="default")).owner_references] == [
+                mother.uid
+            ]
+
+
+async def test_a_child_that_is_going_is_waited_for_and_not_deleted_twice() -> None:
+    async with world() as w:
+        await owner(w)
+        async with process(w) as p:
+            held = {"name": "a", "finalizers": ["example.com/hold"]}
+            await p.children().apply({**cm("a"), "metadata": held}, cm("b"))
+            await w.client.delete(CM, "a", namespace="default")
+            await caught_up()
+            p.writes()
+            done = await p.children().apply(cm("a", k="new"), cm("b"))
+            assert {str(child): why for child, why in done.not_ready.items()} == {
+                "ConfigMap default/a": "it is being deleted"
+            }
+            assert not (await p.children().apply(cm("b"))).pruned
+            assert p.writes() == 0
+
+
+async def test_only_what_has_all_marks_of_a_child_is_pruned() -> None:
+    async with world() as w:
+        mother = await owner(w)
+        another = await owner(w, "another")
+
+        def like_a_child(name: str, controller: Resource, **labels: str) -> dict[str, Any]:
+            reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": controller.name, "uid": controller.uid}
+            metadata = {"name": name, "namespace": "default", "annotations": {APPLIED_BY: "maps"}, "labels": labels}
+            return {"metadata": {**metadata, "ownerReferences": [{**reference, "controller": True}]}}
+
+        async with process(w) as p:
+            await w.client.create(CM, like_a_child("unlabelled", mother))
+            await w.client.create(CM, like_a_child("hers", another, **{OWNER_UID: mother.uid}))
+            await caught_up()
+            assert not (await p.children().apply(cm("a"))).pruned
+
+
+async def test_a_job_goes_with_its_pods() -> None:
+    pod = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "c:1"}]}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {"template": {"spec": pod}}}
+    async with world() as w:
+        await owner(w)
+        async with process(w, "batch/v1/Job") as p:
+            await p.children().apply(job)
+            await p.children().apply(prune_all=True)
+            assert await w.client.find(kinds.JOB, "j", namespace="default") is None
+
+
+# -- while it runs
+
+
+async def test_a_cache_that_is_behind_does_no_harm() -> None:
+    async with world() as w:
+        await owner(w)
+        async with process(w) as p:
+            await p.children().apply(cm("a"), cm("b"), cm("c"))
+            await caught_up()
+            await p.freeze()
+            for name in ("a", "b", "c"):
+                await w.client.delete(CM, name, namespace="default")
+            await w.put("b", k="theirs")
+            await w.put("a", k="theirs")
+            with pytest.raises(InvalidError):  # another uid
+                await p.children().apply(cm("a", k="ours"))
+            with pytest.raises(ConflictError):  # none is there
+                await p.children().apply(cm("c", k="ours"))
+            done = await p.children().apply(cm("d"))  # of the three that are shown none is there
+            assert len(done.pruned) == 3
+            assert (await w.data_of("a"), await w.data_of("b")) == ({"k": "theirs"}, {"k": "theirs"})
+
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "it is being deleted": {"deletionTimestamp": "2026-01-01T00:00:00Z"},
+    "it is another one": {"uid": "another"},
+}
+
+
+@pytest.mark.parametrize("before", [1, 2])
+@pytest.mark.parametrize("problem", ["it is gone", *CHANGES])
+async def test_an_owner_that_goes_meanwhile_ends_it(before: int, problem: str) -> None:
+    async with world() as w:
+        mother = await owner(w)
+        async with process(w) as p:
+            await p.children().apply(cm("old"))
+            await caught_up()
+            p.writes()
+            view = p.views.of_kind(CM)[0]
+            metadata = {**mother.edit()["metadata"], "resourceVersion": "999999"}
+
+            def meanwhile(writes: int) -> None:
+                if writes == before and problem in CHANGES:
+                    view.wrote(Resource.from_dict({"metadata": {**metadata, **CHANGES[problem]}}, CM))
+                elif writes == before:
+                    view.deleted(mother.key, uid=mother.uid, version="999999")
+
+            p.during_write = meanwhile
+            with pytest.raises(OwnerGoneError, match=problem):
+                await p.children().apply(cm("a"), cm("b"))
+            assert p.writes() == before
+
+
+async def test_an_owner_that_is_going_gets_no_children_whatever_is_said() -> None:
+    async with world() as w:
+        mother = await owner(w)
+        async with process(w) as p:
+            await w.client.add_finalizer(CM, mother, "example.com/hold")
+            await w.client.delete(CM, "owner", namespace="default")
+            await caught_up()
+            with pytest.raises(OwnerGoneError):
+                await p.children().apply(cm("a"), prune_all=True)
 
 
 # -- crashes

@@ -137,7 +137,7 @@ class Children:
         groups = [[*map(self._plain, group)] for group in _groups(desired)]
         if self._applied:
             raise InvalidChildrenError("children are applied once in a reconcile: put all of them into one call")
-        owner = await self._owner(may_go=prune_all and not any(groups))
+        owner = await self._owner(may_go=prune_all)
         wanted = [[self._child(kind, fields, owner) for kind, fields in group] for group in groups]
         everything = [child for group in wanted for child in group]
         refuse_namesakes(everything)
@@ -229,8 +229,8 @@ class Children:
             if whose in (Standing.GOING, Standing.OF_PREDECESSOR):
                 run.not_ready[child.reference] = whose.value
                 continue
-            stored = present if whose is Standing.OURS else None
-            if stored is not None and self._is_as_applied(child, stored):
+            stored = present
+            if present is not None and self._is_as_applied(child, present):
                 run.unchanged.append(child.reference)
             else:
                 try:

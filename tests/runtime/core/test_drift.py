@@ -103,6 +103,8 @@ def test_a_custom_kind_is_compared_field_by_field_and_its_lists_as_a_whole() -> 
     assert found(FOO, {"spec": {"a": {"b": 1}}}, {"spec": {"a": {"b": 1, "c": 2}, "d": 3}}) == []
     assert found(FOO, {"spec": {"a": [{"b": 1}]}}, {"spec": {"a": [{"b": 1, "c": 2}]}}) == [("spec", "a")]
     assert found(FOO, {"spec": {"a": {}}}, {"spec": {}}) == [("spec", "a")]
+    selector, wider = {"s": {"matchLabels": {"a": "1"}}}, {"s": {"matchLabels": {"a": "1", "b": "2"}}}
+    assert found(FOO, {"spec": selector}, {"spec": wider}) == [("spec", "s")]
     assert found(FOO, {"spec": {"cpu": "1000m"}}, {"spec": {"cpu": "1"}}) == [("spec", "cpu")]
 
 

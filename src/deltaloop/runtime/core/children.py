@@ -144,8 +144,10 @@ def desired_child(
     name = text(metadata.get("name"))
     if not name:
         raise InvalidChildrenError(f"a child of kind {kind} has no metadata.name: give it one that is always the same")
-    namespace = (text(metadata.get("namespace")) or owner.namespace) if kind.namespaced else ""
+    namespace = text(metadata.get("namespace")) or (owner.namespace if kind.namespaced else "")
     shown = f"{kind} {join_key(namespace, name)}"
+    if namespace and not kind.namespaced:
+        raise InvalidChildrenError(f"{shown} has no namespaces: take metadata.namespace out")
     if owner.namespace and namespace != owner.namespace:
         where = f"in namespace {namespace!r}" if namespace else "without a namespace"
         raise InvalidChildrenError(
@@ -163,6 +165,7 @@ def desired_child(
     set_controller_reference(body, owner, own)
     _mark(metadata, "labels", OWNER_UID, owner.uid, shown)
     _mark(metadata, "annotations", APPLIED_BY, controller, shown)
+    mapping(metadata["annotations"]).pop(APPLIED_HASH, None)  # of an object that was read from the server
     shown_hash = _hash({**body, "data": sorted(mapping(body.get("data")))} if _is_secret(kind) else body)
     _mark(metadata, "annotations", APPLIED_HASH, shown_hash, shown)
     return Child(kind=kind, namespace=namespace, name=name, body=body, fingerprint=_hash(body))

@@ -2,7 +2,8 @@
 
 Fields that were not applied do not count: others own them. What the server makes of a field is taken into account as
 far as the type tells (``deltaloop.schemas``): defaults, zeros that are left out, quantities, times, and which lists are
-compared item by item. For a kind without a type, objects are compared field by field, and all else as it is.
+compared item by item. For a kind without a type, objects are compared field by field, but for label selectors, and all
+else as it is.
 
 What still differs in the server's answer to an apply is no drift: a webhook or a default wanted it so. Such differences
 are remembered, and only others count.
@@ -24,6 +25,8 @@ from deltaloop.schemas.types import FREE, TypeNode
 
 MISSING: Final = object()
 _LIMIT: Final = 10_000
+_SELECTOR: Final = frozenset({"matchLabels", "matchExpressions"})
+"""The fields of a label selector: one value wherever it stands, so that it is taken for one in custom kinds, too."""
 
 
 @final
@@ -73,7 +76,7 @@ def _compare(
 ) -> None:
     if _same(stored, live):
         return
-    is_whole = node.merging == "scalar"
+    is_whole = node.merging == "scalar" or (node.merging == "free" and is_mapping(sent) and sent.keys() <= _SELECTOR)
     if not is_whole and stored is MISSING and sent in ({}, []):
         return  # the server does not keep what is empty, and nothing in it was applied
     if is_mapping(sent) and is_mapping(stored) and is_mapping(live) and not is_whole:
