@@ -64,6 +64,7 @@ from deltaloop.runtime.core.requests import InvalidRequestsError as InvalidReque
 from deltaloop.runtime.errors import HealthServerError as HealthServerError
 from deltaloop.runtime.errors import InvalidChildrenError as InvalidChildrenError
 from deltaloop.runtime.errors import InvalidControllerError as InvalidControllerError
+from deltaloop.runtime.errors import NoStatusSubresourceError as NoStatusSubresourceError
 from deltaloop.runtime.errors import NotOwnedError as NotOwnedError
 from deltaloop.runtime.errors import OwnerGoneError as OwnerGoneError
 from deltaloop.runtime.errors import ReconcileCancelledError as ReconcileCancelledError

@@ -12,7 +12,8 @@ import sys
 from collections.abc import Iterable
 from functools import cache
 from textwrap import dedent
-from typing import TypeVar, cast, get_origin
+from types import ModuleType
+from typing import Any, TypeVar, cast, get_origin
 
 T = TypeVar("T")
 
@@ -57,3 +58,18 @@ def _replaced(name: str, source: str, edits: Iterable[tuple[str, str]]) -> str:
 @cache
 def _source_of(part: type) -> str:
     return dedent(inspect.getsource(part))
+
+
+def edited_module(module: ModuleType, *edits: tuple[str, str]) -> dict[str, Any]:
+    """Return the names of a module like this one with other code, for bugs that are not in one class.
+
+    Args:
+        module: The module as it stands.
+        edits: Pieces of its code, each of which occurs once, and what stands there instead.
+    """
+    namespace = {**vars(module)}
+    exec(
+        compile(_replaced(module.__name__, inspect.getsource(module), edits), "<edited>", "exec", dont_inherit=True),
+        namespace,
+    )
+    return namespace

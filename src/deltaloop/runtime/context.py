@@ -13,6 +13,7 @@ from deltaloop.events import ComponentRecorder
 from deltaloop.runtime.children import Children, DeclaredChildren
 from deltaloop.runtime.core.requests import Request
 from deltaloop.runtime.reconcile_client import ReconcileClient
+from deltaloop.runtime.status import Statuses, StatusWriter
 
 T = TypeVar("T")
 
@@ -56,6 +57,7 @@ class Context:
         "_memory",
         "_recorder",
         "_remember",
+        "_statuses",
         "attempts",
         "cancelled",
         "client",
@@ -81,6 +83,7 @@ class Context:
         loop: asyncio.AbstractEventLoop,
         children: DeclaredChildren | None = None,
         remember: Callable[[], dict[str, Any]] = dict,
+        statuses: Statuses | None = None,
     ) -> None:
         """Made by a manager."""
         self.request: Request = request
@@ -100,6 +103,7 @@ class Context:
         self._children: Children | None = None
         self._remember = remember
         self._memory: dict[str, Any] | None = None
+        self._statuses = statuses
 
     @property
     def children(self) -> Children:
@@ -119,6 +123,26 @@ class Context:
                 logger=self.logger,
             )
         return self._children
+
+    def status(self, obj: object, *, on_error: str | None = None) -> StatusWriter:
+        """Begin to say the status of an object; the end of the block writes it, once, if anything has changed.
+
+        ``async with ctx.status(foo, on_error="Ready") as status: status["replicas"] = 3``; a plain function says
+        ``with``. What is not said stays as it is. ``observedGeneration`` becomes that of ``obj``. Nothing is written
+        after a cancellation, a time limit or lost leadership, and of an object that is gone meanwhile.
+
+        Args:
+            obj: The object as ``client`` gave it, typed or not.
+            on_error: Type of a condition. An exception makes it False, with the error's type and text, redacted, and
+                drops everything else that was said; without it an exception only drops. The exception goes on.
+
+        Raises:
+            InvalidArgumentError: If ``obj`` is None, or ``on_error`` is no type of a condition.
+            MalformedObjectError: If ``obj`` is no object.
+        """
+        if self._statuses is None:
+            raise RuntimeError("there are no statuses: a manager makes contexts that have them")
+        return StatusWriter(obj, client=self.client, statuses=self._statuses, on_error=on_error, wait=self.wait)
 
     @property
     def recorder(self) -> ComponentRecorder:

@@ -4,6 +4,7 @@ DeltaloopError
 ├── InvalidArgumentError
 │   ├── InvalidControllerError   a controller is declared in a way that cannot work
 │   └── InvalidChildrenError     desired children that cannot be applied
+├── NoStatusSubresourceError     the status of a kind that has no such subresource was to be written
 ├── ReconcileStoppedError        a write of a reconcile that was told to stop
 ├── ReconcileCancelledError      a reconciler raised CancelledError although nobody had cancelled it
 ├── ReconcileTimeoutError        in core/outcomes.py
@@ -21,9 +22,10 @@ DeltaloopError
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import final
+from typing import Any, final
 
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.resource_type import ResourceType
 from deltaloop.root_error import DeltaloopError
 from deltaloop.runtime.core.running import StopReason
 from deltaloop.workqueue.errors import TerminalError
@@ -78,6 +80,23 @@ class OwnerGoneError(TerminalError):
         """Keep whose children they are."""
         super().__init__(f"children of {owner} cannot be applied: it {problem}")
         self.owner = owner
+
+
+@final
+class NoStatusSubresourceError(DeltaloopError):
+    """The status of an object was to be written, and its kind has no status subresource; nothing was written.
+
+    Attributes:
+        kind: The kind.
+    """
+
+    def __init__(self, kind: ResourceType[Any]) -> None:
+        """Keep which."""
+        super().__init__(
+            f"{kind} has no status subresource: add `subresources: {{status: {{}}}}` to the version of its "
+            "CustomResourceDefinition; of a kind that is not yours, write no status"
+        )
+        self.kind = kind
 
 
 @final

@@ -40,6 +40,7 @@ from deltaloop.runtime.execution import Execution
 from deltaloop.runtime.metrics import ControllerMetrics, GuardedControllerMetrics
 from deltaloop.runtime.observing import Observer
 from deltaloop.runtime.reconcile_client import ReconcileClient
+from deltaloop.runtime.status import Statuses
 from deltaloop.runtime.tracing import Tracing, current
 from deltaloop.runtime.views import Views
 from deltaloop.tracebacks import ErrorSummaries
@@ -90,6 +91,7 @@ class ReconcileLoop:
         )
         self.runs: Runs = Runs(slots=controller.workers, timeout=controller.timeout)
         self._views = views
+        self._statuses = Statuses(controller.resource, views)
         self._attribution = attribution
         self._observer = Observer(controller, self.metrics, history=history, tracing=tracing)
         self._recorder = recorder
@@ -326,6 +328,7 @@ class ReconcileLoop:
             loop=asyncio.get_running_loop(),
             children=self.children,
             remember=partial(self._memory_of, None if self.own_cache is None else self.own_cache.find(request.key)),
+            statuses=self._statuses,
         )
 
     def _memory_of(self, seen: Resource | None) -> dict[str, Any]:

@@ -10,6 +10,8 @@ import builtins
 from collections.abc import Callable
 from typing import Any, TypeVar, final
 
+from deltaloop.api.keys import join_key
+from deltaloop.api.managed_fields import strip_managed_fields
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.selectors import LabelSelector
@@ -49,6 +51,11 @@ class CacheView:
     def covers(self, namespace: str | None) -> bool:
         """Tell whether the objects of a namespace are here; None or empty asks for all namespaces."""
         return self.namespace is None or namespace == self.namespace
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether objects are here as the server has them, but for their managed fields."""
+        return self._transform in (None, strip_managed_fields)
 
     def is_fresh(self, max_staleness: float | None) -> bool:
         """Tell whether the server has confirmed the cache within the last seconds; None asks only if it has synced."""
@@ -167,6 +174,13 @@ class Views:
             if view.covers(namespace if resource_type.namespaced else None):
                 return view
         return None
+
+    def newest(self, resource_type: ResourceType[Any], namespace: str, name: str) -> Resource | None:
+        """Return the newest state of an object that is known, as the server has it; None if the server has to say."""
+        view, key = self.find(resource_type, namespace), join_key(namespace, name)
+        if view is None or not view.is_whole or not view.is_fresh(None) or view.is_uncertain(key):
+            return None
+        return view.get(key)
 
     def of_kind(self, resource_type: ResourceType[Any]) -> builtins.list[CacheView]:
         """Return all views of a kind."""

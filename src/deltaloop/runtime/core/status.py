@@ -1,0 +1,263 @@
+"""What a reconcile says of an object's status, and the merge patch that this is of the status that is there.
+
+Fields are said as a whole, conditions one by one. What is not mentioned stays, also conditions of others and fields of
+a condition that nobody here knows. A patch is due only if something changes by it. Two kinds of differences go along
+with others and are not worth a write by themselves, for they would be one each time:
+
+* what the server did not keep, or filled in again, when it was written before: its schema decides that (``Kept``);
+* an ``observedGeneration`` where there was none: the schema may not have it.
+
+Invariants: after the patch, the status holds all that was said; a second patch for the same is none;
+``lastTransitionTime`` changes with a condition's status and never without.
+
+Source: apimachinery pkg/api/meta ``SetStatusCondition``; JSON merge patch (RFC 7386).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, TypeAlias, cast, final
+
+import msgspec
+
+from deltaloop.api.conditions import check_condition, check_condition_type, is_reason
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_writing import write_json
+from deltaloop.api.redaction import redact
+from deltaloop.schemas.json_values import copied, is_mapping, items, mapping, text, value_type
+
+Fields: TypeAlias = dict[str, object]
+FieldPath: TypeAlias = tuple[str, ...]
+
+_CONDITIONS: Final = "conditions"
+_OBSERVED: Final = "observedGeneration"
+_EACH: Final = "*"
+"""In a path: each item of a list."""
+_OBSERVING: Final = frozenset[FieldPath]({(_OBSERVED,), (_CONDITIONS, _EACH, _OBSERVED)})
+_OURS: Final = {
+    _CONDITIONS: "use set_condition and remove_condition",
+    _OBSERVED: "it is set by itself, to the generation of the object that was given",
+}
+_LONGEST_ERROR: Final = 500
+
+
+@final
+class Kept:
+    """What the server makes of the statuses of one kind, as far as its answers have told."""
+
+    __slots__ = ("_dropped", "_filled")
+
+    def __init__(self) -> None:
+        """Begin with a server that keeps everything."""
+        self._dropped: set[FieldPath] = set()
+        self._filled: set[FieldPath] = set()
+
+    def learn(self, sent: Mapping[str, object], stored: Mapping[str, object]) -> list[str]:
+        """Take what a patch has become; return the fields of its author that were not kept, each said once.
+
+        Args:
+            sent: The status in a merge patch.
+            stored: The status that the server answered with.
+        """
+        found: list[FieldPath] = []
+        self._learn(sent, stored, (), found)
+        return [".".join(("status", *path)).replace(".*", "[]") for path in found if path not in _OBSERVING]
+
+    def _learn(self, sent: object, stored: object, path: FieldPath, found: list[FieldPath]) -> None:
+        if is_mapping(sent):
+            there = mapping(stored)
+            for name, value in sent.items():
+                inner = (*path, name)
+                if value is None:
+                    if name in there:
+                        self._filled.add(inner)
+                elif name in there:
+                    self._dropped.discard(inner)
+                    self._learn(value, there[name], inner, found)
+                elif inner not in self._dropped:
+                    self._dropped.add(inner)
+                    found.append(inner)
+        elif value_type(sent) == "array":
+            for each, other in zip(items(sent), items(stored), strict=False):
+                self._learn(each, other, (*path, _EACH), found)
+
+    def difference(self, wanted: object, present: object, path: FieldPath) -> tuple[object, bool] | None:
+        """Return what a merge patch says to make ``wanted`` of ``present``, and if that is due; None if nothing."""
+        if is_mapping(wanted) and is_mapping(present):
+            return self._difference_of_fields(wanted, present, path)
+        if value_type(wanted) == value_type(present) == "array":
+            new, old = items(wanted), items(present)
+            if len(new) != len(old):
+                return wanted, True
+            found = [self.difference(each, other, (*path, _EACH)) for each, other in zip(new, old, strict=True)]
+            return (wanted, any(each[1] for each in found if each)) if any(found) else None
+        same = isinstance(wanted, bool) == isinstance(present, bool) and wanted == present
+        return None if same else (wanted, True)
+
+    def _difference_of_fields(self, wanted: Fields, present: Fields, path: FieldPath) -> tuple[Fields, bool] | None:
+        patch: Fields = {}
+        due = False
+        for name, value in wanted.items():
+            found = self.difference_of_field(value, present, (*path, name))
+            if found is not None:
+                patch[name] = found[0]
+                due |= found[1]
+        for name in present.keys() - wanted.keys():
+            patch[name] = None
+            due |= (*path, name) not in self._filled
+        return (patch, due) if patch else None
+
+    def difference_of_field(self, value: object, present: Fields, path: FieldPath) -> tuple[object, bool] | None:
+        """Return what a merge patch says of the last field of ``path``, and if that is due; a value of None removes."""
+        name = path[-1]
+        if value is None:
+            return (None, path not in self._filled) if name in present else None
+        if name not in present:
+            return value, path not in self._dropped and path not in _OBSERVING
+        return self.difference(value, present[name], path)
+
+
+@final
+class StatusChange:
+    """What a reconcile says of one object's status."""
+
+    __slots__ = ("_conditions", "_fields", "_generation", "_only_condition")
+
+    def __init__(self, generation: int, *, only_condition: bool = False) -> None:
+        """Begin with nothing said.
+
+        Args:
+            generation: That of the object that was looked at; 0 for a kind that has none.
+            only_condition: Leave ``status.observedGeneration`` alone.
+        """
+        self._generation = generation
+        self._only_condition = only_condition
+        self._fields: Fields = {}
+        self._conditions: dict[str, Fields | None] = {}
+
+    def set_field(self, name: str, value: object) -> None:
+        """Have a field hold this value, as a whole; None removes it.
+
+        Raises:
+            InvalidArgumentError: If it is a field that is set in another way.
+            MalformedObjectError: If JSON cannot say the value.
+        """
+        if name in _OURS:
+            raise InvalidArgumentError(f"status.{name} cannot be set: {_OURS[name]}")
+        plain = msgspec.json.decode(write_json(value, f"status.{name}"))
+        self._fields[name] = _without_nulls(plain)
+
+    def set_condition(self, type_name: str, status: str | bool, *, reason: str, message: str) -> None:
+        """Have a condition say this.
+
+        Raises:
+            InvalidArgumentError: If Kubernetes does not allow such a condition.
+        """
+        said = str(status) if isinstance(status, bool) else status
+        check_condition(type_name, said, reason=reason, message=message)
+        entry: Fields = {"type": type_name, "status": said, "reason": reason, "message": message}
+        self._conditions[type_name] = entry | ({_OBSERVED: self._generation} if self._generation else {})
+
+    def remove_condition(self, type_name: str) -> None:
+        """Have no condition of this type.
+
+        Raises:
+            InvalidArgumentError: If it is no type of a condition.
+        """
+        check_condition_type(type_name)
+        self._conditions[type_name] = None
+
+    def of_error(self, type_name: str, error: Exception) -> StatusChange:
+        """Return the change that says of an error, by one condition and nothing else."""
+        reason, message = describe_error(error)
+        change = StatusChange(self._generation, only_condition=True)
+        change.set_condition(type_name, "False", reason=reason, message=message)
+        return change
+
+    def shown(self, present: Fields) -> Fields:
+        """Return the fields of a status as they will be; conditions are as they are in ``present``."""
+        there = {**present, **self._fields}
+        return {name: value for name, value in there.items() if value is not None}
+
+    def shown_condition(self, type_name: str, present: Fields) -> Mapping[str, object] | None:
+        """Return a condition as it will be, but for its times; None if there will be none."""
+        if type_name in self._conditions:
+            return self._conditions[type_name]
+        entries = map(mapping, items(present.get(_CONDITIONS)))
+        return next((entry for entry in entries if entry.get("type") == type_name), None)
+
+    def patch(self, present: Fields, *, kept: Kept, now: str) -> Fields | None:
+        """Return the status of a merge patch; None if nothing changes.
+
+        Args:
+            present: The status that the object has.
+            kept: What the server makes of such statuses.
+            now: The wall clock, for conditions whose status changes.
+        """
+        wanted = dict(self._fields)
+        if self._conditions:
+            conditions = self._merged_conditions(items(present.get(_CONDITIONS)), now)
+            if conditions or _CONDITIONS in present:
+                wanted[_CONDITIONS] = conditions
+        if self._generation and not self._only_condition:
+            wanted[_OBSERVED] = self._generation
+        patch: Fields = {}
+        due = False
+        for name, value in wanted.items():
+            found = kept.difference_of_field(value, present, (name,))
+            if found is not None:
+                patch[name] = found[0]
+                due |= found[1]
+        return patch if due else None
+
+    def _merged_conditions(self, present: list[object], now: str) -> list[object]:
+        """Return all conditions: those of others as they are, ours in their places, new ones at the end."""
+        merged: list[object] = []
+        seen: set[str] = set()
+        for entry in present:
+            type_name = text(mapping(entry).get("type"))
+            if type_name not in self._conditions:
+                merged.append(entry)
+                continue
+            wanted = self._conditions[type_name]
+            if wanted is not None and type_name not in seen:
+                merged.append(_merged(mapping(entry), wanted, now))
+            seen.add(type_name)
+        new = [each for name, each in self._conditions.items() if each is not None and name not in seen]
+        return copied(merged + [_merged({}, each, now) for each in new])
+
+
+def _merged(present: Fields, wanted: Fields, now: str) -> Fields:
+    since = text(present.get("lastTransitionTime"))
+    is_same = bool(since) and present.get("status") == wanted["status"]
+    return {**present, **wanted, "lastTransitionTime": since if is_same else now}
+
+
+def describe_error(error: Exception) -> tuple[str, str]:
+    """Return reason and message of a condition that says of an error: its type, and its text, redacted and short.
+
+    Of a group with one error in it, that one is meant; of others, the message has all.
+    """
+    errors = _leaves(error)
+    first = errors[0] if len(errors) == 1 else error
+    reason = type(first).__name__.lstrip("_")
+    texts = [str(each) if len(errors) == 1 else f"{type(each).__name__}: {each}" for each in errors]
+    message = " ".join(str(redact("; ".join(texts))).split())
+    if len(message) > _LONGEST_ERROR:
+        message = message[: _LONGEST_ERROR - 1] + "…"
+    return (reason if is_reason(reason) else "Error"), message
+
+
+def _leaves(error: BaseException) -> list[BaseException]:
+    if not isinstance(error, BaseExceptionGroup):
+        return [error]
+    group = cast("BaseExceptionGroup[BaseException]", error)
+    return [leaf for each in group.exceptions for leaf in _leaves(each)]
+
+
+def _without_nulls(value: object) -> object:
+    if is_mapping(value):
+        return {name: _without_nulls(item) for name, item in value.items() if item is not None}
+    if value_type(value) == "array":
+        return [_without_nulls(item) for item in items(value)]
+    return value
