@@ -21,6 +21,5 @@ async def website(request: dl.Request, ctx: dl.Context) -> None:
         dl.set_controller_reference(config_map, found, WEBSITE)
 
     await ctx.client.create_or_update(dl.kinds.CONFIG_MAP, found.name, page, namespace=found.namespace)
-    if found.get("status") != {"page": found.name}:
-        status = {"status": {"page": found.name}}
-        await ctx.client.patch(WEBSITE, found.name, status, namespace=found.namespace, subresource="status")
+    async with ctx.status(found) as status:
+        status["page"] = found.name

@@ -40,12 +40,8 @@ async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
     _, deployment = await ctx.client.create_or_update(
         dl.kinds.DEPLOYMENT, website.name, server, namespace=website.namespace
     )
-    status = {"readyReplicas": deployment.get("status", {}).get("readyReplicas", 0)}
-    if website.get("status") != status:
-        await ctx.client.patch(
-            WEBSITE, website.name, {"status": status}, namespace=website.namespace, subresource="status"
-        )
-        ctx.logger.info("status changed", extra=status)
+    async with ctx.status(website) as status:
+        status["readyReplicas"] = deployment.get("status", {}).get("readyReplicas", 0)
 
 
 def nginx(name: str) -> dict[str, Any]:
