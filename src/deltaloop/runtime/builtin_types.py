@@ -1,7 +1,7 @@
 """The types of the built-in kinds, of which children are compared with what was applied; no core: no decisions.
 
-They come from the data file of the embedded server, and nothing else of it: no code, and not what depends on other
-fields. It is read when the first child of a built-in kind is compared: some milliseconds and a megabyte.
+They come from the data file of the embedded server, and no code of it does, so defaults that depend on other fields are
+missing but for one. It is read when the first child of a built-in kind is compared: some milliseconds and a megabyte.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import msgspec
 
 from deltaloop.api.kinds import BUILT_IN
 from deltaloop.api.resource_type import ResourceType
+from deltaloop.schemas.json_values import items, mapping
 from deltaloop.schemas.object_meta import KNOWN_STRUCTS, UNTYPED
 from deltaloop.schemas.type_table import StructType, TypeTable
 from deltaloop.schemas.types import TypeNode
@@ -49,4 +50,10 @@ def _tables() -> tuple[dict[tuple[str, str, str], str], TypeTable]:
     packed = resources.files("deltaloop").joinpath("apiserver", "builtin_kinds.json.gz").read_bytes()
     tables = msgspec.json.decode(gzip.decompress(packed), type=_Tables)
     names = {(entry.group, entry.version, entry.kind): entry.type for entry in tables.kinds}
-    return names, TypeTable(tables.types, known=KNOWN_STRUCTS)
+    return names, TypeTable(tables.types, known=KNOWN_STRUCTS, rules={"apps.v1.StatefulSetSpec": _name_claims})
+
+
+def _name_claims(spec: dict[str, object]) -> None:
+    """Say the kind of a StatefulSet's claims: the list of them is compared as a whole."""
+    for claim in map(mapping, items(spec.get("volumeClaimTemplates"))):
+        claim.update({"kind": "PersistentVolumeClaim", "apiVersion": "v1"})

@@ -144,8 +144,17 @@ def samples() -> list[tuple[ResourceType[Any], dict[str, Any]]]:
     spec["tolerations"] = [{"key": "k", "operator": "Exists"}]
     spec["nodeSelector"] = {"disk": "ssd"}
     spec["volumes"] = [{"name": "v", "emptyDir": {}}]
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1024Mi"}}}
+    claims = {"serviceName": "web", "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": claim}]}
+    small = {"containers": [{"name": "web", "image": "web:1"}]}
+    stateful = {
+        **deployment("web")["spec"],
+        **claims,
+        "template": {"metadata": {"labels": {"app": "web"}}, "spec": small},
+    }
     return [
         (kinds.DEPLOYMENT, whole),
+        (kinds.STATEFUL_SET, {"spec": stateful}),
         (kinds.SERVICE, service("web")),
         (kinds.CONFIG_MAP, {"data": {"a": "1000m", "b": ""}}),
         (kinds.SECRET, {"data": {"a": "aGk="}, "type": "Opaque"}),
@@ -252,6 +261,7 @@ def test_each_change_by_others_is_found_if_and_only_if_an_apply_would_undo_it(
 ) -> None:
     child = Child(kind, sent)
     stored = child.apply()
+    assert child.known == ()  # another process would know from the types alone what the server makes of it
     wrong = [patch for patch in patches(stored) if child.agrees_about(patch) is False]
     assert wrong == []
 
