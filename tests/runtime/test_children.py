@@ -20,7 +20,16 @@ from deltaloop.errors import (
     NotOwnedError,
     OwnerGoneError,
 )
-from deltaloop.runtime.core.children import APPLIED_BY, APPLIED_HASH, OWNER_UID, desired_child, owner_uids
+from deltaloop.runtime.core.children import (
+    APPLIED_BY,
+    APPLIED_HASH,
+    OWNER,
+    OWNER_UID,
+    ChildKind,
+    child_owner,
+    desired_child,
+    owner_uids,
+)
 from tests.runtime.families import KINDS, CrashedError, caught_up, cm, deployment, owner, process, secret, service
 from tests.runtime.worlds import CM, World, world
 
@@ -182,14 +191,14 @@ async def test_what_cannot_be_children_is_refused_before_anything_is_sent() -> N
     async with world() as w:
         await owner(w)
         async with process(w, *KINDS, "v1/Namespace") as p:
-            namespaced = {**cm("b"), "metadata": {"name": "b", "namespace": "other"}}
+            elsewhere = {**cm("b"), "metadata": {"name": "b", "namespace": "other"}}
             for desired, words in (
                 ([cm("a"), {**cm("b"), "kind": "Pod"}], "v1/Pod is no declared kind of children.*children=.*'v1/Pod'"),
                 ([cm("a"), cm("a")], "ConfigMap default/a is desired twice"),
-                ([cm("a"), namespaced], "ConfigMap other/b cannot be a child of ConfigMap default/owner"),
+                ([cm("a"), elsewhere], "v1/ConfigMap other/b would stay when its owner default/owner goes"),
                 (
                     [cm("a"), {**cm("n"), "kind": "Namespace"}],
-                    "v1/Namespace n cannot be a child .* without a namespace",
+                    "v1/Namespace n would stay",
                 ),
                 ([cm("a"), [cm("b")]], "objects and lists"),
                 ([cm("")], "has no metadata.name"),
@@ -344,7 +353,7 @@ async def test_a_child_is_compared_once_and_forgotten_when_it_is_gone() -> None:
             await caught_up()
             await p.children().apply(cm("a"))
             stored = await w.client.get(CM, "a", namespace="default")
-            child = desired_child(CM, cm("a"), owner=mother, own=CM, controller="maps")
+            child = desired_child(ChildKind(CM, None), cm("a"), owner=mother, own=CM, controller="maps")
             known = p.declared.known.get(stored.uid, child.fingerprint)
             assert known is not None
             assert (known.version, len(p.declared.known)) == (stored.resource_version, 1)
@@ -487,6 +496,95 @@ async def test_a_job_goes_with_its_pods() -> None:
             await p.children().apply(job)
             await p.children().apply(prune_all=True)
             assert await w.client.find(kinds.JOB, "j", namespace="default") is None
+
+
+# -- in other namespaces
+
+ROLE = "rbac.authorization.k8s.io/v1/ClusterRole"
+
+
+def elsewhere(name: str, **data: str) -> dict[str, Any]:
+    return {**cm(name, **data), "metadata": {"name": name, "namespace": "kube-system"}}
+
+
+def role(verb: str) -> dict[str, Any]:
+    rule = {"apiGroups": [""], "resources": ["pods"], "verbs": [verb]}
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": "r"},
+        "rules": [rule],
+    }
+
+
+async def held_owner(w: World, name: str = "owner") -> Resource:
+    return await w.client.add_finalizer(CM, await owner(w, name), "example.com/hold")
+
+
+async def test_children_may_be_elsewhere_if_the_owner_has_a_clean_up() -> None:
+    async with world() as w:
+        mother = await held_owner(w)
+        async with process(w, *KINDS, ROLE) as p:
+            await p.children().apply(cm("a"), elsewhere("b", k="v"), elsewhere("c"), role("get"))
+            stored = await w.client.get(CM, "b", namespace="kube-system")
+            assert (stored.owner_references, stored.annotations[OWNER]) == ((), "default/owner")
+            assert [*child_owner(CM, "maps")(stored)] == ["default/owner"]
+            assert [*child_owner(CM, "another controller")(stored)] == []
+            await w.client.patch(CM, "b", {"data": {"k": "drifted"}}, namespace="kube-system")
+            await caught_up()
+            done = await p.children().apply(cm("a"), elsewhere("b", k="v"), role("list"))
+            assert [str(child) for child in done.written] == ["ConfigMap kube-system/b", "ClusterRole r"]
+            assert [str(child) for child in done.pruned] == ["ConfigMap kube-system/c"]
+            assert not (await p.children().apply(cm("a"), elsewhere("b", k="v"), role("list"))).written
+            await w.client.delete(CM, mother.name, namespace="default")
+            await caught_up()
+            assert len((await p.children().apply(prune_all=True)).pruned) == 3
+            assert await w.client.find(CM, "b", namespace="kube-system") is None
+
+
+def test_an_owner_is_named_by_its_reference_or_by_all_marks() -> None:
+    marks: dict[str, Any] = {"labels": {OWNER_UID: "1"}, "annotations": {APPLIED_BY: "ConfigMap", OWNER: "ns/owner"}}
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "mother", "uid": "1", "controller": True}
+
+    def owners(**metadata: Any) -> list[object]:
+        return [
+            *child_owner(CM, "ConfigMap")(Resource.from_dict({"metadata": {"name": "a", "namespace": "b", **metadata}}))
+        ]
+
+    assert owners(**marks) == ["ns/owner"]
+    assert owners(**marks, ownerReferences=[reference]) == ["b/mother"]
+    for missing in ("labels", "annotations"):
+        assert owners(**{**marks, missing: {}}) == []
+    assert owners(**{**marks, "annotations": {APPLIED_BY: "ConfigMap"}}) == []
+
+
+async def test_a_child_elsewhere_has_one_owner() -> None:
+    async with world() as w:
+        await held_owner(w)
+        await held_owner(w, "another")
+        async with process(w, *KINDS, ROLE) as p:
+            await p.children().apply(elsewhere("b", k="v"))
+            with pytest.raises(
+                AlreadyOwnedError, match="kube-system/b is already owned by another maps controller default/own"
+            ):
+                await p.children("another").apply(elsewhere("b", k="v"), adopt=True)
+            # A successor gets what its predecessor has left behind: no garbage collector takes that.
+            await w.client.patch(CM, "owner", {"metadata": {"finalizers": None}}, namespace="default")
+            await w.client.delete(CM, "owner", namespace="default")
+            successor = await held_owner(w)
+            await caught_up()
+            assert (await p.children().apply(elsewhere("b", k="v"))).written
+            stored = await w.client.get(CM, "b", namespace="kube-system")
+            assert stored.labels[OWNER_UID] == successor.uid
+
+
+async def test_where_no_cache_is_there_are_no_children() -> None:
+    async with world() as w:
+        await held_owner(w)
+        async with process(w, namespace="default") as p:
+            with pytest.raises(InvalidChildrenError, match="kube-system/b is not in namespace default, of which alone"):
+                await p.children().apply(elsewhere("b"))
+            assert (await p.children().apply(cm("a"))).ready
 
 
 # -- while it runs

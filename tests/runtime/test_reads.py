@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from deltaloop.api import kinds
+from deltaloop.api.path import Path
 from deltaloop.api.resource import Resource
 from deltaloop.api.selectors import LabelSelector
 from deltaloop.api.status import NotFoundError
@@ -163,6 +164,17 @@ async def test_a_list_reads_what_is_uncertain_and_shows_it() -> None:
         indexed = await h.client.by_index(CM, "team", "red", namespace="default")
         assert sorted(obj.name for obj in indexed) == ["a", "b"]
         assert asked[3:] == [paths[2]]  # a create that may still be carried out
+
+
+async def test_of_several_caches_the_one_with_the_index_is_asked() -> None:
+    async with asking(namespaces=(None, "default")) as (h, _):
+        await h.w.put("a", team="red")
+        await h.catch_up()
+        h.caches[1].informer.add_indexers({"colour": Path("data.team")})
+        assert [obj.name for obj in await h.client.by_index(CM, "colour", "red")] == ["a"]
+        assert [obj.name for obj in await h.client.by_index(CM, "colour", "red", namespace="default")] == ["a"]
+        with pytest.raises(UnknownIndexError, match="nothing"):
+            await h.client.by_index(CM, "nothing", "red")
 
 
 async def test_an_uncertain_object_without_a_namespace_is_read_in_a_list() -> None:

@@ -16,7 +16,7 @@ from deltaloop.cache import Informer, InformerFactory, InformerOptions
 from deltaloop.predicates import Where
 from deltaloop.runtime import Access, Context, Controller, Request, controller
 from deltaloop.runtime.core.attribution import Attribution
-from deltaloop.runtime.core.children import OWNER_INDEX, owner_uids
+from deltaloop.runtime.core.children import APPLIED_BY, OWNER, OWNER_INDEX, OWNER_UID, owner_uids
 from deltaloop.runtime.core.history import History
 from deltaloop.runtime.core.requests import own_key
 from deltaloop.runtime.enqueue import Enqueue
@@ -145,6 +145,10 @@ def test_children_are_watched_like_what_is_owned_found_by_their_owner_and_may_be
         (kinds.SERVICE, "team", "svc"),
     ]
     assert all(wire.watch.indexers == {OWNER_INDEX: owner_uids} for wire in wires.wires[1:])
+    marks = {"labels": {OWNER_UID: "1"}, "annotations": {APPLIED_BY: "maps", OWNER: "team/a"}}
+    elsewhere = Resource.from_dict({"metadata": {"name": "s", "namespace": "other", **marks}})
+    mappers: list[Any] = [wire.mapper for wire in wires.wires[1:]]
+    assert [[*mapper(elsewhere)] for mapper in mappers] == [["team/a"]] * 2
     assert [child.kind for child in wires.children] == [kinds.SECRET, kinds.SERVICE]
     verbs = [rule.verb for rule in wires.rules(None) if rule.resource == "secrets"]
     assert verbs == ["get", "list", "watch", "create", "patch", "delete"]

@@ -16,7 +16,7 @@ import msgspec
 
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.kstatus import object_status
-from deltaloop.api.references import ObjectReference, controller_reference, reference_to
+from deltaloop.api.references import ObjectReference, reference_to
 from deltaloop.api.resource import Resource, untyped
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ApiError, ConflictError, NotFoundError
@@ -28,6 +28,7 @@ from deltaloop.runtime.core.children import (
     Child,
     ChildKind,
     Standing,
+    controlling_owner,
     desired_child,
     may_be_pruned,
     refuse_namesakes,
@@ -159,12 +160,12 @@ class Children:
 
     # -- what is desired
 
-    def _plain(self, obj: object) -> tuple[ResourceType[Any], dict[str, object]]:
+    def _plain(self, obj: object) -> tuple[ChildKind, dict[str, object]]:
         """Return the kind of a desired object, and the object as JSON has it."""
-        kind = self._kind_of(obj)
-        return kind, msgspec.json.decode(encode_object(kind, obj).body, type=dict[str, object])
+        declared = self._kind_of(obj)
+        return declared, msgspec.json.decode(encode_object(declared.kind, obj).body, type=dict[str, object])
 
-    def _kind_of(self, obj: object) -> ResourceType[Any]:
+    def _kind_of(self, obj: object) -> ChildKind:
         if isinstance(obj, Resource):
             named = f"{obj.api_version}/{obj.kind}"
         elif isinstance(obj, Mapping):
@@ -175,15 +176,15 @@ class Children:
         for declared in self._declared.kinds:
             kind = declared.kind
             if named == str(kind) or (kind.model is not None and isinstance(obj, kind.model)):
-                return kind
+                return declared
         if named == "None/None":
             raise MalformedObjectError("a child has no apiVersion and kind: they say what it is")
         raise InvalidChildrenError(
             f"{named} is no declared kind of children: @dl.controller(..., children=[..., {named!r}]) declares it"
         )
 
-    def _child(self, kind: ResourceType[Any], fields: dict[str, object], owner: Resource) -> Child:
-        return desired_child(kind, fields, owner=owner, own=self._declared.own, controller=self._controller)
+    def _child(self, declared: ChildKind, fields: dict[str, object], owner: Resource) -> Child:
+        return desired_child(declared, fields, owner=owner, own=self._declared.own, controller=self._controller)
 
     # -- what is there
 
@@ -198,14 +199,15 @@ class Children:
 
     async def _there(self, children: Sequence[Child], owner: Resource, *, adopt: bool) -> dict[ObjectReference, _There]:
         """Return what is there under the names of the desired children; refuse what is not the owner's."""
-        reference = controller_reference(owner, self._declared.own)
+        own, controller = self._declared.own, self._controller
         found: dict[ObjectReference, _There] = {}
         for child in children:
             kind = untyped(child.kind)
             present = await self._client.find(kind, child.name, namespace=child.namespace or None)
-            whose = standing(present, reference)
-            if whose is Standing.ANOTHERS and present is not None and present.controller_owner is not None:
-                raise AlreadyOwnedError(str(child.reference), present.controller_owner)
+            whose = standing(present, owner=owner, own=own, controller=controller)
+            other = None if present is None else controlling_owner(present)
+            if whose is Standing.ANOTHERS and other is not None:
+                raise AlreadyOwnedError(str(child.reference), other)
             if whose is Standing.NOBODYS and not adopt:
                 raise NotOwnedError(str(child.reference))
             found[child.reference] = whose, present
@@ -215,7 +217,7 @@ class Children:
         """Return the children of the owner that are not desired."""
         found: list[Resource] = []
         for declared in self._declared.kinds:
-            kind, place = untyped(declared.kind), owner.namespace or declared.namespace
+            kind, place = untyped(declared.kind), declared.namespace
             found += await self._client.by_index(kind, OWNER_INDEX, owner.uid, namespace=place)
         controller = self._controller
         return [obj for obj in found if may_be_pruned(obj, owner.uid, controller) and _name_of(obj) not in desired]

@@ -113,15 +113,17 @@ class ReconcileClient(Verbs):
             UnknownIndexError: If the cache has no such index.
         """
         known = await self._known(rt, None)
-        cache = self._views.find(known, namespace) or next(iter(self._views.of_kind(known)), None)
-        if cache is None:
+        caches = [
+            view for view in [self._views.find(known, namespace), *self._views.of_kind(known)] if view is not None
+        ]
+        if not caches:
             raise InvalidArgumentError(f"there is no cache of {known}, so it has no index {index!r}: watch the kind")
-        view = await self._settled(known, cache.namespace)
-        if view is None:
+        cache = next((view for view in caches if view.has_index(index)), caches[0])
+        if await self._settle(cache, known, cache.namespace):
+            found = cache.by_index(index, value)
+        else:
             everything = await self._client.list_all(untyped(known), namespace=cache.namespace)
             found = [obj for obj in everything if value in cache.index_values(index, obj)]
-        else:
-            found = view.by_index(index, value)
         return [*map(decoder(known), found)]
 
     # -- reads
@@ -181,15 +183,21 @@ class ReconcileClient(Verbs):
     ) -> CacheView | None:
         """Return the view to list from, once nothing in it is uncertain; None to ask the server."""
         view = self._views.find(known, namespace)
-        if view is None or not view.is_fresh(self._max_staleness) or view.has_unknown_names(namespace):
-            return None
+        return view if view is not None and await self._settle(view, known, namespace, timeout) else None
+
+    async def _settle(
+        self, view: CacheView, known: ResourceType[Any], namespace: str | None, timeout: float | None = None
+    ) -> bool:
+        """Tell whether a view can be listed from, once nothing in it is uncertain."""
+        if not view.is_fresh(self._max_staleness) or view.has_unknown_names(namespace):
+            return False
         keys = view.uncertain(namespace)
         if len(keys) >= _MANY:
-            return None
+            return False
         for key in keys:
             place, _, name = key.rpartition("/")
             view.settle(key, await self._live(known, name, place, timeout))
-        return view
+        return True
 
     async def _live(
         self, known: ResourceType[Any], name: str, namespace: str | None, timeout: float | None

@@ -93,6 +93,10 @@ class CacheView:
         values_of = self.informer.indexer.get_indexers()[name]
         return self._merge(cached, lambda obj: value in values_of(obj))
 
+    def has_index(self, name: str) -> bool:
+        """Tell whether the cache has an index of a name."""
+        return name in self.informer.indexer.get_indexers()
+
     def index_values(self, name: str, obj: Resource) -> tuple[str, ...]:
         """Return the values that an index files an object under.
 

@@ -25,7 +25,7 @@ from deltaloop.runtime.caches import Caches
 from deltaloop.runtime.children import DeclaredChildren
 from deltaloop.runtime.controller import Controller, as_watch
 from deltaloop.runtime.core.access import READ_VERBS, Access, AccessRule, implied_rules, rules_for, rules_of_access
-from deltaloop.runtime.core.children import CHILD_VERBS, OWNER_INDEX, ChildKind, owner_uids
+from deltaloop.runtime.core.children import CHILD_VERBS, OWNER_INDEX, ChildKind, child_owner, owner_uids
 from deltaloop.runtime.core.requests import Mapper, own_key, owner_key
 from deltaloop.runtime.enqueue import Enqueue
 from deltaloop.runtime.errors import InvalidControllerError
@@ -116,7 +116,7 @@ def wires_of(controller: Controller, known: Mapping[str, ResourceType[Any]]) -> 
         Wire(
             kind=kind_of(watch.resource),
             watch=replace(watch, indexers={**watch.indexers, OWNER_INDEX: owner_uids}),
-            mapper=owner_key(own),
+            mapper=child_owner(own, controller.name),
             source=watch.source or "owner",
         )
         for watch in children
@@ -220,7 +220,9 @@ def connect_caches(
     informers: list[Informer[Any]] = []
     controller = wires.controller.name
     caches = Caches(controller)
-    loop.children = DeclaredChildren(wires.kind, wires.children) if wires.children else None
+    if wires.children:
+        kinds = [ChildKind(child.kind, _held(child.kind, child.namespace, namespace)) for child in wires.children]
+        loop.children = DeclaredChildren(wires.kind, tuple(kinds))
     for wire in wires.wires:
         watch = wire.watch
         place = watch.namespace if wire.kind.namespaced else None
@@ -240,7 +242,7 @@ def connect_caches(
         if loop.own_cache is None:  # the first wire is the controller's own kind
             loop.own_cache = informer.lister()
         if not watch.label_selector and not watch.field_selector:
-            held = (place or namespace) if wire.kind.namespaced else None
+            held = _held(wire.kind, place, namespace)
             view = CacheView(informer, namespace=held, transform=cached_form(options), clock=clock)
             caches.add(watch.resource, wire.kind, views.add(wire.kind, view))
         if wire.mapper is not None:
@@ -258,6 +260,11 @@ def connect_caches(
             loop.at_close(handler.close)
             informer.add_event_handler(handler, name=name)
     return informers
+
+
+def _held(kind: ResourceType[Any], place: str | None, namespace: str | None) -> str | None:
+    """Return the only namespace that a cache has; None if it has all."""
+    return (place or namespace) if kind.namespaced else None
 
 
 def cached_form(options: InformerOptions) -> Callable[[Resource], Resource] | None:

@@ -2,7 +2,8 @@
 
 A child is an object of a declared kind that ``ctx.children`` has applied. Its owner reference names the object that it
 belongs to; a label with the owner's uid, and an annotation with the controller's name, tell it from what others made
-for the same owner. Another annotation has a hash of what was applied: a field that is not desired any more shows in
+for the same owner. A child that is not in its owner's namespace can have no owner reference: an annotation names the
+owner. Another annotation has a hash of what was applied: a field that is not desired any more shows in
 nothing else, since caches have no ``managedFields``.
 
 Values of Secrets are no part of that hash: whoever may read annotations could find out a short one by trying. That one
@@ -24,6 +25,7 @@ from deltaloop.api.keys import join_key
 from deltaloop.api.references import ObjectReference
 from deltaloop.api.resource import OwnerReference, Resource
 from deltaloop.api.resource_type import ResourceType
+from deltaloop.runtime.core.requests import Mapped, Mapper, owner_key
 from deltaloop.runtime.errors import InvalidChildrenError
 from deltaloop.runtime.ownership import set_controller_reference
 from deltaloop.schemas.json_values import is_mapping, mapping, text
@@ -34,6 +36,8 @@ APPLIED_BY: Final = "deltaloop.dev/applied-by"
 """The annotation with the name of the controller that applied a child."""
 APPLIED_HASH: Final = "deltaloop.dev/applied-hash"
 """The annotation with a hash of what was applied last."""
+OWNER: Final = "deltaloop.dev/owner"
+"""The annotation with the owner's key, where no owner reference can say it."""
 OWNER_INDEX: Final = OWNER_UID
 """The index of the caches of children, by the owner's uid."""
 CHILD_VERBS: Final = ("create", "patch", "delete")
@@ -49,7 +53,7 @@ class ChildKind:
 
     Attributes:
         kind: The kind.
-        namespace: The only namespace of its cache; None is the manager's.
+        namespace: The only namespace of its cache; None if that has all.
     """
 
     kind: ResourceType[Any]
@@ -99,18 +103,54 @@ def owner_uids(obj: Resource) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*found, *filter(None, [obj.labels.get(OWNER_UID)]))))
 
 
-def standing(present: Resource | None, owner: OwnerReference) -> Standing:
-    """Tell whose an object is that has the name of a desired child."""
+def child_owner(own: ResourceType[Any], controller: str) -> Mapper:
+    """Make a mapper from a child to the key of its owner.
+
+    Args:
+        own: The kind of the owners.
+        controller: Name of the controller whose children count, where no owner reference tells whose they are.
+    """
+    by_reference = owner_key(own)
+
+    def map_child(obj: Resource) -> Mapped:
+        yield from by_reference(obj)
+        marked = controlling_owner(obj)
+        if marked is not None and marked.kind == controller and marked.name and obj.controller_owner is None:
+            yield marked.name
+
+    return map_child
+
+
+def controlling_owner(obj: Resource) -> OwnerReference | None:
+    """Return who controls an object: by its owner reference, or by the marks of a child that cannot have one."""
+    found, uid = obj.controller_owner, obj.labels.get(OWNER_UID)
+    if found is not None or uid is None:
+        return found
+    annotations = obj.annotations
+    return OwnerReference(kind=annotations.get(APPLIED_BY, ""), name=annotations.get(OWNER, ""), uid=uid)
+
+
+def standing(present: Resource | None, *, owner: Resource, own: ResourceType[Any], controller: str) -> Standing:
+    """Tell whose an object is that has the name of a desired child.
+
+    Args:
+        present: The object; None if there is none.
+        owner: Whose child is desired.
+        own: The owner's kind.
+        controller: Name of the controller.
+    """
     if present is None:
         return Standing.MISSING
-    controller = present.controller_owner
-    if controller is None and present.labels.get(OWNER_UID) != owner.uid:
+    found = controlling_owner(present)
+    if found is None:
         return Standing.NOBODYS
-    if controller is not None and controller.uid != owner.uid:
-        group, theirs = owner.api_version.rpartition("/")[0], controller.api_version.rpartition("/")[0]
-        is_namesake = (theirs, controller.kind, controller.name) == (group, owner.kind, owner.name)
-        return Standing.OF_PREDECESSOR if is_namesake else Standing.ANOTHERS
-    return Standing.OURS if present.deletion_timestamp is None else Standing.GOING
+    if found.uid == owner.uid:
+        return Standing.OURS if present.deletion_timestamp is None else Standing.GOING
+    group = found.api_version.rpartition("/")[0]
+    if (group, found.kind, found.name) == (own.group, own.kind, owner.name):
+        return Standing.OF_PREDECESSOR
+    # No garbage collector takes what only marks tell of.
+    return Standing.OURS if (found.kind, found.name) == (controller, owner.key) else Standing.ANOTHERS
 
 
 def may_be_pruned(present: Resource, owner_uid: str, controller: str) -> bool:
@@ -125,12 +165,12 @@ def may_be_pruned(present: Resource, owner_uid: str, controller: str) -> bool:
 
 
 def desired_child(
-    kind: ResourceType[Any], fields: Mapping[str, object], *, owner: Resource, own: ResourceType[Any], controller: str
+    declared: ChildKind, fields: Mapping[str, object], *, owner: Resource, own: ResourceType[Any], controller: str
 ) -> Child:
     """Return what is applied for a desired object.
 
     Args:
-        kind: Its kind.
+        declared: Its kind.
         fields: The object, decoded from JSON.
         owner: Whose child it is.
         own: The owner's kind.
@@ -140,6 +180,7 @@ def desired_child(
         InvalidChildrenError: If it cannot be a child of that owner.
         AlreadyOwnedError: If it names another controlling owner.
     """
+    kind = declared.kind
     metadata = {name: value for name, value in mapping(fields.get("metadata")).items() if name not in _SERVERS}
     name = text(metadata.get("name"))
     if not name:
@@ -148,21 +189,26 @@ def desired_child(
     shown = f"{kind} {join_key(namespace, name)}"
     if namespace and not kind.namespaced:
         raise InvalidChildrenError(f"{shown} has no namespaces: take metadata.namespace out")
-    if owner.namespace and namespace != owner.namespace:
-        where = f"in namespace {namespace!r}" if namespace else "without a namespace"
-        raise InvalidChildrenError(
-            f"{shown} cannot be a child of {own.kind} {owner.key}: an owner with a namespace owns objects there only,"
-            f" and this one is {where}"
-        )
     if kind.namespaced and not namespace:
         raise InvalidChildrenError(f"{shown} needs a metadata.namespace: its owner {owner.key} has none to give")
+    if declared.namespace not in (None, namespace):
+        raise InvalidChildrenError(f"{shown} is not in namespace {declared.namespace}, of which alone there is a cache")
+    elsewhere = bool(owner.namespace) and namespace != owner.namespace
+    if elsewhere and not owner.finalizers:
+        raise InvalidChildrenError(
+            f"{shown} would stay when its owner {owner.key} goes, for it is not in the owner's namespace: give the"
+            " owner a finalizer first, and call ctx.children.apply(prune_all=True) in its clean-up"
+        )
     if namespace:
         metadata["namespace"] = namespace
     body: dict[str, object] = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
     body.update((field, value) for field, value in fields.items() if field not in body)
     if _is_secret(kind):
         _store_string_data(body)
-    set_controller_reference(body, owner, own)
+    if elsewhere:
+        _mark(metadata, "annotations", OWNER, owner.key, shown)
+    else:
+        set_controller_reference(body, owner, own)
     _mark(metadata, "labels", OWNER_UID, owner.uid, shown)
     _mark(metadata, "annotations", APPLIED_BY, controller, shown)
     mapping(metadata["annotations"]).pop(APPLIED_HASH, None)  # of an object that was read from the server
