@@ -255,3 +255,29 @@ async def test_owners_of_a_signing_request(api: Api) -> None:
     assert list(approved) == ["f:metadata", "f:status"]
     assert list(approved["f:status"]["f:conditions"]) == ['k:{"type":"Approved"}']
     await api.delete(f"{path}/{name}")
+
+
+@conformance("status: a patch of a custom resource's is held to the version that it names, and not to the uid")
+async def test_whose_status_a_patch_changes(api: Api) -> None:
+    widgets = await api.widgets()
+    made = (await api.created(widgets, api.widget("a"))).json["metadata"]
+    other = "6f8a2f2e-2b7d-4c1b-9f0e-2d7f0a1b3c4d"
+
+    async def patched(size: int, **metadata: str) -> int:
+        answer = await api.patch(f"{widgets}/a/status", {"metadata": metadata, "status": {"size": size}})
+        return answer.status
+
+    assert await patched(2, uid=other, resourceVersion=made["resourceVersion"]) == 200
+    assert await patched(3, uid=made["uid"], resourceVersion=made["resourceVersion"]) == 409
+    assert (await api.get(f"{widgets}/a")).json["status"]["size"] == 2
+    assert (await api.patch(f"{widgets}/none/status", {"status": {}})).json["details"]["name"] == "none"
+
+
+@conformance("status: a patch of it is not found where there is no subresource, as that of an object that is not there")
+async def test_no_subresource(api: Api) -> None:
+    widgets = await api.widgets(status=False, scale=False)
+    await api.created(widgets, api.widget("a"))
+    for name in ("a", "none"):
+        answer = await api.patch(f"{widgets}/{name}/status", {"status": {"size": 2}})
+        answer.refuses(404, "NotFound")
+        assert answer.json["details"]["name"] == name

@@ -42,6 +42,8 @@ async def test_it_has_what_it_was_made_with() -> None:
     assert repr(made) == "<Context of maps default/a, reconcile 7, attempt 3>"
     with pytest.raises(RuntimeError, match="no event recorder"):
         _ = context().recorder
+    with pytest.raises(RuntimeError, match="no statuses"):
+        context().status({"metadata": {"name": "a"}})
 
 
 async def test_its_logger_names_the_reconcile_and_what_is_said_beside_it(caplog: pytest.LogCaptureFixture) -> None:
