@@ -240,7 +240,9 @@ async def test_what_was_said_can_be_read() -> None:
 
 async def test_an_exception_changes_the_declared_condition_and_nothing_else() -> None:
     async with desk() as d:
-        db = await d.put(replicas=1, observedGeneration=1)
+        await d.put(replicas=1, observedGeneration=1)
+        db = await d.w.client.patch(DB, "a", {"spec": {"size": 2}})
+        await d.caught_up()
         for again in range(2):
             status = d.status(db, on_error="Ready")
             if again:
@@ -249,9 +251,9 @@ async def test_an_exception_changes_the_declared_condition_and_nothing_else() ->
                 await fails(status, **({"replicas": 7} if again else {}))
             assert d.requests() == ([] if again else ["PATCH a/status"])
         seen = await d.stored()
-        assert seen["replicas"] == 1
+        assert (seen["replicas"], seen["observedGeneration"]) == (1, 1)
         found = condition(seen)
-        assert (found["status"], found["reason"]) == ("False", "ValueError")
+        assert (found["status"], found["reason"], found["observedGeneration"]) == ("False", "ValueError", 2)
         assert found["message"] == "it is broken: password=<redacted>"
         assert len(seen["conditions"]) == 1
 
@@ -538,6 +540,30 @@ async def test_an_object_of_another_kind_says_its_own() -> None:
         async with d.status(made.to_dict()) as status:
             status.set_condition("example.com/Checked", True, reason="Yes")
         assert (await d.w.client.get(kinds.SERVICE, "s"))["status"]["conditions"][0]["reason"] == "Yes"
+        node = await d.w.client.create(kinds.NODE, {"metadata": {"name": "n"}})
+        async with d.status(node) as status:
+            status.set_condition("Checked", True, reason="Yes")
+        assert (await d.w.client.get(kinds.NODE, "n"))["status"]["conditions"][0]["reason"] == "Yes"
+
+
+async def test_what_the_controller_of_another_kind_has_seen_is_not_ours_to_say() -> None:
+    async with desk() as d:
+        deployment = {
+            "metadata": {"name": "w"},
+            "spec": {
+                "selector": {"matchLabels": {"a": "b"}},
+                "template": {
+                    "metadata": {"labels": {"a": "b"}},
+                    "spec": {"containers": [{"name": "c", "image": "i"}]},
+                },
+            },
+        }
+        made = await d.w.client.create(kinds.DEPLOYMENT, deployment)
+        async with d.status(made) as status:
+            status.set_condition("example.com/Checked", True, reason="Yes")
+        stored = (await d.w.client.get(kinds.DEPLOYMENT, "w")).to_dict()["status"]
+        assert condition(stored, "example.com/Checked")["reason"] == "Yes"
+        assert "observedGeneration" not in stored
 
 
 async def test_what_is_no_object_is_refused_at_once() -> None:

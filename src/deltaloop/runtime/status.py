@@ -169,7 +169,7 @@ class StatusWriter:
             ReconcileStoppedError: If the reconcile was told to stop.
             ApiError: If the server refuses, such as ``InvalidError`` for what the schema forbids.
         """
-        await self._write(self._change)
+        await self._write(self._change, observing=True)
 
     async def __aenter__(self) -> Self:
         """Begin."""
@@ -184,10 +184,10 @@ class StatusWriter:
             ApiError: See ``write``.
         """
         if error is None:
-            await self._write(self._change)
+            await self._write(self._change, observing=True)
         elif self._on_error is not None and isinstance(error, Exception):
             try:
-                await self._write(self._change.of_error(self._on_error, error))
+                await self._write(self._change.of_error(self._on_error, error), observing=False)
             except DeltaloopError as second:
                 if isinstance(second, _REFUSALS):
                     return
@@ -208,9 +208,10 @@ class StatusWriter:
         """
         self._wait(self.__aexit__(kind, error, traceback))
 
-    async def _write(self, change: StatusChange) -> None:
-        kind = self._kind if isinstance(self._kind, ResourceType) else await self._client.resource(self._kind)
-        kind = untyped(kind)
+    async def _write(self, change: StatusChange, *, observing: bool) -> None:
+        kind, own = await self._known(self._kind), await self._known(self._statuses.kind)
+        # That of a Deployment says what its own controller has seen, and nobody else.
+        observing = observing and (kind.group, kind.kind) == (own.group, own.kind)
         name, namespace = self._given.name, self._given.namespace
         kept = self._statuses.kept(kind)
         present = self._statuses.views.newest(kind, namespace, name)
@@ -219,7 +220,8 @@ class StatusWriter:
                 present = await self._client.live.find(kind, name, namespace=namespace)
             if present is None or self._uid not in ("", present.uid):
                 return
-            patch = change.patch(_status_of(present), kept=kept, now=format_time(self._statuses.wall_clock()))
+            now = format_time(self._statuses.wall_clock())
+            patch = change.patch(_status_of(present), kept=kept, now=now, observing=observing)
             if patch is None:
                 return
             version = {"resourceVersion": present.resource_version}
@@ -248,6 +250,9 @@ class StatusWriter:
                         "the schema of a kind does not have a field of the status: it is dropped", extra=extra
                     )
                 return
+
+    async def _known(self, kind: ResourceType[Any] | str) -> ResourceType[Resource]:
+        return untyped(kind) if isinstance(kind, ResourceType) else await self._client.resource(kind)
 
 
 def _as_resource(obj: object, own: ResourceType[Any] | str) -> tuple[ResourceType[Any] | str, Resource]:

@@ -121,17 +121,15 @@ class Kept:
 class StatusChange:
     """What a reconcile says of one object's status."""
 
-    __slots__ = ("_conditions", "_fields", "_generation", "_only_condition")
+    __slots__ = ("_conditions", "_fields", "_generation")
 
-    def __init__(self, generation: int, *, only_condition: bool = False) -> None:
+    def __init__(self, generation: int) -> None:
         """Begin with nothing said.
 
         Args:
             generation: That of the object that was looked at; 0 for a kind that has none.
-            only_condition: Leave ``status.observedGeneration`` alone.
         """
         self._generation = generation
-        self._only_condition = only_condition
         self._fields: Fields = {}
         self._conditions: dict[str, Fields | None] = {}
 
@@ -170,7 +168,7 @@ class StatusChange:
     def of_error(self, type_name: str, error: Exception) -> StatusChange:
         """Return the change that says of an error, by one condition and nothing else."""
         reason, message = describe_error(error)
-        change = StatusChange(self._generation, only_condition=True)
+        change = StatusChange(self._generation)
         change.set_condition(type_name, "False", reason=reason, message=message)
         return change
 
@@ -186,20 +184,21 @@ class StatusChange:
         entries = map(mapping, items(present.get(_CONDITIONS)))
         return next((entry for entry in entries if entry.get("type") == type_name), None)
 
-    def patch(self, present: Fields, *, kept: Kept, now: str) -> Fields | None:
+    def patch(self, present: Fields, *, kept: Kept, now: str, observing: bool) -> Fields | None:
         """Return the status of a merge patch; None if nothing changes.
 
         Args:
             present: The status that the object has.
             kept: What the server makes of such statuses.
             now: The wall clock, for conditions whose status changes.
+            observing: Whether ``status.observedGeneration`` is ours to set.
         """
         wanted = dict(self._fields)
         if self._conditions:
             conditions = self._merged_conditions(items(present.get(_CONDITIONS)), now)
             if conditions or _CONDITIONS in present:
                 wanted[_CONDITIONS] = conditions
-        if self._generation and not self._only_condition:
+        if self._generation and observing:
             wanted[_OBSERVED] = self._generation
         patch: Fields = {}
         due = False
