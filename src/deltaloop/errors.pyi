@@ -59,6 +59,7 @@ from deltaloop.option_types import OptionTypeError as OptionTypeError
 from deltaloop.root_error import DeltaloopError as DeltaloopError
 from deltaloop.runtime.core.access import PreflightError as PreflightError
 from deltaloop.runtime.core.outcomes import InvalidResultError as InvalidResultError
+from deltaloop.runtime.core.outcomes import NotAwaitedError as NotAwaitedError
 from deltaloop.runtime.core.outcomes import ReconcileTimeoutError as ReconcileTimeoutError
 from deltaloop.runtime.core.requests import InvalidRequestsError as InvalidRequestsError
 from deltaloop.runtime.errors import HealthServerError as HealthServerError

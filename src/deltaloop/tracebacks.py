@@ -85,6 +85,7 @@ class ErrorSummaries:
         *,
         now: float,
         extra: Mapping[str, object],
+        again: int | None = None,
     ) -> None:
         """Log an error in one line, with its traceback if that is due.
 
@@ -95,8 +96,11 @@ class ErrorSummaries:
             error: What was raised.
             now: Monotonic seconds.
             extra: What else the record says.
+            again: As how bad if an error of its kind was logged within the last minute; None is as bad.
         """
         summary = self.of(error, now)
+        if again is not None and summary.exc_info is None:
+            level = again
         logger.log(level, message, extra={**extra, **summary.extra}, exc_info=summary.exc_info, stacklevel=2)
 
     def _traceback_is_due(self, kind: _ErrorKind, now: float) -> bool:
@@ -109,8 +113,8 @@ class ErrorSummaries:
 
 
 def error_text(error: BaseException) -> str:
-    """Return an error's class and text in one line; of a group, those of its first errors."""
-    leaves = list(_leaves(error))
+    """Return an error's class and text in one line, with its notes; of a group, those of its first errors."""
+    leaves = list(leaves_of(error))
     texts = [_text_of(leaf) for leaf in leaves[:_ERRORS_OF_GROUP]]
     if len(leaves) > _ERRORS_OF_GROUP:
         texts.append(f"and {len(leaves) - _ERRORS_OF_GROUP} more")
@@ -123,8 +127,8 @@ def own_frames(error: BaseException) -> list[str]:
     Its own is what belongs neither to this library nor to Python, and of that what is not installed, if there is any.
     An error that passed through none of it has its innermost frame. Of a group, the first error's.
     """
-    frames = [(tb.tb_frame.f_code, tb.tb_lineno) for tb in _tracebacks(next(_leaves(error)))]
-    return [_place(code, line) for code, line in _own(frames)]
+    frames = [(tb.tb_frame.f_code, tb.tb_lineno) for tb in _tracebacks(next(leaves_of(error)))]
+    return [place_in(code, line) for code, line in _own(frames)]
 
 
 def thread_frames(thread_id: int) -> list[str]:
@@ -137,7 +141,7 @@ def thread_frames(thread_id: int) -> list[str]:
     callback = next((depth for depth, frame in enumerate(stack) if frame.f_code is _RUNS_CALLBACKS), 0)
     shown = stack[: callback or len(stack)][:_STACK_FRAMES]
     places = [(frame.f_code, frame.f_lineno or 0) for frame in reversed(shown)]
-    return [f"{_place(code, line)}: {linecache.getline(code.co_filename, line).strip()}" for code, line in places]
+    return [f"{place_in(code, line)}: {linecache.getline(code.co_filename, line).strip()}" for code, line in places]
 
 
 def _stack(innermost: FrameType | None) -> Iterator[FrameType]:
@@ -163,7 +167,8 @@ def _is_installed(file: str) -> bool:
     return any(folder in file for folder in _INSTALLED)
 
 
-def _place(code: CodeType, line: int) -> str:
+def place_in(code: CodeType, line: int) -> str:
+    """Return a line of a function, such as ``greeter.py:12 in reconcile``."""
     return f"{code.co_filename}:{line} in {code.co_qualname}"
 
 
@@ -173,14 +178,20 @@ def _text_of(error: BaseException) -> str:
     except Exception:  # noqa: BLE001 - an error that cannot be written must not hide that there was one
         text = "<no text: its __str__ failed>"
     name = type(error).__qualname__
-    text = f"{name}: {text}" if text else name
+    text = "; ".join([f"{name}: {text}" if text else name, *notes_of(error)])
     return text if len(text) <= _TEXT_LENGTH else text[: _TEXT_LENGTH - 1] + "…"
 
 
-def _leaves(error: BaseException) -> Iterator[BaseException]:
+def notes_of(error: BaseException) -> list[str]:
+    """Return what was added to an error by ``add_note``: what it means for the program, and what to do."""
+    return [str(note) for note in cast("list[object]", getattr(error, "__notes__", []))]
+
+
+def leaves_of(error: BaseException) -> Iterator[BaseException]:
+    """Yield the errors that a group holds; of one that is no group, itself."""
     if isinstance(error, BaseExceptionGroup):
         for inner in cast("BaseExceptionGroup[Any]", error).exceptions:
-            yield from _leaves(inner)
+            yield from leaves_of(inner)
     else:
         yield error
 
@@ -194,7 +205,7 @@ def _tracebacks(error: BaseException) -> Iterator[TracebackType]:
 
 def _kind_of(error: BaseException) -> _ErrorKind:
     innermost: TracebackType | None = None
-    for innermost in _tracebacks(next(_leaves(error))):  # noqa: B007 - the last one counts
+    for innermost in _tracebacks(next(leaves_of(error))):  # noqa: B007 - the last one counts
         pass
     if innermost is None:
         return type(error), None, 0

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from tools.public_api.describe import keyword_group, shown_constant
+from tools.public_api.describe import is_async, keyword_group, shown_constant
 
 from deltaloop.api.references import Trigger
 from deltaloop.events import ComponentRecorder
@@ -87,7 +87,7 @@ def _call(name: str, function: Callable[..., object]) -> str:
     elif given.startswith("AsyncGenerator"):
         given, entered = _yielded(given), "async for each in "
     else:
-        entered = "await " if inspect.iscoroutinefunction(function) else ""
+        entered = "await " if is_async(function) else ""
     answer = f" -> {given}" if given not in ("", "None", "Any") else ""
     return f"{entered}{name}({', '.join(_parameters(function))}){answer}"
 

@@ -22,7 +22,7 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar, Final, NoReturn, TypeVar, cast, get_origin
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeVar, cast, get_origin
 
 import msgspec
 
@@ -90,6 +90,9 @@ class _TypeMeta(msgspec.Struct, gc=False, rename="camel"):
 
 class _Loose(msgspec.Struct, gc=False):
     metadata: dict[str, Any] | None = None
+
+
+_CHANGES_A_DICT: Final = frozenset({"clear", "pop", "popitem", "setdefault", "update"})
 
 
 def _refuse_to_change(obj: object, name: str, *_: object) -> NoReturn:
@@ -190,6 +193,14 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
         """
         plain = fields.to_dict() if isinstance(fields, Resource) else fields
         return cls.from_json(write_json(plain, "the object"), resource_type)
+
+    if not TYPE_CHECKING:  # for type checkers there is no such attribute
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Say why there is no ``setdefault`` and the like."""
+            reason = f": {READ_ONLY}" if name in _CHANGES_A_DICT else ""
+            what = f"{type(self).__name__!r} object has no attribute {name!r}{reason}"
+            raise AttributeError(what, name=name, obj=self)
 
     def __setitem__(self, key: str, value: object) -> NoReturn:
         raise TypeError(READ_ONLY)

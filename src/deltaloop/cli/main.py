@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from deltaloop.api.plain_text import indented
 from deltaloop.root_error import DeltaloopError
+from deltaloop.tracebacks import notes_of
 
 if TYPE_CHECKING:
     import typer
@@ -26,7 +27,7 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         run()
     except DeltaloopError as error:
-        print(f"error: {indented(str(error))}", file=sys.stderr)
+        print(f"error: {indented('; '.join([str(error), *notes_of(error)]))}", file=sys.stderr)
         raise SystemExit(2) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None

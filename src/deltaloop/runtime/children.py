@@ -23,6 +23,7 @@ from deltaloop.api.status import ApiError, ConflictError, NotFoundError
 from deltaloop.client import DeleteOptions, WriteOptions
 from deltaloop.client.core.object_encoding import encode_object
 from deltaloop.runtime.builtin_types import type_of
+from deltaloop.runtime.calls import NotAwaited, names_calls
 from deltaloop.runtime.core.children import (
     OWNER_INDEX,
     Child,
@@ -87,6 +88,7 @@ class AppliedChildren:
 
 
 @final
+@names_calls("ctx.children")
 class Children:
     """The children of the object that a reconcile is about; ``ctx.children``."""
 
@@ -103,6 +105,7 @@ class Children:
         self._request = request
         self._declared = declared
         self._client = client
+        self.not_awaited: NotAwaited = client.not_awaited
         self._controller = controller
         self._logger = logger
         self._options = WriteOptions(field_manager=f"{controller}/children")

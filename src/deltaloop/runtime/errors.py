@@ -11,6 +11,7 @@ DeltaloopError
 ├── TerminalError (workqueue)
 │   ├── InvalidRequestsError     in core/requests.py
 │   ├── InvalidResultError       in core/outcomes.py
+│   ├── NotAwaitedError          same
 │   └── OwnerGoneError           the owner of children is gone, going, or another one
 ├── AlreadyOwnedError            in ownership.py
 ├── NotOwnedError                an object that nothing controls has the name of a desired child

@@ -13,9 +13,10 @@ from collections.abc import Awaitable
 from concurrent.futures import ThreadPoolExecutor
 from typing import cast, final
 
+from deltaloop.runtime.calls import forgotten
 from deltaloop.runtime.context import Context
 from deltaloop.runtime.controller import Controller
-from deltaloop.runtime.core.outcomes import Ended, Raised, Returned
+from deltaloop.runtime.core.outcomes import Ended, NotAwaitedError, Raised, Returned
 from deltaloop.runtime.errors import ReconcileCancelledError
 
 
@@ -54,11 +55,14 @@ class Execution:
             error = ReconcileCancelledError("the reconciler let a CancelledError out, and nobody had cancelled it")
             return Raised(error)
         raised = self.future.exception()
+        not_awaited = forgotten(self._context.client.not_awaited)
         if raised is None:
             returned = self.future.result()
             if inspect.iscoroutine(returned):
                 returned.close()  # nothing awaits it, and it is refused; Python need not warn of it, too
-            return Returned(returned)
+            return Returned(returned, not_awaited)
+        if not_awaited and isinstance(raised, TypeError | AttributeError):
+            raised.add_note(str(NotAwaitedError(not_awaited)))  # a call is not what it would have returned
         if isinstance(raised, Exception):
             return Raised(raised)
         raise raised

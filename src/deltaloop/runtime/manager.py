@@ -21,6 +21,7 @@ from types import MappingProxyType
 from typing import Any, Final, final
 
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.cache.errors import CacheSyncError
 from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.informer import Informer
 from deltaloop.client import Client
@@ -40,6 +41,7 @@ from deltaloop.runtime.manager_options import ManagerOptions
 from deltaloop.runtime.metrics import ControllerMetrics
 from deltaloop.runtime.preflight import check_access
 from deltaloop.runtime.reconcile_loop import ReconcileLoop
+from deltaloop.runtime.remedies import note_empty_caches
 from deltaloop.runtime.sources import Source, is_cancelled_from_outside
 from deltaloop.runtime.token_reviews import review_tokens
 from deltaloop.runtime.tracing import Tracing
@@ -123,6 +125,7 @@ class Manager:
         self._changed = asyncio.Event()
         self._loops: list[ReconcileLoop] = []
         self._informers: list[Informer[Any]] = []
+        self._users: dict[str, set[str]] = {}
         self._factory: InformerFactory | None = None
         self._term: Term | None = None
         self._synced = False
@@ -349,7 +352,11 @@ class Manager:
         if self._factory is None:
             await self._make_caches(stack)
         assert self._factory is not None
-        await self._factory.wait_for_sync(self.options.sync_timeout)
+        try:
+            await self._factory.wait_for_sync(self.options.sync_timeout)
+        except CacheSyncError as error:
+            note_empty_caches(error, self._users)
+            raise
         self._synced = True
         _logger.info("the caches are in sync", extra={"informers": len(self._informers)})
 
@@ -377,9 +384,12 @@ class Manager:
                 chance=options.chance,
             )
             self._loops.append(loop)
-            self._informers += connect_caches(
+            informers = connect_caches(
                 loop, plan, factory, views, namespace=options.namespace, options=options.informers, clock=clock
             )
+            for informer in informers:
+                self._users.setdefault(informer.name, set()).add(plan.controller.name)
+            self._informers += informers
         self._informers = [*dict.fromkeys(self._informers)]
         await stack.enter_async_context(factory)
         await stack.enter_async_context(self._sources())

@@ -169,7 +169,7 @@ class Observer:
             match fact:
                 case HotLoop():
                     self._metrics.hot_loop(fact.cause.value)
-                    extra = {
+                    extra: dict[str, object] = {
                         "controller": self._name,
                         "key": key,
                         "cause": fact.cause.value,
@@ -181,12 +181,13 @@ class Observer:
                         "interval": fact.interval,
                     }
                     if fact.cause is Cause.FIGHT:
-                        _logger.warning(
-                            "two writers fight over fields of an object; the key is slowed down",
-                            extra={**extra, "other": fact.other or "unknown"},
+                        message = (
+                            "two writers fight over an object, and the key is slowed down: let one decide each field"
                         )
+                        extra["other"] = fact.other or "unknown"
                     else:
-                        _logger.warning("a key keeps re-triggering itself and is slowed down", extra=extra)
+                        message = "a key keeps re-triggering itself and is slowed down: write only what differs"
+                    _logger.warning(message, extra=extra)
                 case Cooled():
                     _logger.info(
                         "a key is no longer slowed down",

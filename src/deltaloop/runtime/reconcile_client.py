@@ -33,6 +33,7 @@ from deltaloop.client.core.metadata_only import metadata_of_list
 from deltaloop.client.errors import TransportError
 from deltaloop.client.request_keywords import Kind
 from deltaloop.client.subresource_verbs import Verbs
+from deltaloop.runtime.calls import NotAwaited, names_calls
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.overlay import WriteKind
 from deltaloop.runtime.core.own_writes import OwnWrite
@@ -49,6 +50,7 @@ _ANSWERED_OTHERWISE: Final = ("binding", "eviction", "scale")
 
 
 @final
+@names_calls("ctx.client")
 class ReconcileClient(Verbs):
     """The client of one reconcile; made by a manager.
 
@@ -67,6 +69,7 @@ class ReconcileClient(Verbs):
         self._number = number
         self._noted: list[OwnWrite] = []
         self._dropped = [0]
+        self.not_awaited: NotAwaited = {}
 
     @property
     def live(self) -> Client:

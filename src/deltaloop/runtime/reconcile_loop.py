@@ -40,6 +40,7 @@ from deltaloop.runtime.execution import Execution
 from deltaloop.runtime.metrics import ControllerMetrics, GuardedControllerMetrics
 from deltaloop.runtime.observing import Observer
 from deltaloop.runtime.reconcile_client import ReconcileClient
+from deltaloop.runtime.remedies import note_missing_right
 from deltaloop.runtime.status import Statuses
 from deltaloop.runtime.tracing import Tracing, current
 from deltaloop.runtime.views import Views
@@ -223,6 +224,8 @@ class ReconcileLoop:
         else:
             execution.future.add_done_callback(lambda _: self._left_one_has_ended(run, execution))
         decision = decide(self._ended(run, execution))
+        if decision.error is not None:
+            note_missing_right(decision.error, self.controller.name)
         now = self._clock()
         self._observer.ended(context, decision, span, seconds=now - run.started_at, now=now)
         if cancelled is not None:

@@ -223,10 +223,9 @@ class Every:
                 except (Exception, asyncio.CancelledError) as error:
                     if is_cancelled_from_outside(error):
                         raise
-                    said = errors.of(error, loop.time())
-                    level = logging.DEBUG if said.exc_info is None else logging.ERROR
                     message = "a timer does not know what to reconcile; it asks again later"
-                    _logger.log(level, message, extra={"source": self.name, **said.extra}, exc_info=said.exc_info)
+                    now, extra = loop.time(), {"source": self.name}
+                    errors.log(_logger, logging.ERROR, message, error, now=now, extra=extra, again=logging.DEBUG)
                 for key, verb in changes:
                     queue.add(key, trigger=Trigger(source=self.name, verb=verb, at=loop.time()))
                     on_trigger(self.name, verb)

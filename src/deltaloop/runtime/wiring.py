@@ -5,10 +5,10 @@ No core: which keys a change asks for is decided in ``core/requests.py``, what a
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import Any, Final, final
 
 from deltaloop.api.errors import UnknownResourceError
 from deltaloop.api.kinds import parse_resource_type
@@ -31,8 +31,12 @@ from deltaloop.runtime.enqueue import Enqueue
 from deltaloop.runtime.errors import InvalidControllerError
 from deltaloop.runtime.mapping import CachedMapper, mapping_by_index, with_caches
 from deltaloop.runtime.reconcile_loop import ReconcileLoop
+from deltaloop.runtime.remedies import note_unknown_kind
 from deltaloop.runtime.sources import Watch
 from deltaloop.runtime.views import CacheView, Views
+from deltaloop.tracebacks import error_text
+
+_logger: Final = logging.getLogger("deltaloop.runtime")
 
 CACHE_VERBS = ("list", "watch")
 
@@ -160,7 +164,7 @@ def kinds_named(controller: Controller, *, writes: bool) -> set[str]:
     kinds: list[Kind] = [controller.resource]
     kinds += [as_watch(watch).resource for watch in _watched_beside(controller)]
     if writes:
-        kinds += [item.resource if isinstance(item, Access) else item for item in controller.writes]
+        kinds += map(_kind_in, controller.writes)
     return {kind for kind in kinds if isinstance(kind, str)}
 
 
@@ -174,16 +178,32 @@ async def look_up(client: Client, controllers: Collection[Controller]) -> dict[s
     Raises:
         UnknownResourceError: If the server does not know a kind that is watched.
     """
+    watched = {name for controller in controllers for name in kinds_named(controller, writes=False)}
+    written = {name for controller in controllers for name in kinds_named(controller, writes=True)} - watched
     known: dict[str, ResourceType[Any]] = {}
-    for name in sorted({name for controller in controllers for name in kinds_named(controller, writes=False)}):
-        known[name] = await _find(client, name)
-    for name in sorted(
-        {name for controller in controllers for name in kinds_named(controller, writes=True)} - {*known}
-    ):
-        # What is only written may come later, or never: nothing has to be asked about it then.
-        with suppress(UnknownResourceError):
+    for name in (*sorted(watched), *sorted(written)):
+        try:
             known[name] = await _find(client, name)
+        except UnknownResourceError as error:
+            note_unknown_kind(error, [place for controller in controllers for place in _places_of(name, controller)])
+            if name in watched:
+                raise
+            # What is only written may come later, or never: nothing has to be asked about it then.
+            extra = {"kind": name, "raised": error_text(error)}
+            _logger.warning("a kind that is only written is not there yet, or has another name", extra=extra)
     return known
+
+
+def _places_of(name: str, controller: Controller) -> list[str]:
+    """Return where a controller names a kind."""
+    lists = ("owns", "children", "watches", "reads", "writes")
+    places = ["resource"] if controller.resource == name else []
+    places += [each for each in lists if name in map(_kind_in, getattr(controller, each))]
+    return [f"{place}= of controller {controller.name!r}" for place in places]
+
+
+def _kind_in(item: Kind | Watch | Access) -> Kind:
+    return item.resource if isinstance(item, Watch | Access) else item
 
 
 async def _find(client: Client, name: str) -> ResourceType[Any]:

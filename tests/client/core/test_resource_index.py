@@ -85,7 +85,7 @@ def test_a_short_name_does_not_hide_a_plural() -> None:
 
 def test_an_unknown_name_lists_near_ones() -> None:
     assert INDEX.find("deploymnet") is None
-    assert "near matches: deployment" in str(INDEX.unknown("deploymnet"))
+    assert "near matches: apps/v1/Deployment" in str(INDEX.unknown("deploymnet"))
     assert "is its CustomResourceDefinition installed?" in str(INDEX.unknown("xyzzy"))
     broken = ResourceIndex(CORE, failed_groups=["metrics.k8s.io/v1beta1"])
     assert "discovery failed for metrics.k8s.io/v1beta1" in str(broken.unknown("xyzzy"))

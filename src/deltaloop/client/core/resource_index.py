@@ -185,7 +185,8 @@ class ResourceIndex:
     def unknown(self, name: str) -> UnknownResourceError:
         """Make the error for a name that is not found: with names like it, and with what could not be asked."""
         text = f"the server knows no resource {name!r}"
-        near = difflib.get_close_matches(name.lower(), self._by_name, n=4, cutoff=0.7)
+        alike = difflib.get_close_matches(name.lower(), self._by_name, n=4, cutoff=0.7)
+        near = [*dict.fromkeys(str(self._by_name[each]) for each in alike)]
         if near:
             text += f"; near matches: {', '.join(near)}"
         if self.failed_groups:

@@ -10,7 +10,7 @@ Source: controller-runtime pkg/internal/controller/controller.go ``reconcileHand
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
@@ -71,6 +71,26 @@ class InvalidResultError(TerminalError, TypeError):
 
 
 @final
+class NotAwaitedError(TerminalError):
+    """A reconciler made calls and did not await them, so that they did nothing; the fault is the reconciler's.
+
+    Its key is parked: another run would do the same.
+
+    Attributes:
+        calls: Which, and where, such as ``ctx.client.patch(...) at greeter.py:12 in reconcile``.
+    """
+
+    def __init__(self, calls: Sequence[str]) -> None:
+        """Keep which."""
+        self.calls: tuple[str, ...] = tuple(calls)
+        call = calls[0].partition(" at ")[0]
+        super().__init__(
+            f"{', '.join(calls)} was not awaited and did nothing; "
+            f"write `await {call}`, or `ctx.wait({call})` in a plain function"
+        )
+
+
+@final
 class ReconcileTimeoutError(DeltaloopError, TimeoutError):
     """A reconcile took longer than its controller's ``timeout``; it is tried again as after any error.
 
@@ -87,9 +107,15 @@ class ReconcileTimeoutError(DeltaloopError, TimeoutError):
 @final
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """The reconciler returned a value."""
+    """The reconciler returned a value.
+
+    Attributes:
+        value: What it returned.
+        not_awaited: The calls that it made and did not await, and where.
+    """
 
     value: object
+    not_awaited: tuple[str, ...] = ()
 
 
 @final
@@ -177,7 +203,11 @@ ROWS: Final[Mapping[Case, Row]] = MappingProxyType(
         ),
         Case.REQUEUE: Row(returned="`Result(requeue=True)`", action=Action.RATE_LIMIT, forgets=False, result="requeue"),
         Case.INVALID: Row(
-            returned="anything else", action=Action.PARK, forgets=True, result="error", counters=(_ERRORS, _TERMINAL)
+            returned="anything else, or without having awaited a call",
+            action=Action.PARK,
+            forgets=True,
+            result="error",
+            counters=(_ERRORS, _TERMINAL),
         ),
         Case.ERROR: Row(
             raised="an exception", action=Action.RATE_LIMIT, forgets=False, result="error", counters=(_ERRORS,)
@@ -253,6 +283,8 @@ def decide(ended: Ended) -> KeyDecision:
             return _decision(Case.TIMEOUT, error=ReconcileTimeoutError(timeout))
         case Raised(error):
             return _decision(Case.TERMINAL if is_terminal(error) else Case.ERROR, error=error)
+        case Returned(_, not_awaited) if not_awaited:
+            return _decision(Case.INVALID, error=NotAwaitedError(not_awaited))
         case Returned(value):
             return _of_value(value)
 

@@ -1,0 +1,48 @@
+"""What a user can do about an error that comes from outside: added to it as a note, with the controller that it meets.
+
+The server and the caches say what is wrong, and do not know which controller wanted it. Logs and ``deltaloop run`` show
+notes beside the error's text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from deltaloop.api.errors import UnknownResourceError
+from deltaloop.api.status import ForbiddenError, NotFoundError
+from deltaloop.cache.errors import CacheSyncError
+from deltaloop.tracebacks import leaves_of, notes_of
+
+
+def note_unknown_kind(error: UnknownResourceError, places: Sequence[str]) -> None:
+    """Say where a kind is named that the server does not know, such as ``owns= of controller 'foo'``."""
+    error.add_note(f"it is named in {' and '.join(places)}")
+
+
+def note_empty_caches(error: CacheSyncError, users: Mapping[str, Collection[str]]) -> None:
+    """Say which controllers need the caches that cannot fill, and how they would.
+
+    Args:
+        error: Why caches are not full.
+        users: Names of controllers, by the name of the cache.
+    """
+    for failure in error.failures:
+        who = " and ".join(map(repr, sorted(users.get(failure.resource, ()))))
+        remedy = ""
+        if isinstance(failure.last_error, NotFoundError):
+            remedy = ": install its CustomResourceDefinition, or mend the kind's name"
+        elif isinstance(failure.last_error, ForbiddenError):
+            remedy = ": grant the role that `deltaloop rbac MODULE` prints"
+        if who:
+            error.add_note(f"{failure.resource} is needed by controller {who}{remedy}")
+
+
+def note_missing_right(error: BaseException, controller: str) -> None:
+    """Say what helps if the server refuses what a reconcile wants; also where several things failed together."""
+    note = (
+        f"if controller {controller!r} lacks a right: declare what it does (writes=[...]) and grant the role "
+        "that `deltaloop rbac MODULE` prints"
+    )
+    for leaf in leaves_of(error):
+        if isinstance(leaf, ForbiddenError) and note not in notes_of(leaf):
+            leaf.add_note(note)
