@@ -31,10 +31,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(autouse=True)
 def logging_as_before() -> Iterator[None]:
-    """Undo what a test does to our loggers: the next one may look at what is logged."""
-    logger = logging.getLogger("deltaloop")
-    level, handlers, propagate = logger.level, [*logger.handlers], logger.propagate
+    """Undo what a test does to our loggers, and to the level of all: the next one may look at what is logged."""
+    logger, root = logging.getLogger("deltaloop"), logging.getLogger()
+    level, handlers, propagate, level_of_all = logger.level, [*logger.handlers], logger.propagate, root.level
     yield
+    root.setLevel(level_of_all)
     logger.setLevel(level)
     logger.handlers[:] = handlers
     logger.propagate = propagate

@@ -28,7 +28,7 @@ class Call(Coroutine[Any, Any, Any]):
 
     def __init__(self, name: str, coroutine: Coroutine[Any, Any, Any], not_awaited: NotAwaited) -> None:
         """Keep who calls: the function two frames up."""
-        self.name = name
+        self.name: str = name
         self._coroutine = coroutine
         self._not_awaited = not_awaited
         caller = sys._getframe(2)  # noqa: SLF001 - a traceback would cost more than the call
