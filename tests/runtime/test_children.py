@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from typing import Any
 
@@ -12,6 +13,7 @@ from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ConflictError, InvalidError
+from deltaloop.apiserver import Fault
 from deltaloop.client import WriteOptions
 from deltaloop.errors import (
     AlreadyOwnedError,
@@ -19,7 +21,9 @@ from deltaloop.errors import (
     MalformedObjectError,
     NotOwnedError,
     OwnerGoneError,
+    TransportError,
 )
+from deltaloop.runtime import AppliedChildren, Context, Request, controller
 from deltaloop.runtime.core.children import (
     APPLIED_BY,
     APPLIED_HASH,
@@ -31,7 +35,7 @@ from deltaloop.runtime.core.children import (
     owner_uids,
 )
 from tests.runtime.families import KINDS, CrashedError, caught_up, cm, deployment, owner, process, secret, service
-from tests.runtime.worlds import CM, World, world
+from tests.runtime.worlds import CM, World, until, world
 
 
 async def names(w: World, kind: Any = CM) -> set[str]:
@@ -714,3 +718,58 @@ async def test_a_crash_between_any_two_writes_changes_nothing_in_the_end() -> No
     ]  # fmt: skip
     for crash_after in range(writes):
         assert await run(crash_after) == (crash_after, end)
+
+
+async def test_an_answer_that_is_lost_changes_nothing_in_the_end() -> None:
+    _, end = await run(None)
+    for lost in range(6):
+        async with world() as w:
+            mother = await owner(w)
+            async with process(w) as p:
+                await p.children().apply(*BEFORE)
+                verbs = ("patch", "delete")
+                w.server.faults.add(Fault(do="lose", verbs=verbs, after=lost, count=1))
+                with pytest.raises(TransportError):
+                    await p.children().apply(*AFTER)
+                await p.children().apply(*AFTER)
+                await caught_up()
+                assert not (await p.children().apply(*AFTER)).written
+            assert await state(w, mother) == end
+
+
+# -- in a manager
+
+
+async def test_what_becomes_of_a_child_reconciles_its_owner() -> None:
+    done: list[AppliedChildren] = []
+
+    @controller(CM, name="maps", children=["v1/Secret", "apps/v1/Deployment"])
+    async def reconcile(request: Request, ctx: Context) -> None:
+        if request.name == "owner":
+            done.append(await ctx.children.apply([deployment("db")], [secret("s", k="v")]))
+
+    @controller(CM, name="plain", children=["v1/Service"])
+    def plain(request: Request, ctx: Context) -> None:
+        if request.name == "owner":
+            ctx.wait(ctx.children.apply(service("web")))
+
+    @controller("v1/Secret", name="childless")
+    async def childless(request: Request, ctx: Context) -> None:
+        with pytest.raises(RuntimeError, match=r"declare their kinds by @dl\.controller\(\.\.\., children="):
+            await ctx.children.apply()
+
+    async with world() as w, w.running(reconcile, plain, childless):
+        await owner(w)
+        await until(lambda: done)
+        await caught_up()
+        assert await names(w, kinds.SECRET) == set()
+        await become_available(w, "db")
+        assert await names(w, kinds.SECRET) == {"s"}
+        assert await names(w, kinds.SERVICE) == {"web"}
+        assert done[-1].ready
+        await w.client.delete(kinds.SECRET, "s", namespace="default")
+        await caught_up()
+        assert await names(w, kinds.SECRET) == {"s"}
+        runs = len(done)
+        await asyncio.sleep(60.0)
+        assert len(done) == runs
