@@ -71,6 +71,7 @@ from deltaloop.runtime.errors import OwnerGoneError as OwnerGoneError
 from deltaloop.runtime.errors import ReconcileCancelledError as ReconcileCancelledError
 from deltaloop.runtime.errors import ReconcileStoppedError as ReconcileStoppedError
 from deltaloop.runtime.errors import ShutdownTimeoutError as ShutdownTimeoutError
+from deltaloop.runtime.errors import UndeclaredAccessError as UndeclaredAccessError
 from deltaloop.runtime.ownership import AlreadyOwnedError as AlreadyOwnedError
 from deltaloop.testing.control_plane import ControlPlaneError as ControlPlaneError
 from deltaloop.testing.core.attempts import EventuallyError as EventuallyError

@@ -164,10 +164,10 @@ def test_rbac_prints_what_is_watched_and_written(module: str) -> None:
     assert {(rule["apiGroups"][0], *rule["resources"]): rule["verbs"] for rule in role["rules"]} == {
         ("", "configmaps"): ["get", "list", "watch"],
         ("", "events"): ["create", "patch"],
-        ("", "secrets"): ["create", "update", "patch", "delete"],
+        ("", "secrets"): ["get", "create", "update", "patch", "delete"],
         ("apps", "deployments"): ["get", "list", "watch"],
         ("samples.deltaloop.dev", "foos"): ["get", "list", "watch"],
-        ("samples.deltaloop.dev", "foos/status"): ["patch"],
+        ("samples.deltaloop.dev", "foos/status"): ["update", "patch"],
     }
 
 

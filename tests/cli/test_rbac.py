@@ -219,6 +219,8 @@ def test_owned_kinds_and_the_own_status_take_rights_of_their_own() -> None:
     assert written(applies, Program(namespace="prod")) == {
         f"get {own}{place}",
         f"get deployments.apps{place}",
+        f"update {own}/status{place}",
+        f"patch {own}/status{place}",
         f"patch deployments.apps{place}",
         f"update {own}/finalizers{place}",
         f"create events{place}",

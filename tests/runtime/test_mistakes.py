@@ -157,13 +157,13 @@ async def test_a_missing_right_to_watch() -> None:
 
 
 async def test_a_missing_right_to_write(caplog: pytest.LogCaptureFixture) -> None:
-    @dl.controller("v1/ConfigMap", name="maps")
+    @dl.controller("v1/ConfigMap", name="maps", writes=["v1/Secret"])
     async def reconcile(request: Request, ctx: Context) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(ctx.client.create("v1/Secret", {"metadata": {"name": request.name}}))
 
     async with guarded(rule("configmaps", "get", "list", "watch", "create")) as w:
-        line = await told(caplog, reconcile, w=w)
+        line = await told(caplog, reconcile, w=w, preflight=False)
     assert (line["queue"], line["key"]) == ("maps", "default/a")
     assert "secrets is forbidden" in line["raised"]
     assert 'cannot create resource "secrets"' in line["raised"]
@@ -341,7 +341,7 @@ async def test_a_plain_function_that_returns_a_coroutine(caplog: pytest.LogCaptu
 
 async def test_two_controllers_fighting(caplog: pytest.LogCaptureFixture) -> None:
     def declared(name: str, colour: str) -> Controller:
-        @dl.controller("v1/ConfigMap", name=name)
+        @dl.controller("v1/ConfigMap", name=name, writes=["v1/ConfigMap"])
         async def reconcile(request: Request, ctx: Context) -> None:
             found = await ctx.client.get(CM, request.name, namespace=request.namespace)
             if found["data"]["colour"] != colour:

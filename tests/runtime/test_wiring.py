@@ -98,6 +98,7 @@ def test_what_it_needs_is_needed_where_it_works() -> None:
         KNOWN,
     )
     writes = """
+        get secrets in namespace {0}
         create secrets in namespace {0}
         update secrets in namespace {0}
         patch secrets in namespace {0}

@@ -27,6 +27,7 @@ from deltaloop.leaderelection import LeaderElectionConfig, LeaderElector, LeaseL
 from deltaloop.metrics import ProgramMetrics
 from deltaloop.root_error import DeltaloopError
 from deltaloop.runtime import Access, Controller, Manager, ManagerOptions
+from deltaloop.runtime.core.declared_access import UndeclaredAccess
 from deltaloop.runtime.core.recorded_access import RecordedAccess
 from deltaloop.runtime.errors import ShutdownTimeoutError
 from deltaloop.runtime.health_server import Listen
@@ -167,6 +168,7 @@ async def run(command: RunCommand, show: Callable[[str], object]) -> int:
                 shutdown_timeout=command.shutdown_timeout,
                 health=command.health,
                 metrics=command.metrics if metrics is not None else None,
+                undeclared=UndeclaredAccess.REFUSE if command.cluster.embedded else UndeclaredAccess.WARN,
                 access=_needs(command, client),
                 informers=InformerOptions(metrics=None if metrics is None else metrics.caches),
             ),

@@ -33,6 +33,7 @@ from deltaloop.client.kubeconfig import load_kubeconfig as load_kubeconfig
 from deltaloop.client.logs import LogStream as LogStream
 from deltaloop.client.metrics import ClientMetrics as ClientMetrics
 from deltaloop.client.oidc import OidcCredentials as OidcCredentials
+from deltaloop.client.options import AccessCheck as AccessCheck
 from deltaloop.client.options import ClientOptions as ClientOptions
 from deltaloop.client.options import DeleteOptions as DeleteOptions
 from deltaloop.client.options import LogOptions as LogOptions

@@ -26,7 +26,7 @@ from deltaloop.client.core.list_splitter import ListSplitter
 from deltaloop.client.core.metadata_only import metadata_of_list
 from deltaloop.client.core.resource_index import ResourceIndex
 from deltaloop.client.discovery import Discovery
-from deltaloop.client.options import ClientOptions, DeleteOptions, WarningHandler, WriteCheck, WriteOptions
+from deltaloop.client.options import AccessCheck, ClientOptions, DeleteOptions, WarningHandler, WriteCheck, WriteOptions
 from deltaloop.client.resource_list import ResourceList, UnreadableItemsError
 from deltaloop.client.sender import RequestSender
 from deltaloop.client.transport import Pool
@@ -45,6 +45,7 @@ _METHODS: Final[dict[WriteVerb, str]] = {
     "delete": "DELETE",
     "delete_collection": "DELETE",
 }
+_RBAC_VERBS: Final[dict[WriteVerb, str]] = {"apply": "patch", "delete_collection": "deletecollection"}
 
 
 class WriteRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -98,6 +99,7 @@ class Caller:
         self._pool = Pool.REQUESTS
         self._on_warning: WarningHandler | None = options.on_warning
         self._write_check: WriteCheck | None = None
+        self._access_check: AccessCheck | None = None
 
     @property
     def namespace(self) -> str:
@@ -140,7 +142,9 @@ class Caller:
         Raises:
             NotFoundError: If there is none of that name.
         """
-        path = known.path(namespace=self._namespace(known, namespace), name=name, subresource=subresource)
+        place = self._namespace(known, namespace)
+        path = known.path(namespace=place, name=name, subresource=subresource)
+        self._check_access("get", known, place, subresource)
         answer = await self._sender.send(
             "GET", path, timeout=timeout, pool=self._pool, on_warning=self._on_warning, write_check=self._write_check
         )
@@ -158,6 +162,7 @@ class Caller:
     ) -> ResourceList[Any]:
         """Read objects in one request; with ``metadata_only`` they come as ``Resource``."""
         options = selected(options, selector)
+        self._check_access("list", known, namespace)
         drop_managed_fields = options.drop_managed_fields
         body = await self._sender.receive(
             known.path(namespace=namespace),
@@ -183,6 +188,8 @@ class Caller:
         if isinstance(request.options, DeleteOptions) and body is None:
             body = write_json(request.options.to_dict(), "the delete options")
         path = request.resource_type.path(namespace=request.namespace, name=name, subresource=request.subresource)
+        verb = _RBAC_VERBS.get(request.verb, request.verb)
+        self._check_access(verb, request.resource_type, request.namespace, request.subresource)
         answer = await self._sender.send(
             _METHODS[request.verb],
             path,
@@ -197,6 +204,12 @@ class Caller:
         return answer.body
 
     # -- what these need
+
+    def _check_access(
+        self, verb: str, known: ResourceType[Any], namespace: str | None, subresource: str | None = None
+    ) -> None:
+        if self._access_check is not None:
+            self._access_check(verb, known, namespace, subresource or "")
 
     async def _known(self, rt: ResourceType[T] | str, timeout: float | None) -> ResourceType[T]:
         """Find a resource: built-in kinds without a question, anything else by discovery."""

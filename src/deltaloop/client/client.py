@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from deltaloop.client.config import ClientConfig
 from deltaloop.client.discovery import Discovery
-from deltaloop.client.options import ClientOptions, WarningHandler, WriteCheck
+from deltaloop.client.options import AccessCheck, ClientOptions, WarningHandler, WriteCheck
 from deltaloop.client.sender import RequestSender
 from deltaloop.client.subresource_verbs import Verbs
 from deltaloop.client.transport import Pool, Transport
@@ -100,6 +100,17 @@ class Client(Verbs):
 
         return self._with(_write_check=both)
 
+    def with_access_check(self, check: AccessCheck) -> Self:
+        """Return the same client with a check of what each request needs to be allowed; closing either closes both.
+
+        It is asked once for each request, before anything is sent, and what it raises is what the verb raises. Requests
+        about no particular kind, such as those that find out which kinds there are, are not checked.
+
+        Args:
+            check: Called on the client's event loop with verb, kind, namespace and subresource.
+        """
+        return self._with(_access_check=check)
+
     def with_warnings(self, handler: WarningHandler | None) -> Self:
         """Return the same client with another handler of the server's warnings; closing either closes both.
 
@@ -118,13 +129,14 @@ class Client(Verbs):
     def with_own_connections(self) -> Client | None:
         """Return a client of the same server with connections of its own, for another event loop; close it there.
 
-        None if this client has a transport that was given to it: nothing says how to make another. A write check goes
-        with it, and is called on that event loop.
+        None if this client has a transport that was given to it: nothing says how to make another. Checks go with it,
+        and are called on that event loop.
         """
         if self._transport_is_given:
             return None
         other = Client(self._config, options=self._options)
         other._write_check = self._write_check
+        other._access_check = self._access_check
         return other
 
     async def __aenter__(self) -> Self:

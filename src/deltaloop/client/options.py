@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, Final, Literal, Self
 
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.resource_type import ResourceType
 from deltaloop.client.metrics import NO_METRICS, ClientMetrics
 from deltaloop.option_types import check_types
 from deltaloop.pacing.checks import require_positive
@@ -45,6 +46,10 @@ WarningHandler = Callable[[ServerWarning], None]
 
 WriteCheck = Callable[[str], object]
 """Called with a write that is about to be sent, such as ``PUT /api/v1/...``; raises if it must not be."""
+
+AccessCheck = Callable[[str, ResourceType[Any], str | None, str], object]
+"""Called with what a request needs to be allowed: verb as RBAC has it, kind, namespace (None for all, or for kinds
+without) and subresource (empty for the object itself); raises if the request must not be sent."""
 
 
 RequestHook = Callable[[str, str, Mapping[str, str], str], object]

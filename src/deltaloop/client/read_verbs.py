@@ -179,6 +179,7 @@ class ReadVerbs(Caller):
         when its last byte came (``last_byte_at``). With ``metadata_only`` the events carry ``PartialObjectMetadata``.
         """
         known = await self._known(rt, timeout)
+        self._check_access("watch", known, namespace)
         async with open_watch(
             self._sender,
             known,

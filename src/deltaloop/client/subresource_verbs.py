@@ -119,7 +119,9 @@ class Verbs(WriteVerbs):
             ApiError: On entering, if the server refuses, such as 400 for a container that has not started.
             StreamEndedError: While reading, if the stream breaks off.
         """
-        path = kinds.POD.path(namespace=self._namespace(kinds.POD, namespace), name=name, subresource="log")
+        place = self._namespace(kinds.POD, namespace)
+        path = kinds.POD.path(namespace=place, name=name, subresource="log")
+        self._check_access("get", kinds.POD, place, "log")
         async with self._sender.stream(
             path, query=options.to_query(), accept="*/*", timeout=timeout, on_warning=self._on_warning
         ) as answer:

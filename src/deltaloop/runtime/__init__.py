@@ -11,6 +11,7 @@ from deltaloop.runtime.context import Context as Context
 from deltaloop.runtime.controller import Controller as Controller
 from deltaloop.runtime.controller import controller as controller
 from deltaloop.runtime.core.access import Access as Access
+from deltaloop.runtime.core.declared_access import UndeclaredAccess as UndeclaredAccess
 from deltaloop.runtime.core.hot_loop import HotLoopOptions as HotLoopOptions
 from deltaloop.runtime.core.outcomes import Result as Result
 from deltaloop.runtime.core.requests import Request as Request

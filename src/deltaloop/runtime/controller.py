@@ -53,8 +53,8 @@ class Controller:
         watches: Other kinds whose changes ask for reconciles.
         sources: What else does: channels and timers.
         reads: Kinds that are only read; they get a cache, and their changes ask for nothing.
-        writes: What it writes, for ``deltaloop rbac`` and the preflight check: kinds (create, update, patch, delete),
-            or ``Access`` to say it exactly.
+        writes: What it writes: kinds (get, create, update, patch, delete), or ``Access`` to say it exactly. ``deltaloop
+            rbac`` prints it, the preflight asks for it, and reconciles are held to it (``ManagerOptions.undeclared``).
         workers: Most reconciles at a time.
         predicates: Only changes of ``resource`` that all of them pass count; the others' are in their ``Watch``.
         timeout: Seconds that one reconcile may take; None has no limit.

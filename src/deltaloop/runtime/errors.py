@@ -12,7 +12,8 @@ DeltaloopError
 │   ├── InvalidRequestsError     in core/requests.py
 │   ├── InvalidResultError       in core/outcomes.py
 │   ├── NotAwaitedError          same
-│   └── OwnerGoneError           the owner of children is gone, going, or another one
+│   ├── OwnerGoneError           the owner of children is gone, going, or another one
+│   └── UndeclaredAccessError    a controller reads or writes what it does not declare
 ├── AlreadyOwnedError            in ownership.py
 ├── NotOwnedError                an object that nothing controls has the name of a desired child
 ├── PreflightError               this program may not do what its controllers need
@@ -28,6 +29,7 @@ from typing import Any, final
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.root_error import DeltaloopError
+from deltaloop.runtime.core.declared_access import NeededAccess
 from deltaloop.runtime.core.running import StopReason
 from deltaloop.workqueue.errors import TerminalError
 
@@ -98,6 +100,25 @@ class NoStatusSubresourceError(DeltaloopError):
             "CustomResourceDefinition; of a kind that is not yours, write no status"
         )
         self.kind = kind
+
+
+@final
+class UndeclaredAccessError(TerminalError):
+    """A controller reads or writes what it does not declare; nothing was sent, and it is not tried again.
+
+    That is a fault of the declaration, or of the reconciler: in a cluster the role that ``deltaloop rbac`` prints would
+    not allow it.
+
+    Attributes:
+        controller: Name of the controller.
+        needed: What the request needs to be allowed.
+    """
+
+    def __init__(self, controller: str, needed: NeededAccess) -> None:
+        """Keep who does what."""
+        super().__init__(f"controller {controller!r} does not declare this: {needed}. Remedy: {needed.remedy()}")
+        self.controller = controller
+        self.needed = needed
 
 
 @final

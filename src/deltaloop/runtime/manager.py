@@ -28,6 +28,7 @@ from deltaloop.client import Client
 from deltaloop.events import ComponentRecorder, EventRecorder
 from deltaloop.leaderelection import LeaderElector, Term
 from deltaloop.leaderelection.guard import LeadershipLostError
+from deltaloop.runtime.access_guard import AccessGuard
 from deltaloop.runtime.controller import Controller
 from deltaloop.runtime.core.access import rules_of_access
 from deltaloop.runtime.core.attribution import Attribution
@@ -382,6 +383,7 @@ class Manager:
                 metrics=self._metrics,
                 clock=clock,
                 chance=options.chance,
+                access=AccessGuard(plan.controller.name, plan.declared(options.namespace), options.undeclared),
             )
             self._loops.append(loop)
             informers = connect_caches(

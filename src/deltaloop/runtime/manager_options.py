@@ -11,6 +11,7 @@ from deltaloop.cache.informer import InformerOptions
 from deltaloop.option_types import check_types
 from deltaloop.pacing.checks import require_not_negative, require_positive
 from deltaloop.runtime.core.access import Access
+from deltaloop.runtime.core.declared_access import UndeclaredAccess
 from deltaloop.runtime.core.shutdown import REPEAT_WINDOW
 from deltaloop.runtime.health_server import Listen
 
@@ -25,6 +26,8 @@ class ManagerOptions:
         warm_standbys: Whether a process that does not lead keeps its caches and queues up, so that it takes over at
             once. False starts the caches when leadership is first won; they stay up from then on.
         preflight: Whether to ask the server first if this account may do what is needed.
+        undeclared: What becomes of requests of reconciles that their controller does not declare (``writes``, ``reads``
+            and the like): a warning in a cluster, refused where controllers are developed.
         access: What the program itself does beside its controllers, of built-in kinds, for the preflight.
         sync_timeout: How long the first lists may take (controller-runtime's ``CacheSyncTimeout``).
         drain_timeout: How long reconciles may go on by themselves when the program ends; then they are cancelled.
@@ -43,6 +46,7 @@ class ManagerOptions:
     namespace: str | None = None
     warm_standbys: bool = True
     preflight: bool = True
+    undeclared: UndeclaredAccess = UndeclaredAccess.WARN
     access: tuple[Access, ...] = ()
     sync_timeout: float = 120.0
     drain_timeout: float = 20.0

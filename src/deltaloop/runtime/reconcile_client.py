@@ -221,6 +221,8 @@ class ReconcileClient(Verbs):
             options = request.options if isinstance(request.options, DeleteOptions) else DeleteOptions()
             uid = options.uid or uid
             request = msgspec.structs.replace(request, options=replace(options, uid=uid))
+        if request.verb == "apply" and self._will_be_made(request, key):
+            self._check_access("create", request.resource_type, request.namespace)
         try:
             body = await super()._write(request)
         except BaseException as error:
@@ -235,6 +237,11 @@ class ReconcileClient(Verbs):
         """Return the object of a write as this program knows it before."""
         view = self._views.find(request.resource_type, request.namespace) if request.name else None
         return None if view is None or view.is_uncertain(key) else view.get(key)
+
+    def _will_be_made(self, request: WriteRequest, key: str) -> bool:
+        """Tell whether an apply is known to create its object, which it needs to be allowed."""
+        view = None if request.subresource else self._views.find(request.resource_type, request.namespace)
+        return view is not None and not view.is_uncertain(key) and view.get(key) is None
 
     def _lost_sight(self, request: WriteRequest, key: str, uid: str) -> None:
         """Have what a write without an answer was for read from the server."""

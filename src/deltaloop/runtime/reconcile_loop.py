@@ -21,7 +21,7 @@ from deltaloop.api.errors import InvalidKeyError
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
 from deltaloop.cache import Lister
-from deltaloop.client import Client
+from deltaloop.client import AccessCheck, Client
 from deltaloop.events import ComponentRecorder
 from deltaloop.leaderelection.guard import LeadershipLostError
 from deltaloop.pacing.backoff import jitter
@@ -68,6 +68,7 @@ class ReconcileLoop:
         metrics: ControllerMetrics | None,
         clock: Callable[[], float],
         chance: Callable[[], float] = random.random,
+        access: AccessCheck | None = None,
     ) -> None:
         """Make the queue; nothing runs yet.
 
@@ -81,6 +82,7 @@ class ReconcileLoop:
             metrics: Hooks; None for none.
             clock: Seconds of the event loop.
             chance: Draws numbers in [0, 1), for jitter.
+            access: Asked before each request of a reconcile; None asks nothing.
         """
         self.controller = controller
         self.metrics: GuardedControllerMetrics = GuardedControllerMetrics(metrics, controller.name)
@@ -98,6 +100,7 @@ class ReconcileLoop:
         self._recorder = recorder
         self._clock = clock
         self._chance = chance
+        self._access = access
         self.memories: Memories = Memories()
         self._pool: ThreadPoolExecutor | None = None
         self._idle: set[asyncio.Task[None]] = set()
@@ -313,12 +316,15 @@ class ReconcileLoop:
                 raise ReconcileStoppedError(run.key, run.reason, action)
 
         name = self.controller.name
+        guarded = client.with_write_check(check)
+        if self._access is not None:
+            guarded = guarded.with_access_check(self._access)
         return Context(
             request,
             controller=name,
             number=run.number,
             client=ReconcileClient(
-                client.with_write_check(check),
+                guarded,
                 self._views,
                 attribution=self._attribution,
                 controller=name,

@@ -26,6 +26,7 @@ from deltaloop.runtime.children import DeclaredChildren
 from deltaloop.runtime.controller import Controller, as_watch
 from deltaloop.runtime.core.access import READ_VERBS, Access, AccessRule, implied_rules, rules_for, rules_of_access
 from deltaloop.runtime.core.children import CHILD_VERBS, OWNER_INDEX, ChildKind, child_owner, owner_uids
+from deltaloop.runtime.core.declared_access import DeclaredAccess
 from deltaloop.runtime.core.requests import Mapper, own_key, owner_key
 from deltaloop.runtime.enqueue import Enqueue
 from deltaloop.runtime.errors import InvalidControllerError
@@ -85,6 +86,14 @@ class Wires:
             place = self.controller.namespace or namespace
             rules.extend(rules_of_access(access, kind=kind, namespace=place))
         return rules
+
+    def declared(self, namespace: str | None) -> DeclaredAccess:
+        """Return what the controller may do by its own words; ``namespace`` is as for ``rules``."""
+        place = self.controller.namespace or namespace
+        known = {str(kind) for kind, _ in self.writes}
+        written = [item if isinstance(item, Access) else Access(item) for item in self.controller.writes]
+        later = [(access, place) for access in written if str(access.resource) not in known]
+        return DeclaredAccess([*self.rules(namespace), *self.implied_rules(namespace)], later)
 
     def implied_rules(self, namespace: str | None) -> list[AccessRule]:
         """Return what the controller may need beside that, for roles; ``namespace`` is as for ``rules``."""

@@ -40,6 +40,7 @@ from deltaloop.events import EventDraft, EventRecorder
 from deltaloop.leaderelection import LeaderElectionConfig, LeaderElector, LeaseLock
 from deltaloop.root_error import DeltaloopError
 from deltaloop.runtime import Controller, Manager, ManagerOptions
+from deltaloop.runtime.core.declared_access import UndeclaredAccess
 from deltaloop.runtime.core.readiness import Leadership
 from deltaloop.runtime.reconcile_loop import ReconcileLoop
 from deltaloop.schemas.json_values import mapping, text
@@ -58,7 +59,7 @@ _TURNS: Final = 500
 _FLUSH: Final = 5.0
 _REAL_PAUSE: Final = 0.05
 _MANAGER: Final = "deltaloop-harness"
-_DEFAULTS: Final = ManagerOptions(preflight=False)
+_DEFAULTS: Final = ManagerOptions(preflight=False, undeclared=UndeclaredAccess.REFUSE)
 
 
 @final

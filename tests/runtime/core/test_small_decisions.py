@@ -70,7 +70,8 @@ def test_answers_have_upstreams_form() -> None:
 
 def test_what_is_written_is_written_in_every_way_unless_said() -> None:
     access = Access("v1/Secret")
-    assert (access.verbs, access.subresource, access.namespace) == (("create", "update", "patch", "delete"), "", "")
+    assert access.verbs == ("get", "create", "update", "patch", "delete")
+    assert (access.subresource, access.namespace) == ("", "")
 
 
 def test_roles_of_one_namespace_are_for_kinds_that_have_some() -> None:
@@ -146,7 +147,7 @@ def test_what_is_asked_is_a_review_of_ones_own_access() -> None:
     }
 
 
-def test_the_status_of_a_custom_kind_and_the_finalizers_of_an_owner_go_with_declared_writes() -> None:
+def test_the_status_of_a_custom_kind_and_the_finalizers_of_an_owner_need_no_words() -> None:
     own = ResourceType[Resource]("x.io", "v1", "Foo", "foos")
 
     def implied(kind: ResourceType[Any], *writes: ResourceType[Any], **access: Any) -> list[str]:
@@ -155,13 +156,13 @@ def test_the_status_of_a_custom_kind_and_the_finalizers_of_an_owner_go_with_decl
 
     status = ["update foos.x.io/status in namespace n", "patch foos.x.io/status in namespace n"]
     assert implied(own, own) == status
-    assert implied(own, kinds.SECRET) == ["update foos.x.io/finalizers in namespace n"]
+    assert implied(own, kinds.SECRET) == [*status, "update foos.x.io/finalizers in namespace n"]
     assert implied(own, own, kinds.SECRET) == [*status, "update foos.x.io/finalizers in namespace n"]
-    assert implied(own, kinds.CONFIG_MAP) == []
-    assert implied(own, own, subresource="scale") == []
-    assert implied(own, own, verbs=("delete",)) == []
+    assert implied(own, kinds.CONFIG_MAP) == status
+    assert implied(own, kinds.SECRET, subresource="scale") == status
+    assert implied(own, kinds.SECRET, verbs=("delete",)) == status
     for verb in ("create", "update", "patch"):
-        assert implied(own, own, verbs=(verb,)) == status
+        assert implied(own, kinds.SECRET, verbs=(verb,))[2:] == ["update foos.x.io/finalizers in namespace n"]
     assert implied(kinds.CONFIG_MAP, kinds.CONFIG_MAP) == [], "the status of built-in kinds belongs to others"
 
 

@@ -11,16 +11,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from difflib import get_close_matches
 from typing import Any, Final, final
 
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.kinds import BUILT_IN, parse_resource_type
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.root_error import DeltaloopError
 
 READ_VERBS: Final = ("get", "list", "watch")
-WRITE_VERBS: Final = ("create", "update", "patch", "delete")
+WRITE_VERBS: Final = ("get", "create", "update", "patch", "delete")
+"""What a kind that is written takes: its objects are read by name, too, to find out what is to be written."""
+
 _STORING: Final = ("create", "update", "patch")
-_ORDER: Final = (*READ_VERBS, *WRITE_VERBS, "deletecollection")
+_ORDER: Final = (*READ_VERBS, "create", "update", "patch", "delete", "deletecollection")
+_KNOWN: Final = (*_ORDER, "*", "approve", "attest", "bind", "escalate", "impersonate", "sign", "use")
+"""What roles may name: the verbs of requests, all of them, and those that Kubernetes asks about besides."""
 
 
 @final
@@ -40,6 +46,23 @@ class Access:
     verbs: tuple[str, ...] = WRITE_VERBS
     subresource: str = ""
     namespace: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse verbs that RBAC does not know: they would go into a role, and allow nothing.
+
+        Raises:
+            InvalidArgumentError: Naming the verb, and what was probably meant.
+        """
+        what = f"Access({str(self.resource)!r}, verbs=...)"
+        verbs: object = self.verbs
+        if isinstance(verbs, str) or not verbs:
+            raise InvalidArgumentError(f"{what}: verbs is {verbs!r}; some are needed, such as ('create', 'patch')")
+        for verb in self.verbs:
+            if verb not in _KNOWN:
+                near = get_close_matches(verb, _KNOWN, n=1)
+                meant = f"; {near[0]!r} is meant, perhaps" if near else ""
+                known = ", ".join(_ORDER)
+                raise InvalidArgumentError(f"{what}: RBAC has no verb {verb!r}{meant}. There are: {known}")
 
 
 @final
@@ -107,9 +130,9 @@ def implied_rules(
 ) -> list[AccessRule]:
     """Return what goes with the declared writes of a controller and is not always needed, so nothing asks about it.
 
-    A controller that writes objects of its own custom kind tells of them in their ``status``. One that makes objects
-    of kinds that it owns sets owner references which block the owner's deletion; where the server's admission plugin
-    ``OwnerReferencesPermissionEnforcement`` is on, that takes ``update`` on the owner's ``finalizers``.
+    A controller of a custom kind tells of its objects in their ``status`` (unless it says exactly how). One that makes
+    objects of kinds that it owns sets owner references which block the owner's deletion; where the server's admission
+    plugin ``OwnerReferencesPermissionEnforcement`` is on, that takes ``update`` on the owner's ``finalizers``.
 
     Args:
         own: The kind that the controller reconciles.
@@ -117,10 +140,12 @@ def implied_rules(
         writes: What it declares to write.
         namespace: The only namespace where it does; None for all.
     """
+    writes = tuple(writes)
     # By name: a kind with a class of its own is the same kind.
     written = {str(kind) for kind, access in writes if not access.subresource and {*access.verbs} & {*_STORING}}
     rules: list[AccessRule] = []
-    if str(own) in written and str(own) not in map(str, BUILT_IN):
+    said = any(str(kind) == str(own) and access.subresource == "status" for kind, access in writes)
+    if not said and str(own) not in map(str, BUILT_IN):
         rules += rules_for(own, ("update", "patch"), namespace=namespace, subresource="status")
     if written & {str(kind) for kind in owned}:
         rules += rules_for(own, ("update",), namespace=namespace, subresource="finalizers")

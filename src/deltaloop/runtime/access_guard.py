@@ -1,0 +1,52 @@
+"""Holds the requests of a controller to what it declares. Core: ``core/declared_access.py``."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Final, final
+
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.runtime.core.declared_access import DeclaredAccess, NeededAccess, UndeclaredAccess
+from deltaloop.runtime.errors import UndeclaredAccessError
+
+_logger: Final = logging.getLogger("deltaloop.runtime")
+
+
+@final
+class AccessGuard:
+    """Asked before each request of one controller's reconciles; a ``deltaloop.client.AccessCheck``."""
+
+    def __init__(self, controller: str, declared: DeclaredAccess, undeclared: UndeclaredAccess) -> None:
+        """Begin.
+
+        Args:
+            controller: Name of the controller.
+            declared: What it declares.
+            undeclared: What becomes of other requests.
+        """
+        self._controller = controller
+        self._declared = declared
+        self._refuses = undeclared is UndeclaredAccess.REFUSE
+        self._told: set[tuple[str, str, str]] = set()
+
+    def __call__(self, verb: str, kind: ResourceType[Any], namespace: str | None, subresource: str) -> None:
+        """Let a request pass, tell of it, or refuse it.
+
+        Raises:
+            UndeclaredAccessError: If it is not declared, and such requests are refused.
+        """
+        needed = self._declared.undeclared(verb, kind, namespace, subresource)
+        if needed is None:
+            return
+        if self._refuses:
+            raise UndeclaredAccessError(self._controller, needed)
+        self._tell(needed)
+
+    def _tell(self, needed: NeededAccess) -> None:
+        sort = (needed.verb, needed.kind, needed.subresource)
+        if sort not in self._told:
+            self._told.add(sort)
+            _logger.warning(
+                "a controller does what it does not declare",
+                extra={"controller": self._controller, "access": str(needed), "remedy": needed.remedy()},
+            )

@@ -1,0 +1,108 @@
+"""What a controller declares to read and write, asked about before each of its requests.
+
+Declared are the rules that ``deltaloop rbac`` prints, and nothing else, so that what passes here is not forbidden by
+that role. A kind that was not known when the program began (its definition came later) is declared by its name.
+
+Source: apiserver pkg/authorization/authorizer ``Attributes``; plugin/pkg/auth/authorizer/rbac.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final, final
+
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.runtime.core.access import READ_VERBS, Access, AccessRule
+
+_EVERYWHERE: Final = ""
+_ANYBODY_MAY: Final = frozenset({
+    ("authorization.k8s.io", "selfsubjectaccessreviews"),
+    ("authorization.k8s.io", "selfsubjectrulesreviews"),
+    ("authentication.k8s.io", "selfsubjectreviews"),
+})  # fmt: skip
+
+
+class UndeclaredAccess(Enum):
+    """What becomes of a request that a controller does not declare.
+
+    Attributes:
+        WARN: It is sent, and the first of each sort is told of: a role may allow more than what is declared.
+        REFUSE: It is not sent; ``UndeclaredAccessError`` says what to declare.
+    """
+
+    WARN = "warn"
+    REFUSE = "refuse"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NeededAccess:
+    """What one request needs to be allowed.
+
+    Attributes:
+        verb: Verb of RBAC.
+        kind: The kind, such as ``apps/v1/Deployment``.
+        subresource: Such as ``status``; empty for the object itself.
+        namespace: Where; empty for all namespaces, and for kinds without.
+    """
+
+    verb: str
+    kind: str
+    subresource: str = ""
+    namespace: str = ""
+
+    def remedy(self) -> str:
+        """Return what to write into the declaration."""
+        more = f", subresource={self.subresource!r}" if self.subresource else ""
+        exact = f"dl.Access({self.kind!r}, verbs=({self.verb!r},){more})"
+        if self.verb in READ_VERBS and not self.subresource:
+            return f"add {exact} to writes=[...], or {self.kind!r} to reads=[...], which keeps a cache of them"
+        if self.subresource or self.verb == "deletecollection":
+            return f"add {exact} to writes=[...]"
+        return f"add {self.kind!r} to writes=[...], or, for this verb alone, {exact}"
+
+    def __str__(self) -> str:
+        part = f"/{self.subresource}" if self.subresource else ""
+        where = f" in namespace {self.namespace}" if self.namespace else ""
+        return f"{self.verb} {self.kind}{part}{where}"
+
+
+@final
+class DeclaredAccess:
+    """What one controller declares."""
+
+    def __init__(self, rules: Iterable[AccessRule], later: Iterable[tuple[Access, str | None]] = ()) -> None:
+        """Take the rules.
+
+        Args:
+            rules: What the controller declares of kinds that are known.
+            later: What it declares of kinds that are given by name and not known yet, and in which namespace; None is
+                all.
+        """
+        self._places: dict[tuple[str, str, str], set[str]] = {}
+        for rule in rules:
+            self._places.setdefault((rule.group, rule.resource, rule.verb), set()).add(rule.namespace)
+        self._later: dict[tuple[str, str, str], set[str]] = {}
+        for access, namespace in later:
+            for verb in access.verbs:
+                place = self._later.setdefault((str(access.resource), access.subresource, verb), set())
+                place.add(access.namespace or namespace or _EVERYWHERE)
+
+    def undeclared(
+        self, verb: str, kind: ResourceType[Any], namespace: str | None, subresource: str
+    ) -> NeededAccess | None:
+        """Return what a request needs and the controller does not declare; None if it is declared."""
+        if (kind.group, kind.plural) in _ANYBODY_MAY:
+            return None
+        place = namespace or _EVERYWHERE
+        resource = f"{kind.plural}/{subresource}" if subresource else kind.plural
+        for asked in (verb, "*"):
+            for places in (
+                self._places.get((kind.group, resource, asked)),
+                self._later.get((str(kind), subresource, asked)),
+            ):
+                if places and (not kind.namespaced or place in places or _EVERYWHERE in places):
+                    return None
+        return NeededAccess(verb, str(kind), subresource, place)

@@ -1,0 +1,137 @@
+"""What is declared passes and nothing else: compared with what the printed role would allow, in every small case."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import pytest
+
+from deltaloop.api import kinds
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.runtime.core import declared_access
+from deltaloop.runtime.core.access import Access, AccessRule, roles, rules_for
+from deltaloop.runtime.core.declared_access import DeclaredAccess
+from tests.mutants.edited import edited
+
+WIDGET = ResourceType[Resource]("example.com", "v1", "Widget", "widgets")
+KINDS: tuple[ResourceType[Any], ...] = (kinds.SECRET, kinds.NODE, WIDGET)
+VERBS = ("get", "list", "create", "patch", "deletecollection")
+PLACES = (None, "a", "b")
+PARTS = ("", "status")
+EXACT = "dl.Access('v1/Secret', verbs=('{}',))"
+
+
+def role_allows(documents: list[dict[str, Any]], asked: AccessRule) -> bool:
+    """Tell what RBAC would say, by the roles alone."""
+    for role in documents:
+        place = role["metadata"].get("namespace", "")
+        if place and place != asked.namespace:
+            continue
+        for rule in role["rules"]:
+            if (
+                asked.group in rule["apiGroups"]
+                and asked.resource in rule["resources"]
+                and {asked.verb, "*"} & {*rule["verbs"]}
+            ):
+                return True
+    return False
+
+
+def differences(declared: type[DeclaredAccess]) -> list[str]:
+    """Return where what is declared and what its role would allow are not the same."""
+    found: list[str] = []
+    for kind, verb, place, part in product(KINDS, (*VERBS, "*"), PLACES, PARTS):
+        rules = rules_for(kind, (verb,), namespace=place, subresource=part)
+        documents, present = roles(rules, name="r"), declared(rules)
+        for other, asked, where, piece in product(KINDS, VERBS, PLACES, PARTS):
+            wanted = rules_for(other, (asked,), namespace=where, subresource=piece)[0]
+            passes = present.undeclared(asked, other, where, piece) is None
+            if passes != role_allows(documents, wanted):
+                found.append(f"declared {rules[0]}, asked {wanted}: {passes}")
+    return found
+
+
+def test_what_is_declared_is_what_the_role_allows() -> None:
+    assert differences(DeclaredAccess) == []
+
+
+@pytest.mark.parametrize(
+    ("was", "is_now"),
+    [
+        ("place in places or _EVERYWHERE in places", "place in places"),
+        ("not kind.namespaced or place in places or _EVERYWHERE in places", "True"),
+        ('for asked in (verb, "*")', "for asked in (verb,)"),
+        ('f"{kind.plural}/{subresource}" if subresource else kind.plural', "kind.plural"),
+        ("(kind.group, resource, asked)", '("", resource, asked)'),
+    ],
+)
+def test_a_seeded_bug_is_seen(was: str, is_now: str) -> None:
+    wrong = edited("Wrong", DeclaredAccess, (was, is_now))
+    assert differences(wrong)
+
+
+def test_a_kind_that_comes_later_is_declared_by_its_name() -> None:
+    declared = DeclaredAccess([], [(Access("example.com/v1/Widget", verbs=("create",)), "a")])
+    assert declared.undeclared("create", WIDGET, "a", "") is None
+    assert str(declared.undeclared("create", WIDGET, "b", "")) == "create example.com/v1/Widget in namespace b"
+    assert declared.undeclared("patch", WIDGET, "a", "") is not None
+    cluster = ResourceType[Resource]("example.com", "v1", "Widget", "widgets", namespaced=False)
+    assert declared.undeclared("create", cluster, None, "") is None, "nobody knew that it has no namespaces"
+    exact = DeclaredAccess([], [(Access("example.com/v1/Widget", verbs=("patch",), subresource="status"), None)])
+    assert exact.undeclared("patch", WIDGET, "a", "status") is None
+    assert exact.undeclared("patch", WIDGET, "a", "") is not None
+
+
+def test_everybody_may_ask_what_he_may_do() -> None:
+    review = ResourceType[Resource](
+        "authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
+    )
+    assert DeclaredAccess([]).undeclared("create", review, None, "") is None
+
+
+@pytest.mark.parametrize(
+    ("verb", "part", "remedy"),
+    [
+        (
+            "create",
+            "",
+            f"add 'v1/Secret' to writes=[...], or, for this verb alone, {EXACT.format('create')}",
+        ),
+        (
+            "get",
+            "",
+            f"add {EXACT.format('get')} to writes=[...], or 'v1/Secret' to reads=[...], which keeps a cache of them",
+        ),
+        ("patch", "status", "add dl.Access('v1/Secret', verbs=('patch',), subresource='status') to writes=[...]"),
+        ("deletecollection", "", "add dl.Access('v1/Secret', verbs=('deletecollection',)) to writes=[...]"),
+    ],
+)
+def test_the_remedy_is_what_to_write(verb: str, part: str, remedy: str) -> None:
+    needed = DeclaredAccess([]).undeclared(verb, kinds.SECRET, "a", part)
+    assert needed is not None
+    assert needed.remedy() == remedy
+    written = eval(remedy[remedy.index("dl.") :].partition(" to ")[0], {"dl": declared_access})
+    assert DeclaredAccess([], [(written, None)]).undeclared(verb, kinds.SECRET, "a", part) is None
+
+
+@pytest.mark.parametrize(
+    ("verbs", "message"),
+    [
+        (("updates",), "RBAC has no verb 'updates'; 'update' is meant, perhaps. There are: get, list, watch"),
+        (("delete_collection",), "'deletecollection' is meant"),
+        (("apply",), "RBAC has no verb 'apply'"),
+        ((), r"verbs is \(\); some are needed"),
+        ("create", "verbs is 'create'; some are needed, such as"),
+    ],
+)
+def test_a_verb_that_is_none_is_refused_where_it_is_declared(verbs: Any, message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        Access("v1/Secret", verbs=verbs)
+
+
+@pytest.mark.parametrize("verb", ["*", "approve", "bind", "escalate", "impersonate", "use", "watch"])
+def test_verbs_that_kubernetes_asks_about_are_fine(verb: str) -> None:
+    assert Access("v1/Secret", verbs=(verb,)).verbs == (verb,)
