@@ -432,6 +432,30 @@ async def test_a_secret_may_have_both_kinds_of_data() -> None:
             }
 
 
+async def test_no_value_of_a_secret_is_shown(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
+    planted, encoded = "planted-4tR8", base64.b64encode(b"planted-4tR8").decode()
+    shown: list[object] = []
+    async with world() as w:
+        mother = await owner(w)
+        async with process(w) as p:
+            shown.append(await p.children().apply(secret("s", k=planted), cm("a")))
+            await w.client.patch(kinds.SECRET, "s", {"data": {"k": "b3RoZXI="}}, namespace="default")
+            await caught_up()
+            shown.append(await p.children().apply(secret("s", k=planted), cm("a")))
+            with pytest.raises(InvalidError) as refused:
+                await p.children().apply({**secret("s", k=planted), "type": "kubernetes.io/tls"})
+            with pytest.raises(InvalidChildrenError) as twice:
+                await p.children().apply(secret("s", k=planted), secret("s", k=planted))
+            child = desired_child(
+                ChildKind(kinds.SECRET, None), secret("s", k=planted), owner=mother, own=CM, controller="c"
+            )
+            shown += [refused.value, twice.value, child]
+    text = repr(shown) + "".join(f"{record.getMessage()} {vars(record)!r}" for record in caplog.records)
+    assert "default/s" in text or "name='s'" in text
+    assert [each for each in (planted, encoded) if each in text] == []
+
+
 # -- what is there already
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, final
 
@@ -76,8 +76,8 @@ class Child:
     kind: ResourceType[Any]
     namespace: str
     name: str
-    body: dict[str, object]
-    fingerprint: str
+    body: dict[str, object] = field(repr=False)
+    fingerprint: str = field(repr=False)
 
     @property
     def reference(self) -> ObjectReference:
