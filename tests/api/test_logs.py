@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import logging
 import math
 import sys
+import warnings
 from collections.abc import Iterator
 
 import pytest
@@ -64,6 +66,31 @@ def test_configuring_replaces_what_was_there() -> None:
     logging.getLogger("deltaloop.test").debug("once", extra={"key": "k"})
     assert first.getvalue() == ""
     assert json.loads(second.getvalue())["key"] == "k"
+
+
+@pytest.mark.filterwarnings("always")
+async def test_warnings_of_python_are_lines_with_the_task_in_which_they_arose() -> None:
+    stream = io.StringIO()
+    configure_logging(output="json", stream=stream)
+
+    async def work() -> None:
+        warnings.warn("token=planted is old", DeprecationWarning, stacklevel=1)
+
+    await asyncio.create_task(work(), name="reconcile maps default/a")
+    await asyncio.to_thread(warnings.warn, "in a thread", UserWarning)
+    in_task, in_thread = map(json.loads, stream.getvalue().splitlines())
+    assert (in_task["message"], in_task["level"], in_task["task"]) == (
+        "Python warns",
+        "WARNING",
+        "reconcile maps default/a",
+    )
+    assert in_task["warning"].startswith("DeprecationWarning: token=")
+    assert "planted" not in in_task["warning"]
+    assert in_task["where"].startswith(__file__)
+    assert (in_thread["warning"], in_thread["task"]) == ("UserWarning: in a thread", "")
+    file = io.StringIO()
+    warnings.showwarning("told elsewhere", UserWarning, "a.py", 7, file=file)
+    assert file.getvalue().startswith("a.py:7: UserWarning: told elsewhere")
 
 
 def test_what_json_and_unicode_cannot_say_is_written_in_words() -> None:

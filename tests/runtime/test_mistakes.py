@@ -6,6 +6,8 @@ The message is the error that ends the program, or one line of the log: nothing 
 from __future__ import annotations
 
 import asyncio
+import io
+import json
 import logging
 import threading
 from collections.abc import AsyncGenerator
@@ -270,6 +272,25 @@ async def test_a_forgotten_await_of_children(caplog: pytest.LogCaptureFixture) -
 
     line = await told(caplog, reconcile)
     assert "write `await ctx.children.apply(...)`" in line["raised"]
+
+
+@pytest.mark.filterwarnings("default:coroutine .* was never awaited")
+async def test_a_forgotten_await_of_a_function_of_ones_own() -> None:
+    async def mend(name: str) -> None: ...
+
+    @dl.controller("v1/ConfigMap", name="maps")
+    async def reconcile(request: Request, ctx: Context) -> None:
+        mend(request.name)  # type: ignore[unused-coroutine]
+
+    log = io.StringIO()
+    dl.configure_logging(output="json", level="WARNING", stream=log)
+    async with world() as w, w.running(reconcile):
+        await w.put("a")
+        await until(log.getvalue)
+    line = json.loads(log.getvalue())
+    assert line["task"] == "reconcile maps default/a"
+    assert "mend' was never awaited" in line["warning"]
+    assert "test_mistakes.py:" in line["where"]
 
 
 @pytest.mark.real_time

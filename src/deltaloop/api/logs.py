@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import math
 import sys
+import warnings
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from itertools import islice
@@ -140,6 +141,9 @@ def configure_logging(
 ) -> None:
     """Send all log records of the process to a stream, replacing what was configured before.
 
+    So are Python's own warnings, with the task in which they arose: of a coroutine that was never awaited, for example,
+    in which reconcile. Which warnings there are is for ``-W`` and ``PYTHONWARNINGS`` to say.
+
     Args:
         output: Form of the lines.
         level: Lowest level that is shown.
@@ -148,3 +152,26 @@ def configure_logging(
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter() if output == "json" else TextFormatter())
     logging.basicConfig(handlers=[handler], level=level, force=True)
+    warnings.showwarning = _log_warning
+
+
+def _log_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    if file is not None:
+        file.write(warnings.formatwarning(message, category, filename, lineno, line))
+        return
+    import asyncio  # only now: a command that never needs it does not wait for it
+
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # no event loop runs in this thread
+        task = None
+    where = f"{filename}:{lineno}"
+    extra = {"warning": f"{category.__name__}: {message}", "where": where, "task": task.get_name() if task else ""}
+    logging.getLogger("py.warnings").warning("Python warns", extra=extra)
