@@ -184,6 +184,7 @@ async def test_the_caches_have_what_the_controller_declares_and_say_what_it_does
             owns=["v1/Secret"],
             reads=[
                 Watch("cm", namespace="kube-system"),
+                Watch(ACCOUNT, namespace="kube-system"),
                 Watch(CM, namespace="default", indexers=team),
                 Watch("v1/Service", label_selector="a=b"),
             ],
