@@ -57,6 +57,14 @@ def test_the_text_is_the_class_and_what_it_says() -> None:
     assert error_text(ValueError()) == "ValueError"
 
 
+def test_the_text_has_the_notes_that_say_what_helps() -> None:
+    error = ValueError("boom")
+    error.add_note("of controller 'maps'")
+    error.add_note("try again")
+    assert error_text(error) == "ValueError: boom; of controller 'maps'; try again"
+    assert error_text(ExceptionGroup("both", [error, LookupError()])).endswith("try again; LookupError")
+
+
 def test_the_text_of_a_group_is_that_of_its_first_errors() -> None:
     inner = ExceptionGroup("inner", [ValueError(str(number)) for number in range(4)])
     group = ExceptionGroup("outer", [inner, LookupError("last")])

@@ -175,6 +175,22 @@ def test_a_port_in_use_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     assert said.count("\n") == 1
 
 
+def test_a_wrong_kind_is_named_with_its_controller(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "import deltaloop as dl\n\n@dl.controller('v1/ConfigMap', name='maps', owns=['apps/v1/Deploymnt'])\n"
+    (tmp_path / "wrong.py").write_text(text + "async def reconcile(request, ctx): ...\n")
+    flags = ("--embedded", "--metrics-bind-address", "0", "--health-probe-bind-address", "0", "--log-level", "error")
+    monkeypatch.setattr(sys, "argv", ["deltaloop", "run", str(tmp_path / "wrong.py"), *flags])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == (
+        "error: the server knows no resource 'apps/v1/Deploymnt'; near matches: apps/v1/Deployment, apps/v1/DaemonSet; "
+        "it is named in owns= of controller 'maps'\n"
+    )
+
+
 def test_somebody_elses_kubeconfig_is_not_overwritten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -126,15 +126,16 @@ async def test_own_writes_are_mapped_before_the_watch_brings_them() -> None:
         await go.wait()
         await ctx.client.patch(ACCOUNT, "first", referring("first", "settings"), namespace="default")
 
+    reader = Seen(resource=kinds.NODE, name="reader", reads=[ACCOUNT], watches=[Watch(CM, to=note)])
     async with world() as w:
         await w.client.create(ACCOUNT, referring("first", "none"))
-        async with w.running(reconcile):
+        async with w.running(reconcile, reader.controller):
             await started.wait()
             assert w.server.faults.strike_watches(Fault(do="stall", resources=("serviceaccounts",))) == 1
             go.set()
             await asyncio.sleep(0.5)
             await w.put("settings")
-            await until(lambda: found == [["first"]])
+            await until(lambda: found == [["first"], ["first"]])  # by the other controller as well
             w.server.faults.clear()
 
 
@@ -193,6 +194,8 @@ async def test_the_caches_have_what_the_controller_declares_and_say_what_it_does
         assert found is not None
         assert found.name == "a"
         assert caches.find("v1/ServiceAccount", "a", namespace="kube-system") is None
+        there = [caches.find("cm", "m", namespace=namespace) for namespace in ("default", "kube-system", "other")]
+        assert [each and each.namespace for each in there] == ["default", "kube-system", None]
         assert [each.name for each in caches.list(ACCOUNT)] == ["a", "b"]
         assert [each.name for each in caches.list(ACCOUNT, namespace="kube-system")] == ["b"]
         assert [each.key for each in caches.list("cm", selector="team=blue")] == ["kube-system/m", "default/m"]

@@ -18,10 +18,12 @@ import pytest
 
 import deltaloop as dl
 from deltaloop.api.redaction import SecretText
+from deltaloop.api.status import Status
 from deltaloop.apiserver import ApiServer, ServerOptions, StaticUser
 from deltaloop.errors import CacheSyncError, PreflightError, UnknownResourceError
 from deltaloop.runtime import Context, Controller, Request
-from deltaloop.tracebacks import error_text
+from deltaloop.runtime.remedies import note_missing_right
+from deltaloop.tracebacks import error_text, notes_of
 from tests.runtime.worlds import CM, World, until, world
 
 READ_ONLY = "cached objects are read-only; obj.edit() gives a copy that can be changed"
@@ -173,6 +175,13 @@ async def test_a_missing_right_to_write(caplog: pytest.LogCaptureFixture) -> Non
     assert "grant the role that `deltaloop rbac MODULE` prints" in line["raised"]
 
 
+def test_an_error_that_is_raised_again_is_noted_once() -> None:
+    forbidden = dl.ForbiddenError(Status(code=403, reason="Forbidden", message="no"))
+    for _ in range(2):
+        note_missing_right(ExceptionGroup("both", [forbidden, ValueError("x")]), "maps")
+    assert len(notes_of(forbidden)) == 1
+
+
 # -- blocking function
 
 
@@ -314,7 +323,7 @@ async def test_what_is_awaited_in_any_way_is_no_mistake(caplog: pytest.LogCaptur
         await asyncio.gather(ctx.client.get(CM, "a"), asyncio.create_task(ctx.client.list(CM)))
         await asyncio.wait_for(ctx.client.find(CM, "b"), 1.0)
         async with asyncio.TaskGroup() as group:
-            cancelled = group.create_task(ctx.client.live.get(CM, "a"))
+            cancelled = group.create_task(ctx.client.get(CM, "a"))
             begun = group.create_task(ctx.client.get(CM, "a"))
             cancelled.cancel()
         assert (await begun).name == (await later).name
