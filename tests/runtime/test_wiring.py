@@ -261,6 +261,7 @@ async def test_caches_without_selectors_are_read_each_for_what_it_holds(managed:
         owns=[Watch("v1/Secret", namespace="kube-system")],
         reads=[
             "v1/Node",
+            Watch("v1/Node", source="again"),
             Watch("v1/Service", label_selector="a=b"),
             Watch("v1/ServiceAccount", field_selector="metadata.name=b"),
         ],
