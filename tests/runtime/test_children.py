@@ -420,6 +420,23 @@ async def test_an_owner_without_a_namespace_has_children_anywhere() -> None:
                 await p.children("team", "").apply({**role, "metadata": {"name": "r", "namespace": "default"}})
 
 
+async def test_a_child_in_another_version_is_the_same_one() -> None:
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    scaler = {"metadata": {"name": "web"}, "kind": "HorizontalPodAutoscaler"}
+    old = {**scaler, "apiVersion": "autoscaling/v1", "spec": {"maxReplicas": 3, "scaleTargetRef": target}}
+    new = {**old, "apiVersion": "autoscaling/v2"}
+    both = [f"{version['apiVersion']}/HorizontalPodAutoscaler" for version in (old, new)]
+    async with world() as w:
+        await owner(w)
+        async with process(w, *both) as p:
+            await p.children().apply(old)
+            await caught_up()
+            done = await p.children().apply(new)
+            assert (len(done.written), done.pruned) == (1, ())
+            with pytest.raises(InvalidChildrenError, match="is desired twice"):
+                await p.children().apply(old, new)
+
+
 async def test_a_secret_may_have_both_kinds_of_data() -> None:
     async with world() as w:
         await owner(w)

@@ -141,6 +141,8 @@ def test_what_is_only_written_and_not_known_yet_is_left_out() -> None:
 
 def test_children_are_watched_like_what_is_owned_found_by_their_owner_and_may_be_written() -> None:
     wires = wires_of(declared(namespace="team", children=["v1/Secret", Watch("v1/Service", source="svc")]), KNOWN)
+    narrow = wires_of(declared(children=[Watch("v1/Secret", namespace="vault")]), KNOWN)
+    assert {rule.namespace for rule in narrow.rules(None) if rule.resource == "secrets"} == {"vault"}
     assert [(wire.kind, wire.watch.namespace, wire.source) for wire in wires.wires[1:]] == [
         (kinds.SECRET, "team", "owner"),
         (kinds.SERVICE, "team", "svc"),

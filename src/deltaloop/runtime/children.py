@@ -28,9 +28,11 @@ from deltaloop.runtime.core.children import (
     OWNER_INDEX,
     Child,
     ChildKind,
+    Identity,
     Standing,
     controlling_owner,
     desired_child,
+    identity_of,
     may_be_pruned,
     refuse_namesakes,
     standing,
@@ -132,7 +134,7 @@ class Children:
 
         Raises:
             InvalidChildrenError: If the children cannot be applied: an undeclared kind, a name twice, another
-                namespace than the owner's, none although there are some, a second call.
+                namespace than the owner's without a finalizer of it, none although there are some, a second call.
             AlreadyOwnedError: If something else controls an object of that name.
             NotOwnedError: If an object of that name is there that nothing controls, without ``adopt``.
             OwnerGoneError: If the object is gone or being deleted, or has become another one of the same name.
@@ -146,7 +148,7 @@ class Children:
         everything = [child for group in wanted for child in group]
         refuse_namesakes(everything)
         there = await self._there(everything, owner, adopt=adopt)
-        dropped = await self._not_desired(owner, {child.reference for child in everything})
+        dropped = await self._not_desired(owner, {child.identity for child in everything})
         if dropped and not everything and not prune_all:
             raise InvalidChildrenError(
                 f"no children are desired, but {owner.key} has {len(dropped)}: if all are to be deleted, say so by"
@@ -216,14 +218,14 @@ class Children:
             found[child.reference] = whose, present
         return found
 
-    async def _not_desired(self, owner: Resource, desired: set[ObjectReference]) -> list[Resource]:
+    async def _not_desired(self, owner: Resource, desired: set[Identity]) -> list[Resource]:
         """Return the children of the owner that are not desired."""
         found: list[Resource] = []
         for declared in self._declared.kinds:
             kind, place = untyped(declared.kind), declared.namespace
             found += await self._client.by_index(kind, OWNER_INDEX, owner.uid, namespace=place)
         controller = self._controller
-        return [obj for obj in found if may_be_pruned(obj, owner.uid, controller) and _name_of(obj) not in desired]
+        return [obj for obj in found if may_be_pruned(obj, owner.uid, controller) and identity_of(obj) not in desired]
 
     # -- writes
 

@@ -154,7 +154,13 @@ def wires_of(controller: Controller, known: Mapping[str, ResourceType[Any]]) -> 
         wires=tuple(wires),
         owned=(*owned, *(child.kind for child in child_kinds)),
         children=child_kinds,
-        writes=(*writes, *((child.kind, Access(child.kind, verbs=CHILD_VERBS)) for child in child_kinds)),
+        writes=(
+            *writes,
+            *(
+                (child.kind, Access(child.kind, verbs=CHILD_VERBS, namespace=child.namespace or ""))
+                for child in child_kinds
+            ),
+        ),
     )
 
 

@@ -17,7 +17,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final, final
+from typing import Any, Final, NamedTuple, final
 
 import msgspec
 
@@ -60,6 +60,15 @@ class ChildKind:
     namespace: str | None
 
 
+class Identity(NamedTuple):
+    """Which object it is, in every version that its kind has."""
+
+    group: str
+    kind: str
+    namespace: str
+    name: str
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Child:
@@ -84,6 +93,11 @@ class Child:
         """Which object it is."""
         kind = self.kind
         return ObjectReference(api_version=kind.api_version, kind=kind.kind, namespace=self.namespace, name=self.name)
+
+    @property
+    def identity(self) -> Identity:
+        """The same, whatever version it is asked for in."""
+        return Identity(self.kind.group, self.kind.kind, self.namespace, self.name)
 
 
 class Standing(StrEnum):
@@ -151,6 +165,11 @@ def standing(present: Resource | None, *, owner: Resource, own: ResourceType[Any
         return Standing.OF_PREDECESSOR
     # No garbage collector takes what only marks tell of.
     return Standing.OURS if (found.kind, found.name) == (controller, owner.key) else Standing.ANOTHERS
+
+
+def identity_of(obj: Resource) -> Identity:
+    """Return which object it is."""
+    return Identity(obj.api_version.rpartition("/")[0], obj.kind, obj.namespace, obj.name)
 
 
 def may_be_pruned(present: Resource, owner_uid: str, controller: str) -> bool:
@@ -223,11 +242,11 @@ def refuse_namesakes(children: Iterable[Child]) -> None:
     Raises:
         InvalidChildrenError: Naming them.
     """
-    seen: set[ObjectReference] = set()
+    seen: set[Identity] = set()
     for child in children:
-        if child.reference in seen:
+        if child.identity in seen:
             raise InvalidChildrenError(f"{child.reference} is desired twice: give one of the two another name")
-        seen.add(child.reference)
+        seen.add(child.identity)
 
 
 def _is_secret(kind: ResourceType[Any]) -> bool:
