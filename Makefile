@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kubernetes demo test test-threads test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api context-page test-lowest test-newest pythons clean bench bench-setup bench-row bench-page bench-check profile bench-workqueue kube conformance world example storm fuzz-apiserver corpus mutants docs docs-look diagrams recording corpus-own corpus-record soak soak-year test-soak versions
+.PHONY: help setup kubernetes demo test test-threads test-adapters test-clients bench-apiserver interop test-go chaos-election explore-election check format lock wheel release public-api context-page test-lowest test-newest pythons clean bench bench-setup bench-row bench-page bench-check profile bench-workqueue kube conformance world example storm fuzz-apiserver corpus mutants docs docs-look diagrams recording cel-spec corpus-own corpus-record soak soak-year test-soak versions
 
 help:  ## Show the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -158,6 +158,10 @@ mutants: $(VENV)/.dev  ## Seed small mistakes into one room and list those that 
 # CORPUS names the folder (docs/corpus.md); CORPUS_FLAGS="--project keda --only sample-3": one project, one object.
 corpus: $(VENV)/.dev  ## Send other projects' CRDs and objects to the embedded and to the real API server, and compare
 	@$(BIN)/python -m tests.corpus --corpus $(or $(CORPUS),../shared/corpus) $(CORPUS_FLAGS)
+
+# CEL_SPEC names the folder of the language's tests (github.com/google/cel-spec, tests/simple/testdata).
+cel-spec: $(VENV)/.dev  ## Run the tests of the Common Expression Language's specification
+	@$(BIN)/python -m tests.cel_spec $(or $(CEL_SPEC),../shared/cel-spec) $(CEL_FLAGS)
 
 # No real server is needed: its answers are recorded.
 corpus-own: $(VENV)/.dev  ## The same with CRDs and objects of our own, and with what a real server answered to them once

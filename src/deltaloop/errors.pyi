@@ -44,6 +44,9 @@ from deltaloop.cache.errors import VersionWentBackError as VersionWentBackError
 from deltaloop.cache.errors import VeryShortWatchError as VeryShortWatchError
 from deltaloop.cache.errors import WatchListEndedError as WatchListEndedError
 from deltaloop.cache.errors import WatchListStalledError as WatchListStalledError
+from deltaloop.cel.faults import CostLimitError as CostLimitError
+from deltaloop.cel.faults import EvaluationError as EvaluationError
+from deltaloop.cel.faults import InvalidExpressionError as InvalidExpressionError
 from deltaloop.client.errors import AnswerTooLargeError as AnswerTooLargeError
 from deltaloop.client.errors import ConfigError as ConfigError
 from deltaloop.client.errors import CredentialsError as CredentialsError

@@ -1,0 +1,170 @@
+"""An environment: the libraries, variables and types that expressions may use. It makes programs of expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from operator import itemgetter
+from typing import final
+
+from deltaloop.cel.checker import Checked, Declarations, check
+from deltaloop.cel.compiler import BUDGET, FIRST_SLOT, UNBOUND, Compiler
+from deltaloop.cel.faults import EvaluationError, ExpressionFault, InvalidExpressionError, fault_at
+from deltaloop.cel.libraries import DEFAULT_LIBRARIES
+from deltaloop.cel.library import Library, Overload
+from deltaloop.cel.loops import Closure
+from deltaloop.cel.macros import Macro
+from deltaloop.cel.parser import TOO_DEEP, parse
+from deltaloop.cel.syntax import Node
+from deltaloop.cel.types import Type, TypeProvider
+from deltaloop.cel.validators import KUBERNETES_VALIDATORS, Validator
+
+
+@final
+class CompiledExpression:
+    """An expression that can be evaluated, any number of times and in any thread.
+
+    Attributes:
+        source: The expression.
+        type: The type of its value, as far as it is known.
+    """
+
+    def __init__(self, source: str, checked: Checked) -> None:
+        self.source = source
+        self.type: Type = checked.types[id(checked.tree)]
+        self._checked = checked
+        self._plain = _Compiled(checked, counting=False)
+        self._counting: _Compiled | None = None
+
+    def __repr__(self) -> str:
+        return f"CompiledExpression({self.source!r}, {self.type})"
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables that it uses."""
+        return tuple(self._plain.variables)
+
+    def evaluate(self, bindings: Mapping[str, object] | None = None, *, budget: int | None = None) -> object:
+        """Return the expression's value.
+
+        Values are plain: bool, int, float, str, bytes, None, list, dict; beside them ``Uint``, ``Timestamp``,
+        ``Duration``, ``OptionalValue`` and ``Type``. Exactly those types count, not their subclasses. What is returned
+        may share parts with the bindings and with the program, and is not to be changed.
+
+        Args:
+            bindings: The variables' values. One that is missing is an error where it is used.
+            budget: How much the evaluation may cost, in cel-go's units; None counts nothing.
+
+        Raises:
+            EvaluationError: If the expression has no value.
+        """
+        compiled = self._plain
+        if budget is not None:
+            if self._counting is None:
+                self._counting = _Compiled(self._checked, counting=True)
+            compiled = self._counting
+        frame: list[object] = [UNBOUND] * compiled.slots
+        frame[0] = 0
+        frame[BUDGET] = budget
+        if bindings:
+            for name, slot in compiled.variables.items():
+                if name in bindings:
+                    frame[slot] = bindings[name]
+        try:
+            return compiled.run(frame)
+        except RecursionError:
+            raise EvaluationError("the value is nested too deeply") from None
+
+
+class _Compiled:
+    """One compiled form of a program."""
+
+    __slots__ = ("run", "slots", "variables")
+
+    def __init__(self, checked: Checked, *, counting: bool) -> None:
+        compiler = Compiler(checked, counting=counting)
+        self.run: Closure = compiler.compile(checked.tree)
+        self.variables = compiler.variables
+        self.slots = max(compiler.slots, FIRST_SLOT)
+
+
+@final
+class Environment:
+    """What expressions may use.
+
+    Example:
+        ``Environment(variables={"x": INT}).compile("x + 1").evaluate({"x": 2})`` is 3.
+    """
+
+    def __init__(
+        self,
+        libraries: Iterable[Library] | None = None,
+        *,
+        variables: Mapping[str, Type] | None = None,
+        types: TypeProvider | None = None,
+        container: str = "",
+        validators: Iterable[Validator] | None = None,
+    ) -> None:
+        """Put libraries together.
+
+        Args:
+            libraries: Functions and macros; all that Kubernetes enables of the language, if left out.
+            variables: The variables that expressions may name, with their types.
+            types: Where the fields of objects are looked up.
+            container: Where names are looked for first, such as ``a.b``.
+            validators: What else is refused; all that Kubernetes refuses, if left out.
+        """
+        if libraries is None:
+            libraries = DEFAULT_LIBRARIES
+        functions: dict[str, tuple[Overload, ...]] = {}
+        named: dict[str, Type] = {}
+        macros: dict[tuple[str, int, bool], Macro] = {}
+        for library in libraries:
+            for name, overloads in library.functions.items():
+                functions[name] = functions.get(name, ()) + overloads
+            named |= library.types
+            macros |= {(macro.name, macro.arguments, macro.has_target): macro for macro in library.macros}
+        self._macros = tuple(macros.values())
+        self._declarations = Declarations(functions, variables or {}, named, types, container)
+        self._validators = tuple(KUBERNETES_VALIDATORS if validators is None else validators)
+
+    def with_variables(self, variables: Mapping[str, Type], types: TypeProvider | None = None) -> Environment:
+        """Return an environment that has these variables, too; the libraries are shared."""
+        changed = object.__new__(Environment)
+        changed._macros = self._macros  # it is one of us
+        changed._validators = self._validators
+        before = self._declarations
+        changed._declarations = Declarations(
+            before.functions,
+            {**before.variables, **variables},
+            before.types,
+            types or before.provider,
+            before.container,
+        )
+        return changed
+
+    def parse(self, source: str) -> Node:
+        """Return an expression's tree, unchecked.
+
+        Raises:
+            InvalidExpressionError: If it is none.
+        """
+        return parse(source, self._macros)
+
+    def compile(self, source: str) -> CompiledExpression:
+        """Return what an expression means, as a program.
+
+        Raises:
+            InvalidExpressionError: If it is none, or its types do not fit; it has all faults, with their places.
+        """
+        try:
+            checked = check(self.parse(source), self._declarations)
+            if not checked.faults:
+                checked.faults = [fault for validate in self._validators for fault in validate(checked)]
+            if not checked.faults:
+                return CompiledExpression(source, checked)
+            faults: tuple[ExpressionFault, ...] = tuple(
+                fault_at(source, *fault) for fault in sorted(checked.faults, key=itemgetter(0))
+            )
+        except RecursionError:  # the caller is deep in other calls
+            faults = (fault_at(source, -1, TOO_DEEP),)
+        raise InvalidExpressionError(source, faults)

@@ -1,0 +1,79 @@
+"""What is wrong with an expression, and where: found before it runs, or while it runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from deltaloop.root_error import DeltaloopError
+
+
+@dataclass(frozen=True, slots=True)
+class ExpressionFault:
+    """One thing that is wrong with the text of an expression.
+
+    Attributes:
+        message: What is wrong, in cel-go's words.
+        offset: Where, in characters from the text's beginning; -1 if it is the whole text.
+        line: The line, from 1 on.
+        column: The column, from 1 on.
+    """
+
+    message: str
+    offset: int
+    line: int
+    column: int
+
+    def shown(self, source: str) -> str:
+        """Return it as kube-apiserver shows it: with the line that it is in, and a mark below the place."""
+        lines = source.split("\n")
+        head = f"ERROR: <input>:{self.line}:{self.column}: {self.message}"
+        if self.offset < 0 or self.line > len(lines):
+            return head
+        line = lines[self.line - 1].replace("\t", " ")
+        return f"{head}\n | {line}\n | {'.' * (self.column - 1)}^"
+
+
+def fault_at(source: str, offset: int, message: str) -> ExpressionFault:
+    """Return a fault at a place of a text."""
+    if offset < 0:
+        return ExpressionFault(message, -1, -1, 0)
+    before = source[:offset]
+    return ExpressionFault(message, offset, before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1)
+
+
+class InvalidExpressionError(DeltaloopError):
+    """An expression cannot be compiled; its author must correct it.
+
+    Attributes:
+        source: The expression.
+        faults: All that is wrong with it, in the order of the text.
+    """
+
+    def __init__(self, source: str, faults: tuple[ExpressionFault, ...]) -> None:
+        super().__init__("\n".join(fault.shown(source) for fault in faults))
+        self.source = source
+        self.faults = faults
+
+
+class EvaluationError(DeltaloopError):
+    """An expression has no value for these bindings: a key is missing, a number overflows, a type does not fit.
+
+    Attributes:
+        message: What happened, in cel-go's words.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class CostLimitError(EvaluationError):
+    """An expression costs more than its budget; nothing in the expression can catch this."""
+
+    def __init__(self) -> None:
+        super().__init__("operation cancelled: actual cost limit exceeded")
+
+
+def no_such_overload() -> EvaluationError:
+    """Return the error of values that no implementation of a function takes."""
+    return EvaluationError("no such overload")

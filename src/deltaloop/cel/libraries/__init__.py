@@ -1,0 +1,22 @@
+"""The function libraries that this package has: the language's standard, and the extensions that Kubernetes enables.
+
+``KUBERNETES_LANGUAGE`` is what kube-apiserver 1.37 enables of the language; its own functions (quantities, addresses,
+URLs ...) are not here. ``DEFAULT_LIBRARIES`` has ``cel.bind`` beside it, which Kubernetes does not enable.
+
+Source: k8s.io/apiserver pkg/cel/environment/base.go, ``baseOpts``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from deltaloop.cel.libraries.arithmetic import ARITHMETIC
+from deltaloop.cel.libraries.collections import COLLECTIONS
+from deltaloop.cel.libraries.conversions import CONVERSIONS
+from deltaloop.cel.libraries.extensions import BINDINGS, LISTS, OPTIONALS, SETS, TWO_VARIABLES
+from deltaloop.cel.libraries.instants import INSTANTS
+from deltaloop.cel.libraries.strings import STRINGS
+
+STANDARD: Final = (ARITHMETIC, CONVERSIONS, COLLECTIONS, INSTANTS)
+KUBERNETES_LANGUAGE: Final = (*STANDARD, OPTIONALS, STRINGS, SETS, LISTS, TWO_VARIABLES)
+DEFAULT_LIBRARIES: Final = (*KUBERNETES_LANGUAGE, BINDINGS)

@@ -1,0 +1,158 @@
+"""Numbers, comparisons and logic: what the operators do. Integers have 64 bits; what does not fit is an error.
+
+Source: cel-spec doc/langdef.md, "Arithmetic"; cel-go common/types/int.go, uint.go, double.go.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from deltaloop.cel import types
+from deltaloop.cel.faults import EvaluationError
+from deltaloop.cel.library import Library, Overload, function
+from deltaloop.cel.operators import equal, greater, greater_or_equal, less, less_or_equal, unequal
+from deltaloop.cel.types import BOOL, BYTES, DOUBLE, DURATION, INT, STRING, TIMESTAMP, UINT, A, Type, list_of
+from deltaloop.cel.values import Duration, Timestamp, Uint, as_duration, as_int, as_timestamp, as_uint
+
+
+def _divided(left: int, right: int) -> int:
+    """Divide toward zero, as Go does."""
+    if right == 0:
+        raise EvaluationError("division by zero")
+    quotient = abs(int(left)) // abs(int(right))
+    return quotient if (left < 0) == (right < 0) else -quotient
+
+
+def _remainder(left: int, right: int) -> int:
+    """Return what is left over; it has the left number's sign, as in Go."""
+    if right == 0:
+        raise EvaluationError("modulus by zero")
+    rest = abs(int(left)) % abs(int(right))
+    return -rest if left < 0 else rest
+
+
+def _divided_doubles(left: float, right: float) -> float:
+    if right == 0:
+        if left == 0 or math.isnan(left):
+            return math.nan
+        return math.inf if math.copysign(1, left) == math.copysign(1, right) else -math.inf
+    return left / right
+
+
+def _product(left: float, right: float) -> float:
+    return left * right
+
+
+def _sum(left: float, right: float) -> float:
+    return left + right
+
+
+def _difference(left: float, right: float) -> float:
+    return left - right
+
+
+def _add_ints(left: int, right: int) -> int:
+    return as_int(left + right)
+
+
+def _shifted(instant: Timestamp, span: Duration) -> Timestamp:
+    return as_timestamp(instant.nanoseconds + span.nanoseconds, instant.ahead)
+
+
+_ADD: Final = (
+    function("add_bytes", (BYTES, BYTES), BYTES, lambda a, b: a + b),
+    function("add_double", (DOUBLE, DOUBLE), DOUBLE, _sum),
+    function(
+        "add_duration_duration",
+        (DURATION, DURATION),
+        DURATION,
+        lambda a, b: as_duration(a.nanoseconds + b.nanoseconds),
+    ),
+    function("add_duration_timestamp", (DURATION, TIMESTAMP), TIMESTAMP, lambda a, b: _shifted(b, a)),
+    function("add_timestamp_duration", (TIMESTAMP, DURATION), TIMESTAMP, _shifted),
+    function("add_int64", (INT, INT), INT, _add_ints),
+    function("add_list", (list_of(A), list_of(A)), list_of(A), lambda a, b: a + b),
+    function("add_string", (STRING, STRING), STRING, lambda a, b: a + b),
+    function("add_uint64", (UINT, UINT), UINT, lambda a, b: as_uint(int(a) + int(b))),
+)
+_SUBTRACT: Final = (
+    function("subtract_double", (DOUBLE, DOUBLE), DOUBLE, _difference),
+    function(
+        "subtract_duration_duration",
+        (DURATION, DURATION),
+        DURATION,
+        lambda a, b: as_duration(a.nanoseconds - b.nanoseconds),
+    ),
+    function("subtract_int64", (INT, INT), INT, lambda a, b: as_int(a - b)),
+    function(
+        "subtract_timestamp_duration",
+        (TIMESTAMP, DURATION),
+        TIMESTAMP,
+        lambda a, b: as_timestamp(a.nanoseconds - b.nanoseconds, a.ahead),
+    ),
+    function(
+        "subtract_timestamp_timestamp",
+        (TIMESTAMP, TIMESTAMP),
+        DURATION,
+        lambda a, b: Duration(as_int(a.nanoseconds - b.nanoseconds)),
+    ),
+    function("subtract_uint64", (UINT, UINT), UINT, lambda a, b: as_uint(int(a) - int(b))),
+)
+_MULTIPLY: Final = (
+    function("multiply_double", (DOUBLE, DOUBLE), DOUBLE, _product),
+    function("multiply_int64", (INT, INT), INT, lambda a, b: as_int(a * b)),
+    function("multiply_uint64", (UINT, UINT), UINT, lambda a, b: as_uint(int(a) * int(b))),
+)
+_DIVIDE: Final = (
+    function("divide_double", (DOUBLE, DOUBLE), DOUBLE, _divided_doubles),
+    function("divide_int64", (INT, INT), INT, lambda a, b: as_int(_divided(a, b))),
+    function("divide_uint64", (UINT, UINT), UINT, lambda a, b: Uint(_divided(a, b))),
+)
+_MODULO: Final = (
+    function("modulo_int64", (INT, INT), INT, _remainder),
+    function("modulo_uint64", (UINT, UINT), UINT, lambda a, b: Uint(_remainder(a, b))),
+)
+_NEGATE: Final = (
+    function("negate_double", (DOUBLE,), DOUBLE, lambda a: -a),
+    function("negate_int64", (INT,), INT, lambda a: as_int(-a)),
+)
+_ORDERED: Final = (BOOL, INT, UINT, DOUBLE, STRING, BYTES, TIMESTAMP, DURATION)
+_NUMBERS: Final = (INT, UINT, DOUBLE)
+
+
+def _ordering(name: str, implementation: object) -> tuple[Overload, ...]:
+    """Return the overloads of a comparison: each type with itself, and numbers with each other."""
+    pairs: list[tuple[Type, Type]] = [(kind, kind) for kind in _ORDERED]
+    pairs += [(one, other) for one in _NUMBERS for other in _NUMBERS if one != other]
+    assert callable(implementation)
+    return tuple(
+        Overload(f"{name}_{one.kind}_{other.kind}", (one, other), BOOL, implementation) for one, other in pairs
+    )
+
+
+LOGIC: Final = {
+    "_?_:_": (Overload("conditional", (BOOL, A, A), A),),
+    "_&&_": (Overload("logical_and", (BOOL, BOOL), BOOL),),
+    "_||_": (Overload("logical_or", (BOOL, BOOL), BOOL),),
+    "!_": (Overload("logical_not", (BOOL,), BOOL),),
+    "_==_": (Overload("equals", (A, A), BOOL, equal),),
+    "_!=_": (Overload("not_equals", (A, A), BOOL, unequal),),
+}
+ARITHMETIC: Final = Library(
+    "arithmetic",
+    {
+        **LOGIC,
+        "_+_": _ADD,
+        "_-_": _SUBTRACT,
+        "_*_": _MULTIPLY,
+        "_/_": _DIVIDE,
+        "_%_": _MODULO,
+        "-_": _NEGATE,
+        "_<_": _ordering("less", less),
+        "_<=_": _ordering("less_equals", less_or_equal),
+        "_>_": _ordering("greater", greater),
+        "_>=_": _ordering("greater_equals", greater_or_equal),
+    },
+    types={name: types.NAMED[name] for name in types.NAMED if name not in {"dyn", "optional_type"}},
+)

@@ -1,0 +1,200 @@
+"""What Kubernetes enables beside the standard: optional values, sets, lists, two variables; and names for values.
+
+Source: cel-go cel/library.go (optional types), ext/sets.go, ext/lists.go, ext/comprehensions.go, ext/bindings.go.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from deltaloop.cel.faults import EvaluationError
+from deltaloop.cel.library import Library, function, method
+from deltaloop.cel.macros import Macro, comprehension, expand_bind, expand_optional
+from deltaloop.cel.operators import contains, equal, is_zero_value, optional_index, sorting_key
+from deltaloop.cel.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    DYN,
+    INT,
+    NAMED,
+    STRING,
+    TIMESTAMP,
+    UINT,
+    A,
+    B,
+    list_of,
+    map_of,
+    optional_of,
+)
+from deltaloop.cel.values import NO_VALUE, OptionalValue, kind_of
+
+_LIST: Final = list_of(A)
+_OPTIONAL: Final = optional_of(A)
+_COMPARABLE: Final = (INT, UINT, DOUBLE, BOOL, DURATION, TIMESTAMP, STRING, BYTES)
+
+
+def _value(optional: OptionalValue) -> Any:
+    if optional.present:
+        return optional.value
+    raise EvaluationError("optional.none() dereference")
+
+
+def _of_non_zero(value: Any) -> OptionalValue:
+    return NO_VALUE if is_zero_value(value) else OptionalValue(value)
+
+
+def _first(items: list[Any]) -> OptionalValue:
+    return OptionalValue(items[0]) if items else NO_VALUE
+
+
+def _last(items: list[Any]) -> OptionalValue:
+    return OptionalValue(items[-1]) if items else NO_VALUE
+
+
+def _unwrapped(items: list[Any]) -> list[Any]:
+    return [item.value for item in items if item.present]
+
+
+OPTIONALS: Final = Library(
+    "optional types",
+    {
+        "optional.of": (function("optional_of", (A,), _OPTIONAL, OptionalValue),),
+        "optional.ofNonZeroValue": (function("optional_ofNonZeroValue", (A,), _OPTIONAL, _of_non_zero),),
+        "optional.none": (function("optional_none", (), _OPTIONAL, lambda: NO_VALUE),),
+        "optional.unwrap": (function("optional_unwrap", (list_of(_OPTIONAL),), _LIST, _unwrapped),),
+        "unwrapOpt": (method("optional_unwrapOpt", (list_of(_OPTIONAL),), _LIST, _unwrapped),),
+        "value": (method("optional_value", (_OPTIONAL,), A, _value),),
+        "hasValue": (method("optional_hasValue", (_OPTIONAL,), BOOL, lambda optional: optional.present),),
+        "or": (
+            method(
+                "optional_or_optional",
+                (_OPTIONAL, _OPTIONAL),
+                _OPTIONAL,
+                lambda one, other: one if one.present else other,
+            ),
+        ),
+        "orValue": (
+            method("optional_orValue_value", (_OPTIONAL, A), A, lambda one, other: one.value if one.present else other),
+        ),
+        "_[?_]": (
+            function("list_optindex_optional_int", (_LIST, INT), _OPTIONAL, optional_index),
+            function("optional_list_optindex_optional_int", (optional_of(_LIST), INT), _OPTIONAL, optional_index),
+            function("map_optindex_optional_value", (map_of(A, B), A), optional_of(B), optional_index),
+            function(
+                "optional_map_optindex_optional_value", (optional_of(map_of(A, B)), A), optional_of(B), optional_index
+            ),
+        ),
+        "_[_]": (
+            function("optional_list_index_int", (optional_of(_LIST), INT), _OPTIONAL, optional_index),
+            function("optional_map_index_value", (optional_of(map_of(A, B)), A), optional_of(B), optional_index),
+        ),
+        "first": (method("list_first", (_LIST,), _OPTIONAL, _first),),
+        "last": (method("list_last", (_LIST,), _OPTIONAL, _last),),
+    },
+    macros=(Macro("optMap", 2, expand_optional), Macro("optFlatMap", 2, expand_optional)),
+    types={"optional_type": NAMED["optional_type"]},
+)
+
+
+def _contains_all(items: list[Any], others: list[Any]) -> bool:
+    return all(contains(other, items) for other in others)
+
+
+def _equivalent(items: list[Any], others: list[Any]) -> bool:
+    return _contains_all(items, others) and _contains_all(others, items)
+
+
+def _intersects(items: list[Any], others: list[Any]) -> bool:
+    return any(contains(other, items) for other in others)
+
+
+SETS: Final = Library(
+    "sets",
+    {
+        "sets.contains": (function("list_sets_contains_list", (_LIST, _LIST), BOOL, _contains_all),),
+        "sets.equivalent": (function("list_sets_equivalent_list", (_LIST, _LIST), BOOL, _equivalent),),
+        "sets.intersects": (function("list_sets_intersects_list", (_LIST, _LIST), BOOL, _intersects),),
+    },
+)
+
+
+def _slice(items: list[Any], start: int, end: int) -> list[Any]:
+    called = f"cannot slice({start}, {end})"
+    if start < 0 or end < 0:
+        raise EvaluationError(f"{called}, negative indexes not supported")
+    if start > end:
+        raise EvaluationError(f"{called}, start index must be less than or equal to end index")
+    if len(items) < end:
+        raise EvaluationError(f"{called}, list is length {len(items)}")
+    return items[start:end]
+
+
+def _flatten(items: list[Any], depth: int = 1) -> list[Any]:
+    if depth < 0:
+        raise EvaluationError("level must be non-negative")
+    flat: list[Any] = []
+    for item in items:
+        if kind_of(item) is list and depth > 0:
+            flat.extend(_flatten(item, depth - 1))  # pyright: ignore[reportUnknownArgumentType]  # any list
+        else:
+            flat.append(item)
+    return flat
+
+
+def _range(size: int) -> list[int]:
+    if size < 0:
+        raise EvaluationError(f"lists.range: size must be non-negative, got {size}")
+    if size > _LONGEST_RANGE:
+        raise EvaluationError(f"lists.range: size {size} exceeds maximum allowed ({_LONGEST_RANGE})")
+    return list(range(size))
+
+
+def _distinct(items: list[Any]) -> list[Any]:
+    found: list[Any] = []
+    for item in items:
+        if not any(equal(item, other) for other in found):
+            found.append(item)
+    return found
+
+
+# cel-go has no limit of its own here; with Kubernetes' cost limit, nothing longer is ever made.
+_LONGEST_RANGE: Final = 10_000_000
+
+LISTS: Final = Library(
+    "lists",
+    {
+        "slice": (method("list_slice", (_LIST, INT, INT), _LIST, _slice),),
+        "flatten": (
+            method("list_flatten", (list_of(_LIST),), _LIST, _flatten),
+            method("list_flatten_int", (list_of(DYN), INT), list_of(DYN), _flatten),
+        ),
+        "sort": tuple(
+            method(f"list_{kind.kind}_sort", (list_of(kind),), list_of(kind), lambda items: sorted(sorting_key(items)))
+            for kind in _COMPARABLE
+        ),
+        "lists.range": (function("lists_range", (INT,), list_of(INT), _range),),
+        "reverse": (method("list_reverse", (_LIST,), _LIST, lambda items: items[::-1]),),
+        "distinct": (method("list_distinct", (_LIST,), _LIST, _distinct),),
+    },
+    macros=(comprehension("sortBy"),),
+)
+
+TWO_VARIABLES: Final = Library(
+    "two-variable comprehensions",
+    macros=(
+        comprehension("all", variables=2),
+        comprehension("exists", variables=2),
+        comprehension("exists_one", variables=2),
+        comprehension("existsOne", variables=2),
+        comprehension("transformList", variables=2),
+        comprehension("transformList", variables=2, bodies=2),
+        comprehension("transformMap", variables=2),
+        comprehension("transformMap", variables=2, bodies=2),
+        comprehension("transformMapEntry", variables=2),
+        comprehension("transformMapEntry", variables=2, bodies=2),
+    ),
+)
+
+BINDINGS: Final = Library("bindings", macros=(Macro("bind", 3, expand_bind),))

@@ -1,0 +1,141 @@
+"""What strings can do beyond the standard: cel-go's extension in the version that Kubernetes enables (2).
+
+Indices count characters. Only ASCII letters change their case.
+
+Source: cel-go ext/strings.go.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from deltaloop.cel.faults import EvaluationError
+from deltaloop.cel.libraries.formatting import format_text
+from deltaloop.cel.library import Library, function, method
+from deltaloop.cel.types import DYN, INT, STRING, list_of
+from deltaloop.cel.values import kind_of
+
+_TEXTS: Final = list_of(STRING)
+_LOWER: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
+_UPPER: Final = {code + 32: code for code in _LOWER}
+_QUOTED: Final = str.maketrans(
+    {
+        "\a": "\\a",
+        "\b": "\\b",
+        "\f": "\\f",
+        "\n": "\\n",
+        "\r": "\\r",
+        "\t": "\\t",
+        "\v": "\\v",
+        "\\": "\\\\",
+        '"': '\\"',
+    }
+)
+# What Go's strings.TrimSpace removes; Python's own strip has four separators more.
+_SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+
+
+def _outside(place: int) -> EvaluationError:
+    return EvaluationError(f"index out of range: {place}")
+
+
+def _char_at(text: str, place: int) -> str:
+    if not 0 <= place <= len(text):
+        raise _outside(place)
+    return text[place : place + 1]
+
+
+def _index_of(text: str, part: str, start: int = 0) -> int:
+    if start < 0:
+        raise _outside(start)
+    if not part:
+        return min(start, len(text))
+    return text.find(part, start)
+
+
+def _last_index_of(text: str, part: str) -> int:
+    return text.rfind(part)
+
+
+def _last_index_from(text: str, part: str, start: int) -> int:
+    if start < 0:
+        raise _outside(start)
+    if not part:
+        return min(start, len(text))
+    if start >= len(text):
+        return -1
+    return text.rfind(part, 0, start + len(part))
+
+
+def _replaced(text: str, old: str, new: str, most: int = -1) -> str:
+    return text.replace(old, new, max(most, -1))
+
+
+def _split(text: str, separator: str, most: int = -1) -> list[str]:
+    if most == 0:
+        return []
+    if separator:
+        return text.split(separator, most - 1 if most > 0 else -1)
+    if most < 0 or most >= len(text):
+        return list(text)
+    return [*text[: most - 1], text[most - 1 :]]
+
+
+def _tail(text: str, start: int) -> str:
+    if not 0 <= start <= len(text):
+        raise _outside(start)
+    return text[start:]
+
+
+def _substring(text: str, start: int, end: int) -> str:
+    if start > end:
+        raise EvaluationError(f"invalid substring range. start: {start}, end: {end}")
+    if not 0 <= start <= len(text):
+        raise _outside(start)
+    if not 0 <= end <= len(text):
+        raise _outside(end)
+    return text[start:end]
+
+
+def _joined(parts: list[Any], separator: str = "") -> str:
+    for part in parts:
+        if kind_of(part) is not str:
+            raise EvaluationError(f"join: invalid input: {part}")
+    return separator.join(parts)
+
+
+STRINGS: Final = Library(
+    "strings",
+    {
+        "charAt": (method("string_char_at_int", (STRING, INT), STRING, _char_at),),
+        "indexOf": (
+            method("string_index_of_string", (STRING, STRING), INT, _index_of),
+            method("string_index_of_string_int", (STRING, STRING, INT), INT, _index_of),
+        ),
+        "lastIndexOf": (
+            method("string_last_index_of_string", (STRING, STRING), INT, _last_index_of),
+            method("string_last_index_of_string_int", (STRING, STRING, INT), INT, _last_index_from),
+        ),
+        "lowerAscii": (method("string_lower_ascii", (STRING,), STRING, lambda text: text.translate(_LOWER)),),
+        "upperAscii": (method("string_upper_ascii", (STRING,), STRING, lambda text: text.translate(_UPPER)),),
+        "replace": (
+            method("string_replace_string_string", (STRING, STRING, STRING), STRING, _replaced),
+            method("string_replace_string_string_int", (STRING, STRING, STRING, INT), STRING, _replaced),
+        ),
+        "split": (
+            method("string_split_string", (STRING, STRING), _TEXTS, _split),
+            method("string_split_string_int", (STRING, STRING, INT), _TEXTS, _split),
+        ),
+        "substring": (
+            method("string_substring_int", (STRING, INT), STRING, _tail),
+            method("string_substring_int_int", (STRING, INT, INT), STRING, _substring),
+        ),
+        "trim": (method("string_trim", (STRING,), STRING, lambda text: text.strip(_SPACE)),),
+        "format": (method("string_format", (STRING, list_of(DYN)), STRING, format_text),),
+        "strings.quote": (function("strings_quote", (STRING,), STRING, lambda text: f'"{text.translate(_QUOTED)}"'),),
+        "join": (
+            method("list_join", (_TEXTS,), STRING, _joined),
+            method("list_join_string", (_TEXTS, STRING), STRING, _joined),
+        ),
+    },
+)

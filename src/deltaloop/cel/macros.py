@@ -1,0 +1,94 @@
+"""Macros: calls that the parser makes something else of, since their arguments are names and conditions, not values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias, final
+
+from deltaloop.cel.syntax import Comprehension, Name, Node, Select
+
+
+class MacroError(ValueError):
+    """A macro's arguments are not what it takes; ``offset`` is the wrong one's."""
+
+    def __init__(self, offset: int, message: str) -> None:
+        super().__init__(message)
+        self.offset = offset
+        self.message = message
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MacroCall:
+    """A call as it is written: ``target.name(arguments)``, or without a target."""
+
+    name: str
+    target: Node | None
+    arguments: tuple[Node, ...]
+    offset: int
+
+
+Expansion: TypeAlias = Callable[[MacroCall], Node | None]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Macro:
+    """A macro: its name, how many arguments it takes, whether it has a target, and what it becomes.
+
+    ``expand`` returns None for a call that is an ordinary one after all, and raises ``MacroError`` for a wrong one.
+    """
+
+    name: str
+    arguments: int
+    expand: Expansion
+    has_target: bool = True
+
+
+def comprehension(name: str, *, variables: int = 1, bodies: int = 1) -> Macro:
+    """Return a macro over its target: so many variables, then so many expressions."""
+
+    def expand(call: MacroCall) -> Node | None:
+        names = tuple(_simple_name(argument) for argument in call.arguments[:variables])
+        if len(set(names)) < variables:
+            raise MacroError(call.arguments[1].offset, f"duplicate variable name: {names[0]}")
+        assert call.target is not None
+        return Comprehension(name, call.target, names, call.arguments[variables:], call.offset)
+
+    return Macro(name, variables + bodies, expand)
+
+
+def expand_has(call: MacroCall) -> Node | None:
+    """Make ``has(a.b)`` a question for the field."""
+    (argument,) = call.arguments
+    if isinstance(argument, Select) and not argument.test_only and not argument.optional:
+        return Select(argument.operand, argument.field, test_only=True, offset=call.offset)
+    raise MacroError(argument.offset, "invalid argument to has() macro")
+
+
+def expand_bind(call: MacroCall) -> Node | None:
+    """Make ``cel.bind(x, value, body)`` the body, with one more name."""
+    if not (isinstance(call.target, Name) and call.target.name == "cel"):
+        return None
+    variable, value, body = call.arguments
+    if not isinstance(variable, Name) or variable.name.startswith("."):
+        raise MacroError(variable.offset, "cel.bind() variable names must be simple identifiers")
+    return Comprehension("bind", value, (variable.name,), (body,), call.offset)
+
+
+def expand_optional(call: MacroCall) -> Node | None:
+    """Make ``target.optMap(x, body)``, or ``optFlatMap``, the body for the value that may be there."""
+    variable, body = call.arguments
+    if not isinstance(variable, Name) or variable.name.startswith("."):
+        raise MacroError(variable.offset, f"{call.name}() variable name must be a simple identifier")
+    assert call.target is not None
+    return Comprehension(call.name, call.target, (variable.name,), (body,), call.offset)
+
+
+def _simple_name(argument: Node) -> str:
+    if isinstance(argument, Name) and not argument.name.startswith("."):
+        if argument.name == "__result__":
+            raise MacroError(argument.offset, "iteration variable overwrites accumulator variable")
+        return argument.name
+    raise MacroError(argument.offset, "argument must be a simple name")

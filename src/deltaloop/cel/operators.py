@@ -1,0 +1,215 @@
+"""What is equal, what is less, what is in what, and what an index finds: over plain values, as the language has it.
+
+Python's own operators are right for two values of one simple type, and quick. They are wrong where a bool meets a
+number (``True == 1``), where a NaN meets itself in a list, and where lists and maps hold such things.
+
+Source: cel-spec doc/langdef.md, "Equality", "Ordering"; cel-go common/types.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, Final, cast
+
+from deltaloop.cel.faults import EvaluationError, no_such_overload
+from deltaloop.cel.types import Type, runtime_type, type_name
+from deltaloop.cel.values import NO_VALUE, Duration, OptionalValue, Timestamp, Uint, kind_of
+
+# Two values of one of these types compare as Python does it; ``Uint`` is an int's subclass, which has its operators.
+SIMPLE: Final = frozenset({int, str, float, Uint, bytes, bool, Timestamp, Duration})
+NUMBERS: Final = frozenset({int, Uint, float})
+_MISSING: Final = object()
+
+
+def equal(left: Any, right: Any) -> bool:
+    """Tell whether two values are equal; values of different types are not, but numbers are compared as numbers."""
+    kind, other = kind_of(left), kind_of(right)
+    if kind is other and kind in SIMPLE:
+        return bool(left == right)
+    if kind is not other:
+        return kind in NUMBERS and other in NUMBERS and compare_numbers(operator.eq, left, right)
+    if kind is list:
+        return len(left) == len(right) and all(map(equal, left, right))
+    if kind is dict:
+        return len(left) == len(right) and all(
+            (found := find(right, key)) is not _MISSING and equal(value, found) for key, value in left.items()
+        )
+    if kind is OptionalValue:
+        return left.present == right.present and equal(left.value, right.value)
+    if kind is Type:
+        return type_name(left) == type_name(right)
+    return bool(left == right)
+
+
+def compare_numbers(compare: Callable[[Any, Any], bool], left: float, right: float) -> bool:
+    """Compare numbers of different types: as doubles, if one is a double; 2^53 + 1 then equals 2^53."""
+    if kind_of(left) is float or kind_of(right) is float:
+        return compare(float(left), float(right))
+    return compare(left, right)
+
+
+def unequal(left: Any, right: Any) -> bool:
+    """Tell whether two values differ."""
+    return not equal(left, right)
+
+
+def ordering(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    """Return a comparison of two values of one type, or of two numbers."""
+
+    def compared(left: Any, right: Any) -> bool:
+        kind, other = kind_of(left), kind_of(right)
+        if kind is other and kind in SIMPLE:
+            return compare(left, right)
+        if kind in NUMBERS and other in NUMBERS:
+            return compare_numbers(compare, left, right)
+        raise no_such_overload()
+
+    return compared
+
+
+less: Final = ordering(operator.lt)
+less_or_equal: Final = ordering(operator.le)
+greater: Final = ordering(operator.gt)
+greater_or_equal: Final = ordering(operator.ge)
+
+
+def find(mapping: dict[Any, Any], key: Any) -> Any:
+    """Return what a map has under a key, or a value that no map has: ask ``is_missing``.
+
+    A number finds an equal number of another type, and no bool.
+    """
+    kind = kind_of(key)
+    if kind is str:
+        return mapping.get(key, _MISSING)
+    if kind is bool:
+        if key not in mapping:
+            return _MISSING
+        return next((value for found, value in mapping.items() if found is key), _MISSING)
+    if kind not in NUMBERS or key not in mapping:
+        return _MISSING
+    if key in (0, 1):
+        return next(
+            (value for found, value in mapping.items() if found == key and kind_of(found) is not bool), _MISSING
+        )
+    return mapping[key]
+
+
+def is_missing(found: Any) -> bool:
+    """Tell whether ``find`` found nothing."""
+    return found is _MISSING
+
+
+def shown_key(key: Any) -> str:
+    """Write a key as messages have it."""
+    return ("true" if key else "false") if kind_of(key) is bool else str(key)
+
+
+def contains(element: Any, collection: Any) -> bool:
+    """Tell whether a list has such an element, or a map such a key."""
+    if kind_of(collection) is dict:
+        return find(cast("dict[Any, Any]", collection), element) is not _MISSING
+    if kind_of(collection) is not list:
+        raise no_such_overload()
+    items = cast("list[Any]", collection)
+    if kind_of(element) is str:
+        return element in items
+    return any(equal(element, item) for item in items)
+
+
+def index(operand: Any, key: Any) -> Any:
+    """Return an element of a list or a map.
+
+    Raises:
+        EvaluationError: If there is none.
+    """
+    kind = kind_of(operand)
+    if kind is dict:
+        found = find(operand, key)
+        if found is _MISSING:
+            raise EvaluationError(f"no such key: {shown_key(key)}")
+        return found
+    if kind is list:
+        return operand[position(key, len(operand))]
+    if kind is OptionalValue:
+        return optional_index(operand, key)
+    raise EvaluationError(f"no such key: {shown_key(key)}")
+
+
+def position(key: Any, length: int) -> int:
+    """Return which element of a list a number means: any number that is whole.
+
+    Raises:
+        EvaluationError: If it is none, or there is no such element.
+    """
+    if kind_of(key) not in NUMBERS:
+        raise EvaluationError(f"unsupported index type '{type_name(runtime_type(key))}' in list")
+    if key != key or key in (float("inf"), float("-inf")) or int(key) != key:  # noqa: PLR0124  # NaN
+        raise EvaluationError(f"unsupported index value {key} in list")
+    if 0 <= key < length:
+        return int(key)
+    raise EvaluationError(f"index out of bounds: {int(key)}")
+
+
+def optional_index(operand: Any, key: Any) -> OptionalValue:
+    """Return an element of a list or a map, or that there is none."""
+    kind = kind_of(operand)
+    if kind is OptionalValue:
+        return optional_index(operand.value, key) if operand.present else NO_VALUE
+    if kind is dict:
+        found = find(operand, key)
+        return NO_VALUE if found is _MISSING else OptionalValue(found)
+    if kind is list:
+        if kind_of(key) in NUMBERS and not (0 <= key < len(operand)):
+            return NO_VALUE
+        return OptionalValue(operand[position(key, len(operand))])
+    raise EvaluationError(f"no such key: {shown_key(key)}")
+
+
+def select(operand: Any, name: str) -> Any:
+    """Return a field of a map or an object.
+
+    Raises:
+        EvaluationError: If there is none.
+    """
+    kind = kind_of(operand)
+    if kind is dict:
+        if name in operand:
+            return operand[name]
+    elif kind is OptionalValue or kind is list:
+        return index(operand, name)
+    raise EvaluationError(f"no such key: {name}")
+
+
+def has_field(operand: Any, name: str) -> bool:
+    """Tell whether a map or an object has a field."""
+    kind = kind_of(operand)
+    if kind is dict:
+        return name in operand
+    return kind is OptionalValue and operand.present and has_field(operand.value, name)
+
+
+def is_zero_value(value: Any) -> bool:
+    """Tell whether a value is its type's zero: 0, "", empty, false, null."""
+    kind = kind_of(value)
+    if kind is OptionalValue:
+        return not value.present
+    if kind is Duration:
+        return bool(value == Duration(0))
+    if kind is Timestamp:
+        return False
+    return kind is not Type and not value
+
+
+def sorting_key(values: list[Any]) -> list[Any]:
+    """Return values by which a list may be sorted.
+
+    Raises:
+        EvaluationError: If they have no order, or are not of one type.
+    """
+    kinds = {kind_of(value) for value in values}
+    if values and kind_of(values[0]) not in SIMPLE:
+        raise EvaluationError("list elements must be comparable")
+    if len(kinds) > 1:
+        raise EvaluationError("list elements must have the same type")
+    return values

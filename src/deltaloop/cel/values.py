@@ -1,0 +1,119 @@
+"""Values that Python has no type of its own for; the others are plain: bool, int, float, str, bytes, None, list, dict.
+
+An integer is an ``int`` of 64 bits, signed; ``Uint`` is one without a sign: a subclass, so that comparing and hashing
+are Python's own, at a third of what a wrapper costs (docs/dependencies.md). Instants and spans count nanoseconds, as Go
+does; Python's own types end at microseconds. Types are values, too: ``types.Type``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, final
+
+from deltaloop.cel.faults import EvaluationError
+
+# ``type``, as the language asks it of values: exactly which type a value has. Python's type checkers conclude nothing.
+kind_of: Final[Callable[[object], type[object]]] = type
+INT_LEAST: Final = -(2**63)
+INT_MOST: Final = 2**63 - 1
+UINT_MOST: Final = 2**64 - 1
+SECOND: Final = 1_000_000_000
+# From the first instant of the year 1 to the last of 9999.
+TIMESTAMP_LEAST: Final = -62_135_596_800 * SECOND
+TIMESTAMP_MOST: Final = 253_402_300_800 * SECOND - 1
+
+
+@final
+class Uint(int):
+    """An unsigned integer of 64 bits.
+
+    Example:
+        ``Uint(5)`` is what ``5u`` is in an expression.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"Uint({int(self)})"
+
+    def __str__(self) -> str:
+        return int.__repr__(self)
+
+
+@final
+@dataclass(frozen=True, slots=True, order=True)
+class Timestamp:
+    """An instant, in nanoseconds since 1970 (UTC), of the years 1 to 9999.
+
+    Attributes:
+        nanoseconds: Since 1970.
+        ahead: The seconds that its text is ahead of UTC; nothing but its text depends on it.
+    """
+
+    nanoseconds: int
+    ahead: int = field(default=0, compare=False)
+
+
+@final
+@dataclass(frozen=True, slots=True, order=True)
+class Duration:
+    """A span of time, in nanoseconds; at most 292 years, as Go's."""
+
+    nanoseconds: int
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class OptionalValue:
+    """A value that may be missing: what ``optional.of``, ``optional.none``, ``.?`` and ``[?]`` give."""
+
+    value: object = None
+    present: bool = True
+
+
+NO_VALUE: Final = OptionalValue(present=False)
+
+
+def as_int(number: int) -> int:
+    """Return an integer that fits 64 bits.
+
+    Raises:
+        EvaluationError: If it does not.
+    """
+    if INT_LEAST <= number <= INT_MOST:
+        return number
+    raise EvaluationError("integer overflow")
+
+
+def as_uint(number: int) -> Uint:
+    """Return an unsigned integer that fits 64 bits.
+
+    Raises:
+        EvaluationError: If it does not.
+    """
+    if 0 <= number <= UINT_MOST:
+        return Uint(number)
+    raise EvaluationError("unsigned integer overflow")
+
+
+def as_timestamp(nanoseconds: int, ahead: int = 0) -> Timestamp:
+    """Return an instant of the years 1 to 9999.
+
+    Raises:
+        EvaluationError: If it is outside.
+    """
+    if TIMESTAMP_LEAST <= nanoseconds <= TIMESTAMP_MOST:
+        return Timestamp(nanoseconds, ahead)
+    raise EvaluationError("timestamp overflow")
+
+
+def as_duration(nanoseconds: int) -> Duration:
+    """Return a span of time that fits 64 bits.
+
+    Raises:
+        EvaluationError: If it does not.
+    """
+    if INT_LEAST <= nanoseconds <= INT_MOST:
+        return Duration(nanoseconds)
+    raise EvaluationError("duration overflow")

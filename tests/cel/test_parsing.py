@@ -1,0 +1,127 @@
+"""From text to tree and back: what binds how, limits, places, and no text that does more than give a fault."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deltaloop import cel, errors
+from deltaloop.cel.parser import DEEPEST, LONGEST, TOO_DEEP
+from deltaloop.cel.syntax import Call, Comprehension, ListLiteral, Literal, Name, Select
+from tests.cel.answers import ENVIRONMENT
+from tests.cel.expressions import trees
+
+
+def faults(source: str) -> list[tuple[int, int, str]]:
+    with pytest.raises(errors.InvalidExpressionError) as caught:
+        ENVIRONMENT.parse(source)
+    return [(fault.line, fault.column, fault.message) for fault in caught.value.faults]
+
+
+@pytest.mark.parametrize(
+    ("source", "brackets"),
+    [
+        ("1 + 2 * 3 - 4", "(1 + (2 * 3)) - 4"),
+        ("a < b == c", "(a < b) == c"),
+        ("a || b && c", "a || (b && c)"),
+        ("a ? b : c ? d : e", "a ? b : (c ? d : e)"),
+        ("!a.b", "!(a.b)"),
+        ("-a[0].b()", "-(a[0].b())"),
+        ("a in b || c", "(a in b) || c"),
+    ],
+)
+def test_operators_bind_as_the_language_says(source: str, brackets: str) -> None:
+    assert ENVIRONMENT.parse(source) == ENVIRONMENT.parse(brackets)
+
+
+def test_a_minus_belongs_to_the_number() -> None:
+    assert ENVIRONMENT.parse("-1") == Literal(-1)
+    assert ENVIRONMENT.parse("--1") == Call("-_", (Literal(-1),))
+    assert ENVIRONMENT.parse("-9223372036854775808") == Literal(-(2**63))
+    assert ENVIRONMENT.parse("--a") == Name("a")
+
+
+def test_many_operands_of_and_are_one_call() -> None:
+    assert ENVIRONMENT.parse("a && b && c") == Call("_&&_", (Name("a"), Name("b"), Name("c")))
+
+
+def test_macros_are_nodes() -> None:
+    assert ENVIRONMENT.parse("has(a.b)") == Select(Name("a"), "b", test_only=True)
+    assert ENVIRONMENT.parse("a.all(x, x)") == Comprehension("all", Name("a"), ("x",), (Name("x"),))
+    assert ENVIRONMENT.parse("[?a]") == ListLiteral((Name("a"),), frozenset({0}))
+
+
+def test_a_fault_is_where_it_is() -> None:
+    assert faults("a &&\n  for(1) + as") == [
+        (2, 3, "reserved identifier: for"),
+        (2, 12, "reserved identifier: as"),
+    ]
+    fault = faults("'é' + $")[0]
+    assert fault[:2] == (1, 7)
+
+
+def test_a_fault_shows_its_line() -> None:
+    with pytest.raises(errors.InvalidExpressionError) as caught:
+        ENVIRONMENT.compile("1 +\n\t(2 + 'a')")
+    assert str(caught.value) == (
+        "ERROR: <input>:2:5: found no matching overload for '_+_' applied to '(int, string)'\n |  (2 + 'a')\n | ....^"
+    )
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "(" * 5000 + "1" + ")" * 5000,
+        "[" * 5000,
+        "a" + ".a" * (DEEPEST + 1),
+        "1" + " + 1" * (DEEPEST + 1),
+        "{1:" * 5000,
+        "a ? a : " * 5000,
+        "f(" * 5000,
+    ],
+    ids=lambda source: source[:6],
+)
+def test_what_is_nested_too_deeply_is_a_fault(source: str) -> None:
+    assert faults(source) == [(-1, 0, TOO_DEEP)]
+
+
+def test_what_is_nested_less_is_none() -> None:
+    assert ENVIRONMENT.compile("(" * 200 + "1" + ")" * 200).evaluate() == 1
+    assert ENVIRONMENT.compile("1" + " + 1" * 200).evaluate() == 201
+    assert ENVIRONMENT.compile("true" + " && true" * 5000).evaluate() is True
+
+
+def test_a_text_that_is_too_long_is_a_fault() -> None:
+    assert faults(" " * LONGEST + "1")[0][2] == "expression code point size exceeds limit: size: 100001, limit 100000"
+
+
+@settings(max_examples=80)
+@given(trees())
+def test_a_tree_written_as_text_is_read_as_the_same_tree(tree: cel.Node) -> None:
+    assert ENVIRONMENT.parse(cel.unparse(tree)) == tree
+
+
+WORDS = st.sampled_from(
+    [*"()[]{}.,?:+-*/%<>!&|'\"`\\@#$_ \n\t", "&&", "||", "==", "in", "a", "all", "has", "1", "0x", "1.5e", "'''", "r'"]
+)
+
+
+@settings(max_examples=200)
+@given(
+    st.one_of(
+        st.text(max_size=60),
+        st.lists(WORDS, max_size=30).map("".join),
+        st.binary(max_size=60).map(lambda raw: raw.decode("latin-1")),
+    )
+)
+def test_any_text_is_a_tree_or_a_fault(source: str) -> None:
+    try:
+        tree = ENVIRONMENT.parse(source)
+    except errors.InvalidExpressionError as error:
+        places = [fault.offset for fault in error.faults]
+    else:
+        places = [0]
+        assert ENVIRONMENT.parse(cel.unparse(tree)) == tree
+    assert places
+    assert all(-1 <= place <= len(source) for place in places)

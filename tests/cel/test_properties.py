@@ -1,0 +1,83 @@
+"""What holds for every expression: it has a value or an error of the language, and types say the truth."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+from hypothesis import given, reject, settings
+
+from deltaloop import cel, errors
+from deltaloop.cel import operators, types
+from tests.cel.answers import BINDINGS, VARIABLES
+from tests.cel.expressions import texts, trees
+
+ENVIRONMENT = cel.Environment(variables=VARIABLES, validators=())
+
+
+def has_type(value: object, declared: cel.Type) -> bool:
+    """Tell whether a value is of a type."""
+    if declared.kind == "dyn":
+        return True
+    if declared.kind == "opaque":
+        assert isinstance(value, cel.OptionalValue)
+        return not value.present or has_type(value.value, declared.parameters[0])
+    if type(value) not in types.REPRESENTED[declared.kind]:
+        return False
+    if isinstance(value, list):
+        return all(has_type(item, declared.parameters[0]) for item in cast("list[object]", value))
+    if isinstance(value, dict):
+        key, item = declared.parameters
+        entries = cast("dict[object, object]", value).items()
+        return all(has_type(one, key) and has_type(other, item) for one, other in entries)
+    return True
+
+
+@settings(max_examples=150)
+@given(texts())
+def test_an_expression_that_checks_has_a_value_of_its_type(source: str) -> None:
+    try:
+        program = ENVIRONMENT.compile(source)
+    except errors.InvalidExpressionError:
+        assert "[]" in source  # of what the empty list is, the first operator decides
+        reject()
+    try:
+        value = program.evaluate(BINDINGS)
+    except errors.EvaluationError as error:
+        message = str(error)
+        # The one way to a type that nobody checked: from `dyn`.
+        assert "no such overload" not in message or "dyn(" in source
+        with pytest.raises(errors.EvaluationError) as counted:
+            program.evaluate(BINDINGS, budget=10**9)
+        assert str(counted.value) == message
+    else:
+        assert has_type(value, program.type), (value, program.type)
+        assert operators.equal(program.evaluate(BINDINGS, budget=10**9), value) or value != value or "NaN" in source
+
+
+@settings(max_examples=100)
+@given(trees())
+def test_any_tree_has_a_value_or_an_error_of_the_language(tree: cel.Node) -> None:
+    variables = dict.fromkeys(["a", "b", "x", "self", "_c1", "for_"], cel.DYN)
+    environment = cel.Environment(variables=variables, validators=())
+    try:
+        program = environment.compile(cel.unparse(tree))
+        program.evaluate({"a": [1, "b", None], "b": {"a": 1.5, "kind": {}}, "x": None, "self": True})
+    except (errors.InvalidExpressionError, errors.EvaluationError):
+        pass
+
+
+@settings(max_examples=60)
+@given(texts("bool"), texts("bool"))
+def test_and_and_or_do_not_mind_the_order(left: str, right: str) -> None:
+    def verdict(source: str) -> object:
+        try:
+            return ENVIRONMENT.compile(source).evaluate(BINDINGS)
+        except errors.EvaluationError:
+            return "error"
+        except errors.InvalidExpressionError:
+            assert "[]" in source
+            return "invalid"
+
+    assert verdict(f"{left} && {right}") == verdict(f"{right} && {left}")
+    assert verdict(f"!({left} && {right})") == verdict(f"!({left}) || !({right})")
