@@ -35,12 +35,14 @@ def _larger(inner: st.SearchStrategy[cel.Node]) -> st.SearchStrategy[cel.Node]:
     return st.one_of(
         st.builds(syntax.Select, inner, FIELDS, st.booleans()),
         st.builds(syntax.Select, inner, FIELDS, test_only=st.just(value=True)),
-        st.builds(syntax.Call, st.sampled_from(BINARY), pairs),
+        st.builds(syntax.FunctionCall, st.sampled_from(BINARY), pairs),
         st.builds(_variadic, st.sampled_from(["_&&_", "_||_"]), st.lists(inner, min_size=2, max_size=4)),
-        st.builds(syntax.Call, st.just("_?_:_"), st.tuples(inner, inner, inner)),
-        st.builds(syntax.Call, st.sampled_from(["_[_]", "_[?_]"]), pairs),
+        st.builds(syntax.FunctionCall, st.just("_?_:_"), st.tuples(inner, inner, inner)),
+        st.builds(syntax.FunctionCall, st.sampled_from(["_[_]", "_[?_]"]), pairs),
         st.builds(_negated, st.sampled_from(["-_", "!_"]), inner),
-        st.builds(syntax.Call, st.sampled_from(["f", "g"]), st.lists(inner, max_size=3).map(tuple), st.none() | inner),
+        st.builds(
+            syntax.FunctionCall, st.sampled_from(["f", "g"]), st.lists(inner, max_size=3).map(tuple), st.none() | inner
+        ),
         st.lists(inner, max_size=3).flatmap(
             lambda items: st.builds(
                 syntax.ListLiteral,
@@ -70,13 +72,13 @@ def _two_variables(operand: cel.Node, condition: cel.Node, body: cel.Node) -> ce
 
 def _negated(function: str, node: cel.Node) -> cel.Node:
     """Negate a node that is not negated: of two signs the parser leaves none."""
-    if isinstance(node, syntax.Call) and node.function == function:
+    if isinstance(node, syntax.FunctionCall) and node.function == function:
         return node
-    return syntax.Call(function, (node,))
+    return syntax.FunctionCall(function, (node,))
 
 
 def _variadic(function: str, operands: list[cel.Node]) -> cel.Node:
-    return syntax.Call(function, tuple(operands))
+    return syntax.FunctionCall(function, tuple(operands))
 
 
 def _macro(macro: str, operand: cel.Node, variable: str, body: cel.Node) -> cel.Node:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from deltaloop import cel, errors
 from deltaloop.cel.parser import DEEPEST, LONGEST, TOO_DEEP
-from deltaloop.cel.syntax import Call, Comprehension, ListLiteral, Literal, Name, Select
+from deltaloop.cel.syntax import Comprehension, FunctionCall, ListLiteral, Literal, Name, Select
 from tests.cel.answers import ENVIRONMENT
 from tests.cel.expressions import trees
 
@@ -37,13 +37,13 @@ def test_operators_bind_as_the_language_says(source: str, brackets: str) -> None
 
 def test_a_minus_belongs_to_the_number() -> None:
     assert ENVIRONMENT.parse("-1") == Literal(-1)
-    assert ENVIRONMENT.parse("--1") == Call("-_", (Literal(-1),))
+    assert ENVIRONMENT.parse("--1") == FunctionCall("-_", (Literal(-1),))
     assert ENVIRONMENT.parse("-9223372036854775808") == Literal(-(2**63))
     assert ENVIRONMENT.parse("--a") == Name("a")
 
 
 def test_many_operands_of_and_are_one_call() -> None:
-    assert ENVIRONMENT.parse("a && b && c") == Call("_&&_", (Name("a"), Name("b"), Name("c")))
+    assert ENVIRONMENT.parse("a && b && c") == FunctionCall("_&&_", (Name("a"), Name("b"), Name("c")))
 
 
 def test_macros_are_nodes() -> None:

@@ -112,19 +112,19 @@ def dynamic(node: cel.Node) -> cel.Node:
 
     match node:
         case syntax.Literal():
-            return syntax.Call("dyn", (node,))
+            return syntax.FunctionCall("dyn", (node,))
         case syntax.Select():
             return syntax.Select(dynamic(node.operand), node.field, node.optional, node.test_only)
-        case syntax.Call():
+        case syntax.FunctionCall():
             target = dynamic(node.target) if node.target is not None else None
-            return syntax.Call(node.function, tuple(map(dynamic, node.arguments)), target)
+            return syntax.FunctionCall(node.function, tuple(map(dynamic, node.arguments)), target)
         case syntax.ListLiteral():
-            return syntax.Call("dyn", (syntax.ListLiteral(tuple(map(dynamic, node.items)), node.optional),))
+            return syntax.FunctionCall("dyn", (syntax.ListLiteral(tuple(map(dynamic, node.items)), node.optional),))
         case syntax.MapLiteral():
             entries = tuple(
                 syntax.MapEntry(dynamic(entry.key), dynamic(entry.value), entry.optional) for entry in node.entries
             )
-            return syntax.Call("dyn", (syntax.MapLiteral(entries),))
+            return syntax.FunctionCall("dyn", (syntax.MapLiteral(entries),))
         case syntax.Comprehension():
             return syntax.Comprehension(
                 node.macro, dynamic(node.operand), node.variables, tuple(map(dynamic, node.bodies))

@@ -15,8 +15,8 @@ from typing import Final, final
 
 from deltaloop.cel.library import Overload
 from deltaloop.cel.syntax import (
-    Call,
     Comprehension,
+    FunctionCall,
     ListLiteral,
     Literal,
     MapEntry,
@@ -118,7 +118,7 @@ class _Checker:
                 return self._name(node)
             case Select():
                 return self._select(node)
-            case Call():
+            case FunctionCall():
                 return self._call(node)
             case ListLiteral():
                 return self._list(node)
@@ -215,7 +215,7 @@ class _Checker:
 
     # Calls.
 
-    def _call(self, node: Call) -> Type:
+    def _call(self, node: FunctionCall) -> Type:
         arguments = [self.check(argument) for argument in node.arguments]
         if node.target is None:
             return self._resolved(node, node.function, arguments)
@@ -229,7 +229,7 @@ class _Checker:
         functions = self._declarations.functions
         return next((functions[found] for found in self._candidates(name) if found in functions), None)
 
-    def _resolved(self, node: Call, name: str, arguments: list[Type], *, is_method: bool = False) -> Type:
+    def _resolved(self, node: FunctionCall, name: str, arguments: list[Type], *, is_method: bool = False) -> Type:
         overloads = self._overloads(name)
         if overloads is None:
             return self._undeclared(node.offset, name)
@@ -256,7 +256,7 @@ class _Checker:
         self.found.overloads[id(node)] = tuple(matching)
         return result
 
-    def _logical(self, node: Call, overloads: tuple[Overload, ...], arguments: list[Type]) -> Type:
+    def _logical(self, node: FunctionCall, overloads: tuple[Overload, ...], arguments: list[Type]) -> Type:
         wrong = False
         for argument, found in zip(node.arguments, arguments, strict=True):
             if not self._substitution.assignable([found], [BOOL]):

@@ -35,8 +35,8 @@ from deltaloop.cel.operators import (
     unequal,
 )
 from deltaloop.cel.syntax import (
-    Call,
     Comprehension,
+    FunctionCall,
     ListLiteral,
     Literal,
     MapEntry,
@@ -89,7 +89,7 @@ class Compiler:
                 return self._name(node, node.name)
             case Select():
                 return self._select(node)
-            case Call():
+            case FunctionCall():
                 return self._call(node)
             case ListLiteral():
                 return self._counted(self._list(node), _LIST_COST)
@@ -177,7 +177,7 @@ class Compiler:
 
     # Calls.
 
-    def _call(self, node: Call) -> Closure:
+    def _call(self, node: FunctionCall) -> Closure:
         name = node.function
         if name in {"_&&_", "_||_"}:
             operands = [self.compile(argument) for argument in node.arguments]

@@ -24,7 +24,7 @@ from deltaloop.cel.literals import (
 from deltaloop.cel.macros import Macro, MacroCall, MacroError
 from deltaloop.cel.syntax import (
     BINARY,
-    Call,
+    FunctionCall,
     ListLiteral,
     Literal,
     MapEntry,
@@ -143,14 +143,14 @@ class _Parser:
                 while self._words[self._at].text == word.text and self._words[self._at].kind == "sign":
                     self._at += 1
                     rest.append(self._expression(strength + 1))
-                left = Call(function, (left, *rest), offset=word.offset)
+                left = FunctionCall(function, (left, *rest), offset=word.offset)
             else:
-                left = Call(function, (left, right), offset=word.offset)
+                left = FunctionCall(function, (left, right), offset=word.offset)
         if least == 0 and self._take("?"):
             asked = self._words[self._at - 1].offset
             chosen = self._expression(1)
             self._colon()
-            left = Call("_?_:_", (left, chosen, self._expression()), offset=asked)
+            left = FunctionCall("_?_:_", (left, chosen, self._expression()), offset=asked)
         self._expressions, self._relations, self._sums, self._members = depths
         return left
 
@@ -172,7 +172,7 @@ class _Parser:
             node = self._primary()
         node = self._members_of(node)
         if signs % 2:
-            return Call("!_" if first.text == "!" else "-_", (node,), offset=first.offset)
+            return FunctionCall("!_" if first.text == "!" else "-_", (node,), offset=first.offset)
         return node
 
     def _members_of(self, node: Node) -> Node:
@@ -187,7 +187,7 @@ class _Parser:
                 function = "_[?_]" if self._take("?") else "_[_]"
                 if not _begins_operand(self._words[self._at]) and function == "_[_]":
                     raise self._unexpected(_INDEX, then=_begins_operand)
-                node = Call(function, (node, self._expression()), offset=word.offset)
+                node = FunctionCall(function, (node, self._expression()), offset=word.offset)
                 self._close("]")
             elif word.text == "{" and (name := dotted_name(node)):
                 self._at += 1
@@ -263,7 +263,7 @@ class _Parser:
                 return Literal(None, offset)
             if expanded is not None:
                 return expanded
-        return Call(name, arguments, target, offset)
+        return FunctionCall(name, arguments, target, offset)
 
     def _literal(self, word: Token) -> Node:
         try:

@@ -114,7 +114,7 @@ class Comprehension:
     offset: int = dataclasses.field(default=0, compare=False)
 
 
-Node: TypeAlias = Literal | Name | Select | Call | ListLiteral | MapLiteral | ObjectLiteral | Comprehension
+Node: TypeAlias = Literal | Name | Select | FunctionCall | ListLiteral | MapLiteral | ObjectLiteral | Comprehension
 
 # Operators between two operands, with how strongly they bind; all are left-associative.
 BINARY: Final = {

@@ -8,8 +8,8 @@ from typing import Final
 
 from deltaloop.cel.syntax import (
     BINARY,
-    Call,
     Comprehension,
+    FunctionCall,
     ListLiteral,
     Literal,
     MapEntry,
@@ -44,7 +44,7 @@ def _text(node: Node) -> tuple[str, int]:
         case Select():
             chain = f"{unparse(node.operand, _MEMBER)}.{'?' if node.optional else ''}{_field(node.field)}"
             return (f"has({chain})" if node.test_only else chain), _MEMBER
-        case Call():
+        case FunctionCall():
             return _call(node)
         case ListLiteral():
             marked = (("?" if i in node.optional else "") + unparse(item) for i, item in enumerate(node.items))
@@ -64,7 +64,7 @@ def _text(node: Node) -> tuple[str, int]:
             return f"{unparse(node.operand, _MEMBER)}.{node.macro}({inside})", _MEMBER
 
 
-def _call(node: Call) -> tuple[str, int]:
+def _call(node: FunctionCall) -> tuple[str, int]:
     arguments = node.arguments
     if node.function in _SIGNS:
         sign, strength = _SIGNS[node.function]

@@ -15,8 +15,8 @@ from deltaloop.cel.faults import EvaluationError
 from deltaloop.cel.libraries.formatting import CLAUSE, unfit_argument
 from deltaloop.cel.libraries.instants import parse_duration, parse_timestamp
 from deltaloop.cel.syntax import (
-    Call,
     Comprehension,
+    FunctionCall,
     ListLiteral,
     Literal,
     MapLiteral,
@@ -39,7 +39,7 @@ def children(node: Node) -> tuple[Node, ...]:
     match node:
         case Select():
             return (node.operand,)
-        case Call():
+        case FunctionCall():
             return (*((node.target,) if node.target is not None else ()), *node.arguments)
         case ListLiteral():
             return node.items
@@ -65,7 +65,7 @@ def _constant_arguments(function: str, is_valid: Callable[[Scalar], bool]) -> Va
 
     def validate(checked: Checked) -> Iterator[Fault]:
         for node in walk(checked.tree):
-            if isinstance(node, Call) and node.function == function and node.arguments:
+            if isinstance(node, FunctionCall) and node.function == function and node.arguments:
                 argument = node.arguments[-1]
                 if isinstance(argument, Literal) and not is_valid(argument.value):
                     yield argument.offset, f"invalid {function} argument"
@@ -100,7 +100,7 @@ def validate_homogeneous_literals(checked: Checked) -> Iterator[Fault]:
     waiting = [checked.tree]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, Call) and node.function == "format":
+        if isinstance(node, FunctionCall) and node.function == "format":
             continue
         if isinstance(node, ListLiteral):
             yield from _several_types(
@@ -128,14 +128,14 @@ def _several_types(checked: Checked, parts: Iterable[tuple[Node, bool]]) -> Iter
 def validate_format_calls(checked: Checked) -> Iterator[Fault]:
     """Refuse ``format`` of a constant text with arguments that do not fit it."""
     for node in walk(checked.tree):
-        if not (isinstance(node, Call) and node.function == "format" and isinstance(node.target, Literal)):
+        if not (isinstance(node, FunctionCall) and node.function == "format" and isinstance(node.target, Literal)):
             continue
         arguments = node.arguments[0]
         if isinstance(arguments, ListLiteral) and isinstance(node.target.value, str):
             yield from _unfit_arguments(checked, node, node.target.value, arguments)
 
 
-def _unfit_arguments(checked: Checked, node: Call, pattern: str, arguments: ListLiteral) -> Iterator[Fault]:
+def _unfit_arguments(checked: Checked, node: FunctionCall, pattern: str, arguments: ListLiteral) -> Iterator[Fault]:
     clauses = [match for match in CLAUSE.finditer(pattern) if not match[1]]
     for place, match in enumerate(clauses):
         if place >= len(arguments.items):
