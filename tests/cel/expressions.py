@@ -77,6 +77,10 @@ def _negated(function: str, node: cel.Node) -> cel.Node:
     return syntax.FunctionCall(function, (node,))
 
 
+def _called(function: str, arguments: list[cel.Node], target: cel.Node | None) -> cel.Node:
+    return syntax.FunctionCall(function, tuple(arguments), target)
+
+
 def _variadic(function: str, operands: list[cel.Node]) -> cel.Node:
     return syntax.FunctionCall(function, tuple(operands))
 

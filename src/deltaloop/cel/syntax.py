@@ -46,7 +46,7 @@ class Select:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Call:
+class FunctionCall:
     """A function, an operator, or a method of ``target``; ``_&&_`` and ``_||_`` have two arguments or more."""
 
     function: str
