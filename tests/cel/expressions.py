@@ -40,9 +40,7 @@ def _larger(inner: st.SearchStrategy[cel.Node]) -> st.SearchStrategy[cel.Node]:
         st.builds(syntax.FunctionCall, st.just("_?_:_"), st.tuples(inner, inner, inner)),
         st.builds(syntax.FunctionCall, st.sampled_from(["_[_]", "_[?_]"]), pairs),
         st.builds(_negated, st.sampled_from(["-_", "!_"]), inner),
-        st.builds(
-            syntax.FunctionCall, st.sampled_from(["f", "g"]), st.lists(inner, max_size=3).map(tuple), st.none() | inner
-        ),
+        st.builds(_called, st.sampled_from(["f", "g"]), st.lists(inner, max_size=3), st.none() | inner),
         st.lists(inner, max_size=3).flatmap(
             lambda items: st.builds(
                 syntax.ListLiteral,
