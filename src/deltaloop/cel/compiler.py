@@ -78,7 +78,7 @@ class Compiler:
         self._scopes: list[dict[str, int]] = []
         self._bound: set[int] = set()
         self.variables: dict[str, int] = {}
-        self.slots = FIRST_SLOT
+        self.slots: int = FIRST_SLOT
 
     def compile(self, node: Node) -> Closure:
         """Return what computes a node."""

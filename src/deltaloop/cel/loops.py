@@ -180,7 +180,7 @@ class FailedBinding:
     __slots__ = ("error",)
 
     def __init__(self, error: EvaluationError) -> None:
-        self.error = error
+        self.error: EvaluationError = error
 
 
 def _bind(operand: Closure, slots: Sequence[int], bodies: Sequence[Closure]) -> Closure:
