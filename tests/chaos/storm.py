@@ -2,8 +2,8 @@
 
 Two replicas with twenty workers each contend for one lease of an embedded server and bring ConfigMaps into the shape
 that they ask for, while reconciles fail at random, the objects change, the server goes away and comes back, and leaders
-are stopped and started again. At the end: has every object converged, did a key ever run twice at once (in either
-replica), and does the memory return to where it was. Then the same among processes, whose leaders are killed
+are stopped, or crash, and are started again. At the end: has every object converged, did a key ever run twice at once
+(in either replica), and does the memory return to where it was. Then the same among processes, whose leaders are killed
 (``storm_processes.py``).
 """
 
@@ -16,44 +16,17 @@ import logging
 import signal
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
-from typing import Any
 
 from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.client import Client, ClientConfig
-from deltaloop.leaderelection import LeaderElectionConfig, LeaderElector, LeaseLock
-from deltaloop.runtime import Manager, ManagerOptions
+from deltaloop.leaderelection import LeaderElectionConfig
+from deltaloop.runtime import ManagerOptions
+from deltaloop.testing import Cluster, Harness, eventually
+from deltaloop.testing.processes import ProcessLoop
 from tests.chaos.storm_load import Report, Storm, change, converged, create, for_each
 
 BLOCKS_ALLOWED = 1.10
 """The memory may be so many times what it was; what is compared are blocks of Python's own allocator."""
-
-
-@asynccontextmanager
-async def replica(storm: Storm, url: str, name: str) -> AsyncGenerator[Manager, None]:
-    """Run one replica."""
-    async with Client(ClientConfig(server=url, namespace="default")) as client:
-        lock = LeaseLock(client, namespace="default", name="storm", identity=name)
-        config = LeaderElectionConfig(lease_duration=6.0, renew_deadline=4.0, retry_period=0.1, own_thread=False)
-        elector = LeaderElector(lock, config, client=client)
-        options = ManagerOptions(namespace="default", preflight=False)
-        manager = Manager(client, [storm.controller()], elector=elector, options=options)
-        task = asyncio.create_task(manager.run())
-        try:
-            yield manager
-        finally:
-            manager.stop()
-            await task
-
-
-async def until(condition: Callable[[], object], *, timeout: float) -> bool:
-    end = time.monotonic() + timeout
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        await asyncio.sleep(0.05)
-    return True
 
 
 async def storm_once(report: Report, *, seed: int, restarts: int, limit: float) -> None:
@@ -61,7 +34,12 @@ async def storm_once(report: Report, *, seed: int, restarts: int, limit: float) 
     storm = Storm(report, seed=seed)
     names = [f"o-{number}" for number in range(report.objects)]
     options = ServerOptions(insecure_http=True, controllers=frozenset())
-    async with ApiServer(options) as server, Client(ClientConfig(server=server.url, namespace="default")) as client:
+    lease = LeaderElectionConfig(lease_duration=2.0, renew_deadline=1.4, retry_period=0.1)
+    async with (
+        ApiServer(options) as server,
+        Client(ClientConfig(server=server.url, namespace="default")) as client,
+        Harness(Cluster(server.kubeconfig(), embedded=True, shared=False), client) as harness,
+    ):
         began_at = time.monotonic()
 
         async def changes() -> None:
@@ -74,46 +52,33 @@ async def storm_once(report: Report, *, seed: int, restarts: int, limit: float) 
             for turn in range(restarts):
                 await asyncio.sleep(0.3 + 0.2 * storm.random.random() + report.objects / 2500)
                 if turn % 2 == 0:
-                    await server._restart(0.3)
+                    await server.faults.restart(0.3)
                     report.server_restarts += 1
-                await restart_a_leader()
+                leader = await eventually(lambda: harness.leader, within=20)
+                assert leader is not None
+                if turn % 2:
+                    await leader.crash()
+                    storm.running.clear()  # they do not run any more, and nothing of them says so
+                    report.leader_crashes += 1
+                await leader.restart()
+                report.leader_restarts += 1
 
-        replicas: dict[str, tuple[Any, Manager]] = {}
-
-        async def start(name: str) -> None:
-            entered = replica(storm, server.url, name)
-            replicas[name] = (entered, await entered.__aenter__())
-
-        async def restart_a_leader() -> None:
-            await until(
-                lambda: any(manager.leadership.value == "leading" for _, manager in replicas.values()), timeout=20.0
-            )
-            for name, (entered, manager) in [*replicas.items()]:
-                if manager.leadership.value == "leading":
-                    await entered.__aexit__(None, None, None)
-                    report.leader_restarts += 1
-                    await start(name)
-                    return
-
-        for name in ("one", "two"):
-            await start(name)
+        for _ in range(2):
+            options_of_each = ManagerOptions(namespace="default", preflight=False)
+            await harness.start(storm.controller(), options=options_of_each, leader_election=lease)
         try:
             async with asyncio.timeout(limit):
                 async with asyncio.TaskGroup() as group:
                     group.create_task(changes())
                     group.create_task(trouble())
                 await converged(client, report, storm)
-            report.seconds = time.monotonic() - began_at
         except TimeoutError:
-            report.seconds = time.monotonic() - began_at
             report.missing.append(f"not everything had converged after {limit:g} s")
-        finally:
-            for entered, _ in replicas.values():
-                await entered.__aexit__(None, None, None)
+        report.seconds = time.monotonic() - began_at
+        if storm.running:
+            report.missing.append(f"{len(storm.running)} reconciles never ended")
     if storm.twice:
         report.missing.append(f"{len(storm.twice)} keys ran twice at once")
-    if storm.running:
-        report.missing.append(f"{len(storm.running)} reconciles never ended")
 
 
 async def run(*, objects: int, restarts: int, limit: float, seed: int = 1) -> Report:
@@ -147,7 +112,8 @@ def main() -> None:
     from tests.chaos.storm_processes import storm_of_processes
 
     kills = arguments.__dict__.pop("kills")
-    reports = [asyncio.run(run(**vars(arguments)))]
+    with asyncio.Runner(loop_factory=ProcessLoop) as runner:
+        reports = [runner.run(run(**vars(arguments)))]
     print("in one process:", *reports[0].lines(), sep="\n  ", flush=True)
     if kills:
         more = {"objects": arguments.objects, "limit": arguments.limit, "seed": arguments.seed}

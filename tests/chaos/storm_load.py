@@ -39,7 +39,8 @@ class Report:
         waits: Seconds from the first event that a reconcile serves to its begin, retries left out.
         tries: How many tries the successful reconciles took.
         server_restarts: How often the server went away.
-        leader_restarts: How often a leader was stopped and started again.
+        leader_restarts: How often a leader was ended and started again.
+        leader_crashes: How many of these ends were crashes.
         kills: How often a leader's process was killed.
         takeovers: Seconds from each of these deaths until a successor was at work.
         blocks: Blocks of memory before and after.
@@ -53,6 +54,7 @@ class Report:
     tries: Counter[int] = field(default_factory=Counter[int])
     server_restarts: int = 0
     leader_restarts: int = 0
+    leader_crashes: int = 0
     kills: int = 0
     takeovers: list[float] = field(default_factory=list[float])
     blocks: tuple[int, int] = (0, 0)
@@ -73,7 +75,10 @@ class Report:
             ),
             f"event to reconcile: p50 {self.quantile(0.5):.3f} s, p99 {self.quantile(0.99):.3f} s",
             f"tries until success: {histogram}",
-            f"restarts: server {self.server_restarts}, leader {self.leader_restarts}{killed}",
+            (
+                f"restarts: server {self.server_restarts}, leader {self.leader_restarts},"
+                f" {self.leader_crashes} by a crash{killed}"
+            ),
         ]
         if self.takeovers:
             lines.append(

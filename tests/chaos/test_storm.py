@@ -22,7 +22,7 @@ async def test_everything_converges_through_failures_and_restarts(caplog: pytest
     caplog.set_level(logging.CRITICAL, logger="deltaloop")  # records that are kept keep tracebacks, and those memory
     report = await run(objects=40, restarts=2, limit=15.0)
     assert report.missing == [], report.lines()
-    assert (report.server_restarts, report.leader_restarts) == (1, 2)
+    assert (report.server_restarts, report.leader_restarts, report.leader_crashes) == (1, 2, 1)
     assert report.tries.total() >= 60
     assert max(report.tries) > 1
     assert len(report.lines()) == 6

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 import deltaloop as dl
 from deltaloop.apiserver import Fault
 from deltaloop.errors import NotSettledError
-from deltaloop.testing import CrashMoment, Harness, crash_at_every_write
+from deltaloop.testing import CrashMoment, Harness, crash_at_every_write, embedded_harness
 
 MAP, SECRET = dl.kinds.CONFIG_MAP, dl.kinds.SECRET
 CRD = Path(__file__).parents[2] / "examples/sample_controller/crd.yaml"
@@ -310,3 +312,14 @@ async def test_it_runs_on_the_real_clock_and_refuses_what_it_cannot_do_there(del
     assert len(harness.writes) == 3
     with pytest.raises(dl.errors.InvalidArgumentError, match="needs virtual time"):
         await harness.advance(1)
+
+
+async def test_nothing_of_a_crashed_program_is_held_afterwards() -> None:
+    async with embedded_harness() as harness:
+        replicas = [await harness.start(login, leader_election=True) for _ in range(2)]
+        await ask(harness.client)
+        managers = [weakref.ref(replica.manager) for replica in replicas]
+        await harness.crash()
+    del harness, replicas
+    gc.collect()
+    assert [manager() for manager in managers] == [None, None]

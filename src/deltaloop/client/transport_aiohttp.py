@@ -153,8 +153,7 @@ class AiohttpTransport:
         """Close all connections; requests that are under way fail."""
         self._closed = True
         sessions, self._sessions = list(self._sessions.values()), {}
-        for session in sessions:
-            await session.close()
+        await asyncio.gather(*(session.close() for session in sessions))  # cancelled, each has begun to
 
     async def _answer(
         self, request: HttpRequest, pool: str, encoding: str, progress: _Progress, limit: asyncio.Timeout

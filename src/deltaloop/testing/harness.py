@@ -345,8 +345,8 @@ class Harness:
                     await replica.crash()
         finally:
             for process, transport in self.buried:
+                await _close_cut(transport)  # before the program's own clean-up would, and get stuck half way
                 process.dispose()
-                await transport.close()
             for kind, name, namespace in reversed(self._installed):
                 with suppress(NotFoundError):
                     await self.client.delete(kind, name, namespace=namespace)
@@ -554,6 +554,14 @@ class Harness:
 
     def __repr__(self) -> str:
         return f"<Harness of {', '.join(map(repr, self.replicas)) or 'nothing'}>"
+
+
+async def _close_cut(transport: AiohttpTransport) -> None:
+    """Close a transport whose connections were cut, and never say that they are closed."""
+    closing = asyncio.ensure_future(transport.close())
+    await asyncio.wait({closing}, timeout=_FIRST_PAUSE)
+    closing.cancel()
+    await asyncio.gather(closing, return_exceptions=True)
 
 
 def _manifests(path: str | os.PathLike[str]) -> list[Manifest]:

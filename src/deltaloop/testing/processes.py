@@ -23,16 +23,19 @@ import threading
 import warnings
 import weakref
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
-from contextlib import suppress
 from typing import Any, Final, TypeVar, TypeVarTuple, final
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
-_MOST_CLOSES: Final = 100
+_MOST_WAITS: Final = 100
 _process: contextvars.ContextVar[Process | None] = contextvars.ContextVar("deltaloop_process", default=None)
 _waiting_thread: contextvars.ContextVar[Process | None] = contextvars.ContextVar("deltaloop_thread", default=None)
 _unclosable: Final[list[object]] = []
+
+
+class _Gone(BaseException):
+    """Takes what a crash has left standing off its place."""
 
 
 class ProcessLoop(asyncio.SelectorEventLoop):
@@ -293,21 +296,11 @@ def _cut(connection: asyncio.BaseTransport | asyncio.AbstractServer) -> None:
         connection.abort()
 
 
-def _close(coroutine: Any) -> None:
-    """Close a coroutine, however often it waits for something on its way out."""
-    if coroutine is None:
-        return
-    for _ in range(_MOST_CLOSES):
+def _close(awaitable: Any) -> None:
+    """End a coroutine, or the closing of an asynchronous generator, however often it waits for something on its way."""
+    for _ in range(_MOST_WAITS):
         try:
-            if hasattr(coroutine, "cr_frame"):
-                coroutine.close()
-            else:  # `aclose()` of a generator: run it, and end it where it waits
-                with suppress(StopIteration):
-                    coroutine.send(None)
-                coroutine.close()
-        except RuntimeError:  # it waits for something
-            continue
-        except BaseException:  # noqa: BLE001, S110 - it is a dead program's, and nobody is there to hear of it
-            pass
-        return
-    _unclosable.append(coroutine)  # dropping it would close it once more, aloud
+            awaitable.throw(_Gone())  # GeneratorExit would not reach into asynchronous generators
+        except BaseException:  # noqa: BLE001 - it is a dead program's, and nobody is there to hear of it
+            return
+    _unclosable.append(awaitable)  # dropping it would close it once more, aloud
