@@ -14,7 +14,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ConflictError, InvalidError
 from deltaloop.apiserver import Fault
-from deltaloop.client import WriteOptions
+from deltaloop.client import Client, ClientConfig, ClientOptions, WriteOptions
 from deltaloop.errors import (
     AlreadyOwnedError,
     InvalidChildrenError,
@@ -814,3 +814,34 @@ async def test_what_becomes_of_a_child_reconciles_its_owner() -> None:
         runs = len(done)
         await asyncio.sleep(60.0)
         assert len(done) == runs
+
+
+async def test_each_child_is_written_once_whatever_answers_are_lost_and_after_a_restart() -> None:
+    owners = 12
+    sent: list[str] = []
+
+    @controller("v1/ServiceAccount", name="accounts", children=["v1/Secret", "v1/ConfigMap"], workers=4)
+    async def reconcile(request: Request, ctx: Context) -> None:
+        account = await ctx.client.get("v1/ServiceAccount", request.name, namespace=request.namespace)
+        number = account.annotations.get("number", "")
+        await ctx.children.apply(cm(request.name, number=number), secret(request.name, k="v"))
+
+    def note(method: str, path: str, query: object, content_type: str) -> None:
+        if method not in ("GET", "POST"):  # the preflight asks by POST
+            sent.append(path)
+
+    async with world() as w:
+        for number in range(owners):
+            account = {"metadata": {"name": f"a{number}", "namespace": "default"}}
+            await w.client.create(kinds.SERVICE_ACCOUNT, account)
+        w.server.faults.add(Fault(do="lose", verbs=("patch",), probability=0.2))
+        config = ClientConfig(server=w.server.url, namespace="default")
+        for wanted in (2 * owners, 0):
+            sent.clear()
+            async with (
+                Client(config, options=ClientOptions(on_request=note)) as client,
+                w.running(reconcile, client=client),
+            ):
+                await asyncio.sleep(30.0)
+                assert (len(sent), len(set(sent))) == (wanted, wanted)
+        assert len(await names(w)) == len(await names(w, kinds.SECRET)) == owners
