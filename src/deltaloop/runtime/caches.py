@@ -118,10 +118,9 @@ class Caches:
             UnknownIndexError: If the cache has no such index.
         """
         known, views = self._of(rt)
-        indexes = [view.informer.indexer.get_indexers() for view in views]
-        indexed = [view for view, names in zip(views, indexes, strict=True) if index in names]
+        indexed = [view for view in views if view.has_index(index)]
         if not indexed:
-            raise UnknownIndexError(index, {name for names in indexes for name in names})
+            raise UnknownIndexError(index, {name for view in views for name in view.informer.indexer.get_indexers()})
         return _decoded(known, (view.by_index(index, value) for view in indexed))
 
     def _of(self, rt: Kind) -> tuple[ResourceType[Any], builtins.list[CacheView]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from deltaloop.api.errors import MalformedObjectError
+from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
 from deltaloop.api.resource import Resource
 from deltaloop.runtime.core.predicates import (
     And,
@@ -114,3 +114,14 @@ def test_a_function_is_asked_about_objects_that_are_there_only() -> None:
     assert not Where(elsewhere).allows(ADD)
     assert not Where(elsewhere).allows(DELETE)
     assert asked == ["a", "a"]
+
+
+@pytest.mark.parametrize("predicate", [Where, When])
+def test_a_function_that_has_to_be_awaited_is_no_predicate(predicate: Any) -> None:
+    async def waits(_: object) -> bool:
+        return False
+
+    with pytest.raises(
+        InvalidArgumentError, match=f"{predicate.__name__}.function is `async`: make it a plain function"
+    ):
+        predicate(waits)

@@ -10,11 +10,13 @@ Source: controller-runtime pkg/predicate.
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.path import Path
 from deltaloop.api.resource import Resource
 from deltaloop.api.selectors import LabelSelector
@@ -179,6 +181,11 @@ class HasLabels(Predicate):
         return f"HasLabels({str(self.selector)!r})"
 
 
+def _require_plain(name: str, function: object) -> None:
+    if inspect.iscoroutinefunction(function):
+        raise InvalidArgumentError(f"{name}.function is `async`: make it a plain function of what it is given")
+
+
 @final
 class Where(Predicate):
     """Passes changes of objects for which a function holds, before the change or after it."""
@@ -186,7 +193,12 @@ class Where(Predicate):
     __slots__ = ("function",)
 
     def __init__(self, function: Callable[[Resource], bool]) -> None:
-        """Ask ``function`` about the old and the new object."""
+        """Ask ``function`` about the old and the new object.
+
+        Raises:
+            InvalidArgumentError: If it is ``async``: what it returns would always be true.
+        """
+        _require_plain("Where", function)
         self.function: Callable[[Resource], bool] = function
 
     def allows(self, change: Change) -> bool:
@@ -204,7 +216,12 @@ class When(Predicate):
     __slots__ = ("function",)
 
     def __init__(self, function: Callable[[Change], bool]) -> None:
-        """Ask ``function`` about each change."""
+        """Ask ``function`` about each change.
+
+        Raises:
+            InvalidArgumentError: If it is ``async``: what it returns would always be true.
+        """
+        _require_plain("When", function)
         self.function: Callable[[Change], bool] = function
 
     def allows(self, change: Change) -> bool:
