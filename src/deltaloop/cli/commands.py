@@ -14,7 +14,7 @@ import typer
 
 from deltaloop.api.logs import configure_logging
 from deltaloop.cli import apiserver_flags as flags
-from deltaloop.cli import controller_commands
+from deltaloop.cli import cel_commands, controller_commands
 from deltaloop.cli.connection import ContextFlag, KubeconfigFlag
 
 T = TypeVar("T")
@@ -182,6 +182,7 @@ def leader_elect(
 app.command("run")(controller_commands.run)
 app.command("rbac")(controller_commands.rbac)
 app.command("explain")(controller_commands.explain)
+app.add_typer(cel_commands.app, name="cel")
 
 
 def _configure(log_level: str) -> None:

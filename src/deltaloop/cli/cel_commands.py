@@ -1,0 +1,111 @@
+"""``deltaloop cel check`` and ``eval``: expressions of the Common Expression Language, on values from YAML or JSON."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+if TYPE_CHECKING:
+    from deltaloop import cel
+
+app: typer.Typer = typer.Typer(no_args_is_help=True, help="Check and evaluate expressions of Kubernetes' rules (CEL).")
+
+_Expression = Annotated[str, typer.Argument(metavar="EXPRESSION", help="Such as 'self.replicas <= 5'.")]
+
+
+@app.command()
+def check(
+    expression: _Expression,
+    *,
+    variable: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME[:TYPE]", help="A variable that it may name; of any type, if none is given."),
+    ] = None,
+) -> None:
+    """Print the type of an expression; or what is wrong with it and where, with exit code 2."""
+    typer.echo(str(_compiled(expression, _declared(variable or ())).type))
+
+
+@app.command("eval")
+def evaluate(
+    expression: _Expression,
+    *,
+    variable: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="A variable's value, as JSON or YAML; @FILE is read from a file."),
+    ] = None,
+    budget: Annotated[int | None, typer.Option(help="End with an error above this cost.", min=0)] = None,
+) -> None:
+    """Print the value of an expression as JSON; or its error, with exit code 2."""
+    from deltaloop import cel
+
+    bindings = dict(_bound(each) for each in variable or ())
+    compiled = _compiled(expression, dict.fromkeys(bindings, cel.DYN))
+    typer.echo(json.dumps(_as_json(compiled.evaluate(bindings, budget=budget)), ensure_ascii=False))
+
+
+def _compiled(expression: str, variables: Mapping[str, cel.Type]) -> cel.CompiledExpression:
+    from deltaloop import cel
+
+    return cel.Environment(variables=variables).compile(expression)
+
+
+def _declared(written: list[str] | tuple[()]) -> dict[str, cel.Type]:
+    from deltaloop.cel.types import DYN, NAMED
+
+    types = {**NAMED, "any": DYN}
+    declared: dict[str, cel.Type] = {}
+    for each in written:
+        name, _, type_name = each.partition(":")
+        if (type_name or "dyn") not in types:
+            raise typer.BadParameter(f"{type_name!r} is none of {', '.join(sorted(types))}")
+        declared[name] = types[type_name or "dyn"]
+    return declared
+
+
+def _bound(written: str) -> tuple[str, object]:
+    from deltaloop.api.yaml_reader import read_yaml
+
+    name, equals, value = written.partition("=")
+    if not equals:
+        raise typer.BadParameter(f"{written!r} is not NAME=VALUE")
+    if not value.startswith("@"):
+        return name, read_yaml(value, source=f"--variable {name}")
+    try:
+        text = Path(value[1:]).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise typer.BadParameter(f"{value[1:]} cannot be read: {error}") from None
+    return name, read_yaml(text, source=value[1:])
+
+
+def _as_json(value: object) -> object:
+    """Return a value as JSON has it; what JSON has no word for is a text."""
+    from deltaloop import cel
+    from deltaloop.cel.libraries.instants import duration_text, timestamp_text
+    from deltaloop.cel.types import type_name
+
+    match value:
+        case float() if not math.isfinite(value):
+            return str(value)
+        case bytes():
+            return base64.b64encode(value).decode()
+        case cel.Timestamp():
+            return timestamp_text(value)
+        case cel.Duration():
+            return duration_text(value)
+        case cel.OptionalValue():
+            return _as_json(value.value)
+        case cel.Type():
+            return type_name(value)
+        case list():
+            return [_as_json(item) for item in cast("list[object]", value)]
+        case dict():
+            return {str(key): _as_json(item) for key, item in cast("dict[object, object]", value).items()}
+        case _:
+            return value

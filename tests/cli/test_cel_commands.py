@@ -1,0 +1,57 @@
+"""``deltaloop cel``: what it prints, and what it says about mistakes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from deltaloop.cli.main import main
+
+
+def run(*arguments: str) -> int:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["deltaloop", "cel", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+    return int(str(ended.value.code))
+
+
+def test_it_prints_a_type_or_what_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("check", "self.size() + n", "--variable", "self", "--variable", "n:int") == 0
+    assert capsys.readouterr().out == "int\n"
+    assert run("check", "1 + 'a'") == 2
+    assert "1:3: found no matching overload for '_+_' applied to '(int, string)'" in capsys.readouterr().err
+    assert run("check", "n", "--variable", "n:integer") == 2
+    assert "'integer' is none of any, bool" in capsys.readouterr().err
+
+
+def test_it_prints_a_value_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "object.yaml").write_text("spec: {replicas: 3, since: '2026-01-02T03:04:05Z'}\n")
+    variables = ("--variable", f"self=@{tmp_path / 'object.yaml'}", "--variable", "extra=2")
+    assert run("eval", "dyn(self.spec.replicas + extra)", *variables) == 0
+    assert run("eval", "[timestamp(self.spec.since)]", *variables) == 0
+    assert run("eval", "{'a': duration('90m')}") == 0
+    assert run("eval", "[b'a']") == 0
+    assert run("eval", "type(1.0 / 0.0)") == 0
+    assert run("eval", "optional.of(1.0 / 0.0)") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "5",
+        '["2026-01-02T03:04:05Z"]',
+        '{"a": "5400s"}',
+        '["YQ=="]',
+        '"double"',
+        '"inf"',
+    ]
+
+
+def test_an_error_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("eval", "self.a", "--variable", "self={}") == 2
+    assert capsys.readouterr().err == "error: no such key: a\n"
+    assert run("eval", "[1, 2, 3].map(x, x + 1)", "--budget", "3") == 2
+    assert capsys.readouterr().err == "error: operation cancelled: actual cost limit exceeded\n"
+    assert run("eval", "1", "--variable", "self") == 2
+    assert "'self' is not NAME=VALUE" in capsys.readouterr().err
+    assert run("eval", "1", "--variable", "self=@/no/such/file") == 2
+    assert "cannot be read" in capsys.readouterr().err
