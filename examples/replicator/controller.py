@@ -26,6 +26,11 @@ def by_source(obj: dl.Resource) -> list[str]:
     return [source_of(obj)] if source_of(obj) else []
 
 
+async def copies_of(request: dl.Request, ctx: dl.Context) -> list[dl.Resource]:
+    """Return the copies of a source."""
+    return await ctx.client.by_index(dl.kinds.CONFIG_MAP, "source", f"{request.namespace}.{request.name}")
+
+
 def to_source(obj: dl.Resource) -> Iterable[str]:
     """Map a copy to the key of its source, and a source to its own."""
     namespace, dot, name = source_of(obj).partition(".")
@@ -55,25 +60,21 @@ def replicator(sources: Iterable[str]) -> dl.Controller:
         ],
         indexers={"source": by_source},
         writes=[dl.kinds.CONFIG_MAP],
+        finalizer=FINALIZER,
         workers=4,
     )
     async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
         source = await ctx.client.find(dl.kinds.CONFIG_MAP, request.name, namespace=request.namespace)
         if source is None:
             return
-        label = f"{source.namespace}.{source.name}"
-        copies = {copy.namespace: copy for copy in await ctx.client.by_index(dl.kinds.CONFIG_MAP, "source", label)}
-        if source.deletion_timestamp is not None:
-            wanted = set[str]()
-        else:
-            source = await ctx.client.add_finalizer(dl.kinds.CONFIG_MAP, source, FINALIZER)
-            found = await ctx.client.list(dl.kinds.NAMESPACE, selector=source.annotations[TO])
-            wanted = {each.name for each in found if each.deletion_timestamp is None} - {source.namespace}
+        copies = {copy.namespace: copy for copy in await copies_of(request, ctx)}
+        found = await ctx.client.list(dl.kinds.NAMESPACE, selector=source.annotations[TO])
+        wanted = {each.name for each in found if each.deletion_timestamp is None} - {source.namespace}
         data = dict(source.get("data") or {})
         for namespace in sorted(wanted):
             copy = copies.get(namespace)
             if copy is None:
-                metadata = {"name": source.name, "labels": {FROM: label}}
+                metadata = {"name": source.name, "labels": {FROM: f"{source.namespace}.{source.name}"}}
                 await ctx.client.create(dl.kinds.CONFIG_MAP, {"metadata": metadata, "data": data}, namespace=namespace)
             elif dict(copy.get("data") or {}) != data:
                 changed = copy.edit()
@@ -81,7 +82,10 @@ def replicator(sources: Iterable[str]) -> dl.Controller:
                 await ctx.client.update(dl.kinds.CONFIG_MAP, changed, namespace=namespace)
         for namespace in sorted(copies.keys() - wanted):
             await ctx.client.delete(dl.kinds.CONFIG_MAP, copies[namespace].name, namespace=namespace)
-        if source.deletion_timestamp is not None:
-            await ctx.client.remove_finalizer(dl.kinds.CONFIG_MAP, source, FINALIZER)
+
+    @reconcile.cleanup
+    async def delete_copies(request: dl.Request, ctx: dl.Context) -> None:
+        for copy in await copies_of(request, ctx):
+            await ctx.client.delete(dl.kinds.CONFIG_MAP, copy.name, namespace=copy.namespace)
 
     return reconcile

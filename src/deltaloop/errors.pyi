@@ -66,6 +66,7 @@ from deltaloop.runtime.core.outcomes import NotAwaitedError as NotAwaitedError
 from deltaloop.runtime.core.outcomes import ReconcileTimeoutError as ReconcileTimeoutError
 from deltaloop.runtime.core.requests import InvalidRequestsError as InvalidRequestsError
 from deltaloop.runtime.errors import HealthServerError as HealthServerError
+from deltaloop.runtime.errors import InvalidAnswerError as InvalidAnswerError
 from deltaloop.runtime.errors import InvalidChildrenError as InvalidChildrenError
 from deltaloop.runtime.errors import InvalidControllerError as InvalidControllerError
 from deltaloop.runtime.errors import NoStatusSubresourceError as NoStatusSubresourceError

@@ -7,6 +7,7 @@
     controller_runtime_reconcile_time_seconds             histogram   controller
     controller_runtime_active_workers                     gauge       controller
     controller_runtime_max_concurrent_reconciles          gauge       controller
+    deltaloop_cleanups_total                              counter     controller
     deltaloop_reconcile_triggers_total                    counter     controller, source, verb
     deltaloop_reconciles_lingering                        gauge       controller
     deltaloop_hot_loops_total                             counter     controller, cause
@@ -51,6 +52,7 @@ _COUNTERS: Final = {
         "Total number of terminal reconciliation errors per controller"
     ),
     "controller_runtime_reconcile_timeouts_total": "Total number of reconciliation timeouts per controller",
+    "deltaloop_cleanups_total": "Total number of reconciles that were clean-ups of objects that are being deleted",
 }
 
 _GAUGES: Final = {

@@ -48,6 +48,7 @@ class Context:
         cancelled: Set once the reconcile is to stop; for plain functions, which nothing else can tell.
             ``ctx.cancelled.wait(1.0)`` is a sleep that ends early.
         logger: A logger whose records name the reconcile.
+        cleanup: Whether the object is being deleted and this run is a call of ``@reconcile.cleanup``.
     """
 
     __slots__ = (
@@ -60,6 +61,7 @@ class Context:
         "_statuses",
         "attempts",
         "cancelled",
+        "cleanup",
         "client",
         "controller",
         "logger",
@@ -94,6 +96,7 @@ class Context:
         self.triggers_dropped: int = triggers_dropped
         self.attempts: int = attempts
         self.cancelled: threading.Event = threading.Event()
+        self.cleanup: bool = False
         self.logger: ReconcileLogger = ReconcileLogger(
             _logger, {"controller": controller, "key": request.key, "reconcile": number}
         )

@@ -12,7 +12,7 @@ import inspect
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, final, overload
 
 from deltaloop.api.path import Path
 from deltaloop.api.resource import Resource
@@ -21,6 +21,7 @@ from deltaloop.cache.core.store import IndexFunc
 from deltaloop.client.request_keywords import Kind
 from deltaloop.runtime.context import Context
 from deltaloop.runtime.core.access import Access
+from deltaloop.runtime.core.finalizing import is_finalizer
 from deltaloop.runtime.core.hot_loop import HotLoopOptions
 from deltaloop.runtime.core.outcomes import Result
 from deltaloop.runtime.core.predicates import Predicate
@@ -32,8 +33,26 @@ from deltaloop.workqueue import QueueOptions, RateLimiter
 
 ReconcileFunction: TypeAlias = Callable[[Request, Context], Awaitable[Result | None] | Result | None]
 
+DeadlineFunction: TypeAlias = Callable[[Request, Context], Awaitable[bool] | bool]
+
 _DEFAULTS: Final = QueueOptions()
 _HOT_LOOPS: Final = HotLoopOptions()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Cleanup:
+    """What a controller does with objects that are being deleted.
+
+    Attributes:
+        function: Cleans up what one object stands for.
+        deadline: Seconds from the deletion on after which ``on_deadline`` is asked; None never asks.
+        on_deadline: Returns whether to give up.
+    """
+
+    function: ReconcileFunction
+    deadline: float | None = None
+    on_deadline: DeadlineFunction | None = None
 
 
 @final
@@ -64,6 +83,9 @@ class Controller:
         indexers: Index functions of the cache of ``resource``, by name.
         queue: Options of its work queue: priorities, fair shares, bounds.
         hot_loops: When a key that keeps itself busy is told of and slowed down; None never.
+        finalizer: Keeps objects from being gone before ``cleanup`` has let go of what they stand for; a name with a
+            domain, such as ``example.com/backup``. Empty for none.
+        declared_cleanup: What ``cleanup`` was given; None until then.
     """
 
     function: ReconcileFunction
@@ -83,6 +105,8 @@ class Controller:
     indexers: Mapping[str, IndexFunc[Resource] | Path] = field(default_factory=dict[str, "IndexFunc[Resource] | Path"])
     queue: QueueOptions = _DEFAULTS
     hot_loops: HotLoopOptions | None = _HOT_LOOPS
+    finalizer: str = ""
+    declared_cleanup: Cleanup | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         """Refuse what cannot work.
@@ -92,9 +116,10 @@ class Controller:
         """
         if not self.name:
             object.__setattr__(self, "name", kind_of(self.resource).lower())
-        self._require_call("its function", self.function, "a request and a context", None, None)
-        if inspect.isgeneratorfunction(self.function) or inspect.isasyncgenfunction(self.function):
-            raise InvalidControllerError(self.name, "its function is a generator: take `yield` out of it")
+        self._require_reconciler("its function", self.function)
+        if self.finalizer and not is_finalizer(self.finalizer):
+            problem = f"finalizer is {self.finalizer!r}; a name with a domain is needed, such as 'example.com/backup'"
+            raise InvalidControllerError(self.name, problem)
         for name in ("owns", "children", "watches", "sources", "writes", "predicates"):
             given: Any = getattr(self, name)
             if isinstance(given, str) or not isinstance(given, Iterable):
@@ -113,6 +138,12 @@ class Controller:
                 self._require_call(f"indexers[{name!r}]", index, "an object", None)
                 self._require_plain(f"indexers[{name!r}]", index)
         self._require_watches()
+
+    def _require_reconciler(self, name: str, function: object) -> None:
+        """Refuse what cannot be called, and awaited or run in a thread, with a request and a context."""
+        self._require_call(name, function, "a request and a context", None, None)
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise InvalidControllerError(self.name, f"{name} is a generator: take `yield` out of it")
 
     def _require_watches(self) -> None:
         """Refuse what stands in the wrong list."""
@@ -171,6 +202,63 @@ class Controller:
         """Whether its function is a coroutine function."""
         return is_coroutine_function(self.function)
 
+    @property
+    def needs_threads(self) -> bool:
+        """Whether one of its functions is plain."""
+        cleanup = self.declared_cleanup
+        beside = () if cleanup is None else (cleanup.function, cleanup.on_deadline)
+        return not all(function is None or is_coroutine_function(function) for function in (self.function, *beside))
+
+    @overload
+    def cleanup(self, function: ReconcileFunction, /) -> ReconcileFunction: ...
+    @overload
+    def cleanup(
+        self, /, *, deadline: float | None = None, on_deadline: DeadlineFunction | None = None
+    ) -> Callable[[ReconcileFunction], ReconcileFunction]: ...
+    def cleanup(
+        self,
+        function: ReconcileFunction | None = None,
+        /,
+        *,
+        deadline: float | None = None,
+        on_deadline: DeadlineFunction | None = None,
+    ) -> ReconcileFunction | Callable[[ReconcileFunction], ReconcileFunction]:
+        """Declare the decorated function as what is called for objects that are being deleted, in place of its own.
+
+        It is called, retried and timed as its own function is. The finalizer is dropped once it has returned without
+        asking for another run; ``Result(requeue_after=...)`` means "not yet". It has to do with being called again: a
+        program may end between its last write and that.
+
+        Args:
+            function: Cleans up what an object stands for; ``async def``, or a plain function, which runs in a thread.
+            deadline: Seconds from the object's ``deletionTimestamp`` on, after which ``on_deadline`` is asked; a
+                clean-up that has never been tried is tried first.
+            on_deadline: Called like ``function``, once a run; True drops the finalizer although nothing is cleaned up,
+                False goes on trying.
+
+        Raises:
+            InvalidControllerError: If that cannot work.
+        """
+
+        def declare(function: ReconcileFunction) -> ReconcileFunction:
+            if not self.finalizer:
+                problem = 'its clean-up needs a finalizer: @dl.controller(..., finalizer="example.com/cleanup")'
+                raise InvalidControllerError(self.name, problem)
+            if self.declared_cleanup is not None:
+                raise InvalidControllerError(self.name, "it has two clean-ups; one is called for each object")
+            self._require_reconciler("its clean-up", function)
+            if (deadline is None) != (on_deadline is None):
+                raise InvalidControllerError(self.name, "its clean-up needs both deadline and on_deadline, or neither")
+            if deadline is not None and not (deadline > 0 and math.isfinite(deadline)):
+                problem = f"deadline is {deadline!r}; a finite number of seconds greater than 0 is needed"
+                raise InvalidControllerError(self.name, problem)
+            if on_deadline is not None:
+                self._require_reconciler("on_deadline", on_deadline)
+            object.__setattr__(self, "declared_cleanup", Cleanup(function, deadline, on_deadline))
+            return function
+
+        return declare if function is None else declare(function)
+
     def __call__(self, request: Request, ctx: Context) -> Awaitable[Result | None] | Result | None:
         """Call the function."""
         return self.function(request, ctx)
@@ -182,6 +270,11 @@ class Controller:
 def kind_of(resource: Kind) -> str:
     """Return the kind's name, such as ``Foo`` of ``samples.deltaloop.dev/v1alpha1/Foo``."""
     return resource.kind if isinstance(resource, ResourceType) else resource.rpartition("/")[2]
+
+
+def group_kind(resource: Kind) -> tuple[str, str]:
+    """Return the API group and the kind's name."""
+    return str(resource).rpartition("/")[0].rpartition("/")[0], kind_of(resource)
 
 
 def as_watch(watch: Kind | Watch) -> Watch:
@@ -207,6 +300,7 @@ def controller(
     indexers: Mapping[str, IndexFunc[Resource] | Path] | None = None,
     queue: QueueOptions = _DEFAULTS,
     hot_loops: HotLoopOptions | None = _HOT_LOOPS,
+    finalizer: str = "",
 ) -> Callable[[ReconcileFunction], Controller]:
     """Declare the decorated function as a controller; the arguments are those of ``Controller``.
 
@@ -235,6 +329,7 @@ def controller(
             indexers=indexers or {},
             queue=queue,
             hot_loops=hot_loops,
+            finalizer=finalizer,
         )
 
     return declare

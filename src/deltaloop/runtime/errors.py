@@ -12,6 +12,7 @@ DeltaloopError
 │   ├── InvalidRequestsError     in core/requests.py
 │   ├── InvalidResultError       in core/outcomes.py
 │   ├── NotAwaitedError          same
+│   ├── InvalidAnswerError       an `on_deadline` that returned neither True nor False
 │   ├── OwnerGoneError           the owner of children is gone, going, or another one
 │   └── UndeclaredAccessError    a controller reads or writes what it does not declare
 ├── AlreadyOwnedError            in ownership.py
@@ -119,6 +120,20 @@ class UndeclaredAccessError(TerminalError):
         super().__init__(f"controller {controller!r} does not declare this: {needed}. Remedy: {needed.remedy()}")
         self.controller = controller
         self.needed = needed
+
+
+@final
+class InvalidAnswerError(TerminalError, TypeError):
+    """The ``on_deadline`` of a clean-up returned neither True nor False; the finalizer stays, and the key is parked.
+
+    Attributes:
+        returned: Name of the class of what came back.
+    """
+
+    def __init__(self, returned: str) -> None:
+        """Keep what came back."""
+        super().__init__(f"on_deadline returned a {returned}; return True to give up, or False to go on trying")
+        self.returned = returned
 
 
 @final

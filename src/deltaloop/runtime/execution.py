@@ -9,15 +9,17 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
-from collections.abc import Awaitable
-from concurrent.futures import ThreadPoolExecutor
-from typing import cast, final
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import Executor
+from typing import Any, cast, final
 
 from deltaloop.runtime.calls import forgotten
 from deltaloop.runtime.context import Context
 from deltaloop.runtime.controller import Controller
 from deltaloop.runtime.core.outcomes import Ended, NotAwaitedError, Raised, Returned
+from deltaloop.runtime.core.requests import Request
 from deltaloop.runtime.errors import ReconcileCancelledError
+from deltaloop.runtime.mapping import is_coroutine_function
 
 
 @final
@@ -26,18 +28,31 @@ class Execution:
 
     __slots__ = ("_context", "_task", "future")
 
-    def __init__(self, controller: Controller, context: Context, pool: ThreadPoolExecutor | None) -> None:
-        """Start the call; in ``pool`` if its function is plain."""
+    def __init__(
+        self,
+        controller: Controller,
+        context: Context,
+        pool: Executor | None,
+        work: Coroutine[Any, Any, object] | None = None,
+    ) -> None:
+        """Start the call; in ``pool`` if its function is plain.
+
+        Args:
+            controller: Whose function is called.
+            context: With what.
+            pool: Threads for plain functions.
+            work: What is awaited in place of the call, and makes it itself.
+        """
         self._context = context
         self._task: asyncio.Task[object] | None = None
         self.future: asyncio.Future[object]
-        if pool is None:
+        if work is not None or controller.is_async:
             name = f"reconcile {controller.name} {context.request}"
-            self._task = asyncio.create_task(_await_call(controller, context), name=name)
+            call = _await_call(controller.function, context) if work is None else work
+            self._task = asyncio.create_task(call, name=name)
             self.future = self._task
         else:
-            here = contextvars.copy_context()
-            self.future = asyncio.get_running_loop().run_in_executor(pool, _call, here, controller, context)
+            self.future = _in_thread(controller.function, context, pool)
 
     def stop(self) -> None:
         """Tell it to stop; it may take its time, or not do it at all."""
@@ -72,13 +87,41 @@ class Execution:
         return None if self.future.cancelled() else self.future.exception()
 
 
-async def _await_call(controller: Controller, context: Context) -> object:
-    return await cast("Awaitable[object]", controller.function(context.request, context))
+async def call_to_end(
+    function: Callable[[Request, Context], object], context: Context, pool: Executor | None
+) -> object:
+    """Call a function as a reconciler is called, and return what it returned.
+
+    Cancelled, it waits until a thread has really ended; what that raised goes before the cancellation.
+    """
+    if is_coroutine_function(function):
+        return await _await_call(function, context)
+    future = _in_thread(function, context, pool)
+    cancelled: asyncio.CancelledError | None = None
+    while not future.done():
+        try:
+            await asyncio.wait((future,))
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None and future.exception() is None:
+        raise cancelled
+    return future.result()
 
 
-def _call(variables: contextvars.Context, controller: Controller, context: Context) -> object:
+async def _await_call(function: Callable[[Request, Context], object], context: Context) -> object:
+    return await cast("Awaitable[object]", function(context.request, context))
+
+
+def _in_thread(
+    function: Callable[[Request, Context], object], context: Context, pool: Executor | None
+) -> asyncio.Future[object]:
+    here = contextvars.copy_context()
+    return asyncio.get_running_loop().run_in_executor(pool, _call, here, function, context)
+
+
+def _call(variables: contextvars.Context, function: Callable[[Request, Context], object], context: Context) -> object:
     try:
-        return variables.run(controller.function, context.request, context)
+        return variables.run(function, context.request, context)
     except StopIteration as error:
         # A future cannot carry it, and would never be done.
         raise RuntimeError("the reconciler raised StopIteration") from error

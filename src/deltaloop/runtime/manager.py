@@ -36,6 +36,7 @@ from deltaloop.runtime.core.history import History
 from deltaloop.runtime.core.readiness import CacheState, Check, Leadership, readiness
 from deltaloop.runtime.core.shutdown import Abandon, Cancel, Continue, Drain, End, Heard, Shutdown
 from deltaloop.runtime.errors import InvalidControllerError, ShutdownTimeoutError
+from deltaloop.runtime.finalizing import refuse_finalizers
 from deltaloop.runtime.health_pages import EXPLAIN_PATH, explanation, metrics_page, probe
 from deltaloop.runtime.health_server import HealthServer, only_local
 from deltaloop.runtime.manager_options import ManagerOptions
@@ -95,7 +96,8 @@ class Manager:
             options: How long to wait, what to listen on, and whether to elect a leader.
 
         Raises:
-            InvalidControllerError: If two controllers have the same name.
+            InvalidControllerError: If two controllers have the same name, or a finalizer that nothing drops, or that
+                two would drop.
             InvalidArgumentError: If metrics are to be served, and there is no page of them; or if the name of a
                 controller cannot be the component of Events.
         """
@@ -106,6 +108,7 @@ class Manager:
             if controller.name in seen:
                 raise InvalidControllerError(controller.name, "two have this name; give one another, by name=...")
             seen.add(controller.name)
+        refuse_finalizers(self.controllers)
         self._client = client
         self._elector = elector
         self._recorders: dict[str, ComponentRecorder] = {}
@@ -387,7 +390,14 @@ class Manager:
             )
             self._loops.append(loop)
             informers = connect_caches(
-                loop, plan, factory, views, namespace=options.namespace, options=options.informers, clock=clock
+                loop,
+                plan,
+                factory,
+                views,
+                namespace=options.namespace,
+                options=options.informers,
+                clock=clock,
+                wall_clock=options.wall_clock,
             )
             for informer in informers:
                 self._users.setdefault(informer.name, set()).add(plan.controller.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import final
 
 from deltaloop.cache.informer import InformerOptions
@@ -14,6 +15,10 @@ from deltaloop.runtime.core.access import Access
 from deltaloop.runtime.core.declared_access import UndeclaredAccess
 from deltaloop.runtime.core.shutdown import REPEAT_WINDOW
 from deltaloop.runtime.health_server import Listen
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
 
 
 @final
@@ -41,6 +46,7 @@ class ManagerOptions:
         metrics: Where ``/metrics`` is served; None nowhere.
         informers: Options of all informers.
         chance: Draws the numbers in [0, 1) that spread runs which are asked for after a time (``Result.jitter``).
+        wall_clock: Aware time; the deadlines of clean-ups count from the server's ``deletionTimestamp``.
     """
 
     namespace: str | None = None
@@ -59,6 +65,7 @@ class ManagerOptions:
     metrics: Listen | None = None
     informers: InformerOptions = field(default_factory=InformerOptions)
     chance: Callable[[], float] = random.random
+    wall_clock: Callable[[], datetime] = _utc_now
 
     def __post_init__(self) -> None:
         """Refuse what is no time."""

@@ -7,6 +7,7 @@
     controller_runtime_reconcile_timeouts_total{controller}                same
     controller_runtime_active_workers{controller}                          ``active_workers``
     controller_runtime_max_concurrent_reconciles{controller}               ``max_concurrent_reconciles``
+    deltaloop_cleanups_total{controller}                                   same
     deltaloop_reconcile_triggers_total{controller,source,verb}             ``triggered``
     deltaloop_reconciles_lingering{controller}                             ``lingering``
     deltaloop_hot_loops_total{controller,cause}                            ``hot_loop``
@@ -26,6 +27,9 @@ from deltaloop.tracebacks import ErrorSummaries
 from deltaloop.workqueue.metrics import QueueMetrics
 
 Ts = TypeVarTuple("Ts")
+
+CLEANUPS: Final = "deltaloop_cleanups_total"
+"""Counts the reconciles that were clean-ups of objects that are being deleted."""
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 

@@ -19,7 +19,7 @@ from deltaloop.runtime.core.history import History, Reconciled, WrittenObject
 from deltaloop.runtime.core.hot_loop import Cause, Cooled, HotLoop, HotLoops
 from deltaloop.runtime.core.outcomes import Case, KeyDecision
 from deltaloop.runtime.core.own_writes import OwnWrite, changed_paths, path_text
-from deltaloop.runtime.metrics import GuardedControllerMetrics
+from deltaloop.runtime.metrics import CLEANUPS, GuardedControllerMetrics
 from deltaloop.runtime.tracing import Tracing, end
 
 if TYPE_CHECKING:
@@ -112,7 +112,8 @@ class Observer:
         row = decision.row
         result = row.result or decision.case.value
         if row.result:
-            self._metrics.reconciled(row.result, row.counters, seconds)
+            counters = (*row.counters, CLEANUPS) if context.cleanup else row.counters
+            self._metrics.reconciled(row.result, counters, seconds)
         end(span, result=result, error=decision.error)
         context.logger.debug(
             "reconciled",
@@ -120,6 +121,7 @@ class Observer:
                 "result": result,
                 "seconds": seconds,
                 "attempt": context.attempts,
+                "cleanup": context.cleanup,
                 "triggers": [str(trigger) for trigger in context.triggers],
                 "triggers_dropped": context.triggers_dropped,
             },
@@ -153,6 +155,7 @@ class Observer:
             triggers_dropped=context.triggers_dropped,
             writes=tuple(map(_without_data, writes[:_WRITES_KEPT])),
             writes_dropped=context.client.writes_dropped + max(0, len(writes) - _WRITES_KEPT),
+            cleanup=context.cleanup,
         )
 
     def _observe_heat(

@@ -37,6 +37,7 @@ from deltaloop.runtime.core.running import AwaitRun, Leave, Running, Runs, Stop,
 from deltaloop.runtime.core.standby import names_gone_object, surplus
 from deltaloop.runtime.errors import ReconcileStoppedError
 from deltaloop.runtime.execution import Execution
+from deltaloop.runtime.finalizing import FinalizedRuns
 from deltaloop.runtime.metrics import ControllerMetrics, GuardedControllerMetrics
 from deltaloop.runtime.observing import Observer
 from deltaloop.runtime.reconcile_client import ReconcileClient
@@ -109,6 +110,7 @@ class ReconcileLoop:
         self._at_close: list[Callable[[], object]] = []
         self.own_cache: Lister[Resource] | None = None
         self.children: DeclaredChildren | None = None
+        self.finalizing: FinalizedRuns | None = None
         self._leaving: asyncio.Future[None] | None = None
         self.metrics.max_concurrent_reconciles(controller.workers)
 
@@ -120,7 +122,7 @@ class ReconcileLoop:
         """
         if self._leaving is None:
             self._leaving = asyncio.get_running_loop().create_future()
-        if not self.controller.is_async and self._pool is None:
+        if self.controller.needs_threads and self._pool is None:
             self._pool = ThreadPoolExecutor(self.controller.workers, thread_name_prefix=f"{self.controller.name}-")
         name, workers_wanted = self.controller.name, self.controller.workers
         _logger.info("the workers start", extra={"controller": name, "workers": workers_wanted})
@@ -168,6 +170,11 @@ class ReconcileLoop:
     def object_gone(self, obj: Resource) -> None:
         """Forget an object of the controller's kind that the cache has no more, or has another one in place of."""
         self.memories.gone(obj.key, obj.uid)
+
+    def ask_after(self, key: str, seconds: float) -> None:
+        """Have a key run again once the deadline of its clean-up has passed."""
+        trigger = Trigger(source="finalizer", verb="deadline", at=self._clock())
+        self.queue.add_after(key, seconds, trigger=trigger)
 
     def at_close(self, call: Callable[[], object]) -> None:
         """Have something called by ``close``."""
@@ -217,7 +224,8 @@ class ReconcileLoop:
             context = self._context(request, work, run, client, triggers)
             span = self._observer.begins(context)
             with current(span):
-                execution = Execution(self.controller, context, self._pool)
+                work_instead = None if self.finalizing is None else self.finalizing.run(context, self._pool)
+                execution = Execution(self.controller, context, self._pool, work_instead)
         except BaseException:
             self._has_ended(run)  # a slot that nothing runs in would be lost for good
             raise

@@ -8,6 +8,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final, final
 
 from deltaloop.api.errors import UnknownResourceError
@@ -27,9 +29,11 @@ from deltaloop.runtime.controller import Controller, as_watch
 from deltaloop.runtime.core.access import READ_VERBS, Access, AccessRule, implied_rules, rules_for, rules_of_access
 from deltaloop.runtime.core.children import CHILD_VERBS, OWNER_INDEX, ChildKind, child_owner, owner_uids
 from deltaloop.runtime.core.declared_access import DeclaredAccess
+from deltaloop.runtime.core.finalizing import with_deletions
 from deltaloop.runtime.core.requests import Mapper, own_key, owner_key
 from deltaloop.runtime.enqueue import Enqueue
 from deltaloop.runtime.errors import InvalidControllerError
+from deltaloop.runtime.finalizing import FinalizedRuns
 from deltaloop.runtime.mapping import CachedMapper, mapping_by_index, with_caches
 from deltaloop.runtime.reconcile_loop import ReconcileLoop
 from deltaloop.runtime.remedies import note_unknown_kind
@@ -115,7 +119,7 @@ def wires_of(controller: Controller, known: Mapping[str, ResourceType[Any]]) -> 
     own = kind_of(controller.resource)
     primary = Watch(
         controller.resource,
-        predicates=controller.predicates,
+        predicates=with_deletions(controller.predicates, controller.finalizer),
         namespace=controller.namespace,
         indexers=controller.indexers,
     )
@@ -146,6 +150,8 @@ def wires_of(controller: Controller, known: Mapping[str, ResourceType[Any]]) -> 
         for access in (item if isinstance(item, Access) else Access(item) for item in controller.writes)
         if isinstance(access.resource, ResourceType) or access.resource in known
     )
+    if controller.finalizer:
+        writes = (*writes, (own, Access(own, verbs=("patch",))))
     owned = tuple(kind_of(as_watch(watch).resource) for watch in controller.owns)
     child_kinds = tuple(ChildKind(kind_of(watch.resource), watch.namespace) for watch in children)
     return Wires(
@@ -237,6 +243,7 @@ def connect_caches(
     namespace: str | None,
     options: InformerOptions,
     clock: Callable[[], float],
+    wall_clock: Callable[[], datetime] = partial(datetime.now, UTC),  # noqa: B008 - it is a function
 ) -> list[Informer[Any]]:
     """Have the changes of a controller's kinds queue keys, and make their caches readable; return the informers.
 
@@ -248,6 +255,7 @@ def connect_caches(
         namespace: The manager's namespace; None for all.
         options: Of the informers.
         clock: Seconds of the event loop.
+        wall_clock: Aware time, for deadlines of clean-ups.
 
     Raises:
         InvalidControllerError: If two controllers that share a cache have different indexes of one name.
@@ -255,6 +263,11 @@ def connect_caches(
     informers: list[Informer[Any]] = []
     controller = wires.controller.name
     caches = Caches(controller)
+    cleanup = wires.controller.declared_cleanup
+    if cleanup is not None:
+        loop.finalizing = FinalizedRuns(
+            wires.controller, cleanup, wires.kind, wall_clock=wall_clock, ask_after=loop.ask_after
+        )
     if wires.children:
         kinds = [ChildKind(child.kind, _held(child.kind, child.namespace, namespace)) for child in wires.children]
         loop.children = DeclaredChildren(wires.kind, tuple(kinds))

@@ -55,6 +55,7 @@ def test_an_object_is_found_by_its_own_reconciles_and_by_those_it_caused_or_that
         "secondsAgo": 1.0,
         "seconds": 0.5,
         "attempt": 1,
+        "cleanup": False,
         "result": "success",
         "error": "",
         "triggers": ["watch update Pod default/p by self, reconcile 1"],

@@ -23,12 +23,12 @@ from deltaloop.api.selectors import FieldRequirement, FieldSelector
 from deltaloop.api.times import format_micro_time, format_time
 from deltaloop.events.core.correlation import MESSAGE_LIMIT
 from deltaloop.events.core.draft import EventApi, EventDraft
+from deltaloop.schemas.dns_names import is_qualified_name
 
 EVENT_TYPES: Final = ("Normal", "Warning")
 WORD_LIMIT: Final = 128
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _SUBDOMAIN_LIMIT: Final = 253
-_QUALIFIED_NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 
 
 def check_event_type(event_type: str) -> None:
@@ -64,9 +64,7 @@ def check_component(api: EventApi, component: str) -> None:
         raise InvalidArgumentError("EventRecorder needs a component that is not empty: it is who the events come from")
     if api is EventApi.CORE_V1:
         return
-    prefix, slash, name = component.rpartition("/")
-    fits = not slash or (len(prefix) <= _SUBDOMAIN_LIMIT and _SUBDOMAIN.fullmatch(prefix))
-    if not fits or not _QUALIFIED_NAME.fullmatch(name):
+    if not is_qualified_name(component):
         raise InvalidArgumentError(
             f"{component!r} cannot be the reporting controller of an {api} Event; "
             "a qualified name can, such as example.com/foo-controller"

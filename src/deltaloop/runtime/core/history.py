@@ -59,6 +59,7 @@ class Reconciled:
         triggers_dropped: How many triggers there were beyond those kept.
         writes: What it wrote.
         writes_dropped: How many writes there were beyond those kept.
+        cleanup: Whether it was a clean-up of an object that is being deleted.
     """
 
     controller: str
@@ -74,6 +75,7 @@ class Reconciled:
     triggers_dropped: int
     writes: tuple[WrittenObject, ...]
     writes_dropped: int
+    cleanup: bool = False
 
     def to_dict(self, now: float) -> dict[str, Any]:
         """Return it as JSON has it; times count back from ``now``."""
@@ -84,6 +86,7 @@ class Reconciled:
             "secondsAgo": round(max(0.0, now - self.ended_at), 3),
             "seconds": round(self.seconds, 6),
             "attempt": self.attempt,
+            "cleanup": self.cleanup,
             "result": self.result,
             "error": self.error,
             "triggers": [str(trigger) for trigger in self.triggers],
