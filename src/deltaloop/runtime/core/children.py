@@ -215,8 +215,8 @@ def desired_child(
     elsewhere = bool(owner.namespace) and namespace != owner.namespace
     if elsewhere and not owner.finalizers:
         raise InvalidChildrenError(
-            f"{shown} would stay when its owner {owner.key} goes, for it is not in the owner's namespace: give the"
-            " owner a finalizer first, and call ctx.children.apply(prune_all=True) in its clean-up"
+            f"{shown} would stay when its owner {owner.key} goes, for it is not in the owner's namespace: declare a"
+            " finalizer, @dl.controller(finalizer=...), and call ctx.children.apply(prune_all=True) in its clean-up"
         )
     if namespace:
         metadata["namespace"] = namespace
