@@ -177,6 +177,7 @@ def test_rbac_prints_what_is_watched_and_written(module: str) -> None:
         (["--log-format", "xml"], "is not text or json"),
         (["--log-level", "loud"], "is not a level"),
         (["--load", "x"], "--load is for --embedded only"),
+        (["--rbac"], "--rbac is for --embedded only"),
         (["--embedded", "--context", "x"], "brings its own cluster"),
         (["--metrics-bind-address", "nowhere"], "is no address"),
         (["--metrics-token-review"], "must not travel in the clear"),

@@ -19,13 +19,14 @@ from deltaloop.api.redaction import SecretText
 from deltaloop.api.yaml_reader import read_yaml_documents
 from deltaloop.apiserver import ApiServer, ServerOptions, StaticUser, read_manifests
 from deltaloop.cli.access_file import read_access
-from deltaloop.cli.rbac import Program, print_roles, rules_of
+from deltaloop.cli.rbac import print_roles
 from deltaloop.cli.run import ClusterFlags, LeaderElection, RunCommand, run
 from deltaloop.errors import PreflightError
 from deltaloop.events import EventApi
 from deltaloop.runtime import Controller
 from deltaloop.runtime.core.access import AccessRule
 from deltaloop.runtime.health_server import Listen
+from deltaloop.runtime.program_access import Program, rules_of
 from deltaloop.testing import eventually
 
 CRD = Path(__file__).parents[2] / "examples" / "sample_controller" / "crd.yaml"

@@ -8,10 +8,42 @@ from pathlib import Path
 import pytest
 
 import deltaloop as dl
-from deltaloop.cli.run import ClusterFlags, RunCommand, run
+from deltaloop.cli.run import ClusterFlags, LeaderElection, RunCommand, run
 from deltaloop.testing import eventually
 
+SELF_REVIEW = dl.ResourceType[dl.api.Resource](
+    "authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
+)
 CRD = Path(__file__).parents[2] / "examples" / "sample_controller" / "crd.yaml"
+
+
+@pytest.mark.real_time
+async def test_the_program_may_do_what_rbac_prints_and_no_more(tmp_path: Path) -> None:
+    answers: list[str] = []
+
+    @dl.controller("v1/ConfigMap", name="maps", writes=["v1/Secret"], predicates=[dl.predicates.HasLabels("go")])
+    async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
+        await ctx.client.create("v1/Secret", {"metadata": {"name": request.name}})
+        review = {"metadata": {}, "spec": {"resourceAttributes": {"resource": "pods", "verb": "list"}}}
+        answer = await ctx.client.create(SELF_REVIEW, review)
+        answers.append(f"{answer['status']['allowed']}")
+        about = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}}
+        ctx.recorder.event(about, "Normal", "Made", "made")
+
+    config = tmp_path / "config"
+    cluster = ClusterFlags(embedded=True, rbac=True, write_kubeconfig=config)
+    election = LeaderElection(name="maps", namespace="elsewhere")
+    command = RunCommand(controllers=(reconcile,), cluster=cluster, election=election)
+    task = asyncio.create_task(run(command, lambda line: None))
+    await eventually(config.exists, every=0.02)
+    async with dl.connect(kubeconfig=config) as client:
+        await client.create("v1/ConfigMap", {"metadata": {"name": "a", "labels": {"go": ""}}})
+        await eventually(lambda: answers == ["False"], every=0.02)
+        await client.get("v1/Secret", "a")
+        await eventually(lambda: client.list("v1/Event", namespace="default"), every=0.02)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 @pytest.mark.real_time

@@ -13,10 +13,10 @@ import pytest
 
 import deltaloop as dl
 from deltaloop.apiserver.core.fault_rules import Fault
-from deltaloop.cli.rbac import Program, rules_of
 from deltaloop.errors import InvalidControllerError
 from deltaloop.runtime import Context, Controller, Manager, Request, Result, controller
 from deltaloop.runtime.metrics import CLEANUPS
+from deltaloop.runtime.program_access import Program, rules_of
 from deltaloop.testing import Harness, crash_at_every_write
 from tests.runtime.test_loop_alone import Hooks
 from tests.runtime.worlds import CM, World, cm, now, until, world

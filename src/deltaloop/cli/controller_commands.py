@@ -49,7 +49,8 @@ def rbac(
     """Print the roles that controllers need: for what they watch and declare to write, or for what a run did."""
     from deltaloop.cli.access_file import read_access
     from deltaloop.cli.load_controllers import load_controllers
-    from deltaloop.cli.rbac import Program, print_recorded, print_roles
+    from deltaloop.cli.rbac import print_recorded, print_roles
+    from deltaloop.runtime.program_access import Program
 
     if (recorded is None) == (not target):
         raise typer.BadParameter("give either a module, or --from FILE")

@@ -20,7 +20,6 @@ from deltaloop.cache import InformerOptions
 from deltaloop.cli.access_file import save_access
 from deltaloop.cli.kubeconfig_file import check_may_write, remove_kubeconfig, write_kubeconfig
 from deltaloop.cli.object_names import check_name, check_namespace
-from deltaloop.cli.program_access import program_access
 from deltaloop.client import Client, ClientOptions, connect
 from deltaloop.events import EventApi, EventRecorder, EventRecorderOptions
 from deltaloop.leaderelection import LeaderElectionConfig, LeaderElector, LeaseLock
@@ -31,6 +30,7 @@ from deltaloop.runtime.core.declared_access import UndeclaredAccess
 from deltaloop.runtime.core.recorded_access import RecordedAccess
 from deltaloop.runtime.errors import ShutdownTimeoutError
 from deltaloop.runtime.health_server import Listen
+from deltaloop.runtime.program_access import Program, program_access, restricted, rules_of
 
 _log: Final = logging.getLogger("deltaloop.cli")
 
@@ -46,6 +46,7 @@ class ClusterFlags:
         kubeconfig: File; None looks where kubectl does, then into the pod.
         context: Context of the kubeconfig; None takes its current one.
         embedded: Run against an embedded API server, which ends with the program.
+        rbac: Whether the embedded server lets the program do what ``deltaloop rbac`` prints, and no more.
         load: Files or folders of manifests that the embedded server begins with, such as CRDs.
         write_kubeconfig: Where the embedded server's kubeconfig goes; None nowhere.
     """
@@ -53,12 +54,14 @@ class ClusterFlags:
     kubeconfig: Path | None = None
     context: str | None = None
     embedded: bool = False
+    rbac: bool = False
     load: tuple[Path, ...] = ()
     write_kubeconfig: Path | None = None
 
     def __post_init__(self) -> None:
         """Refuse what does not fit together."""
-        for flag, given in (("--load", self.load), ("--write-kubeconfig", self.write_kubeconfig)):
+        given_flags = (("--load", self.load), ("--write-kubeconfig", self.write_kubeconfig), ("--rbac", self.rbac))
+        for flag, given in given_flags:
             if given and not self.embedded:
                 raise InvalidArgumentError(f"{flag} is for --embedded only")
         if self.embedded and (self.kubeconfig is not None or self.context):
@@ -240,7 +243,9 @@ async def _connected(
     if cluster.write_kubeconfig is not None:
         check_may_write(cluster.write_kubeconfig)
     manifests = [manifest for path in cluster.load for manifest in read_manifests(path)]
-    async with ApiServer(ServerOptions(controllers=CLUSTER_CONTROLLERS)) as server, AsyncExitStack() as stack:
+    mode = "RBAC" if cluster.rbac else "AlwaysAllow"
+    server_options = ServerOptions(controllers=CLUSTER_CONTROLLERS, authorization_mode=mode)
+    async with ApiServer(server_options) as server, AsyncExitStack() as stack:
         server.load(manifests)
         hint = ""
         if cluster.write_kubeconfig is not None:
@@ -248,4 +253,17 @@ async def _connected(
             stack.callback(remove_kubeconfig, cluster.write_kubeconfig)
             hint = f"; use it with: export KUBECONFIG={cluster.write_kubeconfig}"
         show(f"embedded API server is ready at {server.url}{hint}")
-        yield await stack.enter_async_context(connect(kubeconfig=server.kubeconfig(), options=options))
+        if not cluster.rbac:
+            yield await stack.enter_async_context(connect(kubeconfig=server.kubeconfig(), options=options))
+            return
+        async with connect(kubeconfig=server.kubeconfig()) as admin:
+            election = command.election
+            program = Program(
+                namespace=command.namespace,
+                lease_namespace=None if election is None else election.namespace or admin.namespace,
+                event_api=command.event_api,
+                token_review=command.metrics is not None and command.metrics.token_review,
+            )
+            rules, _ = rules_of(command.controllers, program=program)
+            config = await restricted(admin, rules, name="-".join(each.name for each in command.controllers))
+        yield await stack.enter_async_context(Client(config, options=options))

@@ -35,6 +35,9 @@ OnlyNamespaceFlag: TypeAlias = Annotated[
     str, typer.Option("--namespace", "-n", metavar="NAME", help="Watch this namespace only; all by default.")
 ]
 EmbeddedFlag: TypeAlias = Annotated[bool, typer.Option("--embedded", help="Run against an embedded API server.")]
+RbacFlag: TypeAlias = Annotated[
+    bool, typer.Option("--rbac", help="With --embedded: under exactly the roles that `deltaloop rbac` prints.")
+]
 LoadFlag: TypeAlias = Annotated[
     list[Path] | None,
     typer.Option(metavar="PATH", help="With --embedded: manifests to begin with, such as CRDs. Repeatable."),
@@ -95,6 +98,7 @@ class RunFlags:
     context: ContextFlag = None
     namespace: OnlyNamespaceFlag = ""
     embedded: EmbeddedFlag = False
+    rbac: RbacFlag = False
     load: LoadFlag = None
     write_kubeconfig: WriteKubeconfigFlag = None
     leader_elect: LeaderElectFlag = False
@@ -154,6 +158,7 @@ class RunFlags:
             kubeconfig=self.kubeconfig,
             context=self.context,
             embedded=self.embedded,
+            rbac=self.rbac,
             load=tuple(self.load or ()),
             write_kubeconfig=self.write_kubeconfig,
         )

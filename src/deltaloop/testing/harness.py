@@ -33,7 +33,7 @@ from deltaloop.apiserver.core.controllers.manifests import Manifest, in_order
 from deltaloop.apiserver.core.fault_rules import FaultBook
 from deltaloop.cache import Informer
 from deltaloop.cache.core.consistency import compare, state_of
-from deltaloop.client import Client, connect
+from deltaloop.client import Client, ClientConfig, connect
 from deltaloop.client.core.wait_conditions import established
 from deltaloop.client.transport_aiohttp import AiohttpTransport
 from deltaloop.events import EventDraft, EventRecorder
@@ -42,6 +42,7 @@ from deltaloop.root_error import DeltaloopError
 from deltaloop.runtime import Controller, Manager, ManagerOptions
 from deltaloop.runtime.core.declared_access import UndeclaredAccess
 from deltaloop.runtime.core.readiness import Leadership
+from deltaloop.runtime.program_access import Program, granting, restricted, rules_of
 from deltaloop.runtime.reconcile_loop import ReconcileLoop
 from deltaloop.schemas.json_values import mapping, text
 from deltaloop.testing.cluster import Cluster, default_server_options
@@ -79,6 +80,7 @@ class Replica:
         controllers: Sequence[Controller],
         options: ManagerOptions,
         election: LeaderElectionConfig | None,
+        config: ClientConfig,
     ) -> None:
         """Made by a harness; nothing runs yet."""
         self.name = name
@@ -87,6 +89,7 @@ class Replica:
         self._controllers = tuple(controllers)
         self._options = options
         self._election = election
+        self._config = config
         self._starts = 0
         self._restart: asyncio.Task[None] | None = None
         self._parted = self._refuses = False
@@ -164,13 +167,13 @@ class Replica:
             self.identity = f"{self.name}-{self._starts}"
         self._process = process = Process(self.name)
         harness = self._harness
-        self._inner = AiohttpTransport(harness.client.config)
+        self._inner = AiohttpTransport(self._config)
         self._transport = ProgramTransport(
             self._inner, process=process, plan=harness.plan, recorder=harness, crash=self.crash_and_restart
         )
         if self._parted:
             self._transport.part(refuse=self._refuses)
-        client = Client(harness.client.config, transport=self._transport, options=harness.client.options)
+        client = Client(self._config, transport=self._transport, options=harness.client.options)
         clock = asyncio.get_running_loop().time
         self._recorder = EventRecorder(
             client,
@@ -390,6 +393,7 @@ class Harness:
         *controllers: Controller,
         options: ManagerOptions | None = None,
         leader_election: LeaderElectionConfig | bool = False,
+        as_role: bool = False,
     ) -> Replica:
         """Start a program that runs controllers; it watches when this returns, and works or stands by.
 
@@ -400,9 +404,11 @@ class Harness:
             options: Of its manager. By default it watches the test's namespace, if the server is not the test's own,
                 and does not ask first what it may do.
             leader_election: Whether programs contend for a Lease, and by which times.
+            as_role: Whether it may do what ``deltaloop rbac`` prints for the controllers, and no more. The server has
+                to ask roles (``authorization_mode="RBAC"``), and the test's client must be allowed to impersonate.
 
         Raises:
-            InvalidArgumentError: If there is no controller.
+            InvalidArgumentError: If there is no controller, or roles mean nothing on the server.
             Exception: What its manager raises before it works, such as ``UnknownResourceError`` for a kind that was not
                 installed.
         """
@@ -410,7 +416,17 @@ class Harness:
             raise InvalidArgumentError("start() needs controllers: start(reconcile)")
         options = options or replace(_DEFAULTS, namespace=self.namespace)
         election = LeaderElectionConfig() if leader_election is True else leader_election or None
-        replica = Replica(self, f"replica-{len(self.replicas) + 1}", controllers, options, election)
+        config = self.client.config
+        if as_role:
+            program = Program(
+                namespace=options.namespace, lease_namespace=None if election is None else self.client.namespace
+            )
+            rules, _ = rules_of(controllers, program=program)
+            name = f"{self.client.namespace}-{controllers[0].name}"
+            if self._cluster.shared:
+                self._installed += [(str(kind), name, place) for kind, place in granting(rules, name=name)]
+            config = await restricted(self.client, rules, name=name)
+        replica = Replica(self, f"replica-{len(self.replicas) + 1}", controllers, options, election, config)
         self.replicas.append(replica)
         await replica.start()
         return replica

@@ -1,0 +1,186 @@
+"""What a whole program needs to be allowed: its controllers, and the election, Events and metrics around them.
+
+``deltaloop rbac`` prints it, the preflight of ``run`` asks about its part, and an account for development is granted
+it. Core: ``core/access.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, final
+
+from deltaloop.api.errors import InvalidArgumentError, UnknownResourceError
+from deltaloop.api.kinds import EVENT, EVENTS_V1_EVENT, LEASE, NAMESPACE, parse_resource_type
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.status import AlreadyExistsError
+from deltaloop.client import Client, ClientConfig, Impersonation
+from deltaloop.events import EventApi
+from deltaloop.runtime.controller import Controller
+from deltaloop.runtime.core.access import Access, AccessRule, is_allowed, review, roles, rules_of_access
+from deltaloop.runtime.token_reviews import SUBJECT_ACCESS_REVIEW, TOKEN_REVIEW
+from deltaloop.runtime.wiring import kinds_named, wires_of
+
+_GROUP: Final = "rbac.authorization.k8s.io"
+_SELF_REVIEW: Final = ResourceType[Resource](
+    "authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
+)
+_NOBODYS: Final = AccessRule("deltaloop.dev", "nothings", "get", namespaced=False)
+"""What no role of a program grants: who may do it may do everything."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """What the program around the controllers does, which needs rights of its own.
+
+    Attributes:
+        namespace: The only namespace that is watched; None for all.
+        lease_namespace: Where the Lease of leader election is; None without one.
+        event_api: What Events are written in.
+        token_review: Whether the API server is asked who may get the metrics.
+    """
+
+    namespace: str | None = None
+    lease_namespace: str | None = None
+    event_api: EventApi = EventApi.CORE_V1
+    token_review: bool = False
+
+    def rules(self, *, cluster_kinds: bool) -> list[AccessRule]:
+        """Return what it needs.
+
+        Args:
+            cluster_kinds: Whether kinds without namespaces are reconciled, whose Events are in ``default``.
+        """
+        places = {"default", self.namespace} if self.namespace and cluster_kinds else {self.namespace or ""}
+        needed = event_access(self.event_api, namespaces=tuple(sorted(places)))
+        needed += program_access(lease_namespace=self.lease_namespace, token_review=self.token_review)
+        return [rule for access in needed for rule in rules_of_access(access, namespace=None)]
+
+
+def rules_of(controllers: Sequence[Controller], *, program: Program) -> tuple[list[AccessRule], list[str]]:
+    """Return what controllers need, with what the program around them needs, and the names whose plural was guessed.
+
+    Args:
+        controllers: The controllers as they were declared.
+        program: What is around them.
+    """
+    known: dict[str, ResourceType[Any]] = {}
+    guessed: list[str] = []
+    for name in sorted({name for controller in controllers for name in kinds_named(controller, writes=True)}):
+        try:
+            known[name] = parse_resource_type(name)
+        except UnknownResourceError:
+            known[name] = guess(name)
+            guessed.append(name)
+    plans = [wires_of(controller, known) for controller in controllers]
+    rules = [rule for plan in plans for rule in plan.rules(program.namespace)]
+    rules += [rule for plan in plans for rule in plan.implied_rules(program.namespace)]
+    return rules + program.rules(cluster_kinds=any(not plan.kind.namespaced for plan in plans)), guessed
+
+
+def guess(name: str) -> ResourceType[Any]:
+    """Make a resource type from a name such as ``example.com/v1/Widget`` by the rules that Kubernetes' tools guess by.
+
+    Raises:
+        UnknownResourceError: If the name is not of that form.
+
+    Source: apimachinery pkg/api/meta/restmapper.go ``UnsafeGuessKindToResource``.
+    """
+    api_version, _, kind = name.rpartition("/")
+    if not api_version or not kind:
+        raise UnknownResourceError(f"{name!r} names no kind without a server; write GROUP/VERSION/Kind")
+    lower = kind.lower()
+    if lower.endswith("s"):
+        plural = f"{lower}es"
+    elif lower.endswith("y"):
+        plural = f"{lower[:-1]}ies"
+    else:
+        plural = f"{lower}s"
+    return ResourceType[Resource].untyped(api_version, kind, plural)
+
+
+def program_access(*, lease_namespace: str | None, token_review: bool) -> tuple[Access, ...]:
+    """Return what a program cannot do without.
+
+    Args:
+        lease_namespace: Where the Lease of leader election is; None without one.
+        token_review: Whether the API server is asked who may get the metrics.
+    """
+    needed: list[Access] = []
+    if lease_namespace is not None:
+        needed.append(Access(LEASE, verbs=("get", "create", "update"), namespace=lease_namespace))
+    if token_review:
+        needed += [Access(kind, verbs=("create",)) for kind in (TOKEN_REVIEW, SUBJECT_ACCESS_REVIEW)]
+    return tuple(needed)
+
+
+def event_access(api: EventApi, *, namespaces: tuple[str, ...] = ("",)) -> tuple[Access, ...]:
+    """Return what recording Events takes.
+
+    Args:
+        api: What they are written in. Where ``events.k8s.io`` is not served, the recorder writes ``v1``.
+        namespaces: Where the objects are that they are about; empty for all.
+    """
+    kinds = (EVENT,) if api is EventApi.CORE_V1 else (EVENT, EVENTS_V1_EVENT)
+    return tuple(
+        Access(kind, verbs=("create", "patch"), namespace=namespace) for kind in kinds for namespace in namespaces
+    )
+
+
+async def restricted(client: Client, rules: Iterable[AccessRule], *, name: str) -> ClientConfig:
+    """Grant rules, as the roles that are printed, to a user of their own; return how to connect as that user.
+
+    The client's user asks in the other's name (impersonation), so there is no token. Namespaces that roles are in are
+    created if they are missing. What is there of that name already is replaced.
+
+    Args:
+        client: May write roles and bindings, and impersonate.
+        rules: What is granted.
+        name: Of the roles and bindings; the user is ``deltaloop:NAME``.
+
+    Raises:
+        InvalidArgumentError: If the server lets everybody do everything, so that roles mean nothing.
+    """
+    user = f"deltaloop:{name}"
+    subjects = [{"kind": "User", "name": user, "apiGroup": _GROUP}]
+    for role in roles(rules, name=name):
+        namespace = role["metadata"].get("namespace")
+        if namespace is not None:
+            await _created(client, {"metadata": {"name": namespace}})
+        kind = str(role["kind"])
+        reference = {"apiGroup": _GROUP, "kind": kind, "name": name}
+        binding = {"metadata": {"name": name}, "subjects": subjects, "roleRef": reference}
+        await client.apply(_of_rbac(kind), role, namespace=namespace, force=True)
+        await client.apply(_of_rbac(f"{kind}Binding"), binding, namespace=namespace, force=True)
+    config = replace(client.config, impersonate=Impersonation(user=user))
+    async with Client(config, options=client.options) as as_user:
+        answer = await as_user.create(_SELF_REVIEW, review(_NOBODYS))
+    if is_allowed(answer.to_dict()):
+        raise InvalidArgumentError(
+            "roles mean nothing on this server, which allows everything: an embedded one needs "
+            'ServerOptions(authorization_mode="RBAC") and no insecure_http; in tests, from the fixture '
+            "deltaloop_server_options"
+        )
+    return config
+
+
+def granting(rules: Iterable[AccessRule], *, name: str) -> list[tuple[ResourceType[Resource], str]]:
+    """Return kinds and namespaces of what ``restricted`` makes, all of one name; a namespace may be empty."""
+    made: list[tuple[ResourceType[Resource], str]] = []
+    for role in roles(rules, name=name):
+        namespace = str(role["metadata"].get("namespace", ""))
+        made += [(_of_rbac(f"{role['kind']}{suffix}"), namespace) for suffix in ("", "Binding")]
+    return made
+
+
+def _of_rbac(kind: str) -> ResourceType[Resource]:
+    return ResourceType[Resource](_GROUP, "v1", kind, f"{kind.lower()}s", namespaced=not kind.startswith("Cluster"))
+
+
+async def _created(client: Client, namespace: Mapping[str, Any]) -> None:
+    try:
+        await client.create(NAMESPACE, namespace)
+    except AlreadyExistsError:
+        return
