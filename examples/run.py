@@ -24,7 +24,7 @@ from typing import Any
 
 import deltaloop as dl
 
-NAMES = ("workqueue", "sample_controller", "provisioner", "replicator")
+NAMES = ("workqueue", "sample_controller", "provisioner", "replicator", "database")
 LIMIT = 900.0
 
 

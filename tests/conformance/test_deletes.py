@@ -215,38 +215,6 @@ async def test_accepted(api: Api, options: dict[str, Any], status: int) -> None:
     assert (await api.delete(f"{api.config_maps}/a", options)).status == status
 
 
-JOB = {"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "c:1"}]}}}}
-CONTROLLER = {
-    "spec": {
-        "selector": {"app": "a"},
-        "template": {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "c", "image": "c:1"}]}},
-    }
-}
-
-
-@conformance(
-    "delete: what a Job or a ReplicationController owns stays where nobody says otherwise",
-    ("a Job", "/apis/batch/v1/namespaces/{}/jobs", JOB, None, ["orphan"]),
-    ("a ReplicationController", "/api/v1/namespaces/{}/replicationcontrollers", CONTROLLER, None, ["orphan"]),
-    ("a policy", "/apis/batch/v1/namespaces/{}/jobs", JOB, {"propagationPolicy": "Background"}, None),
-    ("the old option", "/apis/batch/v1/namespaces/{}/jobs", JOB, {"orphanDependents": False}, None),
-)
-async def test_default_policies(api: Api, path: str, obj: dict[str, Any], options: Any, finalizers: Any) -> None:
-    path = path.format(api.namespace)
-    await api.created(path, {"metadata": {"name": "a"}, **obj})
-    await api.delete(f"{path}/a", options)
-    left = await api.get(f"{path}/a")
-    assert left.json["metadata"].get("finalizers") == finalizers
-
-
-@conformance("delete: a finalizer of garbage collection that is there goes before the kind's own policy")
-async def test_a_finalizer_goes_before_the_default(api: Api) -> None:
-    path = f"/apis/batch/v1/namespaces/{api.namespace}/jobs"
-    await api.created(path, {"metadata": {"name": "a", "finalizers": ["foregroundDeletion"]}, **JOB})
-    await api.delete(f"{path}/a")
-    assert (await api.get(f"{path}/a")).json["metadata"]["finalizers"] == ["foregroundDeletion"]
-
-
 @conformance("delete: Background needs nothing")
 async def test_background(api: Api) -> None:
     await api.config_map("a")

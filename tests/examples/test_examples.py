@@ -7,7 +7,7 @@ from examples.run import NAMES, Scene, run
 
 # An API server alone runs no pods.
 NOT_SHOWN = {"sample_controller": "its pod is scheduled and ready"}
-OBJECTS = {"workqueue": 10, "sample_controller": 3, "provisioner": 10, "replicator": 40}
+OBJECTS = {"workqueue": 10, "sample_controller": 3, "provisioner": 10, "replicator": 40, "database": 1}
 
 
 @pytest.mark.real_time

@@ -283,18 +283,6 @@ async def test_a_forgotten_await_of_children(caplog: pytest.LogCaptureFixture) -
     assert "write `await ctx.children.apply(...)`" in line["raised"]
 
 
-async def test_a_forgotten_await_of_a_status(caplog: pytest.LogCaptureFixture) -> None:
-    @dl.controller("v1/ConfigMap", name="maps")
-    async def reconcile(request: Request, ctx: Context) -> None:
-        status = ctx.status(await ctx.client.get(CM, request.name, namespace=request.namespace))
-        status["phase"] = "Ready"
-        status.write()  # type: ignore[unused-coroutine]
-
-    line = await told(caplog, reconcile)
-    assert "status.write(...) at " in line["raised"]
-    assert "write `await status.write(...)`" in line["raised"]
-
-
 @pytest.mark.filterwarnings("default:coroutine .* was never awaited")
 async def test_a_forgotten_await_of_a_function_of_ones_own() -> None:
     async def mend(name: str) -> None: ...

@@ -73,6 +73,8 @@ async def test_settled_means_now_and_advance_brings_what_is_due_later(deltaloop_
     await harness.start(login)
     await ask(harness.client)
     await harness.settled()
+    await harness.client.patch(MAP, "a", {"data": {"x": "1"}})  # another reason for the run that is due
+    await harness.settled()
     assert asyncio.get_running_loop().time() < 60
     await harness.client.delete(SECRET, "a")
     await harness.settled()

@@ -26,7 +26,6 @@ from deltaloop.api.views import freeze
 from deltaloop.client.options import WriteOptions
 from deltaloop.leaderelection.guard import LeadershipLostError
 from deltaloop.root_error import DeltaloopError
-from deltaloop.runtime.calls import NotAwaited, names_calls
 from deltaloop.runtime.core.status import Fields, Kept, StatusChange
 from deltaloop.runtime.errors import NoStatusSubresourceError, ReconcileStoppedError
 from deltaloop.runtime.reconcile_client import ReconcileClient
@@ -74,7 +73,6 @@ class Statuses:
 
 
 @final
-@names_calls("status")
 class StatusWriter:
     """The status of one object, to be said and written; made by ``ctx.status``.
 
@@ -82,7 +80,7 @@ class StatusWriter:
     only the condition that was declared for it. In a plain function it is ``with``.
     """
 
-    __slots__ = ("_change", "_client", "_given", "_kind", "_on_error", "_statuses", "_uid", "_wait", "not_awaited")
+    __slots__ = ("_change", "_client", "_given", "_kind", "_on_error", "_statuses", "_uid", "_wait")
 
     def __init__(
         self, obj: object, *, client: ReconcileClient, statuses: Statuses, on_error: str | None, wait: Wait
@@ -97,7 +95,6 @@ class StatusWriter:
             wait: Runs a coroutine on the event loop, for plain functions.
         """
         self._client = client
-        self.not_awaited: NotAwaited = client.not_awaited
         self._statuses = statuses
         self._kind, self._given = _as_resource(obj, statuses.kind)
         looked_at: Resource | None = self._given

@@ -41,7 +41,9 @@ from deltaloop.leaderelection import LeaderElectionConfig, LeaderElector, LeaseL
 from deltaloop.root_error import DeltaloopError
 from deltaloop.runtime import Controller, Manager, ManagerOptions
 from deltaloop.runtime.core.declared_access import UndeclaredAccess
+from deltaloop.runtime.core.outcomes import InvalidResultError, NotAwaitedError
 from deltaloop.runtime.core.readiness import Leadership
+from deltaloop.runtime.errors import UndeclaredAccessError
 from deltaloop.runtime.program_access import Program, granting, restricted, rules_of
 from deltaloop.runtime.reconcile_loop import ReconcileLoop
 from deltaloop.schemas.json_values import mapping, text
@@ -61,6 +63,7 @@ _FLUSH: Final = 5.0
 _REAL_PAUSE: Final = 0.05
 _MANAGER: Final = "deltaloop-harness"
 _DEFAULTS: Final = ManagerOptions(preflight=False, undeclared=UndeclaredAccess.REFUSE)
+_MISTAKES: Final = (UndeclaredAccessError, InvalidResultError, NotAwaitedError)
 
 
 @final
@@ -115,7 +118,8 @@ class Replica:
         """Return what it has to do; None if it is gone for good.
 
         Raises:
-            Exception: What its manager raised, if that has ended by itself.
+            Exception: What its manager raised, if that has ended by itself; or a mistake of a reconciler, which parks
+                its key: ``UndeclaredAccessError``, ``InvalidResultError``, ``NotAwaitedError``.
         """
         if self._restart is not None and not self._restart.done():
             return ReplicaState(name=self.name, starting=True)
@@ -124,6 +128,9 @@ class Replica:
         if self._task.done():
             self._task.result()
             return None
+        letters = [letter for loop in self._manager.loops for letter in loop.queue.dead_letters()]
+        for mistake in (letter.error for letter in letters if isinstance(letter.error, _MISTAKES)):
+            raise mistake
         return ReplicaState(
             name=self.name,
             starting=not self._is_up(),
@@ -294,8 +301,8 @@ def _queue_state(loop: ReconcileLoop) -> QueueState:
 
 
 def _asked(delayed: DelayedItem[str]) -> bool:
-    """Tell whether a reconcile asked for a delay, with ``requeue_after``."""
-    return all(isinstance(each, Trigger) and each.source == "requeue" for each in delayed.triggers)
+    """Tell whether a reconcile asked for a delay, with ``requeue_after``; other reasons may have come since."""
+    return any(isinstance(each, Trigger) and each.source == "requeue" for each in delayed.triggers)
 
 
 @final
@@ -414,7 +421,7 @@ class Harness:
         """
         if not controllers:
             raise InvalidArgumentError("start() needs controllers: start(reconcile)")
-        options = options or replace(_DEFAULTS, namespace=self.namespace)
+        options = options or replace(_DEFAULTS, namespace=self.namespace, chance=self.chance)
         election = LeaderElectionConfig() if leader_election is True else leader_election or None
         config = self.client.config
         if as_role:
@@ -531,7 +538,8 @@ class Harness:
 
         Raises:
             NotSettledError: If it does not come to that; it says what is left, and which keys are busy all the time.
-            Exception: What the manager of a program raised, if one has ended by itself.
+            Exception: What the manager of a program raised, if one has ended by itself; or a mistake of a reconciler,
+                which parks its key: ``UndeclaredAccessError``, ``InvalidResultError``, ``NotAwaitedError``.
         """
         clock = asyncio.get_running_loop().time
         settling = Settling(now=clock(), timeout=timeout)

@@ -340,7 +340,6 @@ class Strategy:
         is_held: Tells whether something besides ``metadata.finalizers`` holds an object that is being deleted.
         grace: Tells the seconds that an object gets to end, by those that were asked for, if any.
         finalizers: What every object gets with its mark.
-        orphans: Whether what an object owns stays when it is deleted and nobody says otherwise.
         protection: What keeps an object that is in use; None for nothing.
         undeletable: Names of objects that cannot be deleted.
         marked_when_removed: Whether an object is marked even if it is removed at once.
@@ -383,7 +382,6 @@ class Strategy:
     is_held: Callable[[dict[str, object]], bool] = _no_holders
     grace: Callable[[dict[str, object], int | None], int] = _no_grace
     finalizers: tuple[str, ...] = ()
-    orphans: bool = False
     protection: Protection | None = None
     undeletable: frozenset[str] = frozenset()
     marked_when_removed: bool = False

@@ -80,6 +80,11 @@ class ProgramWrite:
     stored: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
 
     @property
+    def version(self) -> str:
+        """The resource version of the object as it was stored: that of the write before, if nothing has changed."""
+        return text(mapping(self.stored.get("metadata")).get("resourceVersion"))
+
+    @property
     def carried_out(self) -> bool:
         """Whether the server is known to have done it."""
         return 200 <= self.code < 300

@@ -127,7 +127,6 @@ STRATEGY: Final = Strategy(
     warn_new=name_warnings,
     warn_wanted=lambda job: job_spec_warnings(job.get("spec"), "spec"),
     finish_new=_finish_new,
-    orphans=True,
     cells={
         "Status": _status,
         "Completions": _completions,

@@ -42,6 +42,5 @@ CONTROLLER: Final = Strategy(
     },
     warn_new=name_warnings,
     warn_wanted=pod_owners.template_warnings,
-    orphans=True,
     cells={"Desired": pod_owners.replicas},
 )

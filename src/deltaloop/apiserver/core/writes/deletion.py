@@ -113,8 +113,6 @@ def _finalizers(served: ServedResource, current: dict[str, object], options: Del
     policy = options.propagation_policy
     if options.orphan_dependents is not None:
         policy = "Orphan" if options.orphan_dependents else "Background"
-    if policy is None and served.strategy.orphans and not {FOREGROUND, ORPHAN} & {*present}:
-        policy = "Orphan"
     if policy is not None:
         present = [name for name in present if name not in (FOREGROUND, ORPHAN)]
     if policy == "Foreground":
