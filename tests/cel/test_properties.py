@@ -33,13 +33,18 @@ def has_type(value: object, declared: cel.Type) -> bool:
     return True
 
 
+def assert_is_no_mismatch(source: str, message: str) -> None:
+    """Allow constants that cannot be converted; and of what an empty list is, the first operator decides."""
+    assert "[]" in source or "found no matching overload" not in message
+
+
 @settings(max_examples=150)
 @given(texts())
 def test_an_expression_that_checks_has_a_value_of_its_type(source: str) -> None:
     try:
         program = ENVIRONMENT.compile(source)
-    except errors.InvalidExpressionError:
-        assert "[]" in source  # of what the empty list is, the first operator decides
+    except errors.InvalidExpressionError as error:
+        assert_is_no_mismatch(source, str(error))
         reject()
     try:
         value = program.evaluate(BINDINGS)
@@ -75,8 +80,8 @@ def test_and_and_or_do_not_mind_the_order(left: str, right: str) -> None:
             return ENVIRONMENT.compile(source).evaluate(BINDINGS)
         except errors.EvaluationError:
             return "error"
-        except errors.InvalidExpressionError:
-            assert "[]" in source
+        except errors.InvalidExpressionError as error:
+            assert_is_no_mismatch(source, str(error))
             return "invalid"
 
     assert verdict(f"{left} && {right}") == verdict(f"{right} && {left}")

@@ -416,7 +416,8 @@ class _Checker:
     def _condition(self, node: Comprehension, found: Type, result: Type) -> None:
         """Require a condition to be one; cel-go has a ternary operator there, with the result so far on both sides."""
         if not self._substitution.assignable([found], [BOOL]):
-            listed = f"({found}, {self._shown(result)}, {self._shown(result)})"
+            shown = self._shown(result)
+            listed = f"({self._shown(found)}, {shown}, {shown})"
             self._fault(node.offset, f"found no matching overload for '_?_:_' applied to '{listed}'")
 
     def _shown(self, declared: Type) -> Type:

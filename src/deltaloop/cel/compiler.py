@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from deltaloop.cel.checker import Checked
@@ -21,6 +22,7 @@ from deltaloop.cel.faults import CostLimitError, EvaluationError, no_such_overlo
 from deltaloop.cel.library import CallCost, Implementation, Overload
 from deltaloop.cel.loops import LOOPS, Closure, FailedBinding, Frame, put
 from deltaloop.cel.operators import (
+    ORDERED,
     SIMPLE,
     contains,
     equal,
@@ -56,14 +58,17 @@ SPENT: Final = 0
 BUDGET: Final = 1
 FIRST_SLOT: Final = 2
 
-_ORDERED: Final = {
-    "_<_": (operator.lt, less),
-    "_<=_": (operator.le, less_or_equal),
-    "_>_": (operator.gt, greater),
-    "_>=_": (operator.ge, greater_or_equal),
-    "_==_": (operator.eq, equal),
-    "_!=_": (operator.ne, unequal),
+# Python's comparison, for two values of one of these types; and the language's, for all others.
+_COMPARISONS: Final = {
+    "_<_": (operator.lt, less, ORDERED),
+    "_<=_": (operator.le, less_or_equal, ORDERED),
+    "_>_": (operator.gt, greater, ORDERED),
+    "_>=_": (operator.ge, greater_or_equal, ORDERED),
+    "_==_": (operator.eq, equal, SIMPLE),
+    "_!=_": (operator.ne, unequal, SIMPLE),
 }
+# Functions that cel-go calls before a program runs, if their argument is a literal.
+_CONVERSIONS: Final = frozenset({"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "uint"})
 _LIST_COST, _MAP_COST, _OBJECT_COST = 10, 30, 40
 _MAP_KEYS: Final = frozenset({str, int, bool, Uint, float, type(None)})
 
@@ -75,6 +80,8 @@ class Compiler:
         self._checked = checked
         self._counting = counting
         self._constants: dict[Closure, Any] = {}
+        self._plain: set[Closure] = set()
+        self.faults: list[tuple[int, str]] = []
         self._scopes: list[dict[str, int]] = []
         self._bound: set[int] = set()
         self.variables: dict[str, int] = {}
@@ -84,7 +91,7 @@ class Compiler:
         """Return what computes a node."""
         match node:
             case Literal():
-                return self._constant(node.value)
+                return self._literal(self._constant(node.value))
             case Name():
                 return self._name(node, node.name)
             case Select():
@@ -122,6 +129,20 @@ class Compiler:
 
         self._constants[constant] = value
         return constant
+
+    def _literal(self, constant: Closure) -> Closure:
+        self._plain.add(constant)
+        return constant
+
+    def _converted(self, closure: Closure, operands: Sequence[Closure], offset: int) -> Closure:
+        """Convert a literal now; one that cannot be converted is a fault, even where it would never be evaluated."""
+        if not all(operand in self._plain for operand in operands):
+            return self._folded(closure, operands)
+        try:
+            return self._literal(self._constant(closure([0, 0])))
+        except EvaluationError as error:
+            self.faults.append((offset, error.message))
+            return closure
 
     def _folded(self, closure: Closure, operands: Sequence[Closure]) -> Closure:
         """Return a constant in place of a closure of constants, unless it fails."""
@@ -190,11 +211,15 @@ class Compiler:
         if special is not None and node.target is None:
             closure = special(operands)
             return self._folded(closure if name == "_?_:_" else self._counted(closure, 1), operands)
-        if name in _ORDERED and node.target is None:
-            closure = _compared(*_ORDERED[name], operands, self._constants)
+        if name in _COMPARISONS and node.target is None:
+            closure = _compared(*_COMPARISONS[name], operands, self._constants)
             return self._folded(self._counted(closure, 1), operands)
         overloads = self._checked.overloads[id(node)]
+        if all(overload.name in _LAZY for overload in overloads):
+            return self._folded(self._counted(_LAZY[overloads[0].name](operands), 1), operands)
         closure = _counted_call(overloads, operands, name) if self._counting else _called(overloads, operands, name)
+        if name in _CONVERSIONS:
+            return self._converted(_called(overloads, operands, name), operands, node.offset)
         return self._folded(closure, operands)
 
     # Literals.
@@ -333,6 +358,28 @@ def _not(operands: Sequence[Closure]) -> Closure:
     return negated
 
 
+def _alternative(operands: Sequence[Closure], *, unwrapped: bool) -> Closure:
+    """Return ``or`` or ``orValue``: the other operand is evaluated only if the first has no value."""
+    optional, other = operands
+
+    def alternative(frame: Frame) -> Any:
+        found = optional(frame)
+        if kind_of(found) is not OptionalValue:
+            raise no_such_overload()
+        if not found.present:
+            return other(frame)
+        return found.value if unwrapped else found
+
+    return alternative
+
+
+# By the overload's name: calls whose operands are not all evaluated.
+_LAZY: Final[Mapping[str, Callable[[Sequence[Closure]], Closure]]] = {
+    "optional_or_optional": partial(_alternative, unwrapped=False),
+    "optional_orValue_value": partial(_alternative, unwrapped=True),
+}
+
+
 def _binary(implementation: Callable[[Any, Any], Any]) -> Callable[[Sequence[Closure]], Closure]:
     def build(operands: Sequence[Closure]) -> Closure:
         left, right = operands
@@ -353,12 +400,13 @@ _SPECIAL: Final[Mapping[str, Callable[[Sequence[Closure]], Closure]]] = {
 def _compared(
     quick: Callable[[Any, Any], bool],
     thorough: Callable[[Any, Any], bool],
+    simple: frozenset[type[object]],
     operands: Sequence[Closure],
     constants: Mapping[Closure, Any],
 ) -> Closure:
     """Return a comparison: Python's own for two values of one simple type."""
     left, right = operands
-    if right in constants and kind_of(constants[right]) in SIMPLE:
+    if right in constants and kind_of(constants[right]) in simple:
         constant = constants[right]
         kind = kind_of(constant)
 
@@ -370,7 +418,7 @@ def _compared(
 
     def compared(frame: Frame) -> bool:
         one, other = left(frame), right(frame)
-        if kind_of(one) is kind_of(other) and kind_of(one) in SIMPLE:
+        if kind_of(one) is kind_of(other) and kind_of(one) in simple:
             return quick(one, other)
         return thorough(one, other)
 

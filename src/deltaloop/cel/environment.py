@@ -8,7 +8,7 @@ from typing import final
 
 from deltaloop.cel.checker import Checked, Declarations, check
 from deltaloop.cel.compiler import BUDGET, FIRST_SLOT, UNBOUND, Compiler
-from deltaloop.cel.faults import EvaluationError, ExpressionFault, InvalidExpressionError, fault_at
+from deltaloop.cel.faults import EvaluationError, InvalidExpressionError, fault_at
 from deltaloop.cel.libraries import DEFAULT_LIBRARIES
 from deltaloop.cel.library import Library, Overload
 from deltaloop.cel.loops import Closure
@@ -28,11 +28,11 @@ class CompiledExpression:
         type: The type of its value, as far as it is known.
     """
 
-    def __init__(self, source: str, checked: Checked) -> None:
+    def __init__(self, source: str, checked: Checked, plain: _Compiled) -> None:
         self.source = source
         self.type: Type = checked.types[id(checked.tree)]
         self._checked = checked
-        self._plain = _Compiled(checked, counting=False)
+        self._plain = plain
         self._counting: _Compiled | None = None
 
     def __repr__(self) -> str:
@@ -78,11 +78,12 @@ class CompiledExpression:
 class _Compiled:
     """One compiled form of a program."""
 
-    __slots__ = ("run", "slots", "variables")
+    __slots__ = ("faults", "run", "slots", "variables")
 
     def __init__(self, checked: Checked, *, counting: bool) -> None:
         compiler = Compiler(checked, counting=counting)
         self.run: Closure = compiler.compile(checked.tree)
+        self.faults = compiler.faults
         self.variables = compiler.variables
         self.slots = max(compiler.slots, FIRST_SLOT)
 
@@ -158,13 +159,13 @@ class Environment:
         """
         try:
             checked = check(self.parse(source), self._declarations)
-            if not checked.faults:
-                checked.faults = [fault for validate in self._validators for fault in validate(checked)]
-            if not checked.faults:
-                return CompiledExpression(source, checked)
-            faults: tuple[ExpressionFault, ...] = tuple(
-                fault_at(source, *fault) for fault in sorted(checked.faults, key=itemgetter(0))
-            )
+            found = checked.faults or [fault for validate in self._validators for fault in validate(checked)]
+            if not found:
+                compiled = _Compiled(checked, counting=False)
+                if not compiled.faults:
+                    return CompiledExpression(source, checked, compiled)
+                found = compiled.faults
         except RecursionError:  # the caller is deep in other calls
-            faults = (fault_at(source, -1, TOO_DEEP),)
+            found = [(-1, TOO_DEEP)]
+        faults = tuple(fault_at(source, *fault) for fault in sorted(found, key=itemgetter(0)))
         raise InvalidExpressionError(source, faults)

@@ -30,7 +30,9 @@ class ExpressionFault:
         if self.offset < 0 or self.line > len(lines):
             return head
         line = lines[self.line - 1].replace("\t", " ")
-        return f"{head}\n | {line}\n | {'.' * (self.column - 1)}^"
+        before = "".join("." if character.isascii() else "．" for character in line[: self.column - 1])
+        mark = "^" if line[self.column - 1 : self.column].isascii() else "＾"
+        return f"{head}\n | {line}\n | {before}{mark}"
 
 
 def fault_at(source: str, offset: int, message: str) -> ExpressionFault:

@@ -8,6 +8,7 @@ Source: cel-spec doc/langdef.md, "Equality", "Ordering"; cel-go common/types.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any, Final, cast
@@ -18,6 +19,8 @@ from deltaloop.cel.values import NO_VALUE, Duration, OptionalValue, Timestamp, U
 
 # Two values of one of these types compare as Python does it; ``Uint`` is an int's subclass, which has its operators.
 SIMPLE: Final = frozenset({int, str, float, Uint, bytes, bool, Timestamp, Duration})
+# The same for which is less: there, a double may be no number.
+ORDERED: Final = SIMPLE - {float}
 NUMBERS: Final = frozenset({int, Uint, float})
 _MISSING: Final = object()
 
@@ -59,9 +62,11 @@ def ordering(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
 
     def compared(left: Any, right: Any) -> bool:
         kind, other = kind_of(left), kind_of(right)
-        if kind is other and kind in SIMPLE:
+        if kind is other and kind in ORDERED:
             return compare(left, right)
         if kind in NUMBERS and other in NUMBERS:
+            if math.isnan(left) or math.isnan(right):
+                raise EvaluationError("NaN values cannot be ordered")
             return compare_numbers(compare, left, right)
         raise no_such_overload()
 

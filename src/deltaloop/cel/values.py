@@ -116,4 +116,4 @@ def as_duration(nanoseconds: int) -> Duration:
     """
     if INT_LEAST <= nanoseconds <= INT_MOST:
         return Duration(nanoseconds)
-    raise EvaluationError("duration overflow")
+    raise EvaluationError("integer overflow")

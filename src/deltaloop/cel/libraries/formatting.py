@@ -153,10 +153,11 @@ def _fixed(value: Any, digits: int) -> str:
     return f"{number:,.{digits}f}" if math.isfinite(number) else _not_finite(number)
 
 
-def _scientific(value: Any, digits: int) -> str:  # noqa: ARG001  # Kubernetes always has six
+def _scientific(value: Any, digits: int) -> str:
     number = _number(value, _POWERS)
     if not math.isfinite(number):
-        return _not_finite(number).rjust(_PRECISION)
+        return _not_finite(number).rjust(6 if digits == _PRECISION else 0)
+    # Kubernetes always writes six digits.
     mantissa, _, power = f"{number:.{_PRECISION}e}".partition("e")
     return f"{mantissa}×10{power.removeprefix('+').translate(_RAISED)}"
 

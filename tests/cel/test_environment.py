@@ -1,0 +1,151 @@
+"""What an environment is made of: variables, types of objects, containers, libraries, budgets; and wrong values."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+
+from deltaloop import cel
+from deltaloop.cel import operators
+from deltaloop.cel.library import function
+from deltaloop.errors import CostLimitError, EvaluationError, InvalidExpressionError
+from tests.cel.answers import BINDINGS, ENVIRONMENT
+
+
+class Schema:
+    """Objects of one kind, with two fields."""
+
+    def field_type(self, type_name: str, field: str) -> cel.Type | None:
+        fields = {"replicas": cel.INT, "labels": cel.map_of(cel.STRING, cel.STRING)}
+        return fields.get(field) if type_name == "Spec" else None
+
+    def named_type(self, name: str) -> cel.Type | None:
+        return cel.object_of("Spec") if name == "Spec" else None
+
+
+TYPED = cel.Environment(variables={"self": cel.object_of("Spec")}, types=Schema())
+
+
+def fault(environment: cel.Environment, source: str) -> str:
+    with pytest.raises(InvalidExpressionError) as caught:
+        environment.compile(source)
+    return caught.value.faults[0].message
+
+
+def test_fields_have_the_types_that_a_provider_gives() -> None:
+    compiled = TYPED.compile("self.replicas + 1")
+    assert (compiled.type, compiled.variables) == (cel.INT, ("self",))
+    assert compiled.evaluate({"self": {"replicas": 2}}) == 3
+    assert TYPED.compile("has(self.labels) && self.labels.a == 'b'").evaluate({"self": {}}) is False
+    assert fault(TYPED, "self.replica") == "undefined field 'replica'"
+    assert fault(TYPED, "self.replicas + 'a'") == "found no matching overload for '_+_' applied to '(int, string)'"
+
+
+def test_an_object_that_is_written_out_is_a_map() -> None:
+    compiled = TYPED.compile("Spec{replicas: 2, ?labels: optional.none()}")
+    assert (str(compiled.type), compiled.evaluate()) == ("Spec", {"replicas": 2})
+    message = "expected type of field 'replicas' is 'int' but provided type is 'string'"
+    assert fault(TYPED, "Spec{replicas: 'a'}") == message
+
+
+def test_names_are_looked_for_in_the_container_first() -> None:
+    environment = cel.Environment(
+        variables={"a.b.x": cel.INT, "a.x": cel.INT, "x": cel.INT}, container="a.b", validators=()
+    )
+    bindings = {"a.b.x": 1, "a.x": 2, "x": 3}
+    assert environment.compile("[x, .x, .a.x, [4].map(x, x)[0]]").evaluate(bindings) == [1, 3, 2, 4]
+
+
+def test_an_environment_can_have_more_variables() -> None:
+    wider = TYPED.with_variables({"old": cel.DYN})
+    assert wider.compile("self.replicas == old.replicas").evaluate({"self": {"replicas": 1}, "old": {"replicas": 1}})
+    assert "undeclared reference to 'old'" in fault(TYPED, "old")
+
+
+def test_a_variable_that_is_missing_is_an_error_where_it_is_used_only() -> None:
+    compiled = ENVIRONMENT.compile("i > 0 || s == 'a'")
+    assert compiled.evaluate({"i": 1}) is True
+    with pytest.raises(EvaluationError, match=r"no such attribute\(s\): s"):
+        compiled.evaluate({"i": 0})
+    with pytest.raises(EvaluationError, match=r"no such attribute"):
+        compiled.evaluate()
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["i + 1", "s + 'a'", "size(l)", "l.all(v, v > 0)", "m.a", "s.startsWith('a')", "i < 5", "-i", "s.matches(s)"],
+)
+@pytest.mark.parametrize("wrong", [None, True, 1.5, "text", b"bytes", [None], {"a": object()}, object()], ids=repr)
+def test_a_value_of_another_type_than_declared_is_an_error_of_the_language_at_most(source: str, wrong: object) -> None:
+    compiled = ENVIRONMENT.compile(source)
+    with contextlib.suppress(EvaluationError):
+        compiled.evaluate(dict.fromkeys(BINDINGS, wrong))
+
+
+def test_true_is_not_one() -> None:
+    environment = cel.Environment(variables={"a": cel.DYN, "b": cel.DYN})
+    for source in (
+        "a == b",
+        "a in [b]",
+        "[a] == [b]",
+        "{'k': a} == {'k': b}",
+        "a in {b: 0}",
+        "sets.contains([a], [b])",
+    ):
+        assert environment.compile(source).evaluate({"a": True, "b": 1}) is False, source
+        assert environment.compile(source).evaluate({"a": 1.0, "b": cel.Uint(1)}) is True, source
+    assert operators.equal([float("nan")], [float("nan")]) is False
+
+
+def test_a_map_whose_keys_python_cannot_tell_apart_is_an_error() -> None:
+    environment = cel.Environment(validators=())
+    with pytest.raises(EvaluationError, match="a bool and a number are both keys"):
+        environment.compile("{1: 'a', true: 'b'}").evaluate()
+
+
+def test_a_budget_ends_an_evaluation_and_nothing_forgets_that() -> None:
+    compiled = ENVIRONMENT.compile("[1, 2, 3].map(v, [v, i]).size() > 5 || true")
+    assert compiled.evaluate(BINDINGS) is True
+    assert compiled.evaluate(BINDINGS, budget=1000) is True
+    with pytest.raises(CostLimitError):
+        compiled.evaluate(BINDINGS, budget=20)
+    with pytest.raises(CostLimitError):
+        ENVIRONMENT.compile("l.all(v, [v].size() > 0)").evaluate(BINDINGS, budget=5)
+    with pytest.raises(CostLimitError):
+        ENVIRONMENT.compile("cel.bind(a, [i, i], true || a == [])").evaluate(BINDINGS, budget=5)
+
+
+def test_a_library_says_what_its_functions_cost() -> None:
+    costly = cel.Overload("work_int", (cel.INT,), cel.INT, abs, cost=lambda arguments, result: arguments[0] + result)
+    environment = cel.Environment([*cel.STANDARD, cel.Library("work", {"work": (costly,)})], variables={"n": cel.INT})
+    compiled = environment.compile("work(n)")
+    assert compiled.evaluate({"n": 10}, budget=21) == 10
+    with pytest.raises(CostLimitError):
+        compiled.evaluate({"n": 10}, budget=20)
+
+
+def test_what_has_no_variable_is_computed_once() -> None:
+    calls: list[int] = []
+
+    def counted(value: int) -> int:
+        calls.append(value)
+        return value
+
+    library = cel.Library("counted", {"count": (function("count_int", (cel.INT,), cel.INT, counted),)})
+    compiled = cel.Environment([*cel.STANDARD, library], variables={"n": cel.INT}).compile("count(1 + 1) + n")
+    assert [compiled.evaluate({"n": n}) for n in (1, 2)] == [3, 4]
+    assert calls == [2]
+
+
+def test_functions_of_two_libraries_are_put_together() -> None:
+    library = cel.Library("more", {"size": (function("size_bool", (cel.BOOL,), cel.INT, int),)})
+    environment = cel.Environment([*cel.STANDARD, library])
+    assert environment.compile("size(true) + size('ab')").evaluate() == 3
+
+
+def test_an_error_shows_that_it_can_be_pickled_and_read() -> None:
+    with pytest.raises(InvalidExpressionError) as caught:
+        ENVIRONMENT.compile("i +")
+    assert (caught.value.source, len(caught.value.faults)) == ("i +", 1)
+    assert repr(ENVIRONMENT.compile("i + 1")) == "CompiledExpression('i + 1', int)"
