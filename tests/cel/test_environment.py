@@ -76,7 +76,11 @@ def test_a_variable_that_is_missing_is_an_error_where_it_is_used_only() -> None:
     "source",
     ["i + 1", "s + 'a'", "size(l)", "l.all(v, v > 0)", "m.a", "s.startsWith('a')", "i < 5", "-i", "s.matches(s)"],
 )
-@pytest.mark.parametrize("wrong", [None, True, 1.5, "text", b"bytes", [None], {"a": object()}, object()], ids=repr)
+@pytest.mark.parametrize(
+    "wrong",
+    [None, True, 1.5, "text", b"bytes", [None], {"a": object()}, object()],
+    ids=lambda wrong: type(wrong).__name__,
+)
 def test_a_value_of_another_type_than_declared_is_an_error_of_the_language_at_most(source: str, wrong: object) -> None:
     compiled = ENVIRONMENT.compile(source)
     with contextlib.suppress(EvaluationError):

@@ -46,6 +46,12 @@ def test_many_operands_of_and_are_one_call() -> None:
     assert ENVIRONMENT.parse("a && b && c") == FunctionCall("_&&_", (Name("a"), Name("b"), Name("c")))
 
 
+def test_brackets_that_matter_stay() -> None:
+    for source in ("(a && b) && c", "a || (b || c)", "a - (b - c)", "(a ? b : c) ? d : e", "(-1).a", "-(1)", "(!a).b"):
+        assert cel.unparse(ENVIRONMENT.parse(source)) == source
+    assert cel.unparse(ENVIRONMENT.parse("((a) - (b)) - ((c).d)")) == "a - b - c.d"
+
+
 def test_macros_are_nodes() -> None:
     assert ENVIRONMENT.parse("has(a.b)") == Select(Name("a"), "b", test_only=True)
     assert ENVIRONMENT.parse("a.all(x, x)") == Comprehension("all", Name("a"), ("x",), (Name("x"),))
