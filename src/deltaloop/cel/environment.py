@@ -83,9 +83,9 @@ class _Compiled:
     def __init__(self, checked: Checked, *, counting: bool) -> None:
         compiler = Compiler(checked, counting=counting)
         self.run: Closure = compiler.compile(checked.tree)
-        self.faults = compiler.faults
-        self.variables = compiler.variables
-        self.slots = max(compiler.slots, FIRST_SLOT)
+        self.faults: list[tuple[int, str]] = compiler.faults
+        self.variables: dict[str, int] = compiler.variables
+        self.slots: int = max(compiler.slots, FIRST_SLOT)
 
 
 @final
