@@ -325,3 +325,14 @@ async def test_nothing_of_a_crashed_program_is_held_afterwards() -> None:
     del harness, replicas
     gc.collect()
     assert [manager() for manager in managers] == [None, None]
+
+
+async def test_a_mistake_that_parks_its_key_reaches_the_test(deltaloop_harness: Harness) -> None:
+    @dl.controller(MAP, name="writes", predicates=[dl.predicates.HasLabels("login")])
+    async def writes(request: dl.Request, ctx: dl.Context) -> None:
+        await ctx.client.delete(SECRET, request.name, namespace=request.namespace)
+
+    await deltaloop_harness.start(writes)
+    await ask(deltaloop_harness.client)
+    with pytest.raises(dl.errors.UndeclaredAccessError, match="does not declare this: delete v1/Secret"):
+        await deltaloop_harness.settled()
