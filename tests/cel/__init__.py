@@ -1,1 +1,1 @@
-"""The Common Expression Language: cases of our own, and what cel-go, as kube-apiserver 1.37 has it, answers to them."""
+"""The Common Expression Language: cases of our own, and what cel-go, as kube-apiserver has it, answers to them."""

@@ -1,4 +1,4 @@
-"""Expressions of our own, with what cel-go answered to each in the environment of kube-apiserver 1.37.
+"""Expressions of our own, with what cel-go answered to each in the environment of kube-apiserver.
 
 ``recorded.jsonl`` has a type and a value, an error, or the faults as the server shows them. Where ours answers
 something else, ``ours`` stands beside it.

@@ -1,4 +1,4 @@
-"""Which of the specification's tests Kubernetes 1.37 does not enable, or cel-go decides otherwise; and why."""
+"""Which of the specification's tests Kubernetes does not enable, or cel-go decides otherwise; and why."""
 
 from __future__ import annotations
 

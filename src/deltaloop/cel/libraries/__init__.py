@@ -1,6 +1,6 @@
 """The function libraries that this package has: the language's standard, and the extensions that Kubernetes enables.
 
-``KUBERNETES_LANGUAGE`` is what kube-apiserver 1.37 enables of the language; its own functions (quantities, addresses,
+``KUBERNETES_LANGUAGE`` is what kube-apiserver enables of the language; its own functions (quantities, addresses,
 URLs ...) are not here. ``DEFAULT_LIBRARIES`` has ``cel.bind`` beside it, which Kubernetes does not enable.
 
 Source: k8s.io/apiserver pkg/cel/environment/base.go, ``baseOpts``.
