@@ -23,7 +23,7 @@ it if another operand decides. A budget that is spent ends everything. An expres
 **Costs** are counted if a budget is given, in closures that are compiled apart, so that others do not pay for it. What
 a call costs is its overload's to say.
 
-Source: github.com/google/cel-spec doc/langdef.md; cel-go 0.29, which the version of kube-apiserver in ``api.kubernetes_version`` uses.
+Source: github.com/google/cel-spec doc/langdef.md; cel-go 0.29, which kube-apiserver uses.
 """
 
 from deltaloop.cel.environment import CompiledExpression as CompiledExpression
