@@ -6,12 +6,17 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Coroutine, MutableMapping
-from typing import Any, Final, TypeVar, final
+from typing import Any, Final, TypeVar, final, overload
 
 from deltaloop.api.references import Trigger
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
+from deltaloop.client.request_keywords import Kind
 from deltaloop.events import ComponentRecorder
+from deltaloop.runtime.calls import NotAwaited, names_calls
 from deltaloop.runtime.children import Children, DeclaredChildren
 from deltaloop.runtime.core.requests import Request
+from deltaloop.runtime.errors import InvalidControllerError
 from deltaloop.runtime.reconcile_client import ReconcileClient
 from deltaloop.runtime.status import Statuses, StatusWriter
 
@@ -31,6 +36,7 @@ class ReconcileLogger(logging.LoggerAdapter[logging.Logger]):
 
 
 @final
+@names_calls("ctx")
 class Context:
     """One reconcile's surroundings.
 
@@ -59,12 +65,14 @@ class Context:
         "_recorder",
         "_remember",
         "_statuses",
+        "_track",
         "attempts",
         "cancelled",
         "cleanup",
         "client",
         "controller",
         "logger",
+        "not_awaited",
         "number",
         "request",
         "triggers",
@@ -86,6 +94,7 @@ class Context:
         children: DeclaredChildren | None = None,
         remember: Callable[[], dict[str, Any]] = dict,
         statuses: Statuses | None = None,
+        track: Callable[..., Coroutine[Any, Any, Any]] | None = None,
     ) -> None:
         """Made by a manager."""
         self.request: Request = request
@@ -107,6 +116,8 @@ class Context:
         self._remember = remember
         self._memory: dict[str, Any] | None = None
         self._statuses = statuses
+        self._track = track
+        self.not_awaited: NotAwaited = client.not_awaited
 
     @property
     def children(self) -> Children:
@@ -146,6 +157,34 @@ class Context:
         if self._statuses is None:
             raise RuntimeError("there are no statuses: a manager makes contexts that have them")
         return StatusWriter(obj, client=self.client, statuses=self._statuses, on_error=on_error, wait=self.wait)
+
+    @overload
+    async def track(self, rt: ResourceType[T], name: str, *, namespace: str | None = None) -> T | None: ...
+    @overload
+    async def track(self, rt: str, name: str, *, namespace: str | None = None) -> Resource | None: ...
+    async def track(self, rt: Kind, name: str, *, namespace: str | None = None) -> Any:
+        """Watch one object for as long as the object to reconcile needs it, and return it; None if there is none.
+
+        When it is created, changed or deleted later, this key is reconciled. It is released by the next successful run
+        that does not track it again, and when the object to reconcile is gone; a failed run releases nothing. The first
+        call waits until the watch has begun, for the manager's ``sync_timeout`` at most. Own writes are seen at once.
+
+        Args:
+            rt: What kind of object; one of ``tracks=[...]`` of the controller.
+            name: Its name; there need not be such an object.
+            namespace: Its namespace; by default that of the object to reconcile.
+
+        Raises:
+            InvalidControllerError: If the controller does not declare the kind, or works in another namespace only.
+            InvalidArgumentError: If there is no name, or no namespace for a kind that has some.
+            CacheSyncError: If the watch does not begin in time, or is refused; it names kind and object.
+            ReconcileStoppedError: If the reconcile was told to stop.
+        """
+        if self._track is None:
+            problem = f"it tracks a {rt}, which it does not declare: @dl.controller(..., tracks=[{str(rt)!r}])"
+            raise InvalidControllerError(self.controller, problem)
+        place = namespace or self.request.namespace
+        return await self._track(rt, name, place, client=self.client.live)
 
     @property
     def recorder(self) -> ComponentRecorder:

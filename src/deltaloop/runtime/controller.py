@@ -72,6 +72,7 @@ class Controller:
         watches: Other kinds whose changes ask for reconciles.
         sources: What else does: channels and timers.
         reads: Kinds that are only read; they get a cache, and their changes ask for nothing.
+        tracks: Kinds of which ``ctx.track`` may watch single objects; that they may be read is declared with it.
         writes: What it writes: kinds (get, create, update, patch, delete), or ``Access`` to say it exactly. ``deltaloop
             rbac`` prints it, the preflight asks for it, and reconciles are held to it (``ManagerOptions.undeclared``).
         workers: Most reconciles at a time.
@@ -95,6 +96,7 @@ class Controller:
     watches: Sequence[Kind | Watch] = ()
     sources: Sequence[Source] = ()
     reads: Sequence[Kind | Watch] = ()
+    tracks: Sequence[Kind] = ()
     writes: Sequence[Kind | Access] = ()
     workers: int = 1
     predicates: Sequence[Predicate] = ()
@@ -120,7 +122,7 @@ class Controller:
         if self.finalizer and not is_finalizer(self.finalizer):
             problem = f"finalizer is {self.finalizer!r}; a name with a domain is needed, such as 'example.com/backup'"
             raise InvalidControllerError(self.name, problem)
-        for name in ("owns", "children", "watches", "sources", "writes", "predicates"):
+        for name in ("owns", "children", "watches", "sources", "tracks", "writes", "predicates"):
             given: Any = getattr(self, name)
             if isinstance(given, str) or not isinstance(given, Iterable):
                 raise InvalidControllerError(self.name, f"{name} is one thing; it is a list: {name}=[...]")
@@ -290,6 +292,7 @@ def controller(
     watches: Sequence[Kind | Watch] = (),
     sources: Sequence[Source] = (),
     reads: Sequence[Kind | Watch] = (),
+    tracks: Sequence[Kind] = (),
     writes: Sequence[Kind | Access] = (),
     workers: int = 1,
     predicates: Sequence[Predicate] = (),
@@ -319,6 +322,7 @@ def controller(
             watches=watches,
             sources=sources,
             reads=reads,
+            tracks=tracks,
             writes=writes,
             workers=workers,
             predicates=predicates,

@@ -49,7 +49,7 @@ from deltaloop.runtime.token_reviews import review_tokens
 from deltaloop.runtime.tracing import Tracing
 from deltaloop.runtime.views import Views
 from deltaloop.runtime.watchdog import LoopWatchdog
-from deltaloop.runtime.wiring import CACHE_VERBS, connect_caches, look_up, wires_of
+from deltaloop.runtime.wiring import CACHE_VERBS, connect_caches, connect_tracker, look_up, wires_of
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 
@@ -398,6 +398,16 @@ class Manager:
                 options=options.informers,
                 clock=clock,
                 wall_clock=options.wall_clock,
+            )
+            connect_tracker(
+                loop,
+                plan,
+                self._client,
+                views,
+                namespace=options.namespace,
+                sync_timeout=options.sync_timeout,
+                options=options.informers,
+                clock=clock,
             )
             for informer in informers:
                 self._users.setdefault(informer.name, set()).add(plan.controller.name)

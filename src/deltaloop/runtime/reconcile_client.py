@@ -268,7 +268,7 @@ class ReconcileClient(Verbs):
             for obj in () if is_status(body) else decode_list(known, body):
                 self._note(request, "delete", obj.key, obj.uid)
                 self._attribution.deleted(obj.uid, controller=self._controller, number=self._number)
-                for view in self._views_of(request):
+                for view in self._views_of(request, obj.name):
                     view.lost_sight(obj.key, WriteKind.DELETE, uid=obj.uid, version=obj.resource_version)
             return
         answer = None if is_status(body) else Resource.from_json(body, known)
@@ -303,7 +303,7 @@ class ReconcileClient(Verbs):
     def _stored(self, request: WriteRequest, before: Resource | None, stored: Resource) -> None:
         uid, version = stored.uid, stored.resource_version
         self._attribution.wrote(uid, version, controller=self._controller, number=self._number)
-        for view in self._views_of(request):
+        for view in self._views_of(request, stored.name):
             view.wrote(stored)
         self._note(request, request.verb, stored.key, uid, version=version, before=before, after=stored)
 
@@ -328,8 +328,8 @@ class ReconcileClient(Verbs):
             )
         )
 
-    def _views_of(self, request: WriteRequest) -> builtins.list[CacheView]:
-        return [view for view in self._views.of_kind(request.resource_type) if view.covers(request.namespace)]
+    def _views_of(self, request: WriteRequest, name: str | None = None) -> builtins.list[CacheView]:
+        return self._views.written(request.resource_type, request.namespace, name or request.name or "")
 
 
 def may_have_been_carried_out(error: BaseException) -> bool:

@@ -44,12 +44,14 @@ from deltaloop.runtime.reconcile_client import ReconcileClient
 from deltaloop.runtime.remedies import note_missing_right
 from deltaloop.runtime.status import Statuses
 from deltaloop.runtime.tracing import Tracing, current
+from deltaloop.runtime.tracking import Tracker
 from deltaloop.runtime.views import Views
 from deltaloop.tracebacks import ErrorSummaries
 from deltaloop.workqueue import RateLimitingQueue, Work
 from deltaloop.workqueue.errors import QueueShutDownError, TerminalError
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
+_SUCCESSES: Final = (Action.FORGET, Action.REQUEUE_AFTER)
 _REFUSALS: Final = (ReconcileStoppedError, LeadershipLostError)
 
 
@@ -111,6 +113,7 @@ class ReconcileLoop:
         self.own_cache: Lister[Resource] | None = None
         self.children: DeclaredChildren | None = None
         self.finalizing: FinalizedRuns | None = None
+        self.tracker: Tracker | None = None
         self._leaving: asyncio.Future[None] | None = None
         self.metrics.max_concurrent_reconciles(controller.workers)
 
@@ -132,6 +135,8 @@ class ReconcileLoop:
                     workers.create_task(self._work(client), name=f"worker {number} of {name}")
         finally:
             self.memories.clear()
+            if self.tracker is not None:
+                await self.tracker.close()
             _logger.info("the workers have stopped", extra={"controller": name})
 
     async def shed(self) -> None:
@@ -170,6 +175,8 @@ class ReconcileLoop:
     def object_gone(self, obj: Resource) -> None:
         """Forget an object of the controller's kind that the cache has no more, or has another one in place of."""
         self.memories.gone(obj.key, obj.uid)
+        if self.tracker is not None:
+            self.tracker.gone(obj.key)
 
     def ask_after(self, key: str, seconds: float) -> None:
         """Have a key run again once the deadline of its clean-up has passed."""
@@ -239,6 +246,9 @@ class ReconcileLoop:
             note_missing_right(decision.error, self.controller.name)
         now = self._clock()
         self._observer.ended(context, decision, span, seconds=now - run.started_at, now=now)
+        if self.tracker is not None:
+            exists = self.own_cache is not None and self.own_cache.find(work.key) is not None
+            self.tracker.ended(work.key, succeeded=decision.action in _SUCCESSES, exists=exists)
         if cancelled is not None:
             raise cancelled
         self._carry_out(work, decision)
@@ -346,6 +356,7 @@ class ReconcileLoop:
             children=self.children,
             remember=partial(self._memory_of, None if self.own_cache is None else self.own_cache.find(request.key)),
             statuses=self._statuses,
+            track=None if self.tracker is None else partial(self.tracker.track, key=request.key, check=check),
         )
 
     def _memory_of(self, seen: Resource | None) -> dict[str, Any]:

@@ -31,6 +31,7 @@ class CacheView:
         informer: Informer[Any],
         *,
         namespace: str | None,
+        name: str = "",
         transform: Callable[[Resource], Resource] | None,
         clock: Callable[[], float],
     ) -> None:
@@ -39,11 +40,13 @@ class CacheView:
         Args:
             informer: The informer whose cache is read.
             namespace: The only one that it holds; None if it holds all.
+            name: Of the only object that it holds; empty if it holds all.
             transform: What the informer makes of objects before it caches them; done to own writes, too.
             clock: Seconds of the event loop.
         """
         self.informer = informer
         self.namespace = namespace
+        self.name = name
         self.overlay: Overlay = Overlay()
         self._transform = transform
         self._clock = clock
@@ -162,6 +165,7 @@ class Views:
     def __init__(self) -> None:
         """Begin without views."""
         self._views: dict[ResourceType[Any], builtins.list[CacheView]] = {}
+        self._tracked: dict[ResourceType[Any], builtins.list[CacheView]] = {}
 
     def add(self, resource_type: ResourceType[Any], view: CacheView) -> CacheView:
         """Add the view of one informer, and return it; if there is one of the same informer, return that."""
@@ -171,6 +175,21 @@ class Views:
                 return known
         views.append(view)
         return view
+
+    def add_tracked(self, resource_type: ResourceType[Any], view: CacheView) -> None:
+        """Add the view of a watch that comes and goes: it sees own writes, and nothing but its tracker reads it."""
+        self._tracked.setdefault(resource_type, []).append(view)
+
+    def drop_tracked(self, resource_type: ResourceType[Any], view: CacheView) -> None:
+        """Drop a view that ``add_tracked`` added."""
+        self._tracked[resource_type].remove(view)
+        if not self._tracked[resource_type]:
+            del self._tracked[resource_type]
+
+    def written(self, resource_type: ResourceType[Any], namespace: str | None, name: str) -> builtins.list[CacheView]:
+        """Return all views that a write concerns; without a name it concerns all objects of the namespace."""
+        tracked = [view for view in self._tracked.get(resource_type, ()) if not name or view.name in ("", name)]
+        return [view for view in (*self._views.get(resource_type, ()), *tracked) if view.covers(namespace)]
 
     def find(self, resource_type: ResourceType[Any], namespace: str | None) -> CacheView | None:
         """Return a view that holds a namespace, or all of them if that is None; None if there is none."""

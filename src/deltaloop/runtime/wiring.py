@@ -38,6 +38,7 @@ from deltaloop.runtime.mapping import CachedMapper, mapping_by_index, with_cache
 from deltaloop.runtime.reconcile_loop import ReconcileLoop
 from deltaloop.runtime.remedies import note_unknown_kind
 from deltaloop.runtime.sources import Watch
+from deltaloop.runtime.tracking import Tracker
 from deltaloop.runtime.views import CacheView, Views
 from deltaloop.tracebacks import error_text
 
@@ -74,6 +75,7 @@ class Wires:
     wires: tuple[Wire, ...]
     owned: tuple[ResourceType[Any], ...]
     children: tuple[ChildKind, ...]
+    tracked: tuple[ResourceType[Any], ...]
     writes: tuple[tuple[ResourceType[Any], Access], ...]
 
     def rules(self, namespace: str | None, *, read_verbs: Sequence[str] = READ_VERBS) -> list[AccessRule]:
@@ -86,8 +88,10 @@ class Wires:
         rules: list[AccessRule] = []
         for wire in self.wires:
             rules.extend(rules_for(wire.kind, read_verbs, namespace=wire.watch.namespace or namespace))
+        place = self.controller.namespace or namespace
+        for kind in self.tracked:
+            rules.extend(rules_for(kind, read_verbs, namespace=place))
         for kind, access in self.writes:
-            place = self.controller.namespace or namespace
             rules.extend(rules_of_access(access, kind=kind, namespace=place))
         return rules
 
@@ -160,6 +164,7 @@ def wires_of(controller: Controller, known: Mapping[str, ResourceType[Any]]) -> 
         wires=tuple(wires),
         owned=(*owned, *(child.kind for child in child_kinds)),
         children=child_kinds,
+        tracked=tuple(map(kind_of, controller.tracks)),
         writes=(
             *writes,
             *(
@@ -190,7 +195,7 @@ def kinds_named(controller: Controller, *, writes: bool) -> set[str]:
 
 
 def _watched_beside(controller: Controller) -> tuple[Kind | Watch, ...]:
-    return (*controller.owns, *controller.children, *controller.watches, *controller.reads)
+    return (*controller.owns, *controller.children, *controller.watches, *controller.reads, *controller.tracks)
 
 
 async def look_up(client: Client, controllers: Collection[Controller]) -> dict[str, ResourceType[Any]]:
@@ -217,7 +222,7 @@ async def look_up(client: Client, controllers: Collection[Controller]) -> dict[s
 
 def _places_of(name: str, controller: Controller) -> list[str]:
     """Return where a controller names a kind."""
-    lists = ("owns", "children", "watches", "reads", "writes")
+    lists = ("owns", "children", "watches", "reads", "tracks", "writes")
     places = ["resource"] if controller.resource == name else []
     places += [each for each in lists if name in map(_kind_in, getattr(controller, each))]
     return [f"{place}= of controller {controller.name!r}" for place in places]
@@ -308,6 +313,48 @@ def connect_caches(
             loop.at_close(handler.close)
             informer.add_event_handler(handler, name=name)
     return informers
+
+
+def connect_tracker(
+    loop: ReconcileLoop,
+    wires: Wires,
+    client: Client,
+    views: Views,
+    *,
+    namespace: str | None,
+    sync_timeout: float,
+    options: InformerOptions,
+    clock: Callable[[], float],
+) -> None:
+    """Let a controller's reconciles track objects, if it declares such kinds.
+
+    Args:
+        loop: The reconcile loop whose queue gets the keys.
+        wires: What it declares.
+        client: Lists and watches.
+        views: Tells the caches of tracked objects what is written.
+        namespace: The manager's namespace; None for all.
+        sync_timeout: Seconds that the first list of a watch may take.
+        options: Of the informers.
+        clock: Seconds of the event loop.
+    """
+    if not wires.tracked:
+        return
+    declared = zip(map(str, wires.controller.tracks), wires.tracked, strict=True)
+    kinds = {**dict(declared), **{str(kind): kind for kind in wires.tracked}}
+    loop.tracker = Tracker(
+        wires.controller.name,
+        kinds,
+        client=client,
+        queue=loop.queue,
+        on_trigger=loop.metrics.triggered,
+        views=views,
+        namespace=wires.controller.namespace or namespace,
+        sync_timeout=sync_timeout,
+        options=options,
+        transform=cached_form(options),
+        clock=clock,
+    )
 
 
 def _held(kind: ResourceType[Any], place: str | None, namespace: str | None) -> str | None:

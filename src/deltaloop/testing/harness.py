@@ -146,7 +146,9 @@ class Replica:
         """Return where its caches, or the Events that it records, are behind; for people."""
         if self._parted:
             return ()
-        left = [text for informer in self._manager.informers for text in await self._compared(informer)]
+        trackers = [loop.tracker for loop in self._manager.loops if loop.tracker is not None]
+        tracked = [informer for tracker in trackers for informer in tracker.informers]
+        left = [text for informer in (*self._manager.informers, *tracked) for text in await self._compared(informer)]
         if not await self._recorder.flush(_FLUSH):
             left.append(f"{self.name}: Events wait to be sent")
         return tuple(left)
