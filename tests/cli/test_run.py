@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import aiohttp
 import pytest
+from prometheus_client import REGISTRY, Counter, Gauge
 
 import deltaloop as dl
 from deltaloop.cli.run import ClusterFlags, LeaderElection, RunCommand, run
+from deltaloop.runtime.health_server import Listen
 from deltaloop.testing import eventually
 
 SELF_REVIEW = dl.ResourceType[dl.api.Resource](
@@ -77,3 +80,48 @@ async def test_an_embedded_server_has_the_manifests_and_a_kubeconfig_for_others_
     with pytest.raises(asyncio.CancelledError):
         await task
     assert not config.exists()
+
+
+@pytest.mark.real_time
+async def test_a_counter_of_the_program_is_on_the_page_without_a_flag(caplog: pytest.LogCaptureFixture) -> None:
+    greetings = Counter("cli_test_greetings", "Namespaces that were greeted", ["name"])
+
+    @dl.controller(dl.kinds.NAMESPACE)
+    async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
+        greetings.labels(name=request.name).inc()
+
+    async def is_served() -> bool:
+        urls = [str(vars(r)["url"]) for r in caplog.records if r.message == "the health server listens"]
+        if not urls:
+            return False
+        async with aiohttp.ClientSession() as session, session.get(f"{urls[0]}/metrics") as answer:
+            page = await answer.text()
+        return (
+            'cli_test_greetings_total{name="default"} 1.0' in page
+            and 'controller_runtime_reconcile_total{controller="namespace",result="success"}' in page
+        )
+
+    caplog.set_level("INFO", "deltaloop")
+    command = RunCommand(controllers=(reconcile,), cluster=ClusterFlags(embedded=True), metrics=Listen())
+    task = asyncio.create_task(run(command, lambda line: None))
+    try:
+        await eventually(is_served, every=0.02)
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        REGISTRY.unregister(greetings)
+
+
+async def test_a_metric_under_a_name_of_ours_is_refused_before_anything_starts() -> None:
+    @dl.controller(dl.kinds.NAMESPACE)
+    async def reconcile(request: dl.Request, ctx: dl.Context) -> None: ...
+
+    taken = Gauge("workqueue_depth", "Of the program")
+    lines: list[str] = []
+    command = RunCommand(controllers=(reconcile,), cluster=ClusterFlags(embedded=True), metrics=Listen())
+    try:
+        with pytest.raises(dl.errors.InvalidArgumentError, match=r"Gauge 'workqueue_depth', and deltaloop's WorkQueue"):
+            await run(command, lines.append)
+    finally:
+        REGISTRY.unregister(taken)
+    assert lines == []

@@ -20,7 +20,7 @@ Source: controller-runtime pkg/internal/controller/metrics/metrics.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, final
 
 from deltaloop.metrics.cache import InformerMetrics
@@ -206,7 +206,7 @@ class ReconcileMetrics(RegisteredCollector):
 
 @final
 class ProgramMetrics:
-    """All metrics of one program in a registry of its own: controllers, queues, caches, requests, leader election.
+    """All metrics of one program: controllers, queues, caches, requests, leader election, and those of its author.
 
     Attributes:
         controllers: For ``Manager(metrics=...)``.
@@ -215,30 +215,43 @@ class ProgramMetrics:
         elections: For ``LeaderElector(metrics=...)``.
     """
 
-    def __init__(self) -> None:
-        """Make a registry.
+    def __init__(self, *, registries: Iterable[CollectorRegistry] | None = None) -> None:
+        """Make a registry of deltaloop's own metrics.
+
+        Args:
+            registries: Where the author's metrics are, which are on the page beside deltaloop's; None for
+                prometheus-client's default one, and an empty list for none.
 
         Raises:
             MissingExtraError: If prometheus-client is not installed.
+            InvalidArgumentError: If two metrics have a name in common.
         """
         from deltaloop.api.errors import MissingExtraError
 
         try:
-            from prometheus_client import CollectorRegistry
+            from prometheus_client import REGISTRY, CollectorRegistry
             from prometheus_client.process_collector import ProcessCollector
         except ImportError as error:
             raise MissingExtraError("the metrics of a program", "metrics") from error
-        self._registry = CollectorRegistry()
-        ProcessCollector(registry=self._registry)
+        from deltaloop.metrics.page import MetricsPage
+
+        registry = CollectorRegistry(auto_describe=True)
+        ProcessCollector(registry=registry)
         self.controllers: ReconcileMetrics = ReconcileMetrics(
-            queues=WorkQueueMetrics(registry=self._registry), registry=self._registry
+            queues=WorkQueueMetrics(registry=registry), registry=registry
         )
-        self.caches: InformerMetrics = InformerMetrics(registry=self._registry)
-        self.requests: RestClientMetrics = RestClientMetrics(registry=self._registry)
-        self.elections: LeaderMetrics = LeaderMetrics(registry=self._registry)
+        self.caches: InformerMetrics = InformerMetrics(registry=registry)
+        self.requests: RestClientMetrics = RestClientMetrics(registry=registry)
+        self.elections: LeaderMetrics = LeaderMetrics(registry=registry)
+
+        self._page = MetricsPage(registry, (REGISTRY,) if registries is None else tuple(registries))
 
     def render(self) -> tuple[bytes, str]:
-        """Return the page of ``/metrics`` and its content type."""
-        from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+        """Return the page of ``/metrics`` in Prometheus' text format, and its content type.
 
-        return generate_latest(self._registry), CONTENT_TYPE_LATEST
+        The author's collectors are asked in the caller's thread. One that raises, or that was registered later under a
+        name that is taken, is left out and logged; the page has the rest.
+        """
+        from prometheus_client import CONTENT_TYPE_LATEST
+
+        return self._page.render(), CONTENT_TYPE_LATEST

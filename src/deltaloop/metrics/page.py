@@ -1,0 +1,130 @@
+"""The page of a program's metrics: deltaloop's own, and beside them those that its author made with prometheus-client.
+
+It is a valid exposition whatever the author's metrics do: names that collide are refused when the page is made; what
+collides later, or raises, is left out and logged, at most once a minute as a warning. It needs prometheus-client.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, cast, final
+
+from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTOR, generate_latest
+from prometheus_client.core import InfoMetricFamily
+
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.metrics.taken_names import names_of_family, take_names
+from deltaloop.tracebacks import ErrorSummaries
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.core import Metric
+    from prometheus_client.registry import Collector
+
+_log: Final = logging.getLogger("deltaloop.metrics")
+
+_STANDARD: Final = (type(GC_COLLECTOR), type(PLATFORM_COLLECTOR), type(PROCESS_COLLECTOR))
+"""Measure the process itself: in two registries they say the same, so the first is enough."""
+
+
+@final
+class MetricsPage:
+    """Renders registries as one page. Calls must not overlap."""
+
+    def __init__(self, own: CollectorRegistry, others: Sequence[CollectorRegistry]) -> None:
+        """Check the names of what is registered by now.
+
+        Args:
+            own: Wins where names collide later.
+            others: Come after it, in this order.
+
+        Raises:
+            InvalidArgumentError: If two metrics have a name in common.
+        """
+        self._own = own
+        self._others = tuple(dict.fromkeys(others))
+        self._errors = ErrorSummaries()
+        taken: dict[str, str] = {}
+        for collector, names in _collectors(own).items():
+            take_names(taken, f"deltaloop's {type(collector).__name__}", names)
+        for registry in self._others:
+            for collector, names in _collectors(registry).items():
+                owner = _owner(collector, names)
+                collision = take_names(taken, owner, names)
+                if collision is not None and not isinstance(collector, _STANDARD):
+                    raise _collision_error(owner, *collision)
+
+    def render(self) -> bytes:
+        """Return the page in Prometheus' text format."""
+        taken: dict[str, str] = {}
+        own = list(self._own.collect())
+        for family in own:
+            take_names(taken, "deltaloop", names_of_family(family.name, family.type))
+        parts = [generate_latest(_Families(own))]
+        for registry in self._others:
+            for collector, names in _collectors(registry).items():
+                parts += self._rendered(collector, names, taken)
+        return b"".join(parts)
+
+    def _rendered(self, collector: Collector, names: Sequence[str], taken: dict[str, str]) -> Iterator[bytes]:
+        owner = _owner(collector, names)
+        try:
+            for family in collector.collect():
+                page = generate_latest(_Families([family]))
+                collision = take_names(taken, owner, names_of_family(family.name, family.type))
+                if collision is None:
+                    yield page
+                elif not isinstance(collector, _STANDARD):
+                    self._left_out(owner, _collision_error(owner, *collision))
+        except Exception as error:  # noqa: BLE001 - one metric that fails must not hide all others
+            self._left_out(owner, error)
+
+    def _left_out(self, owner: str, error: Exception) -> None:
+        self._errors.log(
+            _log,
+            logging.WARNING,
+            "a metric is left out of the page",
+            error,
+            now=time.monotonic(),
+            extra={"metric": owner},
+            again=logging.DEBUG,
+        )
+
+
+@final
+class _Families:
+    """What was collected, for prometheus-client to render."""
+
+    def __init__(self, families: Sequence[Metric]) -> None:
+        self._families = families
+
+    def collect(self) -> Sequence[Metric]:
+        return self._families
+
+
+def _collectors(registry: CollectorRegistry) -> Mapping[Collector, Sequence[str]]:
+    """Return what is registered, with its names; nothing public of a registry says which of them raises."""
+    known: object = getattr(registry, "_collector_to_names", None)
+    if not isinstance(known, dict):
+        return {cast("Collector", registry): ()}
+    collectors = dict(cast("dict[Collector, Sequence[str]]", known))  # a copy: other threads may register
+    target = registry.get_target_info()
+    if target:
+        info = InfoMetricFamily("target", "Target metadata", value=target)
+        return {cast("Collector", _Families([info])): ("target", "target_info"), **collectors}
+    return collectors
+
+
+def _owner(collector: Collector, names: Sequence[str]) -> str:
+    """Name a metric for its author: by its own name, and by its class."""
+    kind = type(collector).__qualname__
+    return f"{kind} {names[0]!r}" if names else kind
+
+
+def _collision_error(owner: str, name: str, other: str) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"two metrics of the page have the name {name!r}: the program's {owner}, and {other}; give the first another "
+        "name, or leave its registry out of ProgramMetrics(registries=...)"
+    )
