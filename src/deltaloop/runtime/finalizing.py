@@ -69,6 +69,8 @@ class FinalizedRuns:
         step, conflicts = FinalizerStep.LOOK, 0
         while True:
             match step:
+                case FinalizerStep.LOOK if self._kind.namespaced and not context.request.namespace:
+                    step = FinalizerStep.RECONCILE  # the key names no object: a timer's, say
                 case FinalizerStep.LOOK:
                     obj = await self._read(context, live=conflicts > 0)
                     step = run.seen(obj, self._now())
@@ -100,8 +102,6 @@ class FinalizedRuns:
     async def _read(self, context: Context, *, live: bool) -> Resource | None:
         """Read the object as this program knows it, or as the server does: no cache can mend a conflict."""
         request = context.request
-        if self._kind.namespaced and not request.namespace:
-            return None  # a key that names no object
         client = context.client.live if live else context.client
         return await client.find(self._kind, request.name, namespace=request.namespace or None)
 

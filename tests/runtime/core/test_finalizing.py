@@ -107,7 +107,7 @@ def walk(run: FinalizerRun, choices: Choices, *, failed_before: bool, deadline: 
                 step = run.seen(None if seen is None else seen.resource(), now)
                 if cleaned is None:
                     expected = {
-                        None: {FinalizerStep.RECONCILE},
+                        None: {FinalizerStep.DONE},
                         (True, False): {FinalizerStep.RECONCILE},
                         (False, False): {FinalizerStep.ADD},
                         (False, True): {FinalizerStep.DONE},
@@ -129,7 +129,7 @@ def walk(run: FinalizerRun, choices: Choices, *, failed_before: bool, deadline: 
                 assert (patch["uid"], patch["resourceVersion"]) == (target.uid, str(target.version))
                 if here is None:
                     step = run.seen(None, now)
-                    assert step is (FinalizerStep.RECONCILE if cleaned is None else FinalizerStep.DONE)
+                    assert step is FinalizerStep.DONE
                 elif here != target:  # a conflict
                     step = FinalizerStep.LOOK
                 else:

@@ -1,8 +1,8 @@
 """What a controller with a finalizer does with an object: one run, step by step.
 
-    no such object, or it lives and has the finalizer ──▶ RECONCILE
+    it lives and has the finalizer ──▶ RECONCILE
     it lives and lacks it ──▶ ADD ──the answer is looked at──▶ RECONCILE
-    it is being deleted and lacks it ──▶ DONE
+    it is being deleted and lacks it, or is gone ──▶ DONE
     it is being deleted and has it ──▶ CLEAN_UP ──▶ DROP ──the answer is looked at──▶ DONE
                                         ▲    │ failed, or "not yet"
                                         │    └──────────────▶ AS_IT_ENDED
@@ -12,6 +12,9 @@ Each run begins with LOOK; so does each DROP, and what comes after a write that 
 
 So the finalizer is there before the first write of a reconcile, and goes after a clean-up that has succeeded, from the
 object that was cleaned up: a successor of its name, which its uid tells from it, keeps what it has.
+
+Nothing runs for an object that is gone: the clean-up was its end, and a reconciler that makes what an object stands for
+without looking at it would make it again.
 
 Past the deadline the author is asked once a run: after a clean-up that failed or is not done, and before one if the run
 before failed, since a clean-up that takes longer than a run may take never comes back. The first try is never left out,
@@ -75,7 +78,7 @@ class FinalizerRun:
                 FinalizerStep.DROP if has_it and obj is not None and obj.uid == self._cleaned_up else FinalizerStep.DONE
             )
         if obj is None:
-            return FinalizerStep.RECONCILE
+            return FinalizerStep.DONE
         if obj.deletion_timestamp is None:
             return FinalizerStep.RECONCILE if has_it else FinalizerStep.ADD
         if not has_it:
