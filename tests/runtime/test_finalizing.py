@@ -78,9 +78,7 @@ async def names_of(w: World, name: str = "a") -> tuple[str, ...] | None:
 
 async def gone(w: World, name: str = "a", *, within: float = 60.0) -> None:
     """Wait until an object is gone, and until whatever that leads to has happened."""
-    async with asyncio.timeout(within):
-        while await names_of(w, name) is not None:
-            await asyncio.sleep(0.5)
+    await w.client.wait_for(CM, name, dl.wait.deleted(), namespace="default", timeout=within)
     await asyncio.sleep(5.0)
 
 
@@ -286,9 +284,7 @@ async def test_plain_functions_run_in_threads() -> None:
         await asyncio.sleep(0.2)
         assert len(manager.loops[0].runs) == 1
         go.set()
-        async with asyncio.timeout(5.0):
-            while await names_of(w) is not None:
-                await asyncio.sleep(0.02)
+        await w.client.wait_for(CM, "a", dl.wait.deleted(), namespace="default", timeout=5.0)
     assert seen[0] == ("reconcile", True)
     assert [each for each in seen if each[0] == "clean up"] == [("clean up", False)] * 2
 
