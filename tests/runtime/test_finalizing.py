@@ -7,7 +7,7 @@ import logging
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -15,6 +15,7 @@ import deltaloop as dl
 from deltaloop.apiserver.core.fault_rules import Fault
 from deltaloop.errors import InvalidControllerError
 from deltaloop.runtime import Context, Controller, Manager, Request, Result, controller
+from deltaloop.runtime.execution import call_to_end
 from deltaloop.runtime.metrics import CLEANUPS
 from deltaloop.runtime.program_access import Program, rules_of
 from deltaloop.testing import Harness, crash_at_every_write
@@ -69,6 +70,12 @@ class Runs:
             return end
 
         return reconcile
+
+
+class Surroundings:
+    """What a call is given of a context here."""
+
+    request = Request("default", "a")
 
 
 async def names_of(w: World, name: str = "a") -> tuple[str, ...] | None:
@@ -287,6 +294,45 @@ async def test_plain_functions_run_in_threads() -> None:
         await w.client.wait_for(CM, "a", dl.wait.deleted(), namespace="default", timeout=5.0)
     assert seen[0] == ("reconcile", True)
     assert [each for each in seen if each[0] == "clean up"] == [("clean up", False)] * 2
+
+
+async def test_a_clean_up_that_forgot_an_await_has_not_cleaned_up(caplog: pytest.LogCaptureFixture) -> None:
+    @controller("v1/ConfigMap", name="maps", finalizer=FINALIZER, writes=["v1/Secret"])
+    async def reconcile(request: Request, ctx: Context) -> None: ...
+
+    @reconcile.cleanup
+    async def backup(request: Request, ctx: Context) -> None:
+        ctx.client.delete("v1/Secret", request.name)  # type: ignore[unused-coroutine]  # pyright: ignore[reportUnusedCoroutine]
+
+    async with world() as w, w.running(reconcile) as manager:
+        await w.put("a")
+        await asyncio.sleep(1.0)
+        await delete(w)
+        await until(manager.loops[0].queue.dead_letters)
+        assert await names_of(w) == (FINALIZER,)
+    assert "write `await ctx.client.delete(...)`" in caplog.text
+
+
+@pytest.mark.real_time
+async def test_a_thread_is_waited_for_unless_the_loop_itself_ends() -> None:
+    go, begun = threading.Event(), threading.Event()
+
+    @controller("v1/ConfigMap", name="maps")
+    def reconcile(request: Request, ctx: Context) -> None:
+        begun.set()
+        go.wait(5.0)
+
+    call = asyncio.create_task(call_to_end(reconcile.function, cast("Context", Surroundings()), None))
+    try:
+        assert await asyncio.to_thread(begun.wait, 5.0)
+        call.cancel()
+        await asyncio.wait((call,), timeout=0.05)
+        assert not call.done(), "it is told to stop, and has not ended"
+        call.cancel()
+        await asyncio.wait((call,), timeout=1.0)
+        assert call.cancelled(), "asyncio.run cancels once more what is left, and waits for it"
+    finally:
+        go.set()
 
 
 async def test_a_term_that_is_lost_during_a_clean_up_drops_nothing() -> None:

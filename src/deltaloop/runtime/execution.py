@@ -92,7 +92,8 @@ async def call_to_end(
 ) -> object:
     """Call a function as a reconciler is called, and return what it returned.
 
-    Cancelled, it waits until a thread has really ended; what that raised goes before the cancellation.
+    Cancelled, it waits until a thread has really ended; what that raised goes before the cancellation. Cancelled once
+    more, it waits no longer: the loop itself ends, with the thread left behind.
     """
     if is_coroutine_function(function):
         return await _await_call(function, context)
@@ -102,6 +103,8 @@ async def call_to_end(
         try:
             await asyncio.wait((future,))
         except asyncio.CancelledError as error:
+            if cancelled is not None:
+                raise
             cancelled = error
     if cancelled is not None and future.exception() is None:
         raise cancelled

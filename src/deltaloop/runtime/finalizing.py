@@ -87,7 +87,7 @@ class FinalizedRuns:
                     return await call_to_end(self._controller.function, context, pool)
                 case FinalizerStep.CLEAN_UP:
                     context.cleanup = True
-                    ended = await _ended(call_to_end(self._cleanup.function, context, pool))
+                    ended = await _ended(call_to_end(self._cleanup.function, context, pool), context)
                     step = run.tried(self._now(), done=decide(ended).case is Case.NOTHING)
                 case FinalizerStep.ASK:
                     context.cleanup = True
@@ -127,9 +127,9 @@ class FinalizedRuns:
         return self._wall_clock().timestamp()
 
 
-async def _ended(call: Coroutine[Any, Any, object]) -> Returned | Raised:
+async def _ended(call: Coroutine[Any, Any, object], context: Context) -> Returned | Raised:
     try:
-        return Returned(await call)
+        return Returned(await call, tuple(each.name for each in context.client.not_awaited))
     except Exception as error:  # noqa: BLE001 - it goes on, unless the clean-up is given up
         return Raised(error)
 
