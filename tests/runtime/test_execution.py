@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextvars
 import inspect
 import threading
@@ -72,6 +73,16 @@ async def test_a_cancellation_that_nobody_asked_for_is_an_error() -> None:
     assert "nobody had cancelled it" in str(taken_for.error)
 
 
+@pytest.mark.real_time
+async def test_a_cancellation_that_a_plain_function_lets_out_is_an_error() -> None:
+    def cancels(request: Request, ctx: Context) -> None:
+        raise concurrent.futures.CancelledError  # what `ctx.wait` raises if a task was cancelled
+
+    taken_for = (await settled(cancels)).ended()
+    assert isinstance(taken_for, Raised)
+    assert isinstance(taken_for.error, ReconcileCancelledError)
+
+
 async def test_it_runs_in_a_task_of_its_own_that_is_told_to_stop() -> None:
     seen: list[str] = []
 
@@ -132,3 +143,24 @@ async def test_a_plain_function_runs_in_the_pool_with_the_callers_variables() ->
     assert isinstance(ended, Raised)
     assert isinstance(ended.error, RuntimeError)
     assert "StopIteration" in str(ended.error)
+
+
+@pytest.mark.real_time
+async def test_a_thread_is_waited_for_unless_the_loop_itself_ends() -> None:
+    go, begun = threading.Event(), threading.Event()
+
+    def lingers(request: Request, ctx: Context) -> None:
+        begun.set()
+        go.wait(5.0)
+
+    made = execution(lingers)
+    try:
+        assert await asyncio.to_thread(begun.wait, 5.0)
+        made.stop()
+        await asyncio.wait((made.future,), timeout=0.05)
+        assert not made.future.done(), "it is told to stop, and has not ended"
+        made.future.cancel()
+        await asyncio.wait((made.future,), timeout=1.0)
+        assert made.future.cancelled(), "asyncio.run cancels what is left, and waits for it"
+    finally:
+        go.set()

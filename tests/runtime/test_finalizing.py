@@ -6,16 +6,22 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 import deltaloop as dl
 from deltaloop.apiserver.core.fault_rules import Fault
-from deltaloop.errors import InvalidControllerError
+from deltaloop.errors import (
+    InvalidAnswerError,
+    InvalidControllerError,
+    InvalidResultError,
+    NotAwaitedError,
+    ShutdownTimeoutError,
+)
 from deltaloop.runtime import Context, Controller, Manager, Request, Result, controller
-from deltaloop.runtime.execution import call_to_end
 from deltaloop.runtime.metrics import CLEANUPS
 from deltaloop.runtime.program_access import Program, rules_of
 from deltaloop.testing import Harness, crash_at_every_write
@@ -70,12 +76,6 @@ class Runs:
             return end
 
         return reconcile
-
-
-class Surroundings:
-    """What a call is given of a context here."""
-
-    request = Request("default", "a")
 
 
 async def names_of(w: World, name: str = "a") -> tuple[str, ...] | None:
@@ -313,26 +313,154 @@ async def test_a_clean_up_that_forgot_an_await_has_not_cleaned_up(caplog: pytest
     assert "write `await ctx.client.delete(...)`" in caplog.text
 
 
+# -- a run with a finalizer ends as one without
+
+
+def declared_for(place: str, function: Any, **options: Any) -> Controller:
+    """Make a controller whose ``place`` is a function: plainly the reconciler, that with a finalizer, or a clean-up."""
+
+    async def nothing(request: Request, ctx: Context) -> None: ...
+
+    async def fails(request: Request, ctx: Context) -> None:
+        raise OSError("full")
+
+    finalizer = "" if place == "plain" else FINALIZER
+    made = controller("v1/ConfigMap", finalizer=finalizer, rate_limiter=at_once, **options)(
+        function if place in ("plain", "reconcile") else nothing
+    )
+    if place == "clean up":
+        made.cleanup(function)
+    elif place == "on deadline":
+        made.cleanup(deadline=0.001, on_deadline=function)(fails)
+    elif finalizer:
+        made.cleanup(nothing)
+    return made
+
+
+async def forgets(request: Request, ctx: Context) -> None:
+    call: Any = ctx.client.delete(CM, "other", namespace="default")
+    del call
+
+
+async def forgets_and_gives_up(request: Request, ctx: Context) -> bool:
+    call: Any = ctx.client.delete(CM, "other", namespace="default")
+    del call
+    return True
+
+
+def forgets_in_thread(request: Request, ctx: Context) -> None:
+    ctx.wait(ctx.client.find(CM, "other", namespace="default"))
+    call: Any = ctx.client.delete(CM, "other", namespace="default")
+    del call
+
+
+def returns_coroutine(request: Request, ctx: Context) -> Any:
+    return forgets(request, ctx)
+
+
+def returns_object(request: Request, ctx: Context) -> Any:
+    return object()
+
+
+MISTAKES: list[tuple[Any, type]] = [
+    (forgets, NotAwaitedError),
+    (forgets_in_thread, NotAwaitedError),
+    (returns_coroutine, InvalidResultError),
+    (returns_object, InvalidResultError),
+]
+
+
 @pytest.mark.real_time
-async def test_a_thread_is_waited_for_unless_the_loop_itself_ends() -> None:
-    go, begun = threading.Event(), threading.Event()
+@pytest.mark.parametrize(
+    ("place", "function", "error"),
+    [
+        *((place, *mistake) for place in ("plain", "reconcile", "clean up") for mistake in MISTAKES),
+        ("on deadline", forgets_and_gives_up, NotAwaitedError),
+        ("on deadline", forgets_in_thread, NotAwaitedError),
+        ("on deadline", returns_coroutine, InvalidAnswerError),
+    ],
+)
+async def test_a_mistake_parks_the_key_and_keeps_the_finalizer(place: str, function: Any, error: type) -> None:
+    async with world() as w:
+        finalizers = [] if place == "plain" else [FINALIZER]
+        await w.client.create(CM, {"metadata": {"name": "a", "namespace": "default", "finalizers": finalizers}})
+        if place in ("clean up", "on deadline"):
+            await delete(w)
+        async with w.running(declared_for(place, function)) as manager:
+            await until(manager.loops[0].queue.dead_letters, timeout=5.0)
+            assert type(manager.loops[0].queue.dead_letters()[0].error) is error
+            assert await names_of(w) == tuple(finalizers)
 
-    @controller("v1/ConfigMap", name="maps")
-    def reconcile(request: Request, ctx: Context) -> None:
+
+@pytest.mark.real_time
+@pytest.mark.parametrize("place", ["plain", "reconcile", "clean up", "on deadline"])
+def test_a_program_ends_without_a_thread_that_does_not(place: str) -> None:
+    begun, release = threading.Event(), threading.Event()
+
+    def lingers(request: Request, ctx: Context) -> Any:
         begun.set()
-        go.wait(5.0)
+        release.wait(10.0)
 
-    call = asyncio.create_task(call_to_end(reconcile.function, cast("Context", Surroundings()), None))
-    try:
-        assert await asyncio.to_thread(begun.wait, 5.0)
-        call.cancel()
-        await asyncio.wait((call,), timeout=0.05)
-        assert not call.done(), "it is told to stop, and has not ended"
-        call.cancel()
-        await asyncio.wait((call,), timeout=1.0)
-        assert call.cancelled(), "asyncio.run cancels once more what is left, and waits for it"
-    finally:
-        go.set()
+    async def program() -> None:
+        async with world() as w:
+            metadata = {"name": "a", "namespace": "default", "finalizers": [] if place == "plain" else [FINALIZER]}
+            await w.client.create(CM, {"metadata": metadata})
+            if place in ("clean up", "on deadline"):
+                await delete(w)
+            manager = w.manager(declared_for(place, lingers), drain_timeout=0.05, shutdown_timeout=0.1)
+            running = asyncio.create_task(manager.run())
+            await until(begun.is_set, timeout=5.0)
+            manager.stop()
+            with pytest.raises(ShutdownTimeoutError, match="default/a"):
+                await running
+
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            pool.submit(asyncio.run, program()).result(timeout=8.0)
+        finally:
+            release.set()
+
+
+async def test_nobody_is_asked_by_a_run_that_was_told_to_stop() -> None:
+    asked: list[tuple[int, bool]] = []
+    tries: list[int] = []
+
+    async def cleans(request: Request, ctx: Context) -> None:
+        tries.append(ctx.attempts)
+        try:
+            await asyncio.sleep(60.0)
+        except asyncio.CancelledError:
+            raise OSError("full") from None
+
+    async def give_up(request: Request, ctx: Context) -> bool:
+        asked.append((len(tries), ctx.cancelled.is_set()))
+        return True
+
+    @controller("v1/ConfigMap", finalizer=FINALIZER, rate_limiter=quick, timeout=10.0)
+    async def reconcile(request: Request, ctx: Context) -> None: ...
+
+    reconcile.cleanup(deadline=0.001, on_deadline=give_up)(cleans)
+    async with world() as w:
+        await w.client.create(CM, {"metadata": {"name": "a", "namespace": "default", "finalizers": [FINALIZER]}})
+        await delete(w)
+        late = datetime.now(UTC) + timedelta(days=1)
+        async with w.running(reconcile, wall_clock=lambda: late):
+            await until(lambda: asked, timeout=60.0)
+            assert asked == [(1, False)], "by the next run, before it tries"
+
+
+async def test_a_clean_up_that_leaves_a_task_to_itself_is_done() -> None:
+    kept: list[asyncio.Task[object]] = []
+
+    async def leaves(request: Request, ctx: Context) -> None:
+        kept.append(asyncio.create_task(ctx.client.find(CM, "other", namespace="default")))
+
+    async with world() as w, w.running(declared_for("clean up", leaves)):
+        await w.client.create(CM, {"metadata": {"name": "a", "namespace": "default", "finalizers": [FINALIZER]}})
+        await delete(w)
+        await asyncio.sleep(5.0)
+        await asyncio.gather(*kept)
+        assert await names_of(w) is None
 
 
 async def test_a_term_that_is_lost_during_a_clean_up_drops_nothing() -> None:

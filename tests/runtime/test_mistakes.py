@@ -316,6 +316,7 @@ async def test_a_forgotten_wait_of_a_plain_function(caplog: pytest.LogCaptureFix
 
 async def test_what_is_awaited_in_any_way_is_no_mistake(caplog: pytest.LogCaptureFixture) -> None:
     ran: list[str] = []
+    kept: list[asyncio.Task[object]] = []
 
     @dl.controller("v1/ConfigMap", name="maps")
     async def reconcile(request: Request, ctx: Context) -> None:
@@ -329,11 +330,13 @@ async def test_what_is_awaited_in_any_way_is_no_mistake(caplog: pytest.LogCaptur
         assert (await begun).name == (await later).name
         ctx.client.get(CM, "c").close()
         assert repr(ctx.client.not_awaited) == "{}"
+        kept.append(asyncio.create_task(ctx.client.find(CM, "c")))  # it begins after this has returned
         ran.append(request.name)
 
     async with world() as w, w.running(reconcile):
         await w.put("a")
         await until(lambda: ran)
+        await asyncio.gather(*kept)
     assert said(caplog) == []
 
 

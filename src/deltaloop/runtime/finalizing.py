@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable
-from concurrent.futures import Executor
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any, Final, final
 
@@ -13,9 +12,9 @@ from deltaloop.api.status import ConflictError, NotFoundError
 from deltaloop.runtime.context import Context
 from deltaloop.runtime.controller import Cleanup, Controller, group_kind
 from deltaloop.runtime.core.finalizing import FinalizerRun, FinalizerStep, finalizer_patch
-from deltaloop.runtime.core.outcomes import Case, Raised, Returned, decide
+from deltaloop.runtime.core.outcomes import NotAwaitedError, Raised, Returned
 from deltaloop.runtime.errors import InvalidAnswerError, InvalidControllerError
-from deltaloop.runtime.execution import call_to_end
+from deltaloop.runtime.execution import Execution
 
 _CONFLICT_TRIES: Final = 5
 
@@ -48,22 +47,26 @@ class FinalizedRuns:
         self._wall_clock = wall_clock
         self._ask_after = ask_after
 
-    async def run(self, context: Context, pool: Executor | None) -> object:
-        """Do what the state of the object asks for, and return what the reconciler or the clean-up returned.
+    async def run(self, execution: Execution) -> Returned | Raised:
+        """Do what the state of the object asks for, and return how the reconciler or the clean-up ended.
 
-        Cancelled, it ends when the function that runs has really ended.
+        Raises:
+            ApiError: If the finalizer could not be added or dropped.
+            TerminalError: If nobody can know whether to give up.
         """
+        context = execution.context
         run = FinalizerRun(
             self._controller.finalizer, deadline=self._cleanup.deadline, failed_before=context.attempts > 1
         )
         try:
-            return await self._run(run, context, pool)
+            return await self._run(run, execution)
         finally:
             seconds = run.wait(self._now())
             if seconds is not None:
                 self._ask_after(context.request.key, seconds)
 
-    async def _run(self, run: FinalizerRun, context: Context, pool: Executor | None) -> object:
+    async def _run(self, run: FinalizerRun, execution: Execution) -> Returned | Raised:
+        context = execution.context
         obj: Resource | None = None
         ended: Returned | Raised = Returned(None)
         step, conflicts = FinalizerStep.LOOK, 0
@@ -84,20 +87,19 @@ class FinalizedRuns:
                         if conflicts == _CONFLICT_TRIES:
                             raise
                 case FinalizerStep.RECONCILE:
-                    return await call_to_end(self._controller.function, context, pool)
+                    return await execution.call(self._controller.function)
                 case FinalizerStep.CLEAN_UP:
                     context.cleanup = True
-                    ended = await _ended(call_to_end(self._cleanup.function, context, pool), context)
-                    step = run.tried(self._now(), done=decide(ended).case is Case.NOTHING)
+                    ended = await execution.call(self._cleanup.function)
+                    step = run.tried(ended, self._now(), stopped=context.cancelled.is_set())
                 case FinalizerStep.ASK:
                     context.cleanup = True
-                    step = run.answered(give_up=await self._gives_up(context, pool, ended))
+                    give_up = await self._gives_up(execution, ended)
+                    step = run.answered(give_up=give_up, stopped=context.cancelled.is_set())
                 case FinalizerStep.DONE:
-                    return None
+                    return Returned(None)
                 case FinalizerStep.AS_IT_ENDED:
-                    if isinstance(ended, Raised):
-                        raise ended.error
-                    return ended.value
+                    return ended
 
     async def _read(self, context: Context, *, live: bool) -> Resource | None:
         """Read the object as this program knows it, or as the server does: no cache can mend a conflict."""
@@ -112,9 +114,14 @@ class FinalizedRuns:
         except NotFoundError:
             return None
 
-    async def _gives_up(self, context: Context, pool: Executor | None, ended: Returned | Raised) -> bool:
+    async def _gives_up(self, execution: Execution, ended: Returned | Raised) -> bool:
         assert self._cleanup.on_deadline is not None
-        answer = await call_to_end(self._cleanup.on_deadline, context, pool)
+        context, asked = execution.context, await execution.call(self._cleanup.on_deadline)
+        if isinstance(asked, Raised):
+            raise asked.error
+        if asked.not_awaited:
+            raise NotAwaitedError(asked.not_awaited)
+        answer = asked.value
         if not isinstance(answer, bool):
             raise InvalidAnswerError(type(answer).__name__)
         if answer:
@@ -125,13 +132,6 @@ class FinalizedRuns:
 
     def _now(self) -> float:
         return self._wall_clock().timestamp()
-
-
-async def _ended(call: Coroutine[Any, Any, object], context: Context) -> Returned | Raised:
-    try:
-        return Returned(await call, tuple(each.name for each in context.client.not_awaited))
-    except Exception as error:  # noqa: BLE001 - it goes on, unless the clean-up is given up
-        return Raised(error)
 
 
 def refuse_finalizers(controllers: Iterable[Controller]) -> None:

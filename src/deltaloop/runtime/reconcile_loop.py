@@ -231,8 +231,8 @@ class ReconcileLoop:
             context = self._context(request, work, run, client, triggers)
             span = self._observer.begins(context)
             with current(span):
-                work_instead = None if self.finalizing is None else self.finalizing.run(context, self._pool)
-                execution = Execution(self.controller, context, self._pool, work_instead)
+                steps = None if self.finalizing is None else self.finalizing.run
+                execution = Execution(self.controller, context, self._pool, steps)
         except BaseException:
             self._has_ended(run)  # a slot that nothing runs in would be lost for good
             raise

@@ -17,6 +17,7 @@ from deltaloop.runtime.core.finalizing import (
     is_finalizer,
     with_deletions,
 )
+from deltaloop.runtime.core.outcomes import Raised, Result, Returned
 from deltaloop.runtime.core.predicates import (
     AnnotationsChanged,
     Change,
@@ -35,6 +36,14 @@ OURS, OTHERS = "example.com/backup", "example.com/other"
 DELETED_AT, DEADLINE = 1_767_225_600.0, 600.0
 EARLY, LATE = DELETED_AT + 1.0, DELETED_AT + DEADLINE
 DELETION = "2026-01-01T00:00:00Z"
+DONE: tuple[Returned | Raised, ...] = (Returned(None), Returned(Result()))
+NOT_DONE: tuple[Returned | Raised, ...] = (
+    Returned(Result(requeue_after=1.0)),
+    Returned(Result(requeue=True)),
+    Returned(object()),
+    Returned(None, ("ctx.client.delete(...)",)),
+    Raised(OSError("full")),
+)
 
 
 @dataclass(frozen=True)
@@ -142,11 +151,13 @@ def walk(run: FinalizerRun, choices: Choices, *, failed_before: bool, deadline: 
                 assert target is not None
                 assert target.ours
                 assert target.deleting
-                tried, done = True, choices.draw(2) == 1
+                ended = (*DONE, *NOT_DONE)[choices.draw(len(DONE) + len(NOT_DONE))]
+                tried, stopped = True, choices.draw(2) == 1
+                done = ended in DONE and not stopped
                 now = max(now, (EARLY, LATE)[choices.draw(2)])
-                step = run.tried(now, done=done)
+                step = run.tried(ended, now, stopped=stopped)
                 cleaned = target.uid if done else None
-                late = deadline and now >= LATE and not asked
+                late = deadline and now >= LATE and not asked and not stopped
                 assert step is (
                     FinalizerStep.LOOK if done else FinalizerStep.ASK if late else FinalizerStep.AS_IT_ENDED
                 )
@@ -156,11 +167,13 @@ def walk(run: FinalizerRun, choices: Choices, *, failed_before: bool, deadline: 
                 assert not asked
                 assert tried or failed_before
                 assert target is not None
-                asked, give_up = True, choices.draw(2) == 1
-                step = run.answered(give_up=give_up)
+                asked, answer, stopped = True, choices.draw(2) == 1, choices.draw(2) == 1
+                step = run.answered(give_up=answer, stopped=stopped)
+                give_up = answer and not stopped
                 cleaned = target.uid if give_up else None
+                is_over = tried or stopped
                 assert step is (
-                    FinalizerStep.LOOK if give_up else FinalizerStep.AS_IT_ENDED if tried else FinalizerStep.CLEAN_UP
+                    FinalizerStep.LOOK if give_up else FinalizerStep.AS_IT_ENDED if is_over else FinalizerStep.CLEAN_UP
                 )
             case _:
                 break
@@ -201,7 +214,26 @@ MUTANTS = [
     edited(
         "DropsTheSuccessors", FinalizerRun, ("has_it and obj is not None and obj.uid == self._cleaned_up", "has_it")
     ),
-    edited("DropsWhatIsNotDone", FinalizerRun, ("        if done:\n", "        if True:\n")),
+    edited("DropsWhatIsNotDone", FinalizerRun, ("if decide(ended).case is Case.NOTHING:", "if True:")),
+    edited("DropsWhatReturned", FinalizerRun, ("decide(ended).case is Case.NOTHING", "isinstance(ended, Returned)")),
+    edited(
+        "DropsAfterCallsThatWereNotAwaited",
+        FinalizerRun,
+        (
+            "decide(ended).case",
+            "decide(Returned(ended.value) if isinstance(ended, Returned) else ended).case",
+        ),
+    ),
+    edited(
+        "DropsAlthoughToldToStop",
+        FinalizerRun,
+        ("        if stopped:\n            return FinalizerStep.AS_IT_ENDED\n        if decide", "        if decide"),
+    ),
+    edited(
+        "GivesUpAlthoughToldToStop",
+        FinalizerRun,
+        ("        if stopped:\n            return FinalizerStep.AS_IT_ENDED\n        if give_up", "        if give_up"),
+    ),
     edited("AsksTwice", FinalizerRun, ("not self._asked and self.is_overdue", "self.is_overdue")),
     edited("AsksBeforeTheFirstTry", FinalizerRun, ("self._failed_before and self.is_overdue", "self.is_overdue")),
     edited("NeverAsksAfterATry", FinalizerRun, ("not self._asked and self.is_overdue(now)", "False")),

@@ -4,7 +4,7 @@
     it lives and lacks it ──▶ ADD ──the answer is looked at──▶ RECONCILE
     it is being deleted and lacks it, or is gone ──▶ DONE
     it is being deleted and has it ──▶ CLEAN_UP ──▶ DROP ──the answer is looked at──▶ DONE
-                                        ▲    │ failed, or "not yet"
+                                        ▲    │ failed, "not yet", or told to stop
                                         │    └──────────────▶ AS_IT_ENDED
                                         └── ASK (past the deadline) ──give up──▶ DROP
 
@@ -29,6 +29,7 @@ from typing import Any, final
 
 from deltaloop.api.resource import Resource
 from deltaloop.api.times import parse_time
+from deltaloop.runtime.core.outcomes import Case, Raised, Returned, decide
 from deltaloop.runtime.core.predicates import And, Change, Predicate
 from deltaloop.schemas.dns_names import is_qualified_name
 
@@ -88,15 +89,25 @@ class FinalizerRun:
             self._ask_at = parse_time(obj.deletion_timestamp).timestamp() + self._deadline
         return self._ask() if self._failed_before and self.is_overdue(now) else FinalizerStep.CLEAN_UP
 
-    def tried(self, now: float, *, done: bool) -> FinalizerStep:
-        """Take the end of a clean-up: whether it succeeded and asked for no further run."""
+    def tried(self, ended: Returned | Raised, now: float, *, stopped: bool) -> FinalizerStep:
+        """Take the end of a clean-up: it is done if it succeeded and asked for no further run.
+
+        Args:
+            ended: How it ended.
+            now: Seconds since the epoch.
+            stopped: Whether the run has been told to stop: then what the clean-up returned does not count.
+        """
         self._tried = True
-        if done:
+        if stopped:
+            return FinalizerStep.AS_IT_ENDED
+        if decide(ended).case is Case.NOTHING:
             return self._drop()
         return self._ask() if not self._asked and self.is_overdue(now) else FinalizerStep.AS_IT_ENDED
 
-    def answered(self, *, give_up: bool) -> FinalizerStep:
-        """Take the author's answer."""
+    def answered(self, *, give_up: bool, stopped: bool) -> FinalizerStep:
+        """Take the author's answer; it does not count if the run has been told to stop."""
+        if stopped:
+            return FinalizerStep.AS_IT_ENDED
         if give_up:
             return self._drop()
         return FinalizerStep.AS_IT_ENDED if self._tried else FinalizerStep.CLEAN_UP
