@@ -180,6 +180,7 @@ ONCE = {
     "leaderelection/renewal_thread.py": "the thread has ended",
     "runtime/health_server.py": "a fault of a page",
     "runtime/manager.py": "a source has ended",
+    "runtime/tracking.py": "the watch of a tracked object has ended",
 }
 
 

@@ -43,7 +43,7 @@ class Execution:
             pool: Threads for plain functions.
             steps: What is done in place of the one call.
         """
-        self.context = context
+        self.context: Context = context
         self._pool = pool
         self._in_thread = False
         work = self.call(controller.function) if steps is None else steps(self)
