@@ -567,6 +567,43 @@ def test_who_waits_for_what_the_loop_did_not_begin_any_more_is_told(exits: list[
     assert exits == [SystemExit]
 
 
+def test_a_loop_that_ends_by_itself_begins_nothing_while_it_cancels_the_rest(
+    exits: list[type[BaseException]],
+) -> None:
+    loop, begun = BackgroundLoop(name="ends"), list[str]()
+    told = threading.Event()
+
+    def come_late() -> None:
+        with pytest.raises(BackgroundLoopError, match="was closed meanwhile"):
+            loop.run(begin())
+        told.set()
+
+    async def begin() -> None:
+        begun.append("late")
+        await asyncio.sleep(60)
+
+    async def cancelled_slowly() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            late.start()
+            await asyncio.to_thread(told.wait, 5)
+
+    async def end() -> None:
+        running.append(asyncio.ensure_future(cancelled_slowly()))
+        await asyncio.sleep(0)
+        await end_by_itself()
+
+    late, running = threading.Thread(target=come_late), list[asyncio.Future[None]]()
+    loop.start()
+    loop.run(end())
+    assert told.wait(5)
+    late.join(5)
+    loop.close()
+    assert begun == []
+    assert exits == [SystemExit]
+
+
 def test_who_comes_while_it_ends_does_not_wait_for_what_is_being_cancelled() -> None:
     cancelled, go_on = threading.Event(), threading.Event()
 

@@ -64,6 +64,7 @@ class BackgroundLoop:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._stop = asyncio.Event()
+        self._ended = False
         self._closed = False
         self._guests: list[_Guest] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -342,7 +343,7 @@ class BackgroundLoop:
         """Have ``begin`` called on the loop; if it comes too late for that, the handoff fails."""
 
         def begin_in_time() -> None:
-            if self._stop.is_set():
+            if self._stop.is_set() or self._ended:
                 handoff.fail(BackgroundLoopError("the background loop was closed meanwhile"))
             else:
                 begin()
@@ -358,7 +359,11 @@ class BackgroundLoop:
 
     def _run_loop(self, started: Handoff[None]) -> None:
         try:
-            asyncio.run(self._live(started))
+            with asyncio.Runner() as runner:
+                try:
+                    runner.run(self._live(started))
+                finally:  # what begins from here on would not be among the tasks that the runner cancels
+                    self._ended = True
         except BaseException as error:
             if not started.fail(error):
                 raise
@@ -374,7 +379,7 @@ class BackgroundLoop:
             self._stop.set()
         started.deliver(None)
         await self._stop.wait()
-        # asyncio.run cancels what still runs, and waits for it.
+        # The runner cancels what still runs, and waits for it.
 
     def _why_cancelled(self) -> str:
         if self._stop.is_set():
