@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 from collections.abc import Iterator
@@ -27,6 +28,13 @@ def pytest_configure(config: pytest.Config) -> None:
     """Watch the run from the process that sees all of it: not from the workers of pytest-xdist."""
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(EveryNamedTestPasses(named_tests()), "every named test passes")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Have the garbage collector pass over what lives as long as the run: modules, and more than ten thousand tests."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

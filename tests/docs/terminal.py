@@ -38,6 +38,7 @@ _READY = {
 }
 _QUESTION = re.compile(r"\b(deltaloop explain|kubectl (-n \S+ )?get|curl)\b")
 _ASKED_AGAIN_FOR = 8.0
+_PYTEST_ADDOPTS = "--ignore=examples"  # a reader's folder has none; their tests are run by themselves
 
 
 class Started:
@@ -172,11 +173,12 @@ class Terminals:
 
     def _open(self, command: str) -> subprocess.Popen[bytes]:
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        own = {"PATH": path, "PYTHONPATH": str(self._folder), "COLUMNS": "120", "PYTEST_ADDOPTS": _PYTEST_ADDOPTS}
         return subprocess.Popen(
             # Of a list of commands the shell stays; alone it becomes the program, which then is the one to be ended.
             ["/bin/bash", "-c", self._led(command)],
             cwd=self._folder,
-            env={**os.environ, "PATH": path, "PYTHONPATH": str(self._folder), "COLUMNS": "120", **self._exported},
+            env={**os.environ, **own, **self._exported},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
